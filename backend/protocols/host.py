@@ -39,7 +39,7 @@ from backend.protocols.purposes.protocol import answer_purpose, check_purpose
 from backend.protocols.scoring.dither import DITHER
 from backend.protocols.scoring.host import SCORING_KINDS, PersonAtHost, decision
 from backend.protocols.scoring.messages import DecisionVectors, MoreVectors
-from backend.protocols.scoring.permuted_values_host import PermutedValues
+from backend.protocols.scoring.permuted_values_host import PERMUTED_KINDS
 from backend.protocols.terms.approvals import Approvals
 from backend.protocols.terms.floors import Floors
 from backend.protocols.terms.gate import Gate
@@ -187,7 +187,8 @@ class HostParty:
         floors = floors or Floors()
         self._gate = Gate(
             table,
-            _all_kinds(features),
+            {feature.name: feature for feature in features},
+            _all_kinds(),
             floors,
             self._partial_models,
             self._sessions,
@@ -470,10 +471,9 @@ class HostParty:
             self.accountant.settle()
 
 
-def _all_kinds(features: Sequence[Feature]) -> Kinds:
+def _all_kinds() -> Kinds:
     """Return every kind of message that passes the gate, with its rule and its handler."""
-    by_name = {feature.name: feature for feature in features}
-    return {**ALIGNMENT_KINDS, **SCORING_KINDS, **PermutedValues(by_name).kinds()}
+    return {**ALIGNMENT_KINDS, **SCORING_KINDS, **PERMUTED_KINDS}
 
 
 def _counts(answer: HeldRecords, asked: int) -> tuple[int, int, int]:

@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from backend.data.dictionary import Feature
 from backend.errors import SecurityError
 from backend.protocols.group_sums.grouping import MIN_GROUP
 from backend.protocols.scoring.age_classes import age_classes, is_in_years
 from backend.protocols.scoring.messages import AgesAssigned, AssignAges, BlankValues, PermuteValues
 from backend.protocols.terms.noise import Noise
-from backend.protocols.terms.permit import Ask, Asked, Charge, Kind, Kinds, Permit, Reply
+from backend.protocols.terms.permit import Ask, Asked, Charge, Kind, Permit, Reply
 from backend.protocols.terms.records import Flags, Opened, Records, Rows
 from backend.store.accountant import EVERYBODY, TABLE, Question
 from backend.trees.ensemble import Columns
@@ -78,100 +77,57 @@ class _People:
     features: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class PermutedValues:
-    """The kinds of message that have people scored with values that are not theirs, for one conversation.
+# Rules: what the gate reads of a message. No value of a record is here.
 
-    Parameters
-    ----------
-    features : mapping of str to Feature
-        The Host's.
+
+def read_permute(asked: Asked) -> Ask:
+    """Read among whom values of which features are permuted.
+
+    Raises
+    ------
+    SecurityError
+        If a feature is not this Host's, or too few of the people have a record here.
     """
-
-    features: Mapping[str, Feature]
-
-    def kinds(self) -> Kinds:
-        """Return the rule and the handler of each kind."""
-        return {
-            PermuteValues: Kind(self.read_permute, answer_permute),
-            BlankValues: Kind(self.read_blank, answer_blank),
-            AssignAges: Kind(self.read_ages, self.answer_ages),
-        }
-
-    def read_permute(self, asked: Asked) -> Ask:
-        """Read among whom values of which features are permuted.
-
-        Raises
-        ------
-        SecurityError
-            If a feature is not this Host's, or too few of the people have a record here.
-        """
-        self._check_own(asked.message.features)
-        return Ask(subject=_with_record(asked, asked.message.features))
-
-    def read_blank(self, asked: Asked) -> Ask:
-        """Read who is scored without which features: one, or all of this Host's.
-
-        Two scores of a person, one with a feature alone and one without any, would tell the value of that feature.
-
-        Raises
-        ------
-        SecurityError
-            As :meth:`read_permute`, and if there are several features but not all.
-        """
-        features = asked.message.features
-        self._check_own(features)
-        if len(set(features)) > 1 and set(features) != set(self.features):
-            raise SecurityError("blanked_some_features", got=len(set(features)), features=len(self.features))
-        return Ask(subject=_with_record(asked, features))
-
-    def read_ages(self, asked: Asked) -> Ask:
-        """Read who is scored at ages of which class.
-
-        Raises
-        ------
-        SecurityError
-            If the feature is not an age in years, or too few of the people have a record here.
-        """
-        feature = self.features.get(asked.message.feature)
-        if feature is None or not is_in_years(feature):
-            raise SecurityError("feature_is_not_age")
-        charge = Charge(Question(asked.session.guest, "", TABLE, "ages", (EVERYBODY,)), whole=True)
-        people = _with_record(asked, (feature.name,))
-        return Ask(opens={"ages": Rows(columns=(feature.name,))}, charges=[charge], subject=people)
-
-    def answer_ages(self, permit: Permit, opened: Opened, message: AssignAges, noise: Noise) -> Reply:
-        """Give everybody the age of a record in the class; each is drawn anew."""
-        people: _People = permit.ask.subject
-        ages = opened["ages"]
-        min_size = permit.floors.people(MIN_GROUP)
-        classes = age_classes(self.features[message.feature], ages.columns[message.feature], min_size)
-        if classes:
-            if not 0 <= message.place < len(classes):
-                raise SecurityError("unknown_age_class", place=message.place, classes=len(classes))
-            rows = classes[message.place].tolist()
-            sources = {person: ages.ids[noise.choice(rows)] for person in people.ids}
-            permit.session.keep(OtherValues, OtherValues(people.features, sources))
-        yield permit.guest, AgesAssigned(message.conversation, len(classes))
-
-    def _check_own(self, features: Sequence[str]) -> None:
-        if not features or not set(features) <= set(self.features):
-            raise SecurityError("feature_of_other_party")
+    _check_own(asked, asked.message.features)
+    return Ask(subject=_with_record(asked, asked.message.features))
 
 
-def answer_permute(permit: Permit, opened: Opened, message: PermuteValues, noise: Noise) -> Reply:
-    """Draw a permutation of the people who have a record, uniformly."""
-    people: _People = permit.ask.subject
-    sources = noise.shuffled(people.ids)
-    permit.session.keep(OtherValues, OtherValues(people.features, dict(zip(people.ids, sources, strict=True))))
-    yield from ()
+def read_blank(asked: Asked) -> Ask:
+    """Read who is scored without which features: one, or all of this Host's.
+
+    Two scores of a person, one with a feature alone and one without any, would tell the value of that feature.
+
+    Raises
+    ------
+    SecurityError
+        As :func:`read_permute`, and if there are several features but not all.
+    """
+    features = asked.message.features
+    _check_own(asked, features)
+    if len(set(features)) > 1 and set(features) != set(asked.features):
+        raise SecurityError("blanked_some_features", got=len(set(features)), features=len(asked.features))
+    return Ask(subject=_with_record(asked, features))
 
 
-def answer_blank(permit: Permit, opened: Opened, message: BlankValues, noise: Noise) -> Reply:
-    """Note that the people are scored without values."""
-    people: _People = permit.ask.subject
-    permit.session.keep(OtherValues, OtherValues(people.features, dict.fromkeys(people.ids)))
-    yield from ()
+def read_ages(asked: Asked) -> Ask:
+    """Read who is scored at ages of which class.
+
+    Raises
+    ------
+    SecurityError
+        If the feature is not an age in years, or too few of the people have a record here.
+    """
+    feature = asked.features.get(asked.message.feature)
+    if feature is None or not is_in_years(feature):
+        raise SecurityError("feature_is_not_age")
+    charge = Charge(Question(asked.session.guest, "", TABLE, "ages", (EVERYBODY,)), whole=True)
+    people = _with_record(asked, (feature.name,))
+    return Ask(opens={"ages": Rows(columns=(feature.name,))}, charges=[charge], subject=people)
+
+
+def _check_own(asked: Asked, features: Sequence[str]) -> None:
+    if not features or not set(features) <= set(asked.features):
+        raise SecurityError("feature_of_other_party")
 
 
 def _with_record(asked: Asked, features: tuple[str, ...]) -> _People:
@@ -192,3 +148,43 @@ def _with_record(asked: Asked, features: tuple[str, ...]) -> _People:
     if len(people) < least:
         raise SecurityError("few_people_to_permute", least=least)
     return _People(people, features)
+
+
+# Handlers: what is answered to a message that has a permit.
+
+
+def answer_permute(permit: Permit, opened: Opened, message: PermuteValues, noise: Noise) -> Reply:
+    """Draw a permutation of the people who have a record, uniformly."""
+    people: _People = permit.ask.subject
+    sources = noise.shuffled(people.ids)
+    permit.session.keep(OtherValues, OtherValues(people.features, dict(zip(people.ids, sources, strict=True))))
+    yield from ()
+
+
+def answer_blank(permit: Permit, opened: Opened, message: BlankValues, noise: Noise) -> Reply:
+    """Note that the people are scored without values."""
+    people: _People = permit.ask.subject
+    permit.session.keep(OtherValues, OtherValues(people.features, dict.fromkeys(people.ids)))
+    yield from ()
+
+
+def answer_ages(permit: Permit, opened: Opened, message: AssignAges, noise: Noise) -> Reply:
+    """Give everybody the age of a record in the class; each is drawn anew."""
+    people: _People = permit.ask.subject
+    ages = opened["ages"]
+    min_size = permit.floors.people(MIN_GROUP)
+    classes = age_classes(permit.asked.features[message.feature], ages.columns[message.feature], min_size)
+    if classes:
+        if not 0 <= message.place < len(classes):
+            raise SecurityError("unknown_age_class", place=message.place, classes=len(classes))
+        rows = classes[message.place].tolist()
+        sources = {person: ages.ids[noise.choice(rows)] for person in people.ids}
+        permit.session.keep(OtherValues, OtherValues(people.features, sources))
+    yield permit.guest, AgesAssigned(message.conversation, len(classes))
+
+
+PERMUTED_KINDS = {
+    PermuteValues: Kind(read_permute, answer_permute),
+    BlankValues: Kind(read_blank, answer_blank),
+    AssignAges: Kind(read_ages, answer_ages),
+}

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from backend.data.dictionary import Feature
 from backend.data.table import PartyTable
 from backend.errors import SecurityError
 from backend.protocols.host_state import HostModels, HostSession, HostSessions
@@ -38,6 +39,8 @@ class Gate:
 
     Attributes
     ----------
+    features : mapping of str to Feature
+        The Host's, by name: what the dictionary says of them, no value.
     accountant : Accountant, optional
         None = nothing is counted (a simulated Host alone).
     approvals : Approvals, optional
@@ -47,6 +50,7 @@ class Gate:
     """
 
     table: PartyTable
+    features: Mapping[str, Feature]
     kinds: Kinds
     floors: Floors
     models: HostModels
@@ -98,6 +102,7 @@ class Gate:
             records=len(self.table.ids),
             counted=counted,
             operator=self.approvals is not None,
+            features=self.features,
         )
         ask = kind.rule(asked)
         # 2. What the operator and the account say.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from backend.data.dictionary import Feature
 from backend.protocols.host_state import HostModels, HostSession
 from backend.protocols.terms.floors import Floors
 from backend.protocols.terms.noise import Noise
@@ -36,6 +37,8 @@ class Asked:
         Whether questions of this conversation count; a simulation measures without.
     operator : bool
         Whether this Host asks its operator.
+    features : mapping of str to Feature
+        The Host's, by name: what the dictionary says of them.
     """
 
     sender: str
@@ -47,6 +50,7 @@ class Asked:
     records: int
     counted: bool = True
     operator: bool = True
+    features: Mapping[str, Feature] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, repr=False)

@@ -15,6 +15,7 @@ from backend.data.binning import make_bins
 from backend.data.dictionary import Feature
 from backend.data.table import PartyTable
 from backend.errors import SecurityError
+from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.explanations.messages import AskCohort
 from backend.protocols.host import HostParty
 from backend.protocols.terms.prices import column_bits, training_bits, usual_max_bits
@@ -143,7 +144,9 @@ def test_no_budget_says_that_people_are_synthetic(budget, key):
     people = everybody.ids[:60]
     account.count(Question(GUEST, "", "cohort", host._partial_models.get(MODEL_ID).structure, people, 1.0), whole=True)
     drive(host, OfferKey("c", key.scheme, key.offer()))
-    asked = AskCohort("c", MODEL_ID, people[:-1], (), (), 8)
+    compiled = CompiledTerms(world.model)
+    shape = compiled.shape(1)
+    asked = AskCohort("c", MODEL_ID, people[:-1], compiled.shares_of("host0"), shape.features, shape.value_bits)
     with raises(SecurityError, "people_in_common_until"):
         drive(host, asked)
 
