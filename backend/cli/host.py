@@ -390,7 +390,8 @@ def _details(one: Request, language: str) -> list[str]:
     lines = [_line(one, language)]
     if found.decided:
         decided = {"person": found.person, "time": found.decided[:16].replace("T", " "), "reason": found.reason}
-        lines.append(f"  {Remark('request_decided', decided).sentence(language)}")
+        line = Remark("request_decided", decided).sentence(language)
+        lines.append(f"  {line}")
     lines += _facts(one, language)
     lines.append(f"  {TERMS.in_language(language)}: {found.subject[:16]}…")
     lines += [f"    {name}: {value}" for name, value in about.items()]
