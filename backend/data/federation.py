@@ -6,7 +6,6 @@ Knows the parties and their dictionaries; values stay in the parties' files (see
 from __future__ import annotations
 
 import os
-import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path, PureWindowsPath
@@ -15,6 +14,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 import tomli_w
 from pydantic import BaseModel, BeforeValidator, Field, StringConstraints, ValidationError
 
+from backend.data.bounded_text import read_toml
 from backend.data.csv_file import shown
 from backend.data.dictionary import Feature
 from backend.data.label import Label, Line, Paragraphs, Prose, Title
@@ -203,7 +203,7 @@ def load_federation(path: Path, *, check_tables: bool = True) -> Federation:
         With every problem found (`MAX_PROBLEMS` and a count of the rest): file, field, found, expected, what to do.
     """
     file = path / FILE_NAME if path.is_dir() else path
-    data = _read_toml(file)
+    data = read_toml(file)
     problems = field_problems(file.name, Federation, data)
     if "folder" in data:
         problems.append(Remark("folder_is_no_key", {"file": file.name}))
@@ -257,22 +257,6 @@ def _without_blanks(value: Any) -> Any:
         }
         return {key: _without_blanks(item) for key, item in kept.items()}
     return [_without_blanks(item) for item in value] if isinstance(value, list) else value
-
-
-def _read_toml(file: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(file.read_bytes().decode("utf-8-sig"))
-    except FileNotFoundError:
-        folder = str(file.absolute().parent)
-        raise FederationError("no_such_federation_file", file=file.name, folder=folder) from None
-    except OSError as error:
-        raise FederationError("file_unreadable", file=file.name, reason=str(error.strerror)) from None
-    except UnicodeDecodeError:
-        raise FederationError("toml_not_utf8", file=file.name) from None
-    except tomllib.TOMLDecodeError as error:
-        raise FederationError("not_toml", file=file.name, reason=str(error)) from None
-    except RecursionError:
-        raise FederationError("nested_too_deep", file=file.name) from None
 
 
 def _readable(model: type[Part], data: object) -> Part | None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from io import BytesIO
+from io import SEEK_END, BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from backend.data.csv_file import PACKED, FileLimits, TableText, check_header, shown
-from backend.data.xlsx_file import as_text
+from backend.data.xlsx_file import as_text, check_density
 from backend.errors import FederationError
 
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ def parquet_groups(
         raise FederationError("pyarrow_missing", file=name) from None
     try:
         table = parquet.ParquetFile(file)
-        _check_footer(name, table.metadata, limits)
+        file.seek(0, SEEK_END)
+        _check_footer(name, table.metadata, limits, file.tell())
         header = tuple(column.strip() for column in table.schema_arrow.names)
         check_header(name, header, limits)
         _check_types(name, table.schema_arrow)
@@ -73,7 +74,7 @@ def rows_of(file: Path) -> int:
         raise FederationError("parquet_unreadable", file=file.name, reason=type(error).__name__) from None
 
 
-def _check_footer(name: str, footer: Any, limits: FileLimits) -> None:
+def _check_footer(name: str, footer: Any, limits: FileLimits, packed: int) -> None:
     """Raise FederationError where the file says that it holds more than is allowed."""
     groups = (
         [footer.row_group(index) for index in range(footer.num_row_groups)]
@@ -88,6 +89,7 @@ def _check_footer(name: str, footer: Any, limits: FileLimits) -> None:
     if unpacked > limits.max_bytes * PACKED or rows < 0 or unpacked < 0:
         limit = limits.max_bytes * PACKED / 1e6
         raise FederationError("unpacks_too_large", file=name, found=unpacked / 1e6, limit=limit)
+    check_density(name, packed, unpacked)
     if footer.num_columns == 0:
         raise FederationError("table_without_columns", file=name)
 

@@ -21,7 +21,13 @@ MAX_PARTS = 1_000  # files inside the workbook
 MAX_LINES = 1_048_576  # rows of a sheet, by Excel's own limit
 EXACT = 10**15  # from here on Excel has rounded a number: it keeps 15 digits
 PEEKED = 20  # rows that tell whether a sheet is empty
-_CELL = re.compile(rb"<(?:\w+:)?c[\s/>]")
+MAX_SHEETS = 200
+MAX_DENSITY = 100  # bytes unpacked for one packed; a sheet that repeats one row has some 40
+DENSE_FROM = 50_000_000  # bytes unpacked, from where on the density counts
+PIECE = 1 << 20  # bytes of a part that are looked at together
+OVERLAP = 64  # bytes of a piece that are looked at with the next, too
+_CELL = re.compile(rb"<(?:\w{1,20}:)?c[\s/>]")
+_SHEET = re.compile(rb"<(?:\w{1,20}:)?sheet[\s/>]")
 
 
 def parse_xlsx(name: str, data: bytes, limits: FileLimits, sheet: str = "") -> TableText:
@@ -34,7 +40,7 @@ def parse_xlsx(name: str, data: bytes, limits: FileLimits, sheet: str = "") -> T
     FederationError
         It is no workbook, damaged, too large once unpacked, or the sheet is no table.
     """
-    _check_packed(name, data, limits)
+    has_formulas = _check_packed(name, data, limits)
     try:
         import openpyxl  # noqa: PLC0415 - only who hands in a workbook needs it
     except ImportError:
@@ -44,7 +50,8 @@ def parse_xlsx(name: str, data: bytes, limits: FileLimits, sheet: str = "") -> T
             warnings.simplefilter("ignore")
             book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
             title = _chosen_sheet(name, book, sheet, limits)
-            formulas = _formulas(data, title, limits) if b"<f" in _all_sheets(data) else {}
+            formulas = _formulas(data, title, limits) if has_formulas else {}
+            book[title].reset_dimensions()  # what a sheet says about its size may be wrong
             return _text(name, book[title].iter_rows, formulas, limits)
     except FederationError:
         raise
@@ -52,9 +59,13 @@ def parse_xlsx(name: str, data: bytes, limits: FileLimits, sheet: str = "") -> T
         raise FederationError("workbook_unreadable", file=name, reason=type(error).__name__) from error
 
 
-def _check_packed(name: str, data: bytes, limits: FileLimits) -> None:
-    """Raise FederationError where it is no workbook, or one that would unpack to too much."""
+def _check_packed(name: str, data: bytes, limits: FileLimits) -> bool:
+    """Return whether a sheet has formulas; raise FederationError if it is not a workbook, or one that would unpack to too much.
+
+    Parts are read a piece at a time, so that no more of them is in memory than a piece.
+    """
     max_bytes = limits.max_bytes * PACKED
+    formulas = False
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as packed:
             parts = packed.infolist()
@@ -63,25 +74,44 @@ def _check_packed(name: str, data: bytes, limits: FileLimits) -> None:
                 raise FederationError("too_many_parts", file=name, found=len(parts), limit=MAX_PARTS)
             if unpacked > max_bytes:
                 raise FederationError("unpacks_too_large", file=name, found=unpacked / 1e6, limit=max_bytes / 1e6)
+            check_density(name, len(data), unpacked)
             if "[Content_Types].xml" not in packed.namelist() or not any(p.filename.startswith("xl/") for p in parts):
                 raise FederationError("no_workbook", file=name)
-            cells = 0
             for part in parts:
-                if not part.filename.endswith((".xml", ".rels")):
-                    continue
-                text = packed.read(part)  # never more than the size that was checked
-                if b"<!DOCTYPE" in text or b"<!ENTITY" in text or b"\0" in text[:64]:
-                    raise FederationError("workbook_with_definitions", file=name)
-                cells = max(cells, len(_CELL.findall(text)))
-            if cells > limits.max_cells:
-                raise FederationError("too_many_cells", file=name, found=cells, limit=limits.max_cells)
+                if part.filename.endswith((".xml", ".rels")):
+                    found = _check_part(name, packed, part, limits)
+                    formulas = formulas or (found and part.filename.startswith("xl/worksheets/"))
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, EOFError, ValueError, zlib.error):
         raise FederationError("workbook_damaged", file=name) from None
+    return formulas
 
 
-def _all_sheets(data: bytes) -> bytes:
-    with zipfile.ZipFile(io.BytesIO(data)) as packed:
-        return b"".join(packed.read(part) for part in packed.namelist() if part.startswith("xl/worksheets/"))
+def check_density(name: str, packed: int, unpacked: int) -> None:
+    """Raise FederationError if a file unpacks to much more than any table does."""
+    if unpacked > DENSE_FROM and unpacked > MAX_DENSITY * packed:
+        raise FederationError("packed_too_densely", file=name, packed=packed / 1e6, found=unpacked / 1e6)
+
+
+def _check_part(name: str, packed: zipfile.ZipFile, part: zipfile.ZipInfo, limits: FileLimits) -> bool:
+    """Return whether a part of the workbook has formulas; raise FederationError if it holds what no workbook does, or too much."""
+    cells = sheets = 0
+    formulas = False
+    tail = b""
+    with packed.open(part) as file:
+        while piece := file.read(PIECE):
+            text = tail + piece
+            if b"<!DOCTYPE" in text or b"<!ENTITY" in text or (not tail and b"\0" in text[:64]):
+                raise FederationError("workbook_with_definitions", file=name)
+            # what starts in the tail was seen with the piece before
+            cells += len(_CELL.findall(text)) - len(_CELL.findall(tail))
+            sheets += len(_SHEET.findall(text)) - len(_SHEET.findall(tail))
+            formulas = formulas or b"<f" in text
+            if cells > limits.max_cells:
+                raise FederationError("more_cells_than_allowed", file=name, limit=limits.max_cells)
+            if sheets > MAX_SHEETS and part.filename == "xl/workbook.xml":
+                raise FederationError("too_many_sheets", file=name, found=sheets, limit=MAX_SHEETS)
+            tail = text[-OVERLAP:]
+    return formulas
 
 
 def _chosen_sheet(name: str, book: Workbook, sheet: str, limits: FileLimits) -> str:
@@ -131,8 +161,10 @@ def _formulas(data: bytes, title: str, limits: FileLimits) -> dict[tuple[int, in
 def _bounded(rows: Any, limits: FileLimits) -> Iterator[tuple[int, Any]]:
     """A sheet's rows with their places, from 0; no more and no wider ones than a table may have."""
     cells = 0
-    for index, row in enumerate(rows(max_col=limits.max_columns + 1)):
+    for index, row in enumerate(rows()):
         cells += len(row)
+        if len(row) > limits.max_columns and any(cell.value is not None for cell in row[limits.max_columns :]):
+            raise FederationError("sheet_too_wide", columns=limits.max_columns, row=index + 1)
         if index >= MAX_LINES or cells > limits.max_cells + MAX_LINES:
             raise FederationError("sheet_too_large", rows=MAX_LINES, cells=limits.max_cells)
         yield index, row

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import stat
-import tomllib
 from pathlib import Path
 from typing import Annotated, Literal, Self, TypeVar
 
@@ -18,6 +17,7 @@ from pydantic import (
     model_validator,
 )
 
+from backend.data.bounded_text import read_toml
 from backend.data.dictionary import Feature
 from backend.data.dictionary_file import read_dictionary
 from backend.data.federation import MEASURES, Bits, Budget, Dither, Measure, Slug
@@ -262,25 +262,9 @@ def read_secret(path: Path) -> str:
     return lines[0].strip()
 
 
-def read_toml(path: Path) -> dict[str, object]:
-    """A TOML file of at most 1 MiB; raises FederationError where it is none."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_FILE + 1)
-        if len(data) > MAX_FILE:
-            raise FederationError("toml_too_long", file=path.name, limit=MAX_FILE)
-        return tomllib.loads(data.decode())
-    except OSError as error:
-        raise FederationError(
-            "toml_unreadable", file=str(path), reason=error.strerror or type(error).__name__
-        ) from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise FederationError("config_not_toml", file=path.name, reason=str(error)) from None
-
-
 def read_form(path: Path, form: type[T]) -> T:
     """What a TOML file says in this form; raises FederationError with every problem, an unknown key among them."""
-    data = read_toml(path)
+    data = read_toml(path, max_bytes=MAX_FILE)
     if problems := field_problems(path.name, form, data):
         raise FederationError(problems=problems)
     return form.model_validate(data)
@@ -294,7 +278,7 @@ def load_config(path: Path) -> HostConfig:
     FederationError
         With every problem: an unknown key, a wrong value, a password in a URL.
     """
-    data = read_toml(path)
+    data = read_toml(path, max_bytes=MAX_FILE)
     if problems := _passwords(path.name, data) or field_problems(path.name, HostConfig, data):
         raise FederationError(problems=problems)
     return HostConfig.model_validate({**data, "folder": path.parent})

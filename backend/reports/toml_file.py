@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import tomllib
 from typing import Any
 
 import tomli_w
 from pydantic import TypeAdapter, ValidationError
 
+from backend.data.bounded_text import parse_toml
 from backend.data.label import Prose
 from backend.errors import ParameterError
+from backend.remark import Remark
 
 _PROSE: TypeAdapter[str] = TypeAdapter(Prose)
 
@@ -22,9 +23,10 @@ def line(name: str, value: str | bool) -> str:
 def tables(text: str, start: str) -> dict[str, Any]:
     """What the file holds; raises ParameterError, which says what to `start` from, where it is no TOML."""
     try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ParameterError(f"The file is no TOML: {error}. Start from {start}.") from None
+        return parse_toml("TOML", text.encode(), ParameterError)
+    except ParameterError as error:
+        problems = [*error.remarks, Remark("start_from_template", {"command": start})]
+        raise ParameterError(problems=problems) from None
 
 
 def prose(where: str, given: object) -> str:

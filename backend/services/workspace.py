@@ -131,8 +131,11 @@ class Workspace:
             if found is not None:
                 self.database(name)
             return found
-        except (FederationError, StoreError) as error:
+        except GlassleafError as error:
             return error
+        except Exception as error:  # whatever loading raises: the other federations go on
+            _log.exception("A federation cannot be loaded")
+            return FederationError("federation_failed_to_load", federation=name, kind=type(error).__name__)
 
     def federation(self, name: str) -> Federation:
         """One federation; raises FederationError where the name is unknown or its file cannot be used."""

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from backend.data.bounded_text import read_toml
 from backend.data.validation import field_problems
 from backend.errors import ParameterError
 from backend.i18n import Text
@@ -448,14 +449,7 @@ def read_config(file: Path) -> OperatorConfig:
     ParameterError
         It cannot be read, is no TOML, or has a field or value that is not known.
     """
-    try:
-        if file.stat().st_size > MAX_BYTES:
-            raise ParameterError(f"{file} is larger than {MAX_BYTES:,} bytes; this is no file of thresholds.")
-        data = tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ParameterError(f"{file} cannot be read ({error.strerror}).") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ParameterError(f"{file} cannot be read as TOML ({error}).") from None
+    data = read_toml(file, ParameterError, max_bytes=MAX_BYTES)
     problems = field_problems(file.name, OperatorConfig, data)
     if problems:
         raise ParameterError(problems=problems)

@@ -1,0 +1,148 @@
+"""Files that cost more than they weigh are refused before they are read, within a second and a few megabytes; ordinary ones are read."""
+
+import io
+import time
+import tracemalloc
+import zipfile
+
+import openpyxl
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from backend.data import xlsx_file
+from backend.data.bounded_text import MAX_PARTS, parse_toml, read_toml
+from backend.data.csv_file import FileLimits
+from backend.data.federation import load_federation
+from backend.data.table import SAMPLES
+from backend.data.table_file import read_table_file
+from backend.errors import FederationError
+
+REL = b"http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+
+
+def refused(act):
+    """The refusal, the seconds of CPU and the megabytes of Python's memory that it took."""
+    tracemalloc.start()
+    began = time.process_time()
+    with pytest.raises(FederationError) as caught:
+        act()
+    seconds = time.process_time() - began
+    megabytes = tracemalloc.get_traced_memory()[1] / 1e6
+    tracemalloc.stop()
+    return caught.value, seconds, megabytes
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (b"a" + b".a" * 40_000 + b" = 1\n", "key_of_too_many_parts"),
+        (b"[a" + b".a" * 40_000 + b"]\n", "key_of_too_many_parts"),
+        (b'"a"' + b' . "a"' * 12_000 + b" = 1\n", "key_of_too_many_parts"),
+        (b"x = {a" + b".a" * 40_000 + b" = 1}\n", "key_of_too_many_parts"),
+        (b"a = " + b"9" * 80_000, "not_toml"),
+        (b"a = " + b"[" * 80_000, "nested_too_deep"),
+        (b"a = 1\na = 2\n", "not_toml"),
+        (b"a = '\xff'", "toml_not_utf8"),
+        (b"#" * (5 << 20), "text_file_too_large"),
+    ],
+)
+def test_a_toml_file_of_another_company_is_read_within_bounds(text, code):
+    error, seconds, megabytes = refused(lambda: parse_toml("agreement.toml", text))
+    assert error.code == code and len(str(error)) < 400
+    assert seconds < 1 and megabytes < 50
+
+
+def test_ordinary_toml_passes(tmp_path):
+    names = ".".join(["a"] * MAX_PARTS)
+    text = f'{names} = 1\nurl = "https://a.b.c.d.e.f.example.org/v1.2"\nsums = [1.5, 2.5]\n'
+    (tmp_path / "a.toml").write_text(text, encoding="utf-8")
+    assert read_toml(tmp_path / "a.toml")["sums"] == [1.5, 2.5]
+
+
+def test_a_federation_file_is_read_within_bounds(tiny):
+    (tiny / "federation.toml").write_bytes(b"a" + b".a" * 40_000 + b" = 1\n")
+    error, seconds, _ = refused(lambda: load_federation(tiny))
+    assert error.code == "key_of_too_many_parts" and seconds < 1
+
+
+def workbook(rows):
+    book = openpyxl.Workbook(write_only=True)
+    sheet = book.create_sheet("people")
+    for row in rows:
+        sheet.append(row)
+    out = io.BytesIO()
+    book.save(out)
+    return out.getvalue()
+
+
+def rewritten(data, **changes):
+    """A workbook with some of its parts changed."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as source, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as target:
+        for name in source.namelist():
+            text = source.read(name)
+            for part, change in changes.items():
+                text = change(text) if part in name else text
+            target.writestr(name, text)
+    return out.getvalue()
+
+
+def test_a_workbook_of_many_rows_is_read():
+    rows = 12_000
+    data = workbook([["id", "income", "home", "age"], *([f"p{i}", i * 1.5, "rent", i % 90] for i in range(rows))])
+    table = read_table_file(data, "people.xlsx")
+    assert len(table.rows) == rows and table.rows[-1] == [
+        f"p{rows - 1}",
+        str((rows - 1) * 1.5),
+        "rent",
+        str((rows - 1) % 90),
+    ]
+
+
+def test_a_cell_far_to_the_right_costs_no_more_than_its_row():
+    data = workbook([["id", "income"], *([f"p{i}", i] for i in range(50))])
+    wide = rewritten(data, sheet1=lambda text: text.replace(b'r="B7"', b'r="XFD7"'))
+    with pytest.raises(FederationError) as caught:
+        read_table_file(wide, "wide.xlsx")
+    assert caught.value.code == "sheet_too_wide"
+
+
+def test_a_workbook_of_ten_thousand_sheets_is_refused_at_once():
+    entry = b'<sheet xmlns:r="%s" name="S%d" sheetId="%d" state="visible" r:id="rId1"/>'
+    more = b"".join(entry % (REL, i, i + 9) for i in range(10_000))
+    data = rewritten(workbook([["id"], ["a"]]), workbook=lambda text: text.replace(b"</sheets>", more + b"</sheets>"))
+    error, seconds, megabytes = refused(lambda: read_table_file(data, "sheets.xlsx"))
+    assert error.code == "too_many_sheets" and len(str(error)) < 1000
+    assert len(data) < 100_000 and seconds < 1 and megabytes < 20
+
+
+def test_a_workbook_that_unpacks_to_300_mb_is_refused_without_unpacking_it():
+    row = b"<row>" + b"<c><v>1</v></c>" * 1_000 + b"</row>"
+    data = rewritten(
+        workbook([["id"], ["a"]]), sheet1=lambda text: text.replace(b"</sheetData>", row * 20_000 + b"</sheetData>")
+    )
+    error, seconds, megabytes = refused(lambda: read_table_file(data, "dense.xlsx"))
+    assert error.code == "packed_too_densely" and seconds < 1 and megabytes < 20
+
+
+def test_a_part_that_is_read_in_pieces_is_counted_whole(monkeypatch):
+    monkeypatch.setattr(xlsx_file, "PIECE", 100)
+    data = workbook([["id", "income"], *([f"p{i}", i] for i in range(40))])
+    assert len(read_table_file(data, "a.xlsx").rows) == 40
+    few = FileLimits(max_bytes=1 << 20, max_rows=100, max_columns=9, max_cells=81)
+    error, _, _ = refused(lambda: read_table_file(data, "a.xlsx", limits=few))
+    assert error.code == "more_cells_than_allowed"
+
+
+def test_a_parquet_cell_of_half_a_gigabyte_is_refused_before_it_is_read():
+    out = io.BytesIO()
+    parquet.write_table(pa.table({"id": ["x" * 200_000_000]}), out, compression="zstd")
+    data = out.getvalue()
+    del out
+    before = pa.total_allocated_bytes()
+    error, seconds, megabytes = refused(lambda: read_table_file(data, "cell.parquet"))
+    assert error.code == "packed_too_densely" and seconds < 1 and megabytes < 20
+    assert pa.total_allocated_bytes() - before < 50e6
+    with pytest.raises(FederationError):
+        read_table_file(data, "cell.parquet", limits=SAMPLES)
