@@ -14,11 +14,13 @@ import pytest
 from app import session, user_jobs
 from app.texts import Texts, markdown
 from backend import errors, services
+from backend.crypto.signing import SigningKey
 from backend.data.federation import GuestLink
 from backend.errors import GlassleafError
 from backend.i18n import LANGUAGES
 from backend.jobs import Job
-from backend.reports.document import canonical, sha256
+from backend.reports.document import canonical, make
+from backend.reports.schema import Issued
 from backend.results import NOBODY
 from backend.services import Glassleaf
 from backend.store.audit_log import Entry, Head, Verdict
@@ -134,10 +136,9 @@ def test_a_report_that_is_handed_in_is_checked(opened: Opened, world: World) -> 
     said = T("report.named_by", number="#", federation=markdown(T.federation(world.federation))).split("#")[1]
     assert any(line.value.endswith(said) for line in at.markdown)  # the title, not the folder's name
     body = json.loads(blob)
-    del body["signature"]  # a whole report that nobody here has issued
     body["content"]["assessment"]["packs"] = body["content"]["assessment"]["packs"][:-1]
-    body["content_sha256"] = sha256(body["content"])
-    body["sha256"] = sha256({name: part for name, part in body.items() if name != "sha256"})
+    forged = make(canonical(body["content"]), Issued.model_validate(body["issued"]), SigningKey.generate())
+    body = forged.body()  # a whole report that nobody here has issued
     at.get_by_key("report_check").upload("report.json", (canonical(body) + "\n").encode(), "application/json").run()
     assert not at.success and T("report.not_named") in everything(at)
     assert says(at, "report.content_other") and body["content_sha256"] in everything(at)
