@@ -144,6 +144,10 @@ class NodeKeySide(Protocol):
     def offer(self) -> bytes:
         """Public key as bytes for the Hosts."""
 
+    @property
+    def number_bits(self) -> int:
+        """Bits that a sum of numbers holds at most."""
+
     def flags_a_number(self, rows: int) -> int:
         """How many sums of so many 0/1 fit one number."""
 
@@ -175,6 +179,10 @@ class NodeSumming(Protocol):
 @runtime_checkable
 class NodePublicSide(Protocol):
     """A Host's side that sums the rows of one node at a time."""
+
+    @property
+    def number_bits(self) -> int:
+        """Bits that a sum of numbers holds at most."""
 
     def start_sums(self, bins: BinIndex, block: int, numbers: int) -> NodeSumming:
         """Begin a node: per feature the bin of each row; raises SecurityError where its sums could not be hidden."""

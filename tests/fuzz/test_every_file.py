@@ -196,7 +196,7 @@ def kinds(demo: Path, reports: dict[str, bytes]) -> dict[str, Kind]:
         encode(OfferKey("c", "paillier", b"key")),
         encode(FeatureBins("c", ("x", "y"), (3, 4), (False, True))),
         encode(KeepModel("c", "m1", "bank", ("h",), (((0, "h", 1, 2),), ()), 10, 3, 17, -2, "abc")),
-        encode(AskBinSums("c", (1,), (0,), (b"\x01",), (b"\x01",), ((0,),))),
+        encode(AskBinSums("c", (1,), (0,), (b"\x01",), (b"\x01",), ((0,),), (-1,))),
         encode(AskNodeSums("c", 1, 0, b"\x01", b"\x01", 64, 2)),
     ]
     made = models()

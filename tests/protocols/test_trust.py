@@ -131,7 +131,7 @@ def test_a_host_makes_no_more_bins_than_a_training_may_ask_for():
         with pytest.raises(SecurityError, match="2 to 256 are possible"):
             begin(bins)
     with pytest.raises(SecurityError, match="no gradients came for"):
-        begin(2).bin_sums(AskBinSums("c", (0,), (0, 1), (everybody,), (b"",), ((),)))
+        begin(2).bin_sums(AskBinSums("c", (0,), (0, 1), (everybody,), (b"",), ((),), (-1,)))
 
 
 @pytest.mark.parametrize(

@@ -85,6 +85,11 @@ class RlwePublicSide:
         """Begin the sums of a node; raises SecurityError where they could not be hidden or are asked for in a wrong form."""
         return BinSumming(self._offered, self.ring, bins, block, numbers, self.workers)
 
+    @property
+    def number_bits(self) -> int:
+        """Bits that a sum of numbers holds at most."""
+        return self.ring.parameters.plain_modulus.bit_length()
+
     def refreshed(self, summed: Any | None) -> Any:
         """What may go to another Host: plus a fresh Enc(0) under the public key."""
         return self.ring.plus(self.zeros.make(), summed)

@@ -45,6 +45,11 @@ class RlweSumKey:
         """As of :class:`RlweKeySide`."""
         return self._side.offer()
 
+    @property
+    def number_bits(self) -> int:
+        """Bits that a sum of numbers holds at most."""
+        return (2 * self.limit + 1).bit_length()
+
     def flags_a_number(self, rows: int) -> int:
         """How many sums of so many 0/1 fit one number: its digits to the base rows + 1."""
         digits = 1

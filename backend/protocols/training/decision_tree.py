@@ -43,7 +43,7 @@ class DecisionTreeParameters(CheckedParameters):
         Training rows in a node that is split, and in each of its children.
     seed : int
         Draws the 60/20/20 split.
-    constraints, cipher, key_bits, alignment, score_bits
+    min_node, constraints, cipher, key_bits, alignment, score_bits
         As for SecureBoost; ids are aligned by a garbled Bloom filter as in §3.3, and leaves are shares of the classes.
     """
 
@@ -55,6 +55,7 @@ class DecisionTreeParameters(CheckedParameters):
     min_gain: float = 1e-3
     min_samples_split: int = 2
     min_samples_leaf: int = 1
+    min_node: int = 1
     seed: int = 7
     cipher: Cipher = USUAL_CIPHER
     key_bits: int = KEY_BITS
@@ -81,7 +82,7 @@ def grow(joint: Joint, parameters: DecisionTreeParameters) -> Grown:
     sums = label_sums(joint, "gini", stops, 1)  # eq. 2
     outputs = Outputs(joint.task, joint.classes, "identity")
     began = time.perf_counter()
-    grower = start(joint, parameters.bins)
+    grower = start(joint, parameters.bins, min_node=parameters.min_node)
     effort = grower.effort(int(joint.training.sum()), parameters.depth)
     encrypted = effort.sending / (effort.sending + effort.growing)
     with work.part(0.0, encrypted):

@@ -21,6 +21,7 @@ from backend.protocols.training.binned import BinnedColumns
 from backend.protocols.training.checks import check_bins, check_histogram, check_split_rows
 from backend.protocols.training.effort import TreeEffort, is_first
 from backend.protocols.training.growing import Flags, Growing, GrowingNode, GrownTree, IntArray, TreeJob, flags, root
+from backend.protocols.training.growth_record import ROOT
 from backend.protocols.training.joint import FeatureKey, Joint
 from backend.protocols.training.label_bound import told_bits
 from backend.protocols.training.messages import FeatureBins, SplitRows, StartTraining, TakeSplit
@@ -43,6 +44,7 @@ class _Asked:
     feature: str
     left_bins: tuple[int, ...]
     default_left: bool
+    parent: int
     left: Flags = field(default_factory=lambda: np.empty(0, dtype=bool))
 
 
@@ -59,7 +61,7 @@ class _Chosen:
 Family = tuple[Growing, GrowingNode, GrowingNode, GrowingNode]  # tree, parent, left child, right child
 
 
-def start(joint: Joint, bins: int, *, hide_order: bool = False) -> TreeGrower:
+def start(joint: Joint, bins: int, *, hide_order: bool = False, min_node: int = 1) -> TreeGrower:
     """Have every party bin its columns.
 
     Parameters
@@ -69,6 +71,9 @@ def start(joint: Joint, bins: int, *, hide_order: bool = False) -> TreeGrower:
     hide_order : bool
         The Hosts number the bins of a feature upwards or downwards at random (categories: in a random order), so that the Guest does
         not learn which side of a split is the upper one ("shuffle the left and right subtree", Yao et al. App. B).
+    min_node : int
+        Fewest people in a node, and in its sibling, of which Hosts are told; each Host may ask for more. Smaller ones are grown from the
+        Guest's features alone.
 
     Raises
     ------
@@ -83,7 +88,7 @@ def start(joint: Joint, bins: int, *, hide_order: bool = False) -> TreeGrower:
     answers_of = session.expect_each(FeatureBins, session.hosts)
     for host, answer in answers_of.items():
         check_bins(host, answer, joint.features[host], bins)
-    return TreeGrower(joint, columns, {host: answers_of[host] for host in session.hosts})
+    return TreeGrower(joint, columns, {host: answers_of[host] for host in session.hosts}, min_node)
 
 
 class TreeGrower:
@@ -108,7 +113,10 @@ class TreeGrower:
         Per Host: bits that the choice of splits may have told it about labels so far, all nodes together.
     """
 
-    def __init__(self, joint: Joint, columns: BinnedColumns, host_bins: Mapping[str, FeatureBins]) -> None:
+    def __init__(
+        self, joint: Joint, columns: BinnedColumns, host_bins: Mapping[str, FeatureBins], min_node: int = 1
+    ) -> None:
+        self._min_node = min_node
         self._columns, self._guest, self._n = columns, joint.guest, len(joint.parts)
         self._session, self._hosts = joint.conversation, tuple(host_bins)
         self._key, self._first = joint.key, is_first(joint.key)
@@ -148,6 +156,7 @@ class TreeGrower:
         done = effort.levels[0] / effort.growing
         trees = [root(job, self._n, self._sums.of_rows(job)) for job in jobs]
         for tree in trees:
+            self._keep_small_nodes(tree.job, tree.level)
             self._count_choices(tree.job, tree.level)
         self._sums.fill([(tree, tree.level[0]) for tree in trees])
         work.reached(done)
@@ -174,6 +183,7 @@ class TreeGrower:
                     self._note_told(tree.job, left, right)
             if level + 1 < depth:
                 for tree, _, left, right in families:
+                    self._keep_small_nodes(tree.job, (left, right))
                     self._count_choices(tree.job, (left, right))
                 self._fill_children(families)
                 done += effort.levels[level + 1] / effort.growing
@@ -191,6 +201,13 @@ class TreeGrower:
                 if found is not None and (winner is None or found.gain > winner[2].gain):
                     winner = (*key, found)
         return winner
+
+    def _keep_small_nodes(self, job: TreeJob, nodes: Sequence[GrowingNode]) -> None:
+        """Keep siblings from the Hosts if one of them has too few people: the sums of one follow from those of the other."""
+        least = max(self._min_node, self._sums.least_people(job))
+        if any(np.count_nonzero(job.rows[node.rows]) < least for node in nodes):
+            for node in nodes:
+                node.untold = True
 
     def _count_choices(self, job: TreeJob, nodes: Sequence[GrowingNode]) -> None:
         """Count what the splits of these nodes may tell the Hosts about labels; keep the nodes from the Hosts if the bound leaves no room.
@@ -222,13 +239,26 @@ class TreeGrower:
         """Step 4: the owners keep the thresholds and answer which records go left."""
         asked: dict[str, deque[_Asked]] = {host: deque() for host in self._hosts}
         for split in splits:
-            name, how = (split.tree, split.node), (split.feature, split.left_bins, split.default_left)
+            name = split.tree, split.node
+            how = split.feature, split.left_bins, split.default_left
             self.choices[name] = split.left_bins
             if split.owner == self._guest:
                 self.rules[name], split.left = self._columns.take_split(*how)
                 continue
             inside = pack_rows(flags(split.rows, self._n))
-            self._session.send(split.owner, TakeSplit(self._session.name, split.tree, split.node, *how, inside))
+            self._session.send(
+                split.owner,
+                TakeSplit(
+                    self._session.name,
+                    split.tree,
+                    split.node,
+                    split.feature,
+                    split.left_bins,
+                    split.default_left,
+                    inside,
+                    split.parent,
+                ),
+            )
             asked[split.owner].append(split)
         for host, split, answer in answers(self._session, SplitRows, asked):
             if (answer.tree, answer.node) != (split.tree, split.node):
@@ -262,14 +292,14 @@ class TreeGrower:
             See :meth:`Session.expect`.
         """
         leaves = [np.zeros(self._n, dtype=np.intp) for _ in trees]
-        level = [(i, 0, np.arange(self._n)) for i in range(len(trees))]
+        level = [(i, 0, ROOT, np.arange(self._n)) for i in range(len(trees))]
         while level:
             work.check()
             splits = []
-            for i, number, rows in level:
+            for i, number, parent, rows in level:
                 node = trees[i].nodes[number]
                 if isinstance(node, Split):
-                    how = node.owner, node.feature, choices[first + i, number], node.default_left
+                    how = node.owner, node.feature, choices[first + i, number], node.default_left, parent
                     splits.append((i, node, _Asked(first + i, number, rows, *how)))
                 else:
                     leaves[i][rows] = number
@@ -277,7 +307,8 @@ class TreeGrower:
             level = []
             for i, node, asked in splits:
                 left = asked.left[asked.rows]
-                level += [(i, node.left, asked.rows[left]), (i, node.right, asked.rows[~left])]
+                level.append((i, node.left, asked.node, asked.rows[left]))
+                level.append((i, node.right, asked.node, asked.rows[~left]))
         return [GrownTree(tree, leaf) for tree, leaf in zip(trees, leaves, strict=True)]
 
     def _fill_children(self, families: Sequence[Family]) -> None:
@@ -298,5 +329,5 @@ class TreeGrower:
 
 
 def _chosen(tree: Growing, node: GrowingNode, owner: str, feature: str, best: BestSplit) -> _Chosen:
-    how = owner, feature, tuple(best.left_bins), best.default_left
+    how = owner, feature, tuple(best.left_bins), best.default_left, node.parent
     return _Chosen(tree, node, best, _Asked(tree.job.number, node.number, node.rows, *how))

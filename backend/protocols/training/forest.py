@@ -78,7 +78,7 @@ class ForestParameters(CheckedParameters):
         The first tree is grown from the Guest's features alone (App. B, "Completely SecureBoost").
     seed : int
         Draws the 60/20/20 split and every tree's rows and features.
-    constraints, cipher, key_bits, alignment, score_bits
+    min_node, constraints, cipher, key_bits, alignment, score_bits
         As for SecureBoost; leaves are shares of the classes, or means, divided by the number of trees.
     """
 
@@ -97,6 +97,7 @@ class ForestParameters(CheckedParameters):
     aggregation: ForestAggregation = "mean"
     shuffle_sides: bool = False
     complete: bool = False
+    min_node: int = 1
     seed: int = 7
     cipher: Cipher = USUAL_CIPHER
     key_bits: int = KEY_BITS
@@ -129,7 +130,7 @@ def grow(joint: Joint, parameters: ForestParameters) -> Grown:
     stops = Stops(parameters.min_gain, parameters.min_samples_split, parameters.min_samples_leaf)
     sums = label_sums(joint, parameters.criterion, stops, added)
     outputs = Outputs(joint.task, joint.classes, "identity", "median" if median else "sum")
-    grower = start(joint, parameters.bins, hide_order=parameters.shuffle_sides)
+    grower = start(joint, parameters.bins, hide_order=parameters.shuffle_sides, min_node=parameters.min_node)
     effort = grower.effort(int(joint.training.sum()), parameters.depth)
     effort = replace(effort, cipher=parameters.cipher)
     encrypted = effort.sending / (effort.sending + parameters.trees * effort.growing)

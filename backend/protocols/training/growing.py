@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.protocols.training.growth_record import ROOT
 from backend.protocols.training.joint import FeatureKey
 from backend.protocols.training.label_bound import COUNTS, BoundedSplits
 from backend.trees.ensemble import GuestTree, Leaf, Split
@@ -69,7 +70,8 @@ class GrownTree:
 class GrowingNode:
     """A node under growth: indices of its joint records (training, validation and test) and its sums over the rows that count.
 
-    No Host is told of a node that is `untold`, nor of any below it. `parent_sums` are those of the node above; None for the root.
+    No Host is told of a node that is `untold`, nor of any below it. `parent` is the node above, whose sums are
+    `parent_sums`; -1 and None for the root.
     """
 
     number: int
@@ -78,6 +80,7 @@ class GrowingNode:
     bounds: Bounds
     histograms: Histograms = field(default_factory=dict)
     untold: bool = False
+    parent: int = ROOT
     parent_sums: IntArray | None = None
 
 
@@ -121,6 +124,7 @@ class Growing:
                 best.left,
                 best.bounds[0],
                 untold=untold,
+                parent=node.number,
                 parent_sums=node.sums,
             ),
             GrowingNode(
@@ -129,6 +133,7 @@ class Growing:
                 right,
                 best.bounds[1],
                 untold=untold,
+                parent=node.number,
                 parent_sums=node.sums,
             ),
         )

@@ -16,6 +16,7 @@ from backend.data.medians import Medians, medians
 from backend.data.table import PartyTable
 from backend.errors import SecurityError
 from backend.protocols.training.binned import BinnedColumns
+from backend.protocols.training.growth_record import GrowthRecord, Terms, least_people
 from backend.protocols.training.messages import (
     AskBinSums,
     AskNodeSums,
@@ -43,6 +44,12 @@ class HostTraining:
     ----------
     rows : ndarray of int
         The Host's joint rows, in the common order.
+    group_size : int
+        Fewest people in a node about which it answers.
+    named : float
+        Share of a node's people whom sums may name; 0 = people need no protection.
+    terms : Terms, optional
+        What was approved; None = this Host asks nobody.
 
     Attributes
     ----------
@@ -59,11 +66,18 @@ class HostTraining:
         rows: NDArray[np.intp],
         start: StartTraining,
         cipher: PairPublicSide | NodePublicSide,
+        *,
+        group_size: int = 1,
+        named: float = 0.0,
+        terms: Terms | None = None,
     ) -> None:
         if not BINS[0] <= start.bins <= BINS[1]:
             raise SecurityError("bins_outside_limits", bins=start.bins, low=BINS[0], high=BINS[1])
         self._n, self.request = len(rows), start.request
         self._training = unpack_rows(start.training, self._n)
+        self._group_size = group_size
+        self._named = named
+        self.growth = GrowthRecord(terms, self._training)
         columns = table.take(rows).columns
         self._columns = BinnedColumns(
             features, columns, self._training, start.bins, start.exclude, hide_order=start.hide_order
@@ -92,6 +106,8 @@ class HostTraining:
             tuple(b.feature.name for b in bins),
             tuple(b.count for b in bins),
             tuple(b.feature.kind is Kind.CATEGORICAL for b in bins),
+            self._group_size,
+            self._named,
         )
 
     def take_gradients(self, message: Gradients) -> None:
@@ -116,14 +132,20 @@ class HostTraining:
         if not isinstance(self._cipher, PairPublicSide) or self._pairs is None:
             raise SecurityError("sums_without_gradients")
         pairs = self._pairs.batches
-        parts = (message.trees, message.nodes, message.rows, message.features, message.batches)
+        half = half_slot(int(np.count_nonzero(self._sent)))
+        parts = (message.trees, message.nodes, message.rows, message.features, message.batches, message.parents)
         wanted = sorted({b for batches in message.batches for b in batches})
         if len({len(part) for part in parts}) > 1 or not set(wanted) <= set(range(len(pairs))):
             raise SecurityError("sums_without_gradients")
+        places = zip(message.trees, message.nodes, message.parents, message.rows, message.batches, strict=True)
+        for tree, node, parent, rows, batches in places:
+            counted = self._checked_rows(rows)
+            self.growth.begin_sums(tree, node, parent, counted, self._least(2 * half * len(batches)))
         asked = list(zip(message.rows, message.features, message.batches, strict=True))
-        nodes = [self._of_sent(rows, features) for rows, features, _ in asked]
+        nodes = []
+        for rows, features, _ in asked:
+            nodes.append(self._of_sent(self._checked_rows(rows), features))
         sums: dict[tuple[int, int], bytes] = {}
-        half = half_slot(int(np.count_nonzero(self._sent)))
         for batch in wanted:
             using = [i for i, (_, _, batches) in enumerate(asked) if batch in batches]
             made = self._cipher.bin_sums(pairs[batch], [nodes[i] for i in using], half)
@@ -131,11 +153,19 @@ class HostTraining:
         answer = tuple(tuple(sums[i, b] for b in batches) for i, (_, _, batches) in enumerate(asked))
         return BinSums(message.conversation, message.trees, message.nodes, answer)
 
-    def _of_sent(self, rows_asked: bytes, features_asked: bytes) -> tuple[NDArray[np.intp], BinIndex]:
-        """Indices of a node's rows among the pairs, and their bins by each requested feature."""
+    def _least(self, bits: int) -> int:
+        """Return the fewest people in a node whose sums carry so many bits."""
+        return least_people(self._group_size, self._named, bits)
+
+    def _checked_rows(self, rows_asked: bytes) -> Flags:
+        """Return a node's rows, all of which have pairs."""
         inside = unpack_rows(rows_asked, self._n)
         if (inside & ~self._sent).any():
             raise SecurityError("sums_over_other_rows")
+        return inside
+
+    def _of_sent(self, inside: Flags, features_asked: bytes) -> tuple[NDArray[np.intp], BinIndex]:
+        """Indices of a node's rows among the pairs, and their bins by each requested feature."""
         return self._position[np.flatnonzero(inside)], self._bins(inside, features_asked)
 
     def _bins(self, inside: Flags, features_asked: bytes) -> BinIndex:
@@ -152,6 +182,8 @@ class HostTraining:
         inside = unpack_rows(message.rows, self._n)
         if (inside & ~self._training).any():
             raise SecurityError("no_training_rows")
+        least = self._least(self._cipher.number_bits * message.numbers)
+        self.growth.begin_sums(message.tree, message.node, message.parent, inside, least)
         bins = self._bins(inside, message.features)
         self._node = message, self._cipher.start_sums(bins, message.block, message.numbers)
 
@@ -167,11 +199,20 @@ class HostTraining:
         self._node = asked, summing
         return None
 
-    def take_split(self, message: TakeSplit) -> SplitRows:
-        """Keep the threshold of a split; answer which of the node's joint records go left."""
-        rule, left = self._columns.take_split(message.feature, message.left_bins, message.default_left)
-        self.rules[message.tree, message.node] = rule
+    def take_split(self, message: TakeSplit, *, repeated: bool = False) -> SplitRows:
+        """Store the threshold of a split; answer which of the node's joint records go left.
+
+        Parameters
+        ----------
+        repeated : bool
+            Whether the same split was taken before the training was broken off; then its sums are not asked for again.
+        """
         inside = unpack_rows(message.rows, self._n)
+        if not repeated:
+            self.growth.begin_split(message.tree, message.node, message.parent, inside, self._group_size)
+        rule, left = self._columns.take_split(message.feature, message.left_bins, message.default_left)
+        self.growth.split(message.tree, message.node, message.parent, inside, left)
+        self.rules[message.tree, message.node] = rule
         return SplitRows(message.conversation, message.tree, message.node, pack_rows(left[inside]))
 
     def keep_trees(self, count: int) -> None:

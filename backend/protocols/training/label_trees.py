@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from backend.crypto.fixedpoint import GRADIENT_BITS, quantise
 from backend.errors import ParameterError
 from backend.protocols.training.joint import Joint
-from backend.protocols.training.parameters import BINS, SCORE_BITS, SEED, Ranges
+from backend.protocols.training.parameters import BINS, MIN_NODE, SCORE_BITS, SEED, Ranges
 from backend.trees.criteria import ClassCounts, Impurity, Stops, Variance
 from backend.trees.ensemble import GuestTree, Leaf
 from backend.trees.growth import Criterion
@@ -29,6 +29,7 @@ RANGES: Ranges = SEED | {
     "min_gain": (0.0, 1e12),
     "min_samples_split": (2, 1 << 22),
     "min_samples_leaf": (1, 1 << 22),
+    "min_node": MIN_NODE,
     "score_bits": SCORE_BITS,
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from backend.protocols.training.growth_record import ROOT
 from backend.protocols.transport.codec import RemarkOnWire
 from backend.protocols.transport.message import GUEST, GUEST_KEY, HOST, LISTS, NUMBERS, PEOPLE, WHOLE, Lane, Message
 
@@ -21,12 +22,17 @@ class StartTraining(Message, readable_by=HOST, max_bytes=LISTS, lane=Lane.TRAINI
 
 
 class FeatureBins(Message, readable_by=GUEST, max_bytes=LISTS):
-    """Host → Guest: its features by name and how many bins each has; no cut and no category."""
+    """Host → Guest: its features by name and how many bins each has; no cut and no category.
 
-    HOLDS = "the Host's feature names and how many bins each has"
+    Also the Host's floors: `least` people in a node whose sums it answers, and the share of them whom sums may name (`named`; 0 = any).
+    """
+
+    HOLDS = "the Host's feature names and how many bins each has; the fewest people in a node that it answers about"
     names: tuple[str, ...]
     bins: tuple[int, ...]
     categorical: tuple[bool, ...]
+    least: int = 1
+    named: float = 0.0
 
 
 class Gradients(Message, max_bytes=LISTS, lane=Lane.TRAINING):
@@ -49,7 +55,10 @@ class MoreGradients(Message, readable_by=GUEST_KEY, max_bytes=LISTS, lane=Lane.T
 
 
 class AskBinSums(Message, readable_by=HOST, max_bytes=PEOPLE, lane=Lane.TRAINING):
-    """Guest → Host: request sums of nodes: which records are in them, by which features, of which batches."""
+    """Guest → Host: request sums of nodes: which records are in them, by which features, of which batches.
+
+    `parents` are the nodes above, -1 of a root.
+    """
 
     HOLDS = "which training rows are in which node; by which of the Host's features"
     trees: tuple[int, ...]
@@ -57,6 +66,7 @@ class AskBinSums(Message, readable_by=HOST, max_bytes=PEOPLE, lane=Lane.TRAINING
     rows: tuple[bytes, ...]
     features: tuple[bytes, ...]
     batches: tuple[tuple[int, ...], ...]
+    parents: tuple[int, ...]
 
 
 class AskNodeSums(Message, readable_by=HOST, max_bytes=LISTS, lane=Lane.TRAINING):
@@ -69,6 +79,7 @@ class AskNodeSums(Message, readable_by=HOST, max_bytes=LISTS, lane=Lane.TRAINING
     features: bytes
     block: int
     numbers: int
+    parent: int = ROOT
 
 
 class NodePairs(Message, readable_by=GUEST_KEY, max_bytes=PEOPLE, lane=Lane.TRAINING):
@@ -97,6 +108,7 @@ class TakeSplit(Message, readable_by=HOST, max_bytes=LISTS, lane=Lane.TRAINING):
     left_bins: tuple[int, ...]
     default_left: bool
     rows: bytes
+    parent: int = ROOT
 
 
 class SplitRows(Message, readable_by=GUEST, max_bytes=LISTS):

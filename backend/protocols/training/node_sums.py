@@ -17,6 +17,7 @@ from backend.jobs import work
 from backend.protocols.training.binned import BinnedColumns
 from backend.protocols.training.checks import check_histogram
 from backend.protocols.training.growing import Flags, Growing, GrowingNode, Histograms, IntArray, TreeJob, Wanted
+from backend.protocols.training.growth_record import least_people
 from backend.protocols.training.joint import Joint
 from backend.protocols.training.label_bound import choice_bits
 from backend.protocols.training.messages import (
@@ -168,7 +169,7 @@ class NodeSums:
             for host in hosts:
                 uses = to_bitmap(self._uses(tree.job, host))
                 name = self._session.name, tree.job.number, node.number
-                self._session.send(host, AskNodeSums(*name, inside, uses, block, len(values)))
+                self._session.send(host, AskNodeSums(*name, inside, uses, block, len(values), node.parent))
                 asked[host].append([wanted[i]])
             for pairs in key.encrypt(values, block):
                 work.check()
@@ -206,6 +207,15 @@ class NodeSums:
         for (_, feature), histogram in histograms.items():
             check_histogram(host, feature, histogram, node.sums, not_negative)
         return histograms
+
+    def least_people(self, job: TreeJob) -> int:
+        """Return the fewest people in a node of a job about which every Host answers (:func:`growth_record.least_people`)."""
+        if isinstance(self._key, NodeKeySide):
+            bits = self._key.number_bits * len(self._numbers_of(self._key, job).channels)
+        else:
+            bits = 2 * self._half * len(job.batches)
+        floors = [least_people(answer.least, answer.named, bits) for answer in self._host_bins.values()]
+        return max(floors, default=1)
 
     def choice_bits(self, job: TreeJob, host: str) -> float:
         """Return what a Host learns at most from the split of one node of a job; see :func:`label_bound.choice_bits`."""
@@ -247,6 +257,7 @@ class NodeSums:
             rows=tuple(pack_rows(tree.counted(node)) for tree, node in piece),
             features=tuple(to_bitmap(self._uses(tree.job, host)) for tree, _ in piece),
             batches=tuple(tree.job.batches for tree, _ in piece),
+            parents=tuple(node.parent for _, node in piece),
         )
 
     def _uses(self, job: TreeJob, host: str) -> Flags:

@@ -19,6 +19,7 @@ PARTS = ("training", "validation", "test")
 SHARES = (0.6, 0.2, 0.2)  # Fed-EINI §V-A
 SCORE_BITS = (4, 24)
 BINS = (2, 256)  # per feature
+MIN_NODE = (1, 1 << 22)  # people in a node
 ClassWeight = Literal["none", "balanced"]
 ForestAggregation = Literal["mean", "median"]
 
@@ -144,6 +145,9 @@ class SecureBoostParameters(CheckedParameters):
     label_bound : float
         Bits that a set of records a Host is told of may tell about labels at most, and bits a training record that all choices of splits
         may tell one (:mod:`backend.protocols.training.label_bound`); nodes beyond it are grown from the Guest's features alone. 0 = off.
+    min_node : int
+        Fewest people in a node, and in its sibling, of which Hosts are told; smaller ones are grown from the Guest's features alone. Each
+        Host may insist on more (:mod:`backend.protocols.training.growth_record`).
     row_sample, column_sample : float
         Share of the training rows, and of all parties' features, that a round uses; drawn again each round.
     goss_top, goss_other : float
@@ -168,6 +172,7 @@ class SecureBoostParameters(CheckedParameters):
         "goss_top": (0.0, 0.9),
         "goss_other": (0.0, 0.9),
         "label_bound": (0.0, 4.0),
+        "min_node": MIN_NODE,
     }
 
     trees: int = 20
@@ -185,6 +190,7 @@ class SecureBoostParameters(CheckedParameters):
     alignment: str = "dh"
     complete: bool = False
     label_bound: float = 0.0
+    min_node: int = 1
     row_sample: float = 1.0
     column_sample: float = 1.0
     goss_top: float = 0.0

@@ -52,7 +52,7 @@ def grow(joint: Joint, parameters: SecureBoostParameters) -> Grown:
         See :meth:`Session.expect`.
     """
     _check(joint, parameters)
-    boosting = _Boosting(joint, parameters, start(joint, parameters.bins))
+    boosting = _Boosting(joint, parameters, start(joint, parameters.bins, min_node=parameters.min_node))
     began = time.perf_counter()
     best = ensemble = boosting.empty()
     best_loss, best_round = np.inf, 0

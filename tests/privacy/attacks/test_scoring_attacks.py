@@ -116,7 +116,7 @@ def test_shared_nodes_tell_labels_apart_and_under_a_bound_no_better_than_the_hos
 def test_records_that_shared_every_node_have_the_same_cell():
     rows = np.array([[1, 1, 1, 1, 0, 0], [1, 1, 0, 0, 0, 0]], dtype=bool)
     training = np.array([True] * 5 + [False])
-    asked = AskBinSums("c", (0,), (0,), (pack_rows(rows[0]),), (b"",), ((0,),))
+    asked = AskBinSums("c", (0,), (0,), (pack_rows(rows[0]),), (b"",), ((0,),), (-1,))
     split, sides = (
         TakeSplit("c", 0, 1, "x", (0,), True, pack_rows(rows[0])),
         SplitRows("c", 0, 1, pack_rows(rows[1][:4])),

@@ -291,7 +291,7 @@ def test_a_host_sums_nothing_before_all_pieces_have_come(monkeypatch):
         training, all_features = parties.joint.training, to_bitmap(np.ones(3, dtype=bool))
         refused(parties, MoreGradients("c", (bytes(160),)), "follows no other")
         parties.joint.conversation.send("host0", Gradients("c", 0, pack_rows(training), (bytes(160),)))
-        asked_for = AskBinSums("c", (0,), (0,), (pack_rows(training),), (all_features,), ((0,),))
+        asked_for = AskBinSums("c", (0,), (0,), (pack_rows(training),), (all_features,), ((0,),), (-1,))
         refused(parties, asked_for, "before all of their encrypted pairs")
         refused(parties, MoreGradients("c", (bytes(150),)), "were expected")
 
@@ -337,15 +337,15 @@ def test_a_host_refuses_what_no_gradients_came_for():
         grower = start(parties.joint, BINS)
         training = parties.joint.training
         all_features, nobody = to_bitmap(np.ones(3, dtype=bool)), np.zeros(60, dtype=bool)
-        refused(parties, AskBinSums("c", (0,), (0,), (pack_rows(nobody),), (all_features,), ((0,),)), "no gradients")
+        refused(parties, AskBinSums("c", (0,), (0,), (pack_rows(nobody),), (all_features,), ((0,),), (-1,)), "no gradients")
         some = some_of(training, 0.5, 0)
         grower.send_pairs([pairs(60)], rows=some)
         refused(
-            parties, AskBinSums("c", (0,), (0,), (pack_rows(training),), (all_features,), ((0,),)), "over records that"
+            parties, AskBinSums("c", (0,), (0,), (pack_rows(training),), (all_features,), ((0,),), (-1,)), "over records that"
         )
-        refused(parties, AskBinSums("c", (0,), (0,), (pack_rows(some),), (all_features,), ((1,),)), "no gradients")
-        refused(parties, AskBinSums("c", (0,), (0,), (pack_rows(some),), (all_features,), ((-1,),)), "no gradients")
-        refused(parties, AskBinSums("c", (0,), (0,), (pack_rows(some),), (), ()), "internal error|no gradients")
+        refused(parties, AskBinSums("c", (0,), (0,), (pack_rows(some),), (all_features,), ((1,),), (-1,)), "no gradients")
+        refused(parties, AskBinSums("c", (0,), (0,), (pack_rows(some),), (all_features,), ((-1,),), (-1,)), "no gradients")
+        refused(parties, AskBinSums("c", (0,), (0,), (pack_rows(some),), (), (), ()), "internal error|no gradients")
         parties.joint.conversation.send("host0", Gradients("c", 0, pack_rows(~training), (b"",)))
         with pytest.raises(SecurityError, match="no training rows"):
             parties.joint.conversation.expect(BinSums)

@@ -145,7 +145,7 @@ def test_a_host_refuses_rows_forms_and_pieces_that_do_not_belong_together():
         parties.joint.conversation.expect(BinSums)
         refused(parties, [whole], "no sums were asked for")  # the same bytes again give no second reply
         refused(parties, [Gradients("c", 0, pack_rows(training), (whole.pairs,))], "rows of each node")
-        asked = AskBinSums("c", (0,), (0,), (pack_rows(training),), (ALL,), ((0,),))
+        asked = AskBinSums("c", (0,), (0,), (pack_rows(training),), (ALL,), ((0,),), (-1,))
         refused(parties, [asked], "no gradients")
 
 

@@ -114,7 +114,7 @@ def test_sums_are_refused_outside_a_training(secret_key):
         running(random_world(1, 1)) as (_, network, _),
         pytest.raises(SecurityError, match="not a training"),
     ):
-        ask(network, offer(secret_key), AskBinSums("c", (), (), (), (), ()))
+        ask(network, offer(secret_key), AskBinSums("c", (), (), (), (), (), ()))
 
 
 def test_a_host_that_is_down_is_named_at_once():

@@ -181,4 +181,4 @@ def test_a_host_answers_in_the_right_order_only():
     ((receiver, answer),) = list(host.answer("bank", start()))
     assert receiver == "bank" and isinstance(answer, Ranks)
     with pytest.raises(SecurityError, match="one on ranks"):
-        list(host.answer("bank", AskBinSums("c", (), (), (), (), ())))
+        list(host.answer("bank", AskBinSums("c", (), (), (), (), (), ())))
