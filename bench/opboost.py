@@ -6,6 +6,7 @@ Noise, ranks, growth and rules are the package's own; alignment, network and enc
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -63,7 +64,7 @@ class DirectSession:
         """Have a Host draw, or keep its rules."""
         table = self._records.tables[host]
         if isinstance(message, StartRanks):
-            columns = NoisyColumns(table, self._records.federation.party(host).features)
+            columns = NoisyColumns(table, self._records.federation.party(host).features, secrets.token_bytes(32))
             self.at[host] = HostRanks(columns, np.arange(len(table.ids)), message)
         else:
             self.at[host].take_splits(cast(TakeRankSplits, message))

@@ -71,6 +71,7 @@ def joined(
     on_tree=lambda progress: None,
     min_group=0,
     limits=None,
+    stores=None,
 ):
     """Random parties with two numeric features and (`coded`) a categorical one each; with `directions` every x should raise the risk."""
     draw = np.random.default_rng(seed)
@@ -102,7 +103,7 @@ def joined(
                 p,
                 tables[p],
                 features[p],
-                memory_store(),
+                (stores or {}).get(p) or memory_store(),
                 simulated=True,
                 key_floor=512,
                 floors=Floors(group_size=min_group),

@@ -34,6 +34,7 @@ from backend.protocols.purposes.protocol import state_purpose
 from backend.protocols.scoring.host import PersonAtHost
 from backend.protocols.scoring.opening import Opening, open_vector
 from backend.protocols.training.algorithms import Parameters
+from backend.protocols.training.guest import draw_name
 from backend.protocols.transport.channel import TIMEOUT, Session, await_links
 from backend.protocols.transport.messages import ConversationReceipt, OfferKey
 from backend.protocols.transport.transcript import TranscribedWire, TranscriptEntry
@@ -305,7 +306,8 @@ class GuestRuntime:
 
     def ask_training(self, session: Session, parameters: Parameters, exclude: Collection[str]) -> None:
         """The same for a training, of all Hosts of the conversation; raises as :meth:`ask_approval`."""
-        self._ask_operators(session, training_terms(session, parameters, self.federation, exclude))
+        draw = draw_name(self.table.ids, parameters.seed, self.times())
+        self._ask_operators(session, training_terms(session, parameters, self.federation, exclude, draw))
 
     def _ask_operators(self, session: Session, asked: Mapping[str, AskTraining | AskApproval]) -> None:
         deciding = {host: one for host, one in asked.items() if self._decides(host)}

@@ -270,6 +270,10 @@ class HostModels:
         """What this Host knows of trainings that may go on after a break."""
         return self._store.trainings
 
+    def secret(self, name: str) -> bytes:
+        """Return a long-term secret of this Host."""
+        return self._store.secret(name)
+
     def note_training(self, model_id: str, columns: dict[str, Any]) -> None:
         """Keep the day on which a model was trained and the Host's `columns` as counted then, which a dossier's drift counts from."""
         self._store.put_training(model_id, datetime.now(UTC).date(), json.dumps(columns))

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 from sqlalchemy import delete, select
@@ -17,6 +18,8 @@ from sqlalchemy import delete, select
 from backend.errors import QuestionRefused, SecurityError
 from backend.store.database import Database, timestamp
 from backend.store.schema import TrainingRow
+
+SPENT = "noise "  # begins the names of rows that hold what noise was spent
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,71 @@ class HostTrainings:
             if row.question != digest:
                 raise QuestionRefused("training_changed")
 
+    def node(self, guest: str, request: str, name: str) -> str:
+        """Return the digest under which a node was answered in this training; empty if it was not."""
+        with self._database.read() as session:
+            row = session.get(TrainingRow, (guest, f"{request}.{name}"))
+            return "" if row is None else row.question
+
+    def note_nodes(self, guest: str, request: str, digests: Mapping[str, str], max_answers: int) -> None:
+        """Note that nodes are answered.
+
+        Parameters
+        ----------
+        digests : mapping of str to str
+            Name of the node and of the question → SHA-256 of its rows, in hexadecimal.
+        max_answers : int
+            How often the same may be asked: after a break a tree is grown again.
+
+        Raises
+        ------
+        QuestionRefused
+            If a node came with other rows before, or too often.
+        """
+        with self._database.write() as session:
+            for name, digest in digests.items():
+                key = guest, f"{request}.{name}"
+                row = session.get(TrainingRow, key)
+                if row is None:
+                    session.add(
+                        TrainingRow(guest=guest, request=key[1], question=digest, created=timestamp(), body="1")
+                    )
+                    continue
+                answers = int(row.body)
+                if row.question != digest or answers >= max_answers:
+                    raise QuestionRefused("node_answered_otherwise")
+                row.body = str(answers + 1)
+
+    def spend(self, guest: str, setting: object, epsilon: float, most: float) -> None:
+        """Note that ranks with some noise are sent, which is the same whenever they are sent again.
+
+        Parameters
+        ----------
+        epsilon : float
+            What this setting costs a record, a step of distance.
+        most : float
+            What all settings may cost together, if there are several.
+
+        Raises
+        ------
+        SecurityError
+            If this setting is another one, and all together would cost more.
+        """
+        name = f"{SPENT}{sha256(repr(setting).encode()).hexdigest()[:48]}"
+        with self._database.write() as session:
+            found = TrainingRow.request.startswith(SPENT, autoescape=True)
+            rows = session.scalars(select(TrainingRow).where(found)).all()
+            # Whoever asks: two Guests could put their ranks together.
+            spent = {row.request: float(row.body) for row in rows}
+            if name in spent:
+                return
+            total = sum(spent.values()) + epsilon
+            if spent and total > most:
+                raise SecurityError("noise_spent", epsilon=total, most=most)
+            session.add(
+                TrainingRow(guest=guest, request=name, question="", created=timestamp(), body=repr(float(epsilon)))
+            )
+
     def kept(self, guest: str, request: str) -> KeptModel | None:
         """The model that a training has given, if it has given one."""
         with self._database.read() as session:
@@ -68,6 +136,8 @@ class HostTrainings:
             if row is None or row.body != "{}":
                 raise SecurityError("training_not_open")
             row.body = json.dumps({"digest": model.digest, "content_hash": model.content_hash})
+            nodes = TrainingRow.guest == guest, TrainingRow.request.startswith(f"{request}.", autoescape=True)
+            session.execute(delete(TrainingRow).where(*nodes))
 
 
 class GuestTraining:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from backend.crypto.signing import is_signed
 from backend.data.federation import Federation
@@ -14,18 +15,42 @@ from backend.protocols.transport.channel import Session
 
 
 def training_terms(
-    session: Session, parameters: Parameters, federation: Federation, exclude: Collection[str]
+    session: Session, parameters: Parameters, federation: Federation, exclude: Collection[str], draw: str = ""
 ) -> dict[str, AskTraining]:
-    """Host → what it is asked to allow; of features that are left out it hears its own."""
-    values, ranks = parameters.as_dict(), isinstance(parameters, OpBoostParameters)
+    """Return what each Host is asked to allow; of features that are left out it gets its own.
+
+    Parameters
+    ----------
+    draw : str
+        Names how training rows are chosen (:func:`backend.protocols.training.guest.draw_name`).
+    """
+    values = parameters.as_dict()
     trees = rounds(parameters) * max(1, len(federation.label.classes))  # at most: a tree a round and class
     terms: dict[str, AskTraining] = {}
     for host in session.hosts:
         left_out = tuple(f.name for f in federation.party(host).features if f.name in exclude)
-        noise = float(values["epsilon"]) if ranks else 0.0
-        sides = bool(values.get("shuffle_sides", False))
-        how = parameters.ALGORITHM, trees, int(values["depth"]), 0 if ranks else int(values["bins"])
-        terms[host] = AskTraining(session.name, *how, left_out, sides, noise)
+        asked = AskTraining(
+            conversation=session.name,
+            algorithm=parameters.ALGORITHM,
+            trees=trees,
+            depth=int(values["depth"]),
+            bins=int(values.get("bins", 0)),
+            exclude=left_out,
+            hide_order=bool(values.get("shuffle_sides", False)),
+            draw=draw,
+        )
+        if isinstance(parameters, OpBoostParameters):
+            noise = parameters.noise
+            asked = replace(
+                asked,
+                map=noise.map,
+                mechanism=noise.mechanism,
+                epsilon=float(noise.epsilon),
+                theta=noise.theta,
+                alpha=float(noise.alpha),
+                levels=noise.levels,
+            )
+        terms[host] = asked
     return terms
 
 

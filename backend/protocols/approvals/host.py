@@ -223,8 +223,10 @@ def _check_terms(allowed: AskTraining, message: Message) -> None:
         terms = allowed.bins, sorted(allowed.exclude), allowed.hide_order
         fits = terms == (message.bins, sorted(message.exclude), message.hide_order)
     elif isinstance(message, StartRanks):
-        rank_terms = allowed.bins, sorted(allowed.exclude), allowed.epsilon
-        fits = rank_terms == (0, sorted(message.exclude), message.epsilon)
+        noise = allowed.map, allowed.mechanism, allowed.epsilon, allowed.theta, allowed.alpha, allowed.levels
+        asked_noise = message.map, message.mechanism, message.epsilon, message.theta, message.alpha, message.levels
+        same_features = sorted(allowed.exclude) == sorted(message.exclude)
+        fits = allowed.bins == 0 and same_features and noise == asked_noise
     elif isinstance(message, TakeSplit | AskNodeSums | Gradients):
         trees = (message.tree,)
     elif isinstance(message, AskBinSums | TakeRankSplits):

@@ -12,7 +12,9 @@ APPROVAL = "approval"  # what a Host's signature to the Guest is under
 class AskTraining(Message, readable_by=HOST, max_bytes=LISTS):
     """Guest → Host: may this conversation train, in this way? The Host holds the Guest to what it says here.
 
-    `trees` is the most that will come; of ranks (OpBoost) `bins` is 0 and `epsilon` what the desensitised values cost, else 0.
+    `trees` is the most that will come. Of ranks (OpBoost) `bins` is 0, and `map` to `levels` say how values are desensitised
+    (:class:`backend.protocols.training.opboost.maps.Noise`). `draw` is the Guest's name for how it chooses training rows: the rows that
+    come first under an approval are those of all its trainings.
     """
 
     HOLDS = "how a model is to be trained: algorithm, trees, depth, bins; which of its features are left out"
@@ -23,6 +25,12 @@ class AskTraining(Message, readable_by=HOST, max_bytes=LISTS):
     exclude: tuple[str, ...]
     hide_order: bool
     epsilon: float = 0.0
+    map: str = ""
+    mechanism: str = ""
+    theta: int = 0
+    alpha: float = 0.0
+    levels: int = 0
+    draw: str = ""
 
 
 class AskApproval(Message, readable_by=HOST):

@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.errors import SecurityError
+from backend.errors import SecurityError, WrongAnswer
 from backend.jobs import work
 from backend.protocols.training.binned import BinnedColumns
 from backend.protocols.training.checks import check_bins, check_histogram, check_split_rows
@@ -30,7 +31,7 @@ from backend.protocols.training.row_sets import pack_rows, unpack_rows
 from backend.trees.ensemble import GuestTree, NodeKey, Split, SplitRule
 from backend.trees.growth import BestSplit
 
-__all__ = ["GrownTree", "TreeGrower", "TreeJob", "start"]
+__all__ = ["GrownTree", "TreeGrower", "TreeJob", "routes", "start"]
 
 
 @dataclass(eq=False, repr=False)
@@ -275,7 +276,11 @@ class TreeGrower:
         check_split_rows(split.owner, split.feature, left_sums, chosen.best.left)
 
     def take_up(
-        self, first: int, trees: Sequence[GuestTree], choices: Mapping[NodeKey, tuple[int, ...]]
+        self,
+        first: int,
+        trees: Sequence[GuestTree],
+        choices: Mapping[NodeKey, tuple[int, ...]],
+        expected: Sequence[Sequence[str]],
     ) -> list[GrownTree]:
         """Trees that were grown before a break: their splits are named to their owners once more, and nothing is summed.
 
@@ -285,13 +290,18 @@ class TreeGrower:
             Number of the first of them.
         choices : mapping of (tree, node) to tuple of int
             :attr:`choices`, as it was.
+        expected : sequence of sequence of str
+            Per tree: :func:`routes`, as they were.
 
         Raises
         ------
+        WrongAnswer
+            If a Host divides its records otherwise than before.
         Cancelled, PartyUnreachable, SecurityError
             See :meth:`Session.expect`.
         """
-        leaves = [np.zeros(self._n, dtype=np.intp) for _ in trees]
+        places = [np.zeros(self._n, dtype=np.intp) for _ in trees]
+        depth = 0
         level = [(i, 0, ROOT, np.arange(self._n)) for i in range(len(trees))]
         while level:
             work.check()
@@ -301,15 +311,19 @@ class TreeGrower:
                 if isinstance(node, Split):
                     how = node.owner, node.feature, choices[first + i, number], node.default_left, parent
                     splits.append((i, node, _Asked(first + i, number, rows, *how)))
-                else:
-                    leaves[i][rows] = number
             self._ask_owners([asked for _, _, asked in splits])
             level = []
             for i, node, asked in splits:
                 left = asked.left[asked.rows]
+                places[i][asked.rows] = np.where(left, node.left, node.right)
                 level.append((i, node.left, asked.node, asked.rows[left]))
                 level.append((i, node.right, asked.node, asked.rows[~left]))
-        return [GrownTree(tree, leaf) for tree, leaf in zip(trees, leaves, strict=True)]
+            for i in {i for i, _, _ in splits}:
+                if _hash(places[i]) != expected[i][depth]:
+                    owners = {asked.owner for j, _, asked in splits if j == i} - {self._guest}
+                    raise WrongAnswer("rows_changed_after_break", hosts=tuple(sorted(owners)))
+            depth += 1
+        return [GrownTree(tree, place) for tree, place in zip(trees, places, strict=True)]
 
     def _fill_children(self, families: Sequence[Family]) -> None:
         """Histogram subtraction: request the smaller child only, the other is parent minus child (FL-DT eq. 14)."""
@@ -326,6 +340,26 @@ class TreeGrower:
                     not_negative = self._sums.not_negative(tree.job)
                     check_histogram(party, feature, histogram, other.sums, not_negative)
             parent.histograms = {}
+
+
+def routes(grown: GrownTree) -> list[str]:
+    """Return for each level of a tree the SHA-256 of the nodes that all joint records have come to, in hexadecimal."""
+    parents = {child: i for i, split in grown.tree.splits.items() for child in (split.left, split.right)}
+    depths = {0: 0}
+    for child, parent in sorted(parents.items()):
+        depths[child] = depths[parent] + 1
+    places = grown.leaf.copy()
+    hashes = []
+    for depth in range(max(depths.values()), 0, -1):
+        hashes.append(_hash(places))
+        for node in np.unique(places).tolist():
+            if depths[node] == depth:
+                places[places == node] = parents[node]
+    return hashes[::-1]
+
+
+def _hash(places: NDArray[np.intp]) -> str:
+    return sha256(places.astype("<i4").tobytes()).hexdigest()
 
 
 def _chosen(tree: Growing, node: GrowingNode, owner: str, feature: str, best: BestSplit) -> _Chosen:

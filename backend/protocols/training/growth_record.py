@@ -25,6 +25,7 @@ from backend.errors import SecurityError
 from backend.trees.ensemble import Skeleton
 
 Flags = NDArray[np.bool_]
+PEOPLE = 20  # fewest in a node, as in a group of which anything is said
 ROOT = -1  # the parent of a tree's first node
 OPEN_TREES = 64  # trees of which the rows are in memory; messages about earlier ones are refused
 
@@ -109,7 +110,6 @@ class GrowthRecord:
         self._n = len(training)
         self._trees: dict[int, dict[int, _Node]] = {}
         self._closed = -1  # last tree whose rows were forgotten
-        self.answered = False  # whether any sums were answered, or a split taken
 
     def begin_sums(self, tree: int, node: int, parent: int, counted: Flags, least: int) -> None:
         """Take down that sums of a node are asked for.
@@ -146,7 +146,6 @@ class GrowthRecord:
         if others is not None:
             sibling = self._trees[tree][_sibling(node)]
             sibling.counted = others
-        self.answered = True
 
     def begin_split(self, tree: int, node: int, parent: int, routed: Flags, least: int) -> None:
         """Take down that a node is split by this Host; `routed` are all of its joint rows. Raises as :meth:`begin_sums`."""
@@ -178,12 +177,9 @@ class GrowthRecord:
         here = self._trees[tree][node]
         here.routed = np.packbits(routed)
         here.left = np.packbits(left & routed)
-        self.answered = True
 
     def check_model(self, skeletons: Sequence[Skeleton]) -> None:
         """Raise SecurityError unless the trees of a model are those that grew, as far as this Host was told of them."""
-        if not self.answered:
-            raise SecurityError("model_did_not_grow")
         for tree, skeleton in enumerate(skeletons):
             if self._terms is not None and (tree >= self._terms.trees or skeleton.depth > self._terms.depth):
                 raise SecurityError("model_did_not_grow")

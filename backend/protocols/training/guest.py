@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 
 import numpy as np
 from numpy.typing import NDArray
@@ -266,6 +267,12 @@ def _bands(joint: Joint, grown: Grown) -> ScoreBands | None:
     return score_bands(grown.trees, [leaf[rows] for leaf in grown.leaves], grown.units[rows, 0])
 
 
+def draw_name(ids: Sequence[str], seed: int, times: NDArray[np.str_] | None = None) -> str:
+    """Return a name of how a Guest divides its records: SHA-256 of all that :func:`draw_parts` follows from, in hexadecimal."""
+    dated = [] if times is None else times.tolist()
+    return sha256(repr((seed, list(ids), dated)).encode()).hexdigest()
+
+
 def draw_parts(n: int, seed: int, times: NDArray[np.str_] | None = None) -> NDArray[np.int8]:
     """0 = training, 1 = validation, 2 = test for ``n`` rows: 60/20/20 by a seeded shuffle (Fed-EINI §V-A).
 
@@ -275,12 +282,13 @@ def draw_parts(n: int, seed: int, times: NDArray[np.str_] | None = None) -> NDAr
     Raises
     ------
     FederationError
-        The latest period that completes a fifth makes it more than half: too few earlier records are left.
+        The latest period that completes a fifth makes it more than a third: too few earlier records are left.
     """
     order = np.random.default_rng(seed).permutation(n)
     if times is not None:
         latest = times >= np.sort(times)[::-1][max(0, math.ceil((1 - SHARES[0] - SHARES[1]) * n - 1e-9) - 1)]
-        if 2 * int(latest.sum()) > n:
+        # Three quarters of the earlier records are trained on, and Hosts ask for half of all.
+        if 3 * int(latest.sum()) > n:
             raise FederationError("latest_periods_too_large", latest=int(latest.sum()), rows=n)
         earlier = order[~latest[order]]
         cut = round(SHARES[0] / (SHARES[0] + SHARES[1]) * len(earlier))

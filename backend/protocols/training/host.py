@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
+from math import ceil
+
+import numpy as np
+from numpy.typing import NDArray
 
 from backend.crypto.interface import NodePublicSide, PairPublicSide
 from backend.data.column_counts import reference_of
 from backend.data.dictionary import Feature
 from backend.data.table import PartyTable
-from backend.errors import SecurityError
+from backend.errors import QuestionRefused, SecurityError
+from backend.protocols.approvals.messages import AskTraining
 from backend.protocols.host_state import Answer, Answering, Handlers, HostSession
 from backend.protocols.scoring.dither import check_layout
 from backend.protocols.terms.prices import training_question
+from backend.protocols.training.growth_record import PEOPLE, Terms
 from backend.protocols.training.host_splits import HostTraining
 from backend.protocols.training.messages import (
     AskBinSums,
@@ -31,7 +37,8 @@ from backend.protocols.training.messages import (
     TakeRankSplits,
     TakeSplit,
 )
-from backend.protocols.training.opboost.host_side import HostRanks, NoisyColumns
+from backend.protocols.training.opboost.host_side import HostRanks, NoisyColumns, noise_of
+from backend.protocols.training.row_sets import unpack_rows
 from backend.protocols.transport.codec import encode
 from backend.protocols.transport.message import Message
 from backend.store.audit_log import AuditLog
@@ -40,6 +47,10 @@ from backend.trees.ensemble import HostModel, Layout
 from backend.trees.serialization import load_skeleton
 
 _log = logging.getLogger("glassleaf")
+
+NOISE = "noise of ranks"  # the secret that it follows from
+MAX_EPSILON = 1.0  # a step of distance, all settings of the noise together; beyond it hardly anything is hidden
+MAX_ANSWERS = 3  # to the sums of one node: a tree is grown again after each break
 
 NO_TRAINING = "no_training"
 WRONG_ANSWERS = frozenset(
@@ -70,7 +81,7 @@ class TrainingHandler:
         self._log = log
         self._answering, self._partial_models = answering, answering.partial_models
         self._sessions = answering.sessions
-        self._noisy = NoisyColumns(table, self._features)
+        self._noisy = NoisyColumns(table, self._features, self._partial_models.secret(NOISE))
 
     def handlers(self) -> Handlers:
         """Message class → answer."""
@@ -96,12 +107,51 @@ class TrainingHandler:
             raise SecurityError("cipher_cannot_train", cipher=session.cipher.scheme)
         if session.rows is None:
             raise SecurityError("no_alignment_before_training")
-        training = HostTraining(self._table, self._features, session.rows, start, session.cipher)
+        asked = session.kept(AskTraining)
+        limited = self._limited(start.conversation)
+        floors = self._answering.floors
+        self._check_training_rows(sender, start, session.rows, asked, limited)
+        training = HostTraining(
+            self._table,
+            self._features,
+            session.rows,
+            start,
+            session.cipher,
+            group_size=floors.people(PEOPLE) if limited else 1,
+            named=floors.named if limited else 0.0,
+            terms=None if asked is None else Terms(asked.trees, asked.depth),
+        )
         if start.request:  # it may go on after a break: the same terms and records, or not at all
             self._partial_models.trainings.begin(sender, start.request, training.digest(start))
         self._count(session, start, (f"bins {start.bins}", start.training))
         session.drop(HostRanks)
         yield sender, session.keep(HostTraining, training).feature_bins(start.conversation)
+
+    def _limited(self, conversation: str) -> bool:
+        """Return whether this Host's floors hold in a conversation: its people are no synthetic ones."""
+        return self._answering.account(conversation) is not None and not self._answering.floors.synthetic
+
+    def _check_training_rows(
+        self, guest: str, start: StartTraining, rows: NDArray[np.intp], asked: AskTraining | None, limited: bool
+    ) -> None:
+        """Refuse too few training rows, and others than came first under the same approval.
+
+        The same terms with other rows would be a question about the difference.
+        """
+        training = unpack_rows(start.training, len(rows))
+        n = int(np.count_nonzero(training))
+        least = ceil(self._answering.floors.joint_share * len(rows))
+        if limited and n < least:
+            raise SecurityError("few_training_rows", rows=n, least=least)
+        if asked is None:
+            return
+        terms = sha256(encode(replace(asked, conversation="")))
+        terms.update(repr(self._table.ids).encode())  # this Host's own records may change
+        chosen = sha256(np.sort(rows[training]).astype("<i8").tobytes()).hexdigest()
+        try:
+            self._partial_models.trainings.begin(guest, f"rows {terms.hexdigest()[:50]}", chosen)
+        except QuestionRefused as error:
+            raise SecurityError("training_rows_changed") from error
 
     def _count(self, session: HostSession, start: StartTraining | StartRanks, how: tuple[bytes | str, ...]) -> None:
         """Book what a training can tell about each person, before its first answer. One that goes on is booked once.
@@ -126,7 +176,10 @@ class TrainingHandler:
         session = self._sessions.of(start.conversation)
         if session.rows is None:
             raise SecurityError("no_alignment_before_ranks")
-        self._count(session, start, (f"ranks {start!r}",))
+        noise = noise_of(start)
+        if self._limited(start.conversation):
+            self._partial_models.trainings.spend(sender, noise.canonical, noise.epsilon, MAX_EPSILON)
+        self._count(session, start, (f"ranks {noise.canonical!r}", *sorted(start.exclude)))
         session.drop(HostTraining)
         ranks = session.keep(HostRanks, HostRanks(self._noisy, session.rows, start))
         yield sender, ranks.ranks(start.conversation)
@@ -144,10 +197,28 @@ class TrainingHandler:
         self._summing(more).take_more(more)
 
     def _bin_sums(self, sender: str, asked: AskBinSums) -> Answer:
-        yield sender, self._summing(asked).bin_sums(asked)
+        training = self._summing(asked)
+        answer = training.bin_sums(asked)
+        digests = {}
+        for tree, node, *about in zip(
+            asked.trees, asked.nodes, asked.parents, asked.rows, asked.features, asked.batches, strict=True
+        ):
+            digests[f"{tree}.{node}.sums"] = sha256(repr(about).encode()).hexdigest()
+        self._note_nodes(sender, training, digests)
+        yield sender, answer
+
+    def _note_nodes(self, guest: str, training: HostTraining, digests: Mapping[str, str]) -> None:
+        """Store what is answered about nodes, so that a training that goes on after a break asks nothing else."""
+        if training.request:
+            self._partial_models.trainings.note_nodes(guest, training.request, digests, MAX_ANSWERS)
 
     def _start_node(self, sender: str, asked: AskNodeSums) -> None:
-        self._summing(asked).start_node(asked)
+        training = self._summing(asked)
+        training.start_node(asked)
+        about = asked.parent, asked.rows, asked.features, asked.numbers
+        self._note_nodes(
+            sender, training, {f"{asked.tree}.{asked.node}.sums": sha256(repr(about).encode()).hexdigest()}
+        )
 
     def _node_pairs(self, sender: str, pairs: NodePairs) -> Answer:
         sums = self._summing(pairs).take_node(pairs)
@@ -155,7 +226,16 @@ class TrainingHandler:
             yield sender, sums
 
     def _take_split(self, sender: str, split: TakeSplit) -> Answer:
-        yield sender, self._summing(split).take_split(split)
+        training = self._summing(split)
+        name = f"{split.tree}.{split.node}.split"
+        digest = sha256(encode(replace(split, conversation=""))).hexdigest()
+        repeated = False
+        if training.request:
+            repeated = self._partial_models.trainings.node(sender, training.request, name) == digest
+        answer = training.take_split(split, repeated=repeated)
+        if not repeated:
+            self._note_nodes(sender, training, {name: digest})
+        yield sender, answer
 
     def _wrong_answer(self, sender: str, report: ReportWrongAnswer) -> None:
         """Log that the Guest found this Host's answers to be wrong: this process may not be the one that its operator started."""
@@ -193,6 +273,8 @@ class TrainingHandler:
         own = {(t, i) for t, s in enumerate(skeletons) for i, fork in s.forks.items() if fork.owner == self._name}
         if own != set(training.rules):
             raise SecurityError("model_of_other_splits")
+        if isinstance(training, HostTraining):
+            training.growth.check_model(skeletons)
         floors = self._answering.floors
         least = 0 if floors.synthetic else floors.score_bits
         layout = check_layout(Layout(keep.score_bits, keep.slots, keep.slot_bits, keep.scale), least)

@@ -183,9 +183,10 @@ class HostTraining:
         if (inside & ~self._training).any():
             raise SecurityError("no_training_rows")
         least = self._least(self._cipher.number_bits * message.numbers)
-        self.growth.begin_sums(message.tree, message.node, message.parent, inside, least)
         bins = self._bins(inside, message.features)
-        self._node = message, self._cipher.start_sums(bins, message.block, message.numbers)
+        summing = self._cipher.start_sums(bins, message.block, message.numbers)
+        self.growth.begin_sums(message.tree, message.node, message.parent, inside, least)
+        self._node = message, summing
 
     def take_node(self, message: NodePairs) -> BinSums | None:
         """Take rows of the node that was begun; its sums once all have come."""

@@ -35,6 +35,7 @@ from backend.protocols.transport.codec import decode
 from backend.protocols.transport.packing import from_bitmap
 from backend.remark import Remark
 from backend.store.database import Database
+from backend.store.party_store import memory_store
 from backend.trees.criteria import ClassCounts, Stops
 from backend.trees.ensemble import Leaf
 from backend.trees.growth import FREE, BestSplit, GrowthRules, SecondOrder
@@ -68,8 +69,8 @@ def cheats(monkeypatch, host, method, lie):
     """Have one Host answer by `lie(training, honest answer, arguments)`."""
     honest = getattr(HostTraining, method)
 
-    def answer(training, *arguments):
-        given = honest(training, *arguments)
+    def answer(training, *arguments, **named):
+        given = honest(training, *arguments, **named)
         owned = training._columns.bins[0].feature.name
         return lie(training, given, *arguments) if owned.startswith(host) else given
 
@@ -86,8 +87,8 @@ def told(parties, kind, receiver):
 def test_a_host_with_more_bins_than_were_asked_for_is_named(monkeypatch):
     honest = HostTraining.__init__
 
-    def finer(training, table, features, rows, start, cipher):
-        honest(training, table, features, rows, replace(start, bins=start.bins * 8), cipher)
+    def finer(training, table, features, rows, start, cipher, **floors):
+        honest(training, table, features, rows, replace(start, bins=start.bins * 8), cipher, **floors)
 
     monkeypatch.setattr(HostTraining, "__init__", finer)
     with joined(0, hosts=1) as parties:
@@ -313,16 +314,17 @@ class Finished(FromTheStart):
 
 def test_rows_that_change_after_a_break_end_the_training(monkeypatch):
     stored = Finished()
-    with joined(4, n=120, hosts=2) as parties:
+    stores = {host: memory_store() for host in ("host0", "host1")}
+    with joined(4, n=120, hosts=2, stores=stores) as parties:
         whole = secureboost.grow(replace(parties.joint, resumed=stored), BOOSTED)
     resumed = Finished()
     resumed.rounds = stored.rounds[:1]
-    with joined(4, n=120, hosts=2) as parties:
+    with joined(4, n=120, hosts=2, stores=stores) as parties:
         assert secureboost.grow(replace(parties.joint, resumed=resumed), BOOSTED).trees == whole.trees
     owner = next(s.owner for s in whole.trees[0].splits.values() if s.owner != GUEST)
     cheats(monkeypatch, owner, "take_split", everybody_left)
     resumed.rounds = stored.rounds[:1]
-    with joined(4, n=120, hosts=2) as parties, pytest.raises(WrongAnswer) as refusal:
+    with joined(4, n=120, hosts=2, stores=stores) as parties, pytest.raises(WrongAnswer) as refusal:
         secureboost.grow(replace(parties.joint, resumed=resumed), BOOSTED)
     assert refusal.value.code == "rows_changed_after_break" and owner in refusal.value.hosts
 

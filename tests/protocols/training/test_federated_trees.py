@@ -1,5 +1,8 @@
 """Trees grown together: as if grown in one place, one by one or in lockstep; and what each party is asked and refuses."""
 
+from dataclasses import replace
+from itertools import count
+
 import numpy as np
 import pytest
 from joints import joined
@@ -130,7 +133,8 @@ def test_trees_in_lockstep_are_the_trees_one_by_one_each_with_its_own_rows_and_f
         jobs = [TreeJob(t, CRITERION, some_of(training, 0.7, t), features=drawn[t]) for t in range(5)]
         grower.send_pairs([(g, h)])
         together = grower.grow(jobs, 4)
-        apart = [grower.grow([job], 4)[0] for job in jobs]
+        # A node is summed once in a training: trees of other numbers.
+        apart = [grower.grow([replace(job, number=5 + job.number)], 4)[0] for job in jobs]
         for job, one, other in zip(jobs, together, apart, strict=True):
             assert one.tree == other.tree and (one.leaf == other.leaf).all()
             assert {(s.owner, s.feature) for s in one.tree.splits.values()} <= job.features
@@ -201,10 +205,12 @@ def test_a_message_asks_for_a_few_dozen_nodes_or_half_a_minute_of_work(monkeypat
     with joined(0, n=100) as parties:
         grower = start(parties.joint, BINS)
         grower.send_pairs([pairs(100), pairs(100)])
+        number = count()  # a node is summed once in a training
 
         def nodes_a_message(trees, **kwargs):
             parties.sent.clear()
-            grower.grow([TreeJob(t, CRITERION, parties.joint.training, **kwargs) for t in range(trees)], 1)
+            numbers = [next(number) for _ in range(trees)]
+            grower.grow([TreeJob(t, CRITERION, parties.joint.training, **kwargs) for t in numbers], 1)
             return [len(m.nodes) for m in asked(parties, AskBinSums, "host0")]
 
         assert nodes_a_message(40) == [32, 8]
@@ -337,14 +343,22 @@ def test_a_host_refuses_what_no_gradients_came_for():
         grower = start(parties.joint, BINS)
         training = parties.joint.training
         all_features, nobody = to_bitmap(np.ones(3, dtype=bool)), np.zeros(60, dtype=bool)
-        refused(parties, AskBinSums("c", (0,), (0,), (pack_rows(nobody),), (all_features,), ((0,),), (-1,)), "no gradients")
+        refused(
+            parties, AskBinSums("c", (0,), (0,), (pack_rows(nobody),), (all_features,), ((0,),), (-1,)), "no gradients"
+        )
         some = some_of(training, 0.5, 0)
         grower.send_pairs([pairs(60)], rows=some)
         refused(
-            parties, AskBinSums("c", (0,), (0,), (pack_rows(training),), (all_features,), ((0,),), (-1,)), "over records that"
+            parties,
+            AskBinSums("c", (0,), (0,), (pack_rows(training),), (all_features,), ((0,),), (-1,)),
+            "over records that",
         )
-        refused(parties, AskBinSums("c", (0,), (0,), (pack_rows(some),), (all_features,), ((1,),), (-1,)), "no gradients")
-        refused(parties, AskBinSums("c", (0,), (0,), (pack_rows(some),), (all_features,), ((-1,),), (-1,)), "no gradients")
+        refused(
+            parties, AskBinSums("c", (0,), (0,), (pack_rows(some),), (all_features,), ((1,),), (-1,)), "no gradients"
+        )
+        refused(
+            parties, AskBinSums("c", (0,), (0,), (pack_rows(some),), (all_features,), ((-1,),), (-1,)), "no gradients"
+        )
         refused(parties, AskBinSums("c", (0,), (0,), (pack_rows(some),), (), (), ()), "internal error|no gradients")
         parties.joint.conversation.send("host0", Gradients("c", 0, pack_rows(~training), (b"",)))
         with pytest.raises(SecurityError, match="no training rows"):

@@ -35,7 +35,7 @@ def test_days_of_their_own_give_exactly_a_fifth():
 
 
 def test_one_period_that_holds_most_records_is_refused():
-    with pytest.raises(FederationError, match="at least half of them to be earlier"):
+    with pytest.raises(FederationError, match="at least two thirds of them to be earlier"):
         draw_parts(100, 1, np.repeat(["2026-01", "2026-02"], [40, 60]))
 
 

@@ -6,7 +6,8 @@ categorical feature becomes boolean columns, one per category (one-hot, as in th
 
 from __future__ import annotations
 
-import secrets
+import hashlib
+import hmac
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -60,10 +61,20 @@ class NoisyColumn:
 
 
 class NoisyColumns:
-    """A Host's noisy columns, drawn once per setting, so that repeated trainings cannot average the noise out."""
+    """A Host's noisy columns: noise follows from the Host's stored secret and the setting, so that nothing averages it out.
 
-    def __init__(self, table: PartyTable, features: Sequence[Feature]) -> None:
-        self._table, self._features = table, {f.name: f for f in features}
+    Another training, another conversation or a restart gets the same noise. What does nothing under a map is no part of the setting.
+
+    Parameters
+    ----------
+    secret : bytes
+        The Host's, stored for good.
+    """
+
+    def __init__(self, table: PartyTable, features: Sequence[Feature], secret: bytes) -> None:
+        self._table = table
+        self._features = {f.name: f for f in features}
+        self._secret = secret
         self._drawn: dict[tuple[str, Noise], tuple[NoisyColumn, ...]] = {}
 
     def names(self, exclude: Sequence[str]) -> list[str]:
@@ -72,40 +83,88 @@ class NoisyColumns:
 
     def of(self, name: str, noise: Noise) -> tuple[NoisyColumn, ...]:
         """The columns that a feature becomes."""
-        if (name, noise) not in self._drawn:
-            self._drawn[name, noise] = tuple(self._draw(self._features[name], noise))
-        return self._drawn[name, noise]
+        setting = noise.canonical
+        if (name, setting) not in self._drawn:
+            self._drawn[name, setting] = tuple(self._draw(self._features[name], setting))
+        return self._drawn[name, setting]
+
+    def _words(self, *names: object) -> SecretWords:
+        """Return the words that a column's noise is drawn with."""
+        return SecretWords(self._secret, names, self._table.ids)
 
     def _draw(self, feature: Feature, noise: Noise) -> list[NoisyColumn]:
         column = self._table.columns[feature.name]
         if feature.kind is Kind.CATEGORICAL:
-            return _indicators(feature.name, column, noise)
+            return self._indicators(feature.name, column, noise)
         values = column.astype(np.float64)
         known = values[~np.isnan(values)]
         if feature.kind is Kind.BOOLEAN:
-            return [NoisyColumn(feature.name, _noisy(YES_OR_NO.level(values), noise, flags=True), YES_OR_NO)]
+            return [
+                NoisyColumn(
+                    feature.name,
+                    _noisy(YES_OR_NO.level(values), noise, self._words(feature.name, noise), flags=True),
+                    YES_OR_NO,
+                )
+            ]
         lower, upper = (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
         mapping = ValueMap(lower, upper, noise.levels)  # to the common domain
-        return [NoisyColumn(feature.name, _noisy(mapping.level(values), noise), mapping)]
+        return [
+            NoisyColumn(feature.name, _noisy(mapping.level(values), noise, self._words(feature.name, noise)), mapping)
+        ]
+
+    def _indicators(self, name: str, column: NDArray[np.generic], noise: Noise) -> list[NoisyColumn]:
+        counts = Counter(str(v) for v in column if v is not None)
+        chosen = [category for category, _ in counts.most_common(INDICATORS)]
+        # A random order, the same every time.
+        chosen.sort(key=lambda category: hmac.digest(self._secret, f"order {name} {category}".encode(), "sha256"))
+        missing = np.array([v is None for v in column], dtype=bool)
+        out = []
+        for category in chosen:
+            flags = np.where(missing, MISSING, column == category).astype(np.int64)
+            levels = _noisy(flags, noise, self._words(name, noise, category), flags=True)
+            out.append(NoisyColumn(name, levels, YES_OR_NO, category, frozenset(counts)))
+        return out
 
 
-def _indicators(name: str, column: NDArray[np.generic], noise: Noise) -> list[NoisyColumn]:
-    counts = Counter(str(v) for v in column if v is not None)
-    chosen = [category for category, _ in counts.most_common(INDICATORS)]
-    secrets.SystemRandom().shuffle(chosen)
-    missing = np.array([v is None for v in column], dtype=bool)
-    out = []
-    for category in chosen:
-        flags = np.where(missing, MISSING, column == category).astype(np.int64)
-        out.append(NoisyColumn(name, _noisy(flags, noise, flags=True), YES_OR_NO, category, frozenset(counts)))
-    return out
+class SecretWords:
+    """Uniform words that follow from a secret: one for each record by its id, then more in the order in which they are asked for.
+
+    Parameters
+    ----------
+    names : sequence
+        What they are for.
+    ids : sequence of str
+        ``(n,)``: whose noise is drawn.
+    """
+
+    def __init__(self, secret: bytes, names: Sequence[object], ids: Sequence[str]) -> None:
+        self._key = hmac.digest(secret, repr(names).encode(), "sha256")
+        self._ids = ids
+        self._calls = 0
+
+    def of_records(self) -> NDArray[np.uint64]:
+        """Return ``(n,)`` words, one for each record."""
+        digests = [hashlib.blake2b(i.encode(errors="surrogatepass"), key=self._key, digest_size=8) for i in self._ids]
+        return np.frombuffer(b"".join(digest.digest() for digest in digests), dtype="<u8")
+
+    def stream(self, count: int) -> NDArray[np.uint64]:
+        """Return ``(count,)`` further words."""
+        self._calls += 1
+        block = hashlib.shake_256(self._key + self._calls.to_bytes(8, "big")).digest(8 * count)
+        return np.frombuffer(block, dtype="<u8")
 
 
-def _noisy(levels: IntArray, noise: Noise, *, flags: bool = False) -> NDArray[np.int16]:
+def _noisy(levels: IntArray, noise: Noise, words: SecretWords, *, flags: bool = False) -> NDArray[np.int16]:
     found = levels.astype(np.int16)
     known = levels != MISSING
     draw = noise.desensitise_flags if flags else noise.desensitise
-    found[known] = draw(levels[known])
+    first = [words.of_records()[known]]
+
+    def drawn(count: int) -> NDArray[np.uint64]:
+        """Return each record's own word at first; ties and second steps take more."""
+        return first.pop() if first and len(first[0]) == count else words.stream(count)
+
+    found[known] = draw(levels[known], drawn)
     return found
 
 

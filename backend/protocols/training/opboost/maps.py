@@ -66,6 +66,17 @@ class Noise:
     alpha: float
     levels: int
 
+    @property
+    def canonical(self) -> Noise:
+        """Return the setting with what does nothing under its map set to one value: equal settings give equal draws.
+
+        Both mechanisms draw from one distribution, and are one setting.
+        """
+        theta = RANGES["theta"][0] if self.map == "global" else self.theta
+        alpha = self.alpha if self.map == "adj" else 1.0
+        levels = self.levels
+        return Noise(self.map, "exponential", float(self.epsilon), int(theta), float(alpha), levels)
+
     def __post_init__(self) -> None:
         problems = out_of_range(vars(self), RANGES)
         for name, choices in (("map", MAPS), ("mechanism", MECHANISMS)):

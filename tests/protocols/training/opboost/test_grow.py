@@ -1,9 +1,9 @@
 """A whole OpBoost training: what is sent, what stays, and that scoring on true values gives the trees' own sums."""
 
+import secrets
 import struct
 from dataclasses import replace
 from itertools import pairwise
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ from backend.protocols.training import algorithms
 from backend.protocols.training.guest import draw_parts
 from backend.protocols.training.joint import Joint
 from backend.protocols.training.messages import Ranks, StartRanks
-from backend.protocols.training.opboost import sampling
+from backend.protocols.training.opboost import host_side
 from backend.protocols.training.opboost.grow import grow
 from backend.protocols.training.opboost.host_side import HostRanks, NoisyColumns
 from backend.protocols.training.opboost.parameters import OpBoostParameters
@@ -35,9 +35,10 @@ SMALL = OpBoostParameters(trees=4, depth=3, epsilon=1.0, levels=32)
 
 @pytest.fixture
 def quiet(monkeypatch):
-    """The system draws the middle of every distribution: at ε = 20 that is the true value."""
-    middle = np.uint64(1 << 63).tobytes()
-    monkeypatch.setattr(sampling, "os", SimpleNamespace(urandom=lambda size: middle * (size // 8)))
+    """Every word is the middle of its distribution, so that answers can be worked out by hand: at ε = 20 that is the true value."""
+    middle = np.uint64(1 << 63)
+    monkeypatch.setattr(host_side.SecretWords, "of_records", lambda words: np.full(len(words._ids), middle))
+    monkeypatch.setattr(host_side.SecretWords, "stream", lambda words, count: np.full(count, middle))
 
 
 @pytest.fixture
@@ -155,7 +156,9 @@ class Straight:
 
     def send(self, host, message):
         if isinstance(message, StartRanks):
-            self.ranks = HostRanks(NoisyColumns(*self.host), np.arange(len(self.host[0].ids)), message)
+            self.ranks = HostRanks(
+                NoisyColumns(*self.host, secrets.token_bytes(32)), np.arange(len(self.host[0].ids)), message
+            )
         else:
             self.ranks.take_splits(message)
 

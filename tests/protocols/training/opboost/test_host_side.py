@@ -1,6 +1,6 @@
 """The Host's side: ranks by hand, rules that mean what a rank cut means, noise that is drawn once, messages that are refused."""
 
-from types import SimpleNamespace
+import secrets
 
 import numpy as np
 import pytest
@@ -12,12 +12,11 @@ from backend.data.table import PartyTable
 from backend.errors import SecurityError
 from backend.protocols.host import HostParty
 from backend.protocols.training.messages import AskBinSums, Ranks, StartRanks, TakeRankSplits
-from backend.protocols.training.opboost import sampling
+from backend.protocols.training.opboost import host_side
 from backend.protocols.training.opboost.host_side import INDICATORS, HostRanks, NoisyColumns
 from backend.protocols.transport.packing import from_numbers
 from backend.store.party_store import memory_store
 
-MIDDLE = SimpleNamespace(urandom=lambda size: np.uint64(1 << 63).tobytes() * (size // 8))
 NUMBER = Feature(name="x", meaning="x")
 FLAG = Feature(name="b", meaning="b", kind=Kind.BOOLEAN)
 CODE = Feature(name="c", meaning="c", kind=Kind.CATEGORICAL)
@@ -25,8 +24,14 @@ CODE = Feature(name="c", meaning="c", kind=Kind.CATEGORICAL)
 
 @pytest.fixture
 def quiet(monkeypatch):
-    """The system draws the middle of every distribution, so that answers can be worked out by hand: at ε = 20 that is the true value."""
-    monkeypatch.setattr(sampling, "os", MIDDLE)
+    """Every word is the middle of its distribution, so that answers can be worked out by hand: at ε = 20 that is the true value."""
+    draw_the_middle(monkeypatch)
+
+
+def draw_the_middle(patch):
+    middle = np.uint64(1 << 63)
+    patch.setattr(host_side.SecretWords, "of_records", lambda words: np.full(len(words._ids), middle))
+    patch.setattr(host_side.SecretWords, "stream", lambda words, count: np.full(count, middle))
 
 
 def start(**changes):
@@ -43,7 +48,7 @@ def table(**columns):
 
 def ranked(held, features, rows=None, **changes):
     rows = np.arange(len(held.ids)) if rows is None else np.array(rows)
-    return HostRanks(NoisyColumns(held, features), rows, start(**{"epsilon": 20.0} | changes))
+    return HostRanks(NoisyColumns(held, features, secrets.token_bytes(32)), rows, start(**{"epsilon": 20.0} | changes))
 
 
 def read(answer, column):
@@ -103,7 +108,7 @@ def test_left_out_features_are_not_sent():
 def test_without_noise_a_rule_sends_every_record_where_its_rank_goes(values, default_left):
     held = table(x=[np.nan if v is None else v for v in values])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sampling, "os", MIDDLE)
+        draw_the_middle(patch)
         host = ranked(held, [NUMBER])
     answer = host.ranks("c")
     rank = np.array(read(answer, 0))
@@ -127,11 +132,11 @@ def test_an_indicators_rule_sends_its_category_right_and_an_unseen_one_where_mis
 
 
 def test_noise_is_drawn_once_so_that_repeated_trainings_average_nothing_out():
-    columns = NoisyColumns(table(x=np.arange(300.0)), [NUMBER])
+    columns = NoisyColumns(table(x=np.arange(300.0)), [NUMBER], secrets.token_bytes(32))
     rows = np.arange(300)
     first, again, other = (HostRanks(columns, rows, start(epsilon=e)).ranks("c").ranks for e in (0.05, 0.05, 0.06))
     assert first == again != other
-    fresh = NoisyColumns(table(x=np.arange(300.0)), [NUMBER])
+    fresh = NoisyColumns(table(x=np.arange(300.0)), [NUMBER], secrets.token_bytes(32))
     assert HostRanks(fresh, rows, start(epsilon=0.05)).ranks("c").ranks != first
 
 
