@@ -36,6 +36,7 @@ HELP = {
     "alignment": "How ids are compared: dh, or bloom (docs/alignment.md).",
     "complete": "Grow the first tree from the Guest's features alone.",
     "label_bound": "Bits that a set of records shown to a Host may tell about labels at most; 0 = off.",
+    "min_node": "Fewest training records in a node that Hosts are told of; each Host may insist on more.",
     "row_sample": "Share of the training rows a tree uses.",
     "column_sample": "Share of the features a tree uses (forest: 0 = the square root of their number).",
     "goss_top": "Gradient-based sampling: share of rows with the largest gradients that is kept.",

@@ -24,6 +24,7 @@ from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.host import _counted
 from backend.protocols.scoring.messages import AssignAges, BlankValues, PermuteValues
 from backend.protocols.simulation.hosts import SimulatedHosts
+from backend.protocols.terms.floors import Floors
 from backend.protocols.training.opboost.parameters import OpBoostParameters
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.protocols.transport.channel import Session
@@ -90,6 +91,7 @@ class WatchedHost(HostParty):
     def __init__(self, name, table, features, accountant):
         self.columns = WatchedColumns(table.columns)
         watched, options = replace(table, columns=self.columns), {"simulated": True, "key_floor": 512}
+        options["floors"] = Floors(synthetic=True)  # too few people for a training under floors
         super().__init__(name, watched, features, memory_store(), accountant=accountant, **options)
         self.noted, self._counted = {}, {}
 
