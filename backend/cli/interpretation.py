@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from backend.cli.output import AsJson, ModelId, open_glassleaf, print_result, watched
+from backend.cli.policy import document_of, policy_line
 from backend.errors import ParameterError
 from backend.services.explanation import MEASURES, MeansRequest, PermutationRequest, Permuted
 from backend.services.model_card import CardRequest
@@ -115,7 +116,9 @@ def model_card(
             if again
             else glassleaf.model_cards.get(record.id)
         )
-    print_result(card.as_dict(), _card_lines(card), as_json)
+        standing = glassleaf.policies.standing(record.id)
+    document = {**card.as_dict(), "policy": document_of(standing)}
+    print_result(document, [*_card_lines(card), f"  {policy_line(standing.policy)}"], as_json)
 
 
 def _level_text(level: Level) -> str:

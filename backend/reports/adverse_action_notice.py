@@ -216,6 +216,8 @@ class Notice:
         Whom the person was compared with (:mod:`backend.trees.backgrounds`).
     compared : int
         Records in that group.
+    policy : int
+        Version of the policy that declined; 0 = nobody has set a line.
     """
 
     creditor: Text
@@ -231,6 +233,7 @@ class Notice:
     probability: float = float("nan")
     against: Against = "covers"
     compared: int = 0
+    policy: int = 0
 
     @property
     def blocked(self) -> bool:
@@ -253,6 +256,10 @@ class Notice:
             ("notice.subject", self.subject),
             ("notice.date", self.date),
             ("notice.model", self.model_id),
+            (
+                "notice.policy",
+                words("notice.policy_version", version=self.policy) if self.policy else words("notice.policy_none"),
+            ),
         )
         title, blocks = ("notice.blocked", self._stopped) if self.blocked else ("notice.title", self._reasons)
         head = Facts(tuple((words(key), value) for key, value in facts))

@@ -712,6 +712,23 @@ class StandingLine(Part):
     approved_because: str | None = Field(description="why, where findings had no decision; null = none was asked for")
 
 
+class PolicyLine(Part):
+    """The policy that turned scores into decisions on the day of the report."""
+
+    version: int = Field(description="0 = nobody has set a line, and the base rate decides")
+    decline_at: float | None = Field(description="declined at or above; null = the model has no such line")
+    refer_at: float | None = Field(
+        description="referred to a person from here on; null = nobody is referred by the score"
+    )
+    points: str = Field(description="base points, base odds, points that double the odds; empty = none")
+    treatments: dict[str, str] = Field(description="what is unusual about a person → score, refer or refuse")
+    owner: str
+    reason: str
+    first_day: str
+    proposed_by: str
+    approved_by: str
+
+
 class Use(Part):
     """How much the model was used, by the audit log."""
 
@@ -768,6 +785,7 @@ class Issued(Part):
     role: str
     law_of: str = Field(description="the day whose law was applied")
     standing: StandingLine = Field(description="the model's state")
+    policy: PolicyLine = Field(description="the line that decides")
     sign_offs: tuple[SignOffLine, ...]
     use: Use
     given_away: tuple[GivenAwayLine, ...] | None = Field(

@@ -73,6 +73,7 @@ def notice_of(
         supervisor=guest.supervisor,
         sources=tuple(NoticeSource(h.title, h.address, h.phone, h.reporting_agency) for h in used),
         probability=person.score.probability,
+        policy=person.score.policy,
     )
 
 

@@ -291,6 +291,7 @@ class ReasonsService:
             "blocked": content.blocked,
             "state": standing.model.state,
             "against": content.against,
+            "policy": content.policy,
         }
         note.about(record, **about, sha256=digest)
         return file

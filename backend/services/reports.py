@@ -36,6 +36,7 @@ from backend.services.dossiers import Dossiers
 from backend.services.explanation import Explanation
 from backend.services.model_card import ModelCards
 from backend.services.model_difference import ModelDifference
+from backend.services.policies import policy_of
 from backend.services.registry import Registry
 from backend.services.report_details import ReportDetails
 from backend.services.workspace import Workspace
@@ -300,6 +301,8 @@ class Reports:
             details=self._details.get(record.id),
             challenger=self._challenger(record),
             dossiers=self._dossiers.of(record.federation),
+            policy=policy_of(self._workspace, record),
+            policy_version=self._workspace.policies(record.federation).in_force(record.id, datetime.now(UTC).date()),
         )
 
     def _challenger(self, record: ModelRecord) -> SideBySide | None:

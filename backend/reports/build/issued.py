@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import get_args
 
 from backend import __version__
+from backend.policy.bands import MARKS
 from backend.protocols.transport.message import MESSAGES
 from backend.reports import schema as report
 from backend.reports.build.fill import fill, fill_each
@@ -32,6 +33,7 @@ SOFTWARE = (
 )
 CHANGES = {  # action of the audit log → the field of its entry that says more
     "train": "", "import": "", "describe": "changed", "details": "changed", "state": "step", "override": "verdict",
+    "policy-proposal": "", "policy-approval": "",
     "sign-off": "", "dossier": "host",
 }  # fmt: skip
 
@@ -45,6 +47,7 @@ def issued_of(sources: Sources, content_sha256: str, verdict: Verdict, now: str,
         role=role,
         law_of=sources.compliance.on,
         standing=_standing(sources),
+        policy=_policy(sources),
         sign_offs=sign_offs_of(sources, content_sha256),
         use=_use(sources),
         given_away=None if sources.given_away is None else fill_each(report.GivenAwayLine, sources.given_away),
@@ -101,6 +104,25 @@ def _standing(sources: Sources) -> report.StandingLine:
         approved_by=approval.person if approval else None,
         approved_at=approval.time if approval else None,
         approved_because=(approval.reason or None) if approval else None,
+    )
+
+
+def _policy(sources: Sources) -> report.PolicyLine:
+    """Return the policy that holds, and who set it."""
+    policy = sources.policy
+    version = sources.policy_version
+    scale = policy.points
+    return report.PolicyLine(
+        version=policy.version,
+        decline_at=policy.decline_at,
+        refer_at=policy.refer_at,
+        points="" if scale is None else f"{scale.base_points}, {scale.base_odds:g}, {scale.double}",
+        treatments={mark: policy.treatments.of(mark) for mark in MARKS},
+        owner=version.owner if version else "",
+        reason=version.reason if version else "",
+        first_day=version.first_day if version else "",
+        proposed_by=version.proposed_by if version else "",
+        approved_by=version.approved_by if version else "",
     )
 
 

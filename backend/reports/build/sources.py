@@ -16,12 +16,14 @@ from backend.explain.direction import LearnedDirection
 from backend.explain.importance import FeatureImportance
 from backend.fairness.alternatives import Search
 from backend.fairness.evidence import Basis, Evidence
+from backend.policy.bands import Policy
 from backend.privacy.given_away import GivenAway
 from backend.reports.model_comparison import SideBySide
 from backend.reports.schema import DetailsSection, DossierSection
 from backend.results import ModelRecord
 from backend.store.audit_log import Entry
 from backend.store.model_states import Standing
+from backend.store.policies import PolicyVersion
 from backend.store.reviews import Review, SignOff
 from backend.trees.ensemble import GuestModel
 
@@ -77,6 +79,8 @@ class Sources:
         The model beside the one that it names as challenger.
     dossiers : tuple of DossierSection
         What Hosts signed about their columns, as the Guest took it in.
+    policy, policy_version : Policy, PolicyVersion or None
+        The line that decides, and who set it; None = nobody has.
     searches : tuple of Search
         For alternatives: from this model, and those that it was chosen from.
     """
@@ -103,6 +107,8 @@ class Sources:
     details: DetailsSection | None = None
     challenger: SideBySide | None = None
     dossiers: tuple[DossierSection, ...] = ()
+    policy: Policy = field(default_factory=Policy)
+    policy_version: PolicyVersion | None = None
 
     def feature(self, name: str) -> Feature:
         """A feature of the federation, or of the model where the federation no longer offers it."""

@@ -20,7 +20,7 @@ DECISIVE = ("auc", "accuracy", "rmse")  # the figure that a retraining is judged
 def summary(write: Writer) -> list[Block]:
     """The answers, and whether the people are synthetic."""
     synthetic = [Paragraph(write.words("frame.synthetic"), "note")] if write.content.identity.synthetic else []
-    return [*_standing(write), _status(write), *verdicts(write), *synthetic, Facts(answers(write))]
+    return [*_standing(write), _policy(write), _status(write), *verdicts(write), *synthetic, Facts(answers(write))]
 
 
 def _status(write: Writer) -> Paragraph:
@@ -33,6 +33,28 @@ def _status(write: Writer) -> Paragraph:
     asked = write("questions_open", n=waiting(write)) if waiting(write) else ""
     words = joined(decided, asked, write("status_signed" if signed else "status_unsigned", n=signed))
     return Paragraph(words, "finding" if undecided or asked else "plain")
+
+
+def _policy(write: Writer) -> Paragraph:
+    """Return the line that decides, and who set and approved it."""
+    policy = write.report.issued.policy
+    if policy.decline_at is None:
+        return Paragraph(write("policy_without_line"))
+    line = percent(policy.decline_at) if write.content.identity.task == "binary" else f"{policy.decline_at:g}"
+    if not policy.version:
+        return Paragraph(write("policy_not_set", line=line), "finding")
+    refer = line if policy.refer_at is None else percent(policy.refer_at)
+    words = write("policy_two" if policy.refer_at is None else "policy_three", line=line, refer=refer)
+    points = write("policy_points", points=policy.points) if policy.points else ""
+    who = write(
+        "policy_set",
+        version=policy.version,
+        owner=policy.owner,
+        person=policy.approved_by,
+        day=policy.first_day,
+        reason=policy.reason,
+    )
+    return Paragraph(joined(who, words, points))
 
 
 def _standing(write: Writer) -> list[Block]:
