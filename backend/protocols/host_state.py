@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, TypeVar, cast
@@ -359,6 +359,7 @@ class Answering:
             As :meth:`bind`, where the bytes are all there.
         """
         spent, accountant = np.zeros(len(held), dtype=bool), self.account(conversation)
+        question = replace(question, conversation=conversation)
         asked = None
         if accountant is not None and digest:
             spent[held], kept = accountant.count_bound(question, digest)
@@ -382,6 +383,7 @@ class Answering:
         accountant = self.account(conversation)
         if accountant is None:
             return
+        question = replace(question, conversation=conversation)
         refused = accountant.spent(question) if only_look else accountant.count(question, whole=True)
         spent, limits = int(refused.sum()), accountant.limits
         if not spent:

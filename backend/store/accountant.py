@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import secrets
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -72,10 +73,13 @@ _QUESTION = prepared(
     *("day", "asked", "records", "digest", "spent", "reply"),
 )
 _NOTE = text("""
-INSERT INTO questions (guest, request, day, asked, records, digest, spent)
-VALUES (:guest, :request, :day, :asked, :records, :digest, :spent)
+INSERT INTO questions
+(guest, request, day, asked, records, digest, spent, kind, structure, people, cost, state, receipt)
+VALUES (:guest, :request, :day, :asked, :records, :digest, :spent, :kind, :structure, :people, :cost, 'booked', :receipt)
 ON CONFLICT (guest, request) DO UPDATE
-SET day = excluded.day, asked = excluded.asked, records = excluded.records, digest = excluded.digest, spent = excluded.spent
+SET day = excluded.day, asked = excluded.asked, records = excluded.records, digest = excluded.digest, spent = excluded.spent,
+kind = excluded.kind, structure = excluded.structure, people = excluded.people, cost = excluded.cost, state = excluded.state,
+receipt = excluded.receipt
 """)
 _GIVE_BACK = text("DELETE FROM questions WHERE guest = :guest AND request = :request")
 _BIND = text("UPDATE questions SET digest = :digest WHERE guest = :guest AND request = :request")
@@ -83,7 +87,12 @@ _BIND = text("UPDATE questions SET digest = :digest WHERE guest = :guest AND req
 _REPLY_BYTES = prepared(
     "SELECT COALESCE(SUM(LENGTH(reply)), 0) AS bytes FROM questions WHERE guest = :guest AND reply IS NOT NULL", "bytes"
 )
-_KEEP_REPLY = text("UPDATE questions SET reply = :reply WHERE guest = :guest AND request = :request")
+_KEEP_REPLY = text(
+    "UPDATE questions SET reply = :reply, state = 'answered' WHERE guest = :guest AND request = :request"
+)
+_ACKNOWLEDGE = text(
+    "UPDATE questions SET reply = NULL, state = 'acknowledged' WHERE guest = :guest AND request = :request"
+)
 
 
 @dataclass(frozen=True)
@@ -104,6 +113,8 @@ class Question:
         Upper bound of what one answer tells about one person.
     capacity : float
         Upper bound of what all answers about the structure can tell about one person, bits.
+    conversation : str
+        In which it came; the receipt of that covers it.
     """
 
     guest: str
@@ -113,6 +124,7 @@ class Question:
     people: tuple[str, ...] = field(repr=False)
     bits: float = 0.0
     capacity: float = 0.0
+    conversation: str = ""
 
     @property
     def key(self) -> dict[str, str]:
@@ -268,9 +280,22 @@ class Accountant:
         if whole and spent.any():
             return spent
         self._add(session, question, day, granted)
-        if question.request:
-            about = {"day": day, "asked": question.asked, "records": self._records, "digest": digest}
-            session.execute(_NOTE, {**question.key, **about, "spent": np.packbits(spent).tobytes()})
+        # Nobody repeats a request without a name: it gets one that no Guest can guess.
+        row = {
+            "guest": question.guest,
+            "request": question.request or f"-{secrets.token_hex(16)}",
+            "day": day,
+            "asked": question.asked,
+            "records": self._records,
+            "digest": digest,
+            "spent": np.packbits(spent).tobytes(),
+            "kind": question.kind,
+            "structure": question.structure,
+            "people": len(question.people),
+            "cost": question.bits * sum(granted.values()),
+            "receipt": question.conversation,
+        }
+        session.execute(_NOTE, row)
         return spent
 
     def together(self) -> AbstractContextManager[object]:
@@ -439,8 +464,8 @@ class Accountant:
         with self._lock:
             acknowledged, self._acknowledged = self._acknowledged, set()
         if acknowledged:
-            keys = [{"guest": guest, "request": request, "reply": None} for guest, request in acknowledged]
-            session.execute(_KEEP_REPLY, keys)
+            keys = [{"guest": guest, "request": request} for guest, request in acknowledged]
+            session.execute(_ACKNOWLEDGE, keys)
 
     def given_away(self, people: Sequence[str]) -> dict[str, float]:
         """Person → upper bound of what all answers within the window have told about them, bits."""

@@ -228,7 +228,23 @@ class AnswerRow(Base):
 
 
 class QuestionRow(Base):
-    """A question that a Host counted, and its answer until the Guest has it; `asked` is empty while only an approval's volume is used."""
+    """A request that a Host has booked, and its answer until the Guest has it: the gate's table, one row a request.
+
+    Attributes
+    ----------
+    asked : str
+        Hash of kind, structure and people; empty while only an approval's volume is used.
+    records : str
+        Version of the Host's records.
+    people : int
+        Number of people that it is about, with a record here; a whole table is one.
+    cost : float
+        Bits that were booked, over all of these people.
+    state : {"approved", "booked", "answered", "acknowledged"}
+        An answer that is not stored stays at "booked".
+    receipt : str
+        The conversation in which it came, whose receipt covers it.
+    """
 
     __tablename__ = "questions"
     guest: Mapped[str] = mapped_column(String(NAME), primary_key=True)
@@ -238,6 +254,12 @@ class QuestionRow(Base):
     records: Mapped[str] = mapped_column(String(64))
     spent: Mapped[bytes] = mapped_column(LargeBinary)
     digest: Mapped[str] = mapped_column(String(64))
+    kind: Mapped[str] = mapped_column(String(20), default="")
+    structure: Mapped[str] = mapped_column(String(64), default="")
+    people: Mapped[int] = mapped_column(Integer, default=0)
+    cost: Mapped[float] = mapped_column(Float, default=0.0)
+    state: Mapped[str] = mapped_column(String(20), default="approved")
+    receipt: Mapped[str] = mapped_column(String(64), default="")
     reply: Mapped[bytes | None] = mapped_column(LargeBinary)
     __table_args__ = (_partial_index("kept_replies", "guest", _HAS_REPLY),)
 

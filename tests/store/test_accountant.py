@@ -108,7 +108,7 @@ def test_a_question_is_forgotten_when_its_four_weeks_are_over_and_no_day_before(
     assert spent(one, "a") == [False]
     with Database(tmp_path).read() as session:
         assert session.execute(text("select subject, asked from answers")).all() == [("a", 1)]
-        assert session.execute(text("select count(*) from questions")).scalar() == 0
+        assert session.execute(text("select count(*) from questions where request = 'r'")).scalar() == 0
 
 
 def test_what_is_outside_the_window_stands_in_nobodys_way_and_in_no_figure_before_it_is_cleared_away():
@@ -407,3 +407,24 @@ def test_how_much_is_kept_of_a_guests_answers_is_known_without_reading_all_quest
             text(f"EXPLAIN QUERY PLAN {accountant._REPLY_BYTES.element.text}"), {"guest": "bank"}
         ).all()
     assert [row.detail for row in plan] == ["SEARCH questions USING INDEX kept_replies (guest=?)"]
+
+
+def test_every_request_is_one_row_with_kind_people_structure_cost_state_and_receipt():
+    database = Database()
+    account = Accountant(database, Limits(9))
+
+    def rows():
+        columns = "request, kind, people, structure, cost, state, receipt, reply"
+        with database.read() as session:
+            return [tuple(row) for row in session.execute(text(f"select {columns} from questions order by request"))]
+
+    account.count(Question("bank", "r", "score", "s", ("a", "b"), 3.0, 9.0, "c1"), digest="d")
+    assert rows() == [("r", "score", 2, "s", 6.0, "booked", "c1", None)]
+    account.keep_reply("bank", "r", b"answer")
+    assert rows()[0][5:] == ("answered", "c1", b"answer")
+    account.acknowledged_soon("bank", ("r",))
+    account.settle()
+    assert rows()[0][5:] == ("acknowledged", "c1", None)
+    account.count(Question("bank", "", "cohort", "s", ("c",), 2.0, 9.0, "c2"))
+    unnamed, _ = rows()
+    assert unnamed[0].startswith("-") and unnamed[1:7] == ("cohort", 1, "s", 2.0, "booked", "c2")

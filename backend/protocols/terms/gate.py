@@ -118,7 +118,7 @@ class Gate:
                 if approval is not None and approval.state == WAITING:
                     waiting = approval
                 elif error is None:
-                    charged = [self._charge(accountant, charge) for charge in ask.charges]
+                    charged = [self._charge(accountant, charge, message.conversation) for charge in ask.charges]
                     stored = self._bound(accountant, ask, session.guest, charged)
                     self._sample(ask, charged)
         # Raise after the transaction: an error inside would roll back the request and the log's entry, too.
@@ -158,7 +158,7 @@ class Gate:
         named = self.accountant is not None and self.accountant.limits.counted and bool(ask.volume_of)
         return self.approvals.decide(ask.approval, ask.amount, (guest, ask.volume_of) if named else None)
 
-    def _charge(self, accountant: Accountant | None, charge: Charge) -> Charged:
+    def _charge(self, accountant: Accountant | None, charge: Charge, conversation: str) -> Charged:
         """Book one question.
 
         Raises
@@ -170,7 +170,7 @@ class Gate:
         """
         if accountant is None:
             return _free(charge)
-        question = charge.question
+        question = replace(charge.question, conversation=conversation)
         reply = None
         if charge.only_look:
             spent = accountant.spent(question)
