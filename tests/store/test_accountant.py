@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import date, timedelta
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import select, text
 
 from backend.errors import ParameterError, QuestionRefused, StoreError
 from backend.store import accountant
@@ -27,6 +27,7 @@ from backend.store.accountant import (
 )
 from backend.store.database import Database
 from backend.store.party_store import PartyStore
+from backend.store.schema import QuestionRow
 
 
 def account(limit=1, where=None, **more):
@@ -414,9 +415,10 @@ def test_every_request_is_one_row_with_kind_people_structure_cost_state_and_rece
     account = Accountant(database, Limits(9))
 
     def rows():
-        columns = "request, kind, people, structure, cost, state, receipt, reply"
+        row = QuestionRow
+        columns = row.request, row.kind, row.people, row.structure, row.cost, row.state, row.receipt, row.reply
         with database.read() as session:
-            return [tuple(row) for row in session.execute(text(f"select {columns} from questions order by request"))]
+            return [tuple(found) for found in session.execute(select(*columns).order_by(row.request))]
 
     account.count(Question("bank", "r", "score", "s", ("a", "b"), 3.0, 9.0, "c1"), digest="d")
     assert rows() == [("r", "score", 2, "s", 6.0, "booked", "c1", None)]
