@@ -11,6 +11,7 @@ from light_obfuscators import light_obfuscators
 
 from backend.privacy.attacks import (
     bad_key,
+    cohort_digits,
     crafted_terms,
     crafted_weights,
     differencing,
@@ -57,6 +58,7 @@ SMALL = {
     "T3": lambda: raw_curve.run(1),
     "T4": lambda: shared_nodes.run(1),
     "T5": lambda: one_round.run(1, BITS, PEOPLE, targets=15),
+    "H2": lambda: cohort_digits.run(1, BITS, PEOPLE),
     "H4": lambda: label_theft.run(1, PEOPLE),
 }
 # What they attack is neither how ids are aligned nor how a ciphertext is made fresh.

@@ -1,6 +1,6 @@
-"""Attacks of a Host that departs from the protocol: they work without their check, and are noticed with it."""
+"""Attacks of a party that departs from the protocol at a real Host or Guest: they work without their check, and are refused with it."""
 
-from backend.privacy.attacks import label_theft
+from backend.privacy.attacks import cohort_digits, label_theft
 from backend.privacy.attacks.label_theft import SPLITS, STOLEN, subset
 from backend.privacy.attacks.result import AttackResult, works
 
@@ -13,6 +13,14 @@ def test_forged_sums_read_every_label_until_the_guest_compares_rows_with_sums(mo
     # with the one check removed the attack works against what is shipped, too
     monkeypatch.setattr(label_theft, "check_split_rows", lambda *arguments: None)
     assert works(AttackResult("H4", "x", "high", label_theft.run(0)))
+
+
+def test_one_group_of_long_numbers_spells_out_every_answer_until_a_host_bounds_them(measured, setup):
+    outcome = measured("H2")
+    assert outcome.off.rate == 1.0 and outcome.rates == {"refused": 1.0}
+    assert not works(AttackResult("H2", "x", "high", outcome))
+    ids = tuple(setup.guest.ids[:50])
+    assert cohort_digits.refusal(setup, 512, ids) == "values_too_long"
 
 
 def test_every_subset_of_the_chosen_records_has_a_cut_of_its_own():

@@ -47,6 +47,7 @@ def test_the_attacks_stand_in_the_order_of_the_security_page():
         "T3",
         "T4",
         "T5",
+        "H2",
         "H4",
     ]
     assert list(ATTACKS) == rows
