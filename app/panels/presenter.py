@@ -24,6 +24,7 @@ ON = "on"
 PARTIES, ANSWER = "parties", "answer"
 # Kind of step → the attacks of the lab that go for it; a Host that passes numbers on to the next one is attacked otherwise.
 ATTACKS = {
+    "parties": ("H1", "H3", "H4"),
     "encrypt": ("A4",),
     "pass": ("A3",),
     "mask": ("A1",),

@@ -98,7 +98,9 @@ ATTACKS = {
         Attack("T3", "Raw X25519", "medium", _code("raw_curve"), (0.02, 0.06, 0.02)),
         Attack("T4", "Labels from shared nodes", "high", _code("shared_nodes"), (0.25, 5.46, 3.53)),
         Attack("T5", "One round in the clear", "by design", _code("one_round"), (0.03, 0.01, 0.81)),
+        Attack("H1", "More than one stump", "high", _code("more_than_a_stump"), (2.5, 0.1, 0.1)),
         Attack("H2", "One group, every answer", "high", _code("cohort_digits"), (2.5, 0.01, 0.3)),
+        Attack("H3", "Finer ranks than approved", "high", _code("finer_ranks"), (0.3, 0.2, 0.2)),
         Attack("H4", "Stolen labels", "high", _code("label_theft"), (0.5, 0.1, 0.02)),
     )
 }

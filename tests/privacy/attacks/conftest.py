@@ -15,10 +15,12 @@ from backend.privacy.attacks import (
     crafted_terms,
     crafted_weights,
     differencing,
+    finer_ranks,
     forged_evidence,
     garbled_filter,
     host_reaction,
     label_theft,
+    more_than_a_stump,
     one_round,
     phe_leaks,
     raw_curve,
@@ -58,7 +60,9 @@ SMALL = {
     "T3": lambda: raw_curve.run(1),
     "T4": lambda: shared_nodes.run(1),
     "T5": lambda: one_round.run(1, BITS, PEOPLE, targets=15),
+    "H1": lambda: more_than_a_stump.run(1, PEOPLE, targets=200),
     "H2": lambda: cohort_digits.run(1, BITS, PEOPLE),
+    "H3": lambda: finer_ranks.run(1, PEOPLE, pairs=4000),
     "H4": lambda: label_theft.run(1, PEOPLE),
 }
 # What they attack is neither how ids are aligned nor how a ciphertext is made fresh.

@@ -1,6 +1,6 @@
 """Attacks of a party that departs from the protocol at a real Host or Guest: they work without their check, and are refused with it."""
 
-from backend.privacy.attacks import cohort_digits, label_theft
+from backend.privacy.attacks import cohort_digits, label_theft, more_than_a_stump
 from backend.privacy.attacks.label_theft import SPLITS, STOLEN, subset
 from backend.privacy.attacks.result import AttackResult, works
 
@@ -13,6 +13,22 @@ def test_forged_sums_read_every_label_until_the_guest_compares_rows_with_sums(mo
     # with the one check removed the attack works against what is shipped, too
     monkeypatch.setattr(label_theft, "check_split_rows", lambda *arguments: None)
     assert works(AttackResult("H4", "x", "high", label_theft.run(0)))
+
+
+def test_an_approved_stump_is_one_split_at_a_host_that_records_how_trees_grow(measured, monkeypatch):
+    outcome = measured("H1")
+    assert outcome.off.rate == 1.0 and outcome.numbers["splits_on"] == 1.0
+    assert outcome.on.rate < outcome.chance + 0.05  # one cut of one feature is what was approved
+    # with the one check removed every split is answered
+    monkeypatch.setattr(more_than_a_stump.GrowthRecord, "begin_split", lambda *arguments: None)
+    assert more_than_a_stump.run(1, 1500, targets=200).on.rate == 1.0
+
+
+def test_ranks_of_the_same_epsilon_can_leave_nearly_all_of_the_order(measured):
+    outcome = measured("H3")
+    assert outcome.off.rate > 0.9
+    assert outcome.on.rate == outcome.chance < 0.6
+    assert not works(AttackResult("H3", "x", "high", outcome))
 
 
 def test_one_group_of_long_numbers_spells_out_every_answer_until_a_host_bounds_them(measured, setup):

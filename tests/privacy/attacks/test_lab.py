@@ -47,7 +47,9 @@ def test_the_attacks_stand_in_the_order_of_the_security_page():
         "T3",
         "T4",
         "T5",
+        "H1",
         "H2",
+        "H3",
         "H4",
     ]
     assert list(ATTACKS) == rows
