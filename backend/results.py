@@ -25,6 +25,8 @@ RANKS = "ranks"  # how an OpBoost training's data travelled: as noisy ranks
 JOINT = "joint"  # the part of every record that all parties hold; an imported model may have been trained on it
 TRAINING, SCORING, IMPORT = "training", "scoring", "import"  # where the scores behind a model card came from
 NOBODY = "not signed in"  # the actor where nobody is known
+PARTS = ("test", JOINT, "validation", TRAINING)  # of a model's records, in the order in which doors offer them
+OUTSIDE = "not in training"  # the part of a record that had none
 # kinds of measurement that are kept, beside evidence
 PERMUTATION, MEANS, SCORES, VALIDATION = "permutation", "means", "scores", "validation"
 MONITORING = "monitoring"  # a later sheet against the model's own data

@@ -13,6 +13,7 @@ from app.panels import controls, palette
 from app.panels import upload as uploads
 from app.texts import Texts, markdown, number
 from app.view_models import View
+from backend.results import OUTSIDE, PARTS
 from backend.services.job_registry import Upload
 from backend.services.samples import SAMPLES
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from backend.data.dictionary import Feature
     from backend.data.table import SampleSheet
 
-PARTS = ("test", "validation", "training")
 WAYS = ("pick", "type", "upload")
 LISTED = 100  # people in a menu, each of whom a browser draws though the menu is closed
 FACTS = 16  # values of a person on a page: hundreds at once would be slow to draw
@@ -34,8 +34,14 @@ def way(t: Texts) -> str:
 
 def options(people: pd.DataFrame, current: str | None) -> list[str]:
     """People for a menu: the one chosen before, then some of those held out for testing."""
-    ids = [str(sample) for sample in people.index[people["part"] == "test"][:LISTED]]
+    ids = [str(sample) for sample in people.index[people["part"] == parts_of(people)[0]][:LISTED]]
     return ids if current is None or current not in people.index else [current, *(i for i in ids if i != current)]
+
+
+def parts_of(people: pd.DataFrame) -> list[str]:
+    """Return the parts that the records have, in the order in which doors offer them."""
+    there = set(people["part"])
+    return [part for part in (*PARTS, OUTSIDE) if part in there] or [PARTS[0]]
 
 
 def known(t: Texts, ids: Sequence[str], key: str) -> str:
@@ -74,7 +80,11 @@ def _chosen(t: Texts, view: View, people: pd.DataFrame) -> pd.DataFrame:
     """Records of one part, narrowed by one feature."""
     features = {feature.name: feature for party, feature in view.model.dictionary if party == view.model.guest}
     part = controls.choice(
-        t("score.part"), PARTS, "score_part", lambda name: t(f"score.part_{name}"), help=t("glossary.parts")
+        t("score.part"),
+        parts_of(people),
+        "score_part",
+        lambda name: t("score.part_outside" if name == OUTSIDE else f"score.part_{name}"),
+        help=t("glossary.parts"),
     )
     found = people[people["part"] == part]
     by = st.selectbox(

@@ -10,8 +10,9 @@ from typing import Annotated
 
 import typer
 
-from backend.cli.output import check_extra, check_port, say
+from backend.cli.output import check_extra, check_port, open_glassleaf, say
 from backend.i18n import Text
+from backend.results import DEMO
 
 NEEDED = ("streamlit", "plotly")  # what the extra [dashboard] adds
 MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
@@ -28,10 +29,14 @@ def run(
     port: Annotated[int, typer.Option(help="Port of the dashboard.", min=1, max=65535)] = 8501,
     address: Address = "localhost",
 ) -> None:
-    """Prepare the demo and open the dashboard in the browser (needs Streamlit)."""
+    """Open the dashboard in the browser (needs Streamlit); a home without a federation gets the demo first."""
     check_installed()
     check_port(address, port)
-    context.find_root().command.main(["demo"], standalone_mode=False)
+    with open_glassleaf() as glassleaf:
+        own = [federation.name for federation in glassleaf.federations.all() if federation.name != DEMO]
+        empty = not own and not glassleaf.federations.broken()
+    if empty:
+        context.find_root().command.main(["demo"], standalone_mode=False)
     say(f"The dashboard opens on http://{address}:{port} (Ctrl-C ends it).")
     open_streamlit(MAIN, address, port)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -29,7 +29,7 @@ from backend.remark import Remark
 from backend.results import JOINT
 from backend.trees.ensemble import GuestTree, Split
 from backend.trees.importers.partition import PartialModels
-from backend.trees.importers.whole import WholeModel, WholeSplit, leaves_of
+from backend.trees.importers.whole import WholeModel, WholeSplit, WholeTree, leaves_of
 from backend.trees.metrics import measure
 
 MAX_ROWS = 5000  # spread over the joint records
@@ -37,6 +37,9 @@ MAX_CELLS = 20_000_000  # of the model's columns held at once: 160 MB
 PIECE = 250  # rows between two looks at the cancel flag
 READ = 0.5  # share of a proof that is done once tables and library are through; measured with 30 and with 300 trees
 FLOAT32 = 2.0**-24  # relative error of one addition in XGBoost
+TELLING_ROWS = 200  # records that reach a split, from which on an empty side tells something
+TELLING_SHARE = 0.05  # of the cover
+CHECKED_ROWS = 2_000  # of the proof
 CHANCE = 0.5  # AUC of a model that knows nothing
 
 Floats = NDArray[np.float64]
@@ -129,8 +132,41 @@ def prove(
     if theirs is not None:
         difference += _difference(file.name, against, undivided, theirs, rounding)
     auc, ranked = _ranking(federation, file.name, parts, labels[rows], ours, label_is)
-    notes = [*parts.whole.notes, *notes, *more, *ranked, *_gaps(federation, read, tables[federation.guest.name])]
+    unlike = _empty_sides(read, values[:: max(1, len(values) // CHECKED_ROWS)])
+    notes = [
+        *parts.whole.notes,
+        *notes,
+        *more,
+        *ranked,
+        *unlike,
+        *_gaps(federation, read, tables[federation.guest.name]),
+    ]
     return Proof(len(rows), against, difference, quantised + 2 * rounding, auc, tuple(notes))
+
+
+def _empty_sides(read: WholeModel, values: Floats) -> list[Remark]:
+    """Return a note on features whose cells cannot be what the model was trained on, by the covers that the file has.
+
+    A split that many records reach and that sends none of them to a side where training had a good part was made on other numbers:
+    logarithms, shares in place of percent, labels that were encoded otherwise. Populations shift, too, so that it is only said.
+    """
+    found: dict[int, int] = {}
+    for tree in read.trees:
+
+        def goes_left(i: int, rows: NDArray[np.intp], tree: WholeTree = tree) -> NDArray[np.bool_]:
+            split = cast("WholeSplit", tree[i])
+            left = split.goes_left(values[rows, split.feature])
+            covers = tree[split.left].cover, tree[split.right].cover
+            counts = int(left.sum()), int((~left).sum())
+            if len(rows) >= TELLING_ROWS and any(
+                count == 0 and cover > TELLING_SHARE * sum(covers) for count, cover in zip(counts, covers, strict=True)
+            ):
+                found[split.feature] = found.get(split.feature, 0) + 1
+            return left
+
+        leaves_of(tree, goes_left, len(values))
+    columns = [Remark("splits_on", {"name": shown(read.features[i]), "n": n}) for i, n in sorted(found.items())]
+    return [Remark("cells_unlike_training", {"columns": tuple(columns)})] if columns else []
 
 
 def library_margins(file: Path, read: WholeModel, values: Floats) -> tuple[str, Floats | None, list[Remark]]:

@@ -16,7 +16,7 @@ from backend.crypto.registry import Cipher
 from backend.evaluation.performance import Performance, Stability, performance, stability
 from backend.jobs import Job
 from backend.reports.parameters import parameters_in_words
-from backend.results import JOINT, SCORES, SCORING, TRAINING, ModelRecord
+from backend.results import JOINT, PARTS, SCORES, SCORING, TRAINING, ModelRecord
 from backend.services.audit import DONE, of_model
 from backend.services.cache import Cache
 from backend.services.measurement import Measurement, MeasurementContext, Sessions, drawn
@@ -25,7 +25,6 @@ from backend.trees.outputs import Outputs
 
 __all__ = ["CardRequest", "ModelCard", "ModelCards", "Performance", "parameters_in_words"]
 
-PARTS = ("test", JOINT, "validation", "training")  # the first that is kept is what counts
 REFERENCE = TRAINING  # the part that others are held against
 
 Floats = NDArray[np.float64]

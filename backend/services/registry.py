@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from backend.errors import ModelError, ParameterError
 from backend.i18n import Text
-from backend.results import JOINT, ModelRecord, read_record
+from backend.results import DEMO, JOINT, ModelRecord, read_record
 from backend.services.cache import Cache
 
 if TYPE_CHECKING:
@@ -35,6 +35,11 @@ RECORDS_KEPT = 256  # records of models that are read once
 DERIVED_KEPT = 96  # partial models and what follows from them: some six things of sixteen models
 NONE_YET = Text("none yet; train one first", "暂无，请先训练")
 T = TypeVar("T")
+
+
+def _is_demo(record: ModelRecord) -> bool:
+    """Return whether a model is of the built-in federation: next to a bank's own it is never the one that is meant."""
+    return record.federation == DEMO
 
 
 class Compiled:
@@ -82,7 +87,7 @@ class Registry:
             return self._records.get(held[0], partial(_read, held[0]))
         records = self.all()
         if model_id == "latest" and records:
-            return records[0]
+            return min(records, key=_is_demo)  # the newest, of the bank's own federations if there are any
         exact = [record for record in records if record.id == model_id]
         matching = exact or [record for record in records if record.id.startswith(model_id)]
         if len(matching) == 1:
@@ -104,7 +109,11 @@ class Registry:
         """The model that pages open on: the newest in use, else the newest that is not retired; None where there is none."""
         states, records = self.states(), self.all()
         ranks = {"in_use": 0, "retired": 2}
-        return min(records, key=lambda record: ranks.get(states[record.id].state, 1), default=None)
+
+        def order(record: ModelRecord) -> tuple[bool, int]:
+            return _is_demo(record), ranks.get(states[record.id].state, 1)
+
+        return min(records, key=order, default=None)
 
     def lineage(self, model_id: str) -> tuple[ModelRecord | None, tuple[ModelRecord, ...]]:
         """The model that a model was retrained from (None = none that is still there), and those retrained from it, newest first."""

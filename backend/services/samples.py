@@ -20,6 +20,7 @@ from backend.data.table import SAMPLES, PartyTable, SampleSheet
 from backend.data.table_file import AS_IT_IS, SUFFIXES, Reading
 from backend.errors import SampleError
 from backend.remark import Remark
+from backend.results import OUTSIDE
 from backend.services.registry import Registry
 from backend.services.workspace import Workspace
 
@@ -38,7 +39,7 @@ class Samples:
         record = self._models.get(model_id)
         table, part_of = self._workspace.runtime(record.federation).table, self._models.part_of(record)
         frame = pd.DataFrame(dict(table.columns), index=pd.Index(table.ids, name="id", dtype="object"))
-        frame["part"] = [part_of.get(i, "not in training") for i in table.ids]
+        frame["part"] = [part_of.get(i, OUTSIDE) for i in table.ids]
         return frame
 
     def of_person(self, model_id: str, sample_id: str) -> SampleSheet:

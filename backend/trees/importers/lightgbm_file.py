@@ -120,6 +120,7 @@ def read_lightgbm(name: str, data: bytes) -> WholeModel:
         base_scores=(0.0,) * count,  # LightGBM folds the average into the first trees' leaves
         trees=tuple(_tree(section, scale, n_features) for section in trees),
         gapless=_gapless(trees),
+        seen_codes=_seen_codes(head, n_features),
         raw_scale=scale,
         outputs=boosted(task, tuple(t % count for t in range(len(trees))), count),
     )
@@ -220,6 +221,19 @@ def _tree(section: _Section, scale: float, n_features: int) -> WholeTree:
             codes=codes,
         )
     return in_order(section.where, nodes, n_features)
+
+
+def _seen_codes(head: _Section, n_features: int) -> dict[int, frozenset[int]]:
+    """Return the codes of categorical columns that occurred in training: ``feature_infos`` lists them as ``1:2:4``."""
+    infos = head.values.get("feature_infos", (0, ""))[1].split()
+    if len(infos) != n_features:
+        return {}
+    seen = {}
+    for column, info in enumerate(infos):
+        codes = info.split(":")
+        if all(code.isdecimal() for code in codes):
+            seen[column] = frozenset(map(int, codes))
+    return seen
 
 
 def _gapless(sections: list[_Section]) -> frozenset[int]:

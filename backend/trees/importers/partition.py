@@ -19,6 +19,7 @@ from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, NodeK
 from backend.trees.importers.labels import fit_to_label
 from backend.trees.importers.whole import WholeModel, WholeSplit
 
+SORTED_ALIKE = 10  # codes from 0 on that are in the same order as numbers and as texts
 MAX_UNITS = 1 << 53  # beyond, float64 is no longer exact
 
 
@@ -189,7 +190,11 @@ def _texts(
         return {}
     if feature.kind is not Kind.CATEGORICAL:
         raise ModelError("model_has_categories", **where, kind=feature.kind.value)
-    texts = _named(where, model.categories.get(column), feature, given)
+    used = sorted({code for split in splits for code in split.codes})
+    if given is None and column not in model.categories:
+        texts = _proven(where, feature, used, model.seen_codes.get(column))
+    else:
+        texts = _named(where, model.categories.get(column), feature, given)
     unnamed = sorted({code for split in splits for code in split.codes} - set(texts))
     if unnamed:
         raise ModelError("category_codes_unnamed", **where, first=unnamed[0], codes=tuple(unnamed))
@@ -199,9 +204,7 @@ def _texts(
 def _named(
     where: Mapping[str, str], in_file: Sequence[str] | None, feature: Feature, given: Sequence[str | None] | None
 ) -> dict[int, str]:
-    """Code → text, as given, else as in the file, else the disclosed codes that are whole numbers themselves."""
-    if given is None and in_file is None:
-        return {int(code): code for code in feature.categories if code.isdecimal() and str(int(code)) == code}
+    """Code → text, as given, else as in the file."""
     texts = tuple((text or "").strip() for text in (given if given is not None else in_file or ()))  # as cells are read
     if len(set(texts)) != len(texts):
         raise ModelError("category_text_repeated", **where)
@@ -215,6 +218,29 @@ def _named(
         found, expected = tuple(map(shown, strange)), tuple(map(shown, feature.categories))
         raise ModelError("categories_not_of_federation", **where, found=found, expected=expected)
     return dict(enumerate(texts))
+
+
+def _proven(
+    where: Mapping[str, str], feature: Feature, used: Sequence[int], seen: frozenset[int] | None
+) -> dict[int, str]:
+    """Return code → text if the model's codes are surely the federation's own, which are whole numbers; nothing is guessed.
+
+    They are if exactly these codes occurred in training, or if the federation counts from 0, so that a code and its place among all are
+    the same. Else a model's code 1 may as well be the second of the federation's codes 1 and 2.
+
+    Raises
+    ------
+    ModelError
+        The codes may be places in a list.
+    """
+    own = {int(code): code for code in feature.categories if code.isdecimal() and str(int(code)) == code}
+    if not own or len(own) < len(feature.categories):
+        return own  # a text is then missing, and asked for
+    from_zero = set(own) == set(range(len(own))) and len(own) <= SORTED_ALIKE
+    if from_zero or (seen is not None and seen == own.keys()):
+        return own
+    occurred = tuple(sorted(seen)) if seen is not None else tuple(used)
+    raise ModelError("category_codes_unproven", **where, codes=occurred, known=tuple(own.values()))
 
 
 def _advice(text: str, feature: Feature) -> Remark:

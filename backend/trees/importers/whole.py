@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
@@ -27,6 +27,7 @@ MAX_WEIGHT = float(1 << 49)  # 2**53 units, up to where float64 counts exactly, 
 MAX_FEATURES = 100_000
 MAX_CODE = 1 << 24  # XGBoost's bound on category codes
 ODD_SIDES = 0.05  # share of splits
+TELLING_SPLITS = 6  # of a column, from which on their default sides tell something: fewer are alike by chance
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,8 @@ class WholeModel:
         Binary: texts of both outcomes, last the one that a higher score speaks for; empty where the file names none.
     gapless : frozenset of int
         Columns of numbers in which training seems to have met no missing value: their splits send one where the library does by default.
+    seen_codes : mapping of int to frozenset of int
+        Categorical column → the codes that occurred in training, if the file says so.
     raw_scale : float
         What the library's raw score is multiplied by to give a margin.
     notes : tuple of Remark
@@ -99,6 +102,7 @@ class WholeModel:
     outputs: Outputs
     outcomes: tuple[str, ...] = ()
     gapless: frozenset[int] = frozenset()
+    seen_codes: Mapping[int, frozenset[int]] = field(default_factory=dict)
     raw_scale: float = 1.0
     notes: tuple[Remark, ...] = ()
 
@@ -193,7 +197,11 @@ def columns_where(
                 left, right = tree[split.left].cover, tree[split.right].cover
                 known = split.threshold is not None
                 sides[split.feature if known else -1].append((split.default_left, left, right))
-    return frozenset(column for column, found in sides.items() if column >= 0 and never_missing(found))
+    return frozenset(
+        column
+        for column, found in sides.items()
+        if column >= 0 and len(found) >= TELLING_SPLITS and never_missing(found)
+    )
 
 
 def one_default(sides: Sequence[tuple[bool, float, float]]) -> bool:

@@ -46,6 +46,7 @@ LOG_LINK = ("count:poisson", "reg:gamma", "reg:tweedie")
 UTF8_SINCE = (3, 4, 0)
 PROBABILITY_EDGE = 1e-6  # XGBoost keeps the base score this far from 0 and 1
 LEAF = -1
+TESTED = ((2, 1), (3, 2))  # the first and the last version whose files are read in tests
 
 
 class _Tree(BaseModel):
@@ -75,6 +76,7 @@ class _CategoryNames(BaseModel):
 
 class _Trees(BaseModel):
     num_trees: int = Field(validation_alias=AliasPath("gbtree_model_param", "num_trees"))
+    num_parallel_tree: int = Field(1, validation_alias=AliasPath("gbtree_model_param", "num_parallel_tree"))
     trees: list[_Tree]
     tree_info: list[int] = []
     iteration_indptr: list[int] = []
@@ -143,7 +145,7 @@ def read_xgboost(name: str, document: Any) -> WholeModel:
         trees=trees,
         outputs=boosted(task, tuple(model.tree_info), count),
         gapless=columns_where(trees, one_default),
-        notes=_notes(learner.attributes, model.iteration_indptr, len(trees)),
+        notes=(*_version_notes(head.version), *_notes(learner.attributes, _rounds(model, count), len(trees))),
     )
 
 
@@ -275,6 +277,23 @@ def _split_text(where: str, values: list[int], offsets: list[int]) -> tuple[str,
         return tuple(raw[a:b].decode("utf-8") for a, b in pairwise(offsets))
     except UnicodeDecodeError:
         raise damaged(where, Remark("found_no_utf8"), "UTF-8") from None
+
+
+def _version_notes(version: tuple[int, int, int]) -> tuple[Remark, ...]:
+    """Return what is to be said about a version whose files no test here has read."""
+    if TESTED[0] <= version[:2] <= TESTED[1]:
+        return ()
+    first, last = (".".join(map(str, tested)) for tested in TESTED)
+    found = ".".join(map(str, version))
+    return (Remark("library_version_untested", {"library": "XGBoost", "found": found, "first": first, "last": last}),)
+
+
+def _rounds(model: _Trees, count: int) -> list[int]:
+    """Return where each round's trees begin, and where the last ends; files before 2.1 do not say it."""
+    if model.iteration_indptr:
+        return model.iteration_indptr
+    of_round = max(1, count) * max(1, model.num_parallel_tree)
+    return list(range(0, len(model.trees) + 1, of_round))
 
 
 def _notes(attributes: dict[str, str], rounds: list[int], n_trees: int) -> tuple[Remark, ...]:

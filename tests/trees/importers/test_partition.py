@@ -1,5 +1,7 @@
 """A model divided between parties: rules at their owners, weights at the Guest, codes as texts."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -95,6 +97,21 @@ def test_codes_are_the_federations_own_where_it_lists_them_as_whole_numbers(tmp_
     assert score_texts(coded_xgboost(tmp_path), coded, ["0", "1", "2", None]) == [-0.25, 0.5, -0.25, -0.25]
     with pytest.raises(ModelError, match="the code 3 is"):
         score_texts(coded_xgboost(tmp_path, codes=(1, 3)), coded, ["0"])
+
+
+def test_a_code_that_may_be_a_place_among_the_codes_is_asked_about(tmp_path):
+    coded = FEATURES["c"].model_copy(update={"categories": {"1": "man", "2": "woman"}})
+    unnamed = coded_xgboost(tmp_path)
+    with pytest.raises(ModelError) as refused:
+        score_texts(unnamed, coded, ["1", "2"])
+    assert refused.value.code == "category_codes_unproven"
+    # labels encoded as 0 and 1 have not the federation's codes; codes 1 and 2 themselves have
+    with pytest.raises(ModelError) as refused:
+        score_texts(replace(unnamed, seen_codes={0: frozenset({0, 1})}), coded, ["1", "2"])
+    assert refused.value.values["codes"] == (0, 1)
+    own = replace(unnamed, seen_codes={0: frozenset({1, 2})})
+    assert score_texts(own, coded, ["1", "2"]) == [0.5, -0.25]
+    assert score_texts(unnamed, coded, ["1", "2"], categories={"c": ("1", "2")}) == [-0.25, 0.5]
 
 
 def test_given_texts_are_checked_against_the_federations_codes(tmp_path):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from worlds import GUEST
 
 from backend.errors import ModelError
+from backend.services.import_proof import _empty_sides
 from backend.trees.ensemble import Leaf
 from backend.trees.importers import read_model
 from backend.trees.outputs import Outputs
@@ -106,7 +107,7 @@ def test_every_tree_adds_to_its_own_class_and_one_base_score_is_every_class_s(tm
     assert model.base_scores == (1.0, 2.0, 3.0)
     document["learner"]["learner_model_param"]["base_score"] = "5E-1"
     assert read_document(tmp_path, document).base_scores == (0.5, 0.5, 0.5)
-    for wrong, words in [([2, 0, 3], "classes of the trees"), ([2, 0], "classes of the trees"), ([], "a leaf of 1")]:
+    for wrong, words in [([2, 0, 3], "tree_info: found"), ([2, 0], "tree_info: found"), ([], "tree 0, leaf: found 1")]:
         booster["tree_info"] = wrong
         with pytest.raises(ModelError, match=words):
             read_document(tmp_path, document)
@@ -231,6 +232,48 @@ def test_trees_after_the_best_iteration_are_imported_and_said_to_be(tmp_path):
     assert len(read_model(tmp_path / "cut.json").trees) == 3 and read_model(tmp_path / "cut.json").notes == ()
 
 
+def test_rounds_are_counted_in_files_that_do_not_say_them_and_an_untested_version_is_named(tmp_path):
+    draw = np.random.default_rng(1)
+    train = random_frame(draw)
+    data = xgboost.DMatrix(train, labels_of(draw, train), enable_categorical=True)
+    booster = xgboost.train({"objective": "binary:logistic", "nthread": 1}, data, 6)
+    booster.set_attr(best_iteration="2")
+    document = json.loads(booster.save_raw("json"))
+    del document["learner"]["gradient_booster"]["model"]["iteration_indptr"]
+    document["version"] = [1, 7, 6]
+    (tmp_path / "old.json").write_text(json.dumps(document))
+    notes = {note.code: note.values for note in read_model(tmp_path / "old.json").notes}
+    assert notes["trained_past_best"] == {"best": 2, "last": 5, "trees": 6}
+    assert notes["library_version_untested"]["found"] == "1.7.6"
+
+
+def test_a_column_of_few_splits_is_not_said_to_have_had_no_gap(tmp_path):
+    draw = np.random.default_rng(3)
+    x = draw.normal(size=(300, 1))
+    x[::7] = np.nan
+    y = np.nan_to_num(x[:, 0]) > 0
+    booster = xgboost.train({"objective": "binary:logistic", "max_depth": 1}, xgboost.DMatrix(x, y), 3)
+    booster.save_model(tmp_path / "model.json")
+    assert not read_model(tmp_path / "model.json").gapless
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [(lambda x: x, 0), (np.log1p, 1), (lambda x: x / 100, 1), (lambda x: x * 1.02, 0)],
+)
+def test_splits_that_the_cells_cannot_have_made_are_told(tmp_path, change, told):
+    draw = np.random.default_rng(5)
+    x = draw.uniform(10, 90, size=(1000, 2))
+    y = draw.random(1000) < 1 / (1 + np.exp(-(x[:, 0] - 50) / 15 - (x[:, 1] - 50) / 15))
+    trained = np.column_stack([change(x[:, 0]), x[:, 1]])
+    booster = xgboost.train({"objective": "binary:logistic", "max_depth": 3}, xgboost.DMatrix(trained, y), 10)
+    booster.save_model(tmp_path / "model.json")
+    notes = _empty_sides(read_model(tmp_path / "model.json"), x)
+    assert len(notes) == told
+    for note in notes:
+        assert note.code == "cells_unlike_training" and note.values["columns"][0].values["name"] == "'f0'"
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -258,13 +301,13 @@ def test_trees_after_the_best_iteration_are_imported_and_said_to_be(tmp_path):
         ({"feature_names": ["x", "x"], "param": {"num_feature": "2"}}, "found 'x' more than once"),
         ({"tree": {"left_children": [0, -1, -1]}}, "node 0: found two ways to it"),
         ({"tree": {"left_children": [7, -1, -1]}}, "node 7: found nothing"),
-        ({"tree": {"left_children": [1, -1]}}, "lists of 2, 3 nodes, expected 3"),
-        ({"tree": {"split_indices": [1, 0, 0]}}, "node 0: found feature 1, expected one of 0 … 0"),
+        ({"tree": {"left_children": [1, -1]}}, "tree 0: found 2, 3, expected 3"),
+        ({"tree": {"split_indices": [1, 0, 0]}}, "node 0, feature: found 1, expected 0 … 0"),
         ({"tree": {"split_indices": ["x", 0, 0]}}, r"trees\.0\.split_indices\.0: found 'x'"),
-        ({"tree": {"split_conditions": [1.5, 1e30, 0.5]}}, "node 1: weight: found 1.0[0-9]*e"),
-        ({"tree": {"split_conditions": [float("nan"), 1, 0.5]}}, "node 0: threshold: found nan"),
-        ({"tree": {"split_type": [1, 0, 0]}}, "node 0: found a categorical split without categories"),
-        ({"tree": {"sum_hessian": [3.0, -1.0, 2.0]}}, "a cover of -1.0"),
+        ({"tree": {"split_conditions": [1.5, 1e30, 0.5]}}, "node 1, weight: found 1.0[0-9]*e"),
+        ({"tree": {"split_conditions": [float("nan"), 1, 0.5]}}, "node 0, threshold: found nan"),
+        ({"tree": {"split_type": [1, 0, 0]}}, "node 0, categories: found nothing"),
+        ({"tree": {"sum_hessian": [3.0, -1.0, 2.0]}}, "cover: found -1.0"),
         ({"tree": {"tree_param": {"num_nodes": "3", "size_leaf_vector": "2"}}}, "leaves of several weights"),
     ],
 )
