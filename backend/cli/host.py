@@ -304,11 +304,17 @@ def check(
 ) -> None:
     """Check records, dictionary, keys, agreement, way out, handshake, clock and speed; exit status 1 where something is wrong."""
     check_link()
+    from backend.cli import language_of_shell
     from backend.services.host_check import check_host
 
-    found = list(check_host(_toml(folder)))
-    lines = [f"{'well ' if one.ok else 'WRONG'}  {one.step:12} {one.words}" for one in found]
-    print_result([asdict(one) for one in found], lines, as_json, ok=all(one.ok for one in found))
+    language = language_of_shell()
+    rows = []
+    lines = []
+    for step in check_host(_toml(folder)):
+        sentence = step.said.sentence(language)
+        rows.append({"step": step.step, "ok": step.ok, "code": step.said.code, "words": sentence})
+        lines.append(f"{'well ' if step.ok else 'WRONG'}  {step.step:12} {sentence}")
+    print_result(rows, lines, as_json, ok=all(row["ok"] for row in rows))
 
 
 @app.command()

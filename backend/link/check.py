@@ -42,11 +42,6 @@ class CheckedStep:
     ok: bool
     said: Remark
 
-    @property
-    def words(self) -> str:
-        """Return what was found, in English."""
-        return self.said.sentence()
-
 
 def check_link(party: str, agreement: Path, keys: Path, settings: LinkSettings) -> Iterator[CheckedStep]:
     """Look at keys, agreement and each link that this party dials; what rests on a step that failed is left out."""

@@ -101,7 +101,7 @@ def test_a_host_whose_everything_is_well_is_told_so_and_a_running_link_is_not_di
     assert [step for step in more if step not in found] == ["sums"] and "50 %" in more["sums"]["words"]
     assert code == 0 and all(one["ok"] for one in found.values())
     assert list(found) == [
-        "source", "dictionary", "certificate", "agreement", "proxy", "port", "handshake", "clock", "latency", "echo",
+        "source", "dictionary", "limit", "certificate", "agreement", "proxy", "port", "handshake", "clock", "latency", "echo",
     ]  # fmt: skip
     assert bank.peer("shop").instance == before and bank._node.memory.used == 0
 
