@@ -40,7 +40,7 @@ def summary(t: Texts, view: View) -> None:
     words = " · ".join(t(f"compliance.counts_{name}", n=f"{count:,}") for name, count in counts.items())
     st.markdown(f"{words}  \n:small[:gray[{basis}]]", help=t("compliance.assessed_help"))
     if report.problems:
-        lines = "".join(f"\n- {markdown(problem)}" for problem in report.problems)
+        lines = "".join(f"\n- {markdown(t.text(problem))}" for problem in report.problems)
         st.warning(f"{t('compliance.problems')}\n{lines}", icon=":material/rule:")
 
 

@@ -271,7 +271,7 @@ class ComplianceReport:
         The day whose law was applied, ISO.
     words : str
         Version of the built-in vocabulary that names and meanings were searched for.
-    problems : tuple of str
+    problems : tuple of Text
         Packs that could not be applied: file, line, reason.
     """
 
@@ -285,7 +285,7 @@ class ComplianceReport:
     not_understood: tuple[NotUnderstood, ...] = ()
     on: str = ""
     words: str = ""
-    problems: tuple[str, ...] = ()
+    problems: tuple[Text, ...] = ()
 
     @property
     def unanswered(self) -> tuple[Question, ...]:
@@ -299,7 +299,7 @@ def assess(
     packs: Sequence[RulePack] | None = None,
     *,
     on: dt.date | None = None,
-    problems: Sequence[str] = (),
+    problems: Sequence[Text] = (),
     answers: Mapping[tuple[str, str, str], Review] | None = None,
 ) -> ComplianceReport:
     """Assess every disclosed feature, and list every duty; no evidence is measured yet (:func:`with_evidence`).
@@ -318,7 +318,7 @@ def assess(
         By default the built-in ones.
     on : date, optional
         The day whose law is applied; today by default.
-    problems : sequence of str
+    problems : sequence of Text
         Packs that could not be read, to be listed in the report.
     answers : mapping of (description, about, feature) to Review, optional
         What was answered, as questions name it.

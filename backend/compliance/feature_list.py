@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ValidationError
-
-from backend.data.csv_file import TableText, read_csv, shown
+from backend.data.csv_file import TableText, read_csv
 from backend.data.dictionary import Feature, Kind
+from backend.data.validation import field_problems, place
 from backend.errors import GlassleafError, RulePackError
 from backend.i18n import NO_MEANING, Text
+from backend.remark import Remark
 
 COLUMNS = ("name", "meaning", "meaning_zh", "unit", "codes")
 _CODE = re.compile(r"^\s*([^:=：]{1,40}?)\s*[:=：]\s*(.+)$")
@@ -48,47 +48,44 @@ def read_feature_list(file: Path, more: Sequence[str] = (), may: Sequence[str] =
     try:
         table = read_csv(file)
     except GlassleafError as error:
-        raise RulePackError(str(error)) from None
+        raise RulePackError(problems=error.remarks) from None
     header = [name.strip().casefold() for name in table.header]
     missing = [name for name in ("name", *more) if name not in header]
     unknown = [name for name in header if name not in (*COLUMNS, *more, *may)]
     if missing:
-        raise RulePackError(f"{table.name}: found no column {missing[0]!r} in {shown(', '.join(header))}. Add it.")
+        raise RulePackError("list_lacks_column", file=table.name, column=missing[0], header=tuple(header))
     if unknown:
-        expected = ", ".join((*COLUMNS, *more))
-        raise RulePackError(
-            f"{table.name}: found the column {shown(unknown[0])}, expected {expected}. Rename or delete it."
-        )
+        expected = (*COLUMNS, *more)
+        raise RulePackError("list_unknown_column", file=table.name, column=unknown[0], expected=expected)
     if not table.rows:
-        raise RulePackError(f"{table.name}: found a header and no row below it. Add a row a column of your table.")
+        raise RulePackError("list_without_rows", file=table.name)
     return _features(table, header, (*more, *may))
 
 
 def _features(table: TableText, header: Sequence[str], more: Sequence[str]) -> tuple[ListedFeature, ...]:
-    found, problems = [], []
+    found = []
+    problems: list[Remark] = []
     for line, cells in zip(table.lines, table.rows, strict=True):
         row = dict(zip(header, (*cells, *[""] * (len(header) - len(cells))), strict=True))
         name = row.get("name", "")
         if not name:
-            problems.append(f"{table.name}, line {line}: found no name. Write the column's name.")
+            problems.append(Remark("list_row_without_name", {"where": place(table.name, line)}))
             continue
         codes = _codes(row.get("codes", ""))
-        try:
-            feature = Feature(
-                name=name,
-                meaning=Text(row.get("meaning") or f"{name} {NO_MEANING}", row.get("meaning_zh", "")),
-                unit=row.get("unit", ""),
-                kind=Kind.CATEGORICAL if codes else Kind.NUMERIC,
-                categories=codes,
-            )
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = str(first["loc"][0])
-            problems.append(f"{table.name}, line {line}, {where}: found {shown(row.get(where, ''))}; {first['msg']}.")
-            continue
-        found.append(ListedFeature(line, feature, {column: row.get(column, "") for column in more}))
+        data = {
+            "name": name,
+            "meaning": Text(row.get("meaning") or f"{name} {NO_MEANING}", row.get("meaning_zh", "")),
+            "unit": row.get("unit", ""),
+            "kind": Kind.CATEGORICAL if codes else Kind.NUMERIC,
+            "categories": codes,
+        }
+        unfit = field_problems(table.name, Feature, data, line=line)
+        problems += unfit
+        if not unfit:
+            more_cells = {column: row.get(column, "") for column in more}
+            found.append(ListedFeature(line, Feature.model_validate(data), more_cells))
     if problems:
-        raise RulePackError("\n".join(problems))
+        raise RulePackError(problems=problems)
     return tuple(found)
 
 

@@ -32,6 +32,8 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from importlib.resources import files
 
+from backend.data.strict_model import FieldError
+
 _WORD = re.compile(r"[A-ZÀ-ÖØ-Þ]{2,}s?(?![a-zß-öø-ÿ])|[A-ZÀ-ÖØ-Þ](?![a-zß-öø-ÿ])|[A-ZÀ-ÖØ-Þ]?[a-zß-öø-ÿ]+|\d+")
 _LATIN = re.compile("[À-ÿ]")
 HAN = "\u3400-\u9fff"
@@ -225,7 +227,7 @@ class Phrase:
         elements = source.split()
         needed = [element for element in elements if element[0] not in "[!^$"]
         if not needed:
-            raise ValueError(f"found the phrase {source!r}, expected at least one word that must be there")
+            raise FieldError("phrase_without_word", phrase=source)
         chinese = bool(CHINESE.search(source))
         body = "".join(_element(source, element, lists, "" if chinese else " ") for element in elements)
         if not chinese:
@@ -360,12 +362,12 @@ def _element(source: str, element: str, lists: Mapping[str, Sequence[str]], gap:
         return r"\Z"
     parts = _ELEMENT.match(element)
     if parts is None or (parts["open"] == "[") != (parts["close"] == "]"):
-        raise ValueError(f"found {element!r} in the phrase {source!r}, expected a word, a|b, [a|b], {{list}} or !a|b")
+        raise FieldError("phrase_element_unreadable", element=element, phrase=source)
     words = _choices(source, parts["words"], lists)
     written = [_word(word, gap) for word in words]
     if not all(written):
         word = words[written.index("")]
-        raise ValueError(f"found {word!r} in the phrase {source!r}, expected lower-case letters or digits only")
+        raise FieldError("phrase_word_unreadable", word=word, phrase=source)
     choice = f"(?:{'|'.join(written)})"
     if parts["mark"]:
         return f"(?!{choice}{gap})"
@@ -378,12 +380,12 @@ def _choices(source: str, element: str, lists: Mapping[str, Sequence[str]]) -> l
     for word in element.split("|"):
         if word != NUMBER and word.startswith("{") and word.endswith("}"):
             if word[1:-1] not in lists:
-                raise ValueError(f"found {word} in the phrase {source!r}, expected one of the lists {sorted(lists)}")
+                raise FieldError("phrase_unknown_list", list=word, phrase=source, known=tuple(sorted(lists)))
             words += lists[word[1:-1]]
         else:
             words.append(word)
     if not all(words):
-        raise ValueError(f"found an empty choice in the phrase {source!r}, expected a word on both sides of '|'")
+        raise FieldError("phrase_empty_choice", phrase=source)
     return words
 
 

@@ -12,6 +12,7 @@ from typing import Literal, cast
 from backend.compliance.assessment import is_asked, signs_of, texts_of
 from backend.compliance.feature_list import read_feature_list
 from backend.compliance.rule_pack import load_packs, words
+from backend.data.validation import place
 from backend.errors import RulePackError
 from backend.fairness.intervals import wilson
 
@@ -99,9 +100,7 @@ def measure(file: Path = UNSEEN) -> RecallTotals:
         label, concepts = _label(row.line, row.more["label"]), row.more["concepts"].split()
         unknown = [concept for concept in concepts if concept not in words().concepts]
         if unknown:
-            raise RulePackError(
-                f"{file.name}, line {row.line}: found the concept {unknown[0]}, which there is none of."
-            )
+            raise RulePackError("list_unknown_concept", where=place(file.name, row.line), concept=unknown[0])
         texts = texts_of(row.feature)
         signs = {concept: sign for concept, sign in signs_of(texts).items() if concept in named}
         flags = {concept for concept, sign in signs.items() if sign.strength == "finding"}
@@ -147,7 +146,7 @@ def _named() -> set[str]:
 
 def _label(line: int, label: str) -> Label:
     if label not in ("statute", "proxy", "neither"):
-        raise RulePackError(f"line {line}: found the label {label!r}, expected statute, proxy or neither. Correct it.")
+        raise RulePackError("list_unknown_label", line=line, label=label)
     return cast(Label, label)
 
 

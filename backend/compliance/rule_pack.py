@@ -189,13 +189,12 @@ def read_rule_pack(file: Path) -> RulePack:
     for index, rule in enumerate(pack.rules):
         found = [*_misfits(rule), *_bad_quote(rule, rule.checked or pack.checked), *_bad_phrases(rule, pack.all_lists)]
         if rule.id in {earlier.id for earlier in pack.rules[:index]}:
-            found.append(("id", f"found {shown(rule.id)} again, expected every rule id once. Rename one"))
-        problems += [
-            f"{file.name}, line {_line(node, ('rules', index, field))}, rule {shown(rule.id)}, {field}: {text}."
-            for field, text in found
-        ]
+            found.append(("id", Remark("rule_id_repeated", {"rule": rule.id})))
+        for field, why in found:
+            where = place(file.name, _line(node, ("rules", index, field)))
+            problems.append(Remark("rule_does_not_fit", {"where": where, "rule": rule.id, "field": field, "why": why}))
     if problems:
-        raise RulePackError("\n".join(problems))
+        raise RulePackError(problems=problems)
     return pack
 
 
@@ -224,24 +223,24 @@ def statutory() -> frozenset[str]:
     return frozenset(key for pack, rule in rules if (rule.checked or pack.checked) != "none" for key in rule.looks_for)
 
 
-def read_own_packs(folder: Path) -> tuple[tuple[RulePack, ...], tuple[str, ...]]:
+def read_own_packs(folder: Path) -> tuple[tuple[RulePack, ...], tuple[Text, ...]]:
     """Read the custom packs of a folder (``*.yaml``, ``*.yml``), in the order of their file names; the folder may be absent.
 
     Returns
     -------
     packs : tuple of RulePack
         Those that are valid beside the built-in ones.
-    problems : tuple of str
+    problems : tuple of Text
         Why the others cannot: file, line, reason.
     """
     packs: list[RulePack] = []
-    problems: list[str] = []
+    problems: list[Text] = []
     for file in _own_files(folder):
         try:
             pack = read_rule_pack(file)
             _refuse_clash(file, pack, (*load_packs(), *packs))
         except RulePackError as error:
-            problems += str(error).splitlines()
+            problems += [Text(remark.sentence("en"), remark.sentence("zh")) for remark in error.remarks]
         else:
             packs.append(pack)
     return tuple(packs), tuple(problems)
@@ -266,10 +265,7 @@ def add_rule_pack(file: Path, folder: Path) -> RulePack:
         if kept.name != pack.name:
             others.append(kept)
         elif kept.version == pack.version:
-            raise RulePackError(
-                f"{file.name}: found version {shown(pack.version)} of the pack {pack.name}, which is there already. "
-                "Give a changed pack another version."
-            )
+            raise RulePackError("pack_version_exists", file=file.name, version=pack.version, pack=pack.name)
         else:
             target = own
     _refuse_clash(file, pack, others)
@@ -287,91 +283,77 @@ def _own_files(folder: Path) -> list[Path]:
 def _refuse_clash(file: Path, pack: RulePack, others: Sequence[RulePack]) -> None:
     """Refuse a pack whose name or a rule id of which another pack has."""
     if any(pack.name == other.name for other in others):
-        raise RulePackError(f"{file.name}: found the pack name {pack.name}, which another pack has. Rename the pack.")
+        raise RulePackError("pack_name_taken", file=file.name, pack=pack.name)
     taken = {rule.id for other in others for rule in other.rules}
     clashes = [rule.id for rule in pack.rules if rule.id in taken]
     if clashes:
-        raise RulePackError(
-            f"{file.name}: found the rule ids {', '.join(clashes)}, which another pack has. Rename these rules."
-        )
+        raise RulePackError("rule_ids_taken", file=file.name, rules=tuple(clashes))
 
 
-def _misfits(rule: LegalRule) -> Iterator[tuple[str, str]]:
-    """Fields that do not go together: the field, what was found, expected, to do."""
+def _misfits(rule: LegalRule) -> Iterator[tuple[str, Remark]]:
+    """Yield fields that do not go together: the field, and what was found, expected, to do."""
     search = [field for field in Concept.model_fields if getattr(rule, field)]
-    concepts = ", ".join(words().concepts)
+    concepts = tuple(words().concepts)
     if rule.effective_to is not None and rule.effective_to < rule.effective_from:
-        yield "effective_to", f"found {rule.effective_to}, expected {rule.effective_from} or later. Correct it"
+        yield "effective_to", Remark("rule_ends_first", {"end": rule.effective_to, "start": rule.effective_from})
     if NOT_SENSITIVE in rule.sensitivity:
-        yield "sensitivity", "found the tag 'none', by which an owner declares a feature not sensitive. Delete it"
+        yield "sensitivity", Remark("rule_tag_none")
     if rule.scope == "model":
         for field in (*search, *(field for field in ("concept", "concepts") if getattr(rule, field))):
-            yield field, "found something to look for in a rule for models. Delete it, or set scope: feature"
+            yield field, Remark("model_rule_searches")
         if not rule.evidence.en or not rule.evidence.zh:
-            yield "evidence", "found nothing, expected what can be shown towards the duty, in en and zh. Add it"
+            yield "evidence", Remark("duty_without_evidence")
         return
     if rule.evidence:
-        yield "evidence", "found it in a rule for features, expected it in rules for models only. Delete it"
+        yield "evidence", Remark("feature_rule_has_evidence")
     unknown = [key for key in rule.looks_for if key not in words().concepts]
     if not rule.looks_for:
         if not rule.phrases and not rule.chinese_phrases:
-            yield "phrases", f"found nothing to look for, expected phrases or a concept: one of {concepts}. Add it"
+            yield "phrases", Remark("rule_without_phrases", {"concepts": concepts})
     elif unknown:
-        yield (
-            "concept" if rule.concept else "concepts",
-            f"found {shown(unknown[0])}, expected one of {concepts}. Correct it",
-        )
+        field = "concept" if rule.concept else "concepts"
+        yield field, Remark("rule_unknown_concept", {"concept": unknown[0], "concepts": concepts})
     elif search:
-        yield search[0], "found it beside a concept, expected either a concept or phrases of the rule's own. Delete one"
+        yield search[0], Remark("rule_concept_and_phrases")
 
 
-def _bad_quote(rule: LegalRule, checked: Checked) -> Iterator[tuple[str, str]]:
-    """A quotation without where it was read, or the other way round; one of a text that nobody read; one that is too long."""
+def _bad_quote(rule: LegalRule, checked: Checked) -> Iterator[tuple[str, Remark]]:
+    """Yield a quotation without where it was read, or the reverse; one of a text that nobody read; one that is too long."""
     read = rule.quote_from
     if (rule.quote or read) and not (rule.quote and read.en and read.zh):
-        yield (
-            "quote_from" if rule.quote else "quote",
-            "found nothing, expected the official wording and, in en and zh, where it was read. Add it, or delete both",
-        )
+        yield "quote_from" if rule.quote else "quote", Remark("quote_incomplete")
     if rule.quote and checked != "source":
-        yield (
-            "checked",
-            f"found {shown(checked)} beside a quotation, expected source. Correct it, or delete the quotation",
-        )
+        yield "checked", Remark("quote_unchecked", {"checked": checked})
     if len(rule.quote) > MAX_QUOTE:
-        yield "quote", f"found {len(rule.quote):,} letters, expected {MAX_QUOTE} or fewer. Quote the words that matter"
+        yield "quote", Remark("quote_too_long", {"letters": len(rule.quote), "limit": MAX_QUOTE})
 
 
-def _bad_phrases(rule: LegalRule, lists: Lists) -> Iterator[tuple[str, str]]:
+def _bad_phrases(rule: LegalRule, lists: Lists) -> Iterator[tuple[str, Remark]]:
     for field in ("phrases", "chinese_phrases", "exclusions", "chinese_exclusions", "names", "codes", "units"):
         for phrase in getattr(rule, field):
             try:
                 Phrase.of(phrase, lists)
-            except ValueError as error:
-                yield field, str(error)
+            except FieldError as error:
+                yield field, error.remark
 
 
 def _read(file: Path, model: type[_Model]) -> tuple[_Model, yaml.Node | None]:
     """A YAML file as `model`, and the node tree with line numbers."""
     try:
         if file.stat().st_size > MAX_BYTES:
-            raise RulePackError(f"{file.name}: found more than {MAX_BYTES:,} bytes, expected a rule pack. Shorten it.")
+            raise RulePackError("pack_too_large", file=file.name, limit=MAX_BYTES)
         text = file.read_text(encoding="utf-8")
         _refuse_tricks(file, text)
         node = yaml.compose(text, Loader=_Loader)
         problems = list(_repeated_keys(file.name, node))
         data = {} if node is None else yaml.load(text, Loader=_Loader)  # noqa: S506 - makes texts, lists and tables only
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
-        raise RulePackError(
-            f"{file.name}: cannot be read ({why}); expected a rule pack in UTF-8. Correct its path, its permissions or its encoding."
-        ) from None
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise RulePackError("pack_unreadable", file=file.name, why=why) from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        line = f", line {mark.line + 1}" if mark else ""
-        raise RulePackError(
-            f"{file.name}{line}: found text that is not YAML ({getattr(error, 'problem', error)}). Correct that line."
-        ) from None
+        where = place(file.name, mark.line + 1 if mark else 0)
+        raise RulePackError("pack_no_yaml", where=where, why=str(getattr(error, "problem", error))) from None
     problems += field_problems(file.name, model, data, line_of=lambda location: _line(node, location))
     if problems:
         raise RulePackError(problems=problems)
@@ -383,13 +365,13 @@ def _refuse_tricks(file: Path, text: str) -> None:
     depth = 0
     for event in yaml.parse(text, Loader=_Loader):
         if isinstance(event, yaml.AliasEvent):
-            raise RulePackError(f"{file.name}: found the alias *{event.anchor}. Write out what it stands for.")
+            raise RulePackError("pack_alias", file=file.name, alias=event.anchor)
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         if depth > MAX_DEPTH:
-            raise RulePackError(f"{file.name}: found lists nested too deeply, expected a rule pack. Flatten it.")
+            raise RulePackError("pack_too_deep", file=file.name)
 
 
 def _repeated_keys(file: str, node: yaml.Node | None) -> Iterator[Remark]:

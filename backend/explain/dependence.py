@@ -142,12 +142,12 @@ def partial_dependence(
     own = {f.name: f for party, f in model.dictionary if party == model.guest}
     rules = [rule for rule in model.rules.values() if rule.feature == feature]
     if feature not in own or not rules:
-        raise ParameterError(f"{feature} is no feature of {model.guest} that the model splits on; choose one that is.")
+        raise ParameterError("no_own_split_feature", feature=feature, guest=model.guest)
     if model.outputs.aggregation == "median":
-        raise ParameterError("The model takes the median over its trees, which has no partial dependence.")
+        raise ParameterError("median_has_no_dependence")
     column = columns[feature]
     if not len(column):
-        raise ParameterError("There is no record to average over; bring the Guest's table.")
+        raise ParameterError("no_records_to_average")
     if own[feature].kind is Kind.NUMERIC:
         levels = _between(np.unique([rule.threshold for rule in rules if rule.threshold is not None]), column)
     else:
@@ -242,7 +242,7 @@ def from_sums(
         A group is smaller than :data:`MIN_PEOPLE`.
     """
     if any(g.n < MIN_PEOPLE for g in groups):
-        raise SecurityError(f"{party} sent sums over fewer than {MIN_PEOPLE} people; they were discarded.")
+        raise SecurityError("sums_of_few_people", host=party, least=MIN_PEOPLE)
     outputs = len(scale.low)
     rows = []
     for k, group in enumerate(groups):

@@ -92,9 +92,7 @@ def permuted(
     """
     n = len(labels)
     if len(np.unique(labels)) < 2:
-        raise ParameterError(
-            f"The {n:,} people drawn share one label, so that quality is undefined; draw more of them."
-        )
+        raise ParameterError("one_label_drawn", people=n)
 
     kind: Quality = "r2" if outputs.task == "number" else "auc"
 

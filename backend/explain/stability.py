@@ -87,7 +87,7 @@ def steady_importance(
         There is no such measure.
     """
     if measure not in MEASURES:
-        raise ParameterError(f"The measure is {measure!r}; choose one of {', '.join(MEASURES)}.")
+        raise ParameterError("unknown_importance", measure=measure, known=tuple(MEASURES))
     names = [(party, feature.name) for party, feature in model.dictionary]
     totals = by_tree(model, measure)
     if by_party:

@@ -133,7 +133,7 @@ def check_ages(party: str, feature: str, elderly: Floats, younger: Sequence[Floa
     """
     n = len(elderly)
     if n < MIN_PEOPLE:
-        raise ParameterError(f"{n} people were scored at other ages; {MIN_PEOPLE} or more are needed.")
+        raise ParameterError("too_few_ages", n=n, least=MIN_PEOPLE)
     z = NormalDist().inv_cdf(1 - (1 - CONFIDENCE) / 2 / len(younger))
     gaps = []
     for place, predicted in enumerate(younger, start=1):

@@ -217,7 +217,7 @@ class Search:
         for one in self.tried:
             if name in (one.name, one.model):
                 return one
-        raise ParameterError(f"{name} is none of this search; choose one of {', '.join(t.name for t in self.tried)}.")
+        raise ParameterError("unknown_alternative", name=name, known=tuple(tried.name for tried in self.tried))
 
     def group_in_words(self, group: Group | None) -> Text:
         """Return a group's name; an empty text if there is no group."""
@@ -240,7 +240,7 @@ def cutoff_for(probabilities: Floats, share: float) -> float:
         ``(n,)``: of records that no gap is measured on.
     """
     if not len(probabilities):
-        raise ParameterError("There are no records to find a cut-off on.")
+        raise ParameterError("no_records_for_cutoff")
     values = np.unique(probabilities)
     ends = np.append(values, np.nextafter(values[-1], np.inf))
     below = np.searchsorted(np.sort(probabilities), ends, side="left") / len(probabilities)

@@ -336,9 +336,7 @@ class _Counts:
         ladder = marking.ladder(accepted, sums[FIXED:])
         steps = np.diff(np.vstack([np.zeros_like(n), ladder, n]), axis=0)
         if (cells.size and marking.labelled and cells.min() < 0) or (steps.size and steps.min() < 0):
-            raise SecurityError(
-                "Sums by group came back that no records give; they were thrown away. Ask the Host what it runs."
-            )
+            raise SecurityError("impossible_group_sums")
         probability = units / float(1 << SCORE_BITS)
         variance = marking.variances(n, probability, squares)
         return cls(tuple(groups), cells, probability, variance, ladder, marking.labelled, marking.labels)
@@ -401,7 +399,7 @@ def _disparity(
     seed: int,
 ) -> Disparity:
     if reference and counts.groups and reference not in (names := [g.name or g.kind for g in counts.groups]):
-        raise ParameterError(f"No group of {feature} is called {reference!r}; there are {', '.join(names)}.")
+        raise ParameterError("no_such_group", feature=feature, group=reference, known=tuple(names))
     outcomes = tuple(_outcome(k, counts, values) for k in range(len(counts.groups)))
     draw = np.random.default_rng(seed)
     gaps = tuple(_gap(m, counts, values[m], reference, draw) for m in MEASURES) if outcomes else ()

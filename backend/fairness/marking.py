@@ -128,10 +128,7 @@ def mark(
     found = next((way for way in tried if own or _names_nobody(way, labels, probabilities)), None)
     if found is None:
         accepted = int((probabilities < cutoff).sum())
-        raise FewRecords(
-            f"At the cut-off {cutoff:g}, {accepted} of {len(labels):,} records are accepted: an "
-            f"answer could be about fewer than {MIN_GROUP} people. Choose another cut-off or more records."
-        )
+        raise FewRecords("few_records_a_side", cutoff=cutoff, accepted=accepted, of=len(labels), least=MIN_GROUP)
     return found
 
 
@@ -177,4 +174,4 @@ def _tenths(cutoff: float, probabilities: Floats) -> tuple[float, ...]:
 def check_cutoff(cutoff: float) -> None:
     """Raise ParameterError where the cut-off is no probability."""
     if not 0.0 < cutoff < 1.0:
-        raise ParameterError(f"The cut-off is {cutoff:g}; choose a probability above 0 and below 1.")
+        raise ParameterError("cutoff_no_inner_probability", cutoff=cutoff)

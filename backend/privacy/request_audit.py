@@ -100,11 +100,11 @@ def _check_opened(key: PaillierPublicKey, blob: bytes, opening: Opening) -> None
     """Raise SecurityError where logged ciphertexts do not open like this."""
     sent = key.load(blob, len(blob) // key.width)
     if not len(sent) == len(opening.numbers) == len(opening.roots):
-        raise SecurityError("The opening has another number of entries than the request.")
+        raise SecurityError("opening_of_other_length")
     for c, m, r in zip(sent, opening.numbers, opening.roots, strict=True):
         work.check()
         if key.encrypt_with(m, gmpy2.powmod(r, key.n, key.n2)) != c:
-            raise SecurityError("The opening is not that of the logged ciphertexts.")
+            raise SecurityError("opening_of_other_ciphertexts")
 
 
 @dataclass(frozen=True)
@@ -152,22 +152,20 @@ def check_terms(row: LoggedTerms, opening: TermsOpening, model: GuestModel, floo
     compiled = CompiledTerms(model)
     shape, first = compiled.shape(1), compiled.chain[0]
     if (row.host, row.features, row.value_bits) != (first, shape.features, shape.value_bits):
-        raise SecurityError("The sizes stated with the terms are not those of the registered model.")
+        raise SecurityError("terms_of_other_sizes")
     # a group may have the shares of another at this Host's splits, and its own at the Guest's
     possible = [b for b in backgrounds(model) if row.shares == shares_of(model, left_shares(model, b), row.host)]
     if not possible:
-        raise SecurityError("The shares stated with the terms are those of no group that the registered model knows.")
+        raise SecurityError("terms_of_unknown_shares")
     key = PaillierPublicKey.from_bytes(row.public_key, floor)
     _check_opened(key, row.terms, opening.sent)
     try:
         honest = [honest_numbers(model, opening.values, key.bits, background) for background in possible]
     except (KeyError, TypeError, ValueError) as error:
-        raise SecurityError(
-            "The opening states no value for a feature of the model, or one of another kind."
-        ) from error
+        raise SecurityError("opening_without_value") from error
     sent = list(opening.sent.numbers)
     if not any(sent in (contributions, contributions + drops) for contributions, drops in honest):
-        raise SecurityError("The terms sent are not those of the registered model and the values stated.")
+        raise SecurityError("terms_of_other_model")
 
 
 class HonestWeights:
@@ -184,13 +182,13 @@ class HonestWeights:
     def check(self, numbers: Sequence[int]) -> None:
         """Raise SecurityError unless every tree's entries are those of an honest Guest, whatever its values; above them may be a canary."""
         if len(numbers) != self._n:
-            raise SecurityError(f"{len(numbers)} entries were sent; the model has {self._n}.")
+            raise SecurityError("entries_of_other_length", got=len(numbers), expected=self._n)
         rounding = 1 << (self._shift - 1)  # leaf weights below a canary may be negative
         for t, entries in enumerate(self._entries):
             own = {e: numbers[e] for e in entries.values() if e is not None}
             canaries = {(number + rounding) >> self._shift for number in own.values()} | {0}
             if not any(self._possible(t, 0, own, canary << self._shift) for canary in canaries):
-                raise SecurityError(f"The weights sent for tree {t} are not those of the registered model.")
+                raise SecurityError("weights_of_other_model", tree=t + 1)
 
     def _possible(self, t: int, node: int, numbers: dict[int, int], canary: int) -> bool:
         """Whether the entries below a node are explained by a path through the Guest's splits; the Hosts' lead both ways."""

@@ -23,7 +23,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from backend.compliance.concepts import Concept, Pattern
 from backend.compliance.phrases import FeatureTexts
 from backend.compliance.rule_pack import words as compliance_words
-from backend.data.csv_file import listed, shown
 from backend.data.dictionary import Feature, Side
 from backend.errors import ParameterError
 from backend.i18n import NO_TEXT, Catalogue, Text, joined
@@ -270,15 +269,14 @@ class Notice:
         """Lines by reason; raises ParameterError where one cannot be stated."""
         bare = [line.feature.name for line in self.lines if not line.text(language)]
         if bare:
-            raise ParameterError(
-                f"No notice: {listed([shown(name) for name in bare])} has no text that states it as a reason. Give its reasons (above, "
-                f"below, either) in {'Chinese' if language == 'zh' else 'English'} in the federation file."
-            )
+            if language == "zh":
+                raise ParameterError("reason_without_chinese_text", features=tuple(bare))
+            raise ParameterError("reason_without_english_text", features=tuple(bare))
         reasons: dict[str, list[NoticeLine]] = {}
         for line in self.lines:
             reasons.setdefault(line.about, []).append(line)
         if len(reasons) > MAX_REASONS:
-            raise ParameterError(f"A notice states at most {MAX_REASONS} reasons; {len(reasons)} were requested.")
+            raise ParameterError("notice_of_many_reasons", limit=MAX_REASONS, asked=len(reasons))
         return list(reasons.values())
 
     def _unapproved(self, words: Catalogue) -> Iterator[Block]:
@@ -362,7 +360,7 @@ def draw(notice: Notice, language: str, kind: str) -> bytes:
         The language or the kind is unknown.
     """
     if kind not in FORMATS:
-        raise ParameterError(f"A notice cannot be written as {kind!r}; choose one of {', '.join(FORMATS)}.")
+        raise ParameterError("unknown_notice_format", format=kind, known=FORMATS)
     if kind == "pdf":
         shown = language_of_pdf(language)
         return apart(
@@ -389,5 +387,5 @@ def _as_text(drawn: Outline, words: Catalogue) -> str:
             case Paragraph(text):
                 lines += [text, ""]
             case _:
-                raise ParameterError("A notice holds headings, facts and paragraphs only.")
+                raise TypeError("a notice holds headings, facts and paragraphs only")
     return "\n".join(lines)

@@ -35,13 +35,13 @@ def checked(given: Mapping[str, Any], parties: Sequence[str]) -> DetailsSection:
         An unknown field or party, a text that is none, or one that is too long.
     """
     if unknown := sorted(set(given) - {*FIELDS, *BY_PARTY}):
-        raise ParameterError(f"There is no field {unknown[0]!r}; the fields are {', '.join((*FIELDS, *BY_PARTY))}.")
+        raise ParameterError("details_unknown_field", field=unknown[0], known=(*FIELDS, *BY_PARTY))
     for name in BY_PARTY:
         table = given.get(name, {})
         if not isinstance(table, Mapping):
-            raise ParameterError(f"{name} is a table: a party's name and a text in quotation marks on each line.")
+            raise ParameterError("form_no_table", name=name)
         if wrong := sorted(set(table) - set(parties)):
-            raise ParameterError(f"{name}: there is no party {wrong[0]!r}; the parties are {', '.join(parties)}.")
+            raise ParameterError("form_unknown_party", party=wrong[0], known=tuple(parties))
     texts = {name: toml_file.prose(name, given.get(name, "")) for name in FIELDS}
     tables = {
         name: {
@@ -57,14 +57,14 @@ def checked(given: Mapping[str, Any], parties: Sequence[str]) -> DetailsSection:
 def from_toml(text: str, parties: Sequence[str]) -> DetailsSection:
     """Details from a TOML file as :func:`to_toml` writes it; raises ParameterError as :func:`checked`, or where it is no TOML."""
     given: dict[str, Any] = {}
-    for group, table in toml_file.tables(text, "what `glassleaf report-details` prints").items():
+    for group, table in toml_file.tables(text, "glassleaf report-details").items():
         if group in BY_PARTY:
             given[group] = table
             continue
         if group not in GROUPS or not isinstance(table, Mapping):
-            raise ParameterError(f"There is no table [{group}]; the tables are {', '.join((*GROUPS, *BY_PARTY))}.")
+            raise ParameterError("details_unknown_table", table=group, known=(*GROUPS, *BY_PARTY))
         if wrong := sorted(set(table) - set(GROUPS[group])):
-            raise ParameterError(f"[{group}] has no field {wrong[0]!r}; its fields are {', '.join(GROUPS[group])}.")
+            raise ParameterError("form_unknown_field", table=group, field=wrong[0], known=tuple(GROUPS[group]))
         given |= table
     return checked(given, parties)
 

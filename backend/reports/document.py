@@ -15,6 +15,7 @@ from pydantic import Field
 from backend.crypto.signing import SigningKey, is_signed
 from backend.data import strict_json
 from backend.errors import ModelError
+from backend.remark import Remark
 from backend.reports.schema import Content, Issued, Part, SignOffLine
 
 SCHEMA: Literal["glassleaf-report"] = "glassleaf-report"
@@ -114,9 +115,7 @@ def read(text: str) -> Report:
     """
     report = parse(text)
     if to_json(report) != text:
-        raise ModelError(
-            "The file holds a report, but not in its canonical form: something was added or changed. Ask for it again."
-        )
+        raise ModelError("report_not_canonical")
     return report
 
 
@@ -134,16 +133,14 @@ def parse(text: str) -> Report:
         digest = sha256({key: value for key, value in body.items() if key not in ("sha256", "signature")})
         content_digest = sha256(body["content"])
     except (ValueError, RecursionError) as error:
-        why = "too much in brackets" if isinstance(error, RecursionError) else str(error).splitlines()[0]
-        raise ModelError(f"This is not a report of version {VERSION}: {why}. Ask for it again.") from error
+        why = Remark("too_many_brackets") if isinstance(error, RecursionError) else str(error).splitlines()[0]
+        raise ModelError("no_report", version=VERSION, why=why) from error
     if digest != report.sha256:
-        raise ModelError("The report does not match its hash: it was changed after it was issued. Ask for it again.")
+        raise ModelError("report_hash_differs")
     if content_digest != report.content_sha256:
-        raise ModelError("The report's content does not match its hash: it was put together from two reports.")
+        raise ModelError("report_content_differs")
     if not is_signed(report.public_key, report.signature.value, KIND, report.sha256):
-        raise ModelError(
-            "The report's signature does not match the key that it names: it was changed. Ask for it again."
-        )
+        raise ModelError("report_signature_wrong")
     return report
 
 

@@ -61,22 +61,18 @@ def answers_of(text: str, party: Party) -> Answers:
     ParameterError
         The file is no TOML, or names a column or field that there is not, or leaves one without an answer.
     """
-    body = toml_file.tables(text, "`glassleaf dossier template`")
+    body = toml_file.tables(text, "glassleaf dossier template")
     columns = body.get("columns", {})
     if set(body) - {"all", "columns"} or not isinstance(columns, Mapping):
-        raise ParameterError(
-            "A dossier has the tables [all] and [columns.NAME]. Start from `glassleaf dossier template`."
-        )
+        raise ParameterError("dossier_other_tables")
     known = [feature.name for feature in party.features]
     if unknown := sorted(set(columns) - set(known)):
-        raise ParameterError(f"{party.name} discloses no column {unknown[0]!r}. Take it out of the dossier.")
+        raise ParameterError("dossier_unknown_column", host=party.name, column=unknown[0])
     found = {"": _fields("all", body.get("all", {}))} | {name: _fields(name, columns[name]) for name in columns}
     for name in known:
         empty = [field for field in WRITTEN if not written(found, name, field)]
         if empty:
-            raise ParameterError(
-                f"{name}: nothing is written for {', '.join(empty)}, there or under [all]. A dossier has no gaps."
-            )
+            raise ParameterError("dossier_with_gaps", column=name, fields=tuple(empty))
     return found
 
 
@@ -87,7 +83,7 @@ def written(answers: Answers, column: str, field: str) -> str:
 
 def _fields(where: str, table: object) -> dict[str, str]:
     if not isinstance(table, Mapping) or set(table) - set(WRITTEN):
-        raise ParameterError(f"[{where}] holds {', '.join(WRITTEN)}, each a text in quotation marks, and nothing else.")
+        raise ParameterError("dossier_other_fields", table=where, fields=tuple(WRITTEN))
     return {name: toml_file.prose(f"[{where}] {name}", text) for name, text in table.items()}
 
 
@@ -167,15 +163,15 @@ def read(text: str, federation: Federation) -> DossierSection:
     try:
         file = DossierFile.model_validate(strict_json.loads(text))
     except (ValueError, RecursionError) as error:
-        raise ParameterError(f"This is no dossier: {str(error).splitlines()[0]}. Ask the Host for it again.") from None
+        raise ParameterError("no_dossier", why=str(error).splitlines()[0]) from None
     dossier = file.dossier
     if file.federation != federation.name:
-        raise ParameterError(f"The dossier is of the federation {file.federation!r}, not of {federation.name!r}.")
+        raise ParameterError("dossier_of_other_federation", got=file.federation, expected=federation.name)
     if not fits(federation.name, dossier):
-        raise SecurityError("The dossier's signature does not fit: it was changed. Ask the Host for it again.")
+        raise SecurityError("dossier_signature_wrong")
     host = next((party for party in federation.hosts if party.name == dossier.host), None)
     if host is None:
-        raise ParameterError(f"{dossier.host!r} is no Host of {federation.name!r}.")
+        raise ParameterError("dossier_of_unknown_host", name=dossier.host, federation=federation.name)
     reported = [{"name": c.name, "meaning": c.meaning, "unit": c.unit, "codes": c.codes} for c in dossier.columns]
     check_columns(reported, [_disclosed(feature) for feature in host.features], host.name)
     return dossier
@@ -186,14 +182,14 @@ def check_columns(reported: Sequence[dict[str, Any]], disclosed: Sequence[dict[s
     by_name: Callable[[Sequence[dict[str, Any]]], dict[str, Any]] = lambda rows: {row["name"]: row for row in rows}  # noqa: E731
     one, other = by_name(reported), by_name(disclosed)
     if len(one) != len(reported) or set(one) != set(other):
-        differing = sorted(set(one) ^ set(other)) or ["a column that stands twice"]
-        raise ParameterError(f"The dossier of {host} and the federation file differ in columns: {differing[0]}.")
+        differing = sorted(set(one) ^ set(other))
+        if not differing:
+            raise ParameterError("dossier_column_repeated", host=host)
+        raise ParameterError("dossier_columns_differ", host=host, column=differing[0])
     for name, row in one.items():
         wrong = [field for field, value in row.items() if value != other[name][field]]
         if wrong:
-            raise ParameterError(
-                f"{name}: the dossier's {wrong[0]} is not that of the federation file. Agree on one with {host}, then sign again."
-            )
+            raise ParameterError("dossier_field_differs", column=name, field=wrong[0], host=host)
 
 
 def previous(text: str) -> DossierSection:
@@ -201,4 +197,4 @@ def previous(text: str) -> DossierSection:
     try:
         return DossierSection.model_validate(strict_json.loads(text))
     except ValueError as error:
-        raise FederationError(f"A stored dossier cannot be read: {str(error).splitlines()[0]}.") from None
+        raise FederationError("stored_dossier_unreadable", why=str(error).splitlines()[0]) from None

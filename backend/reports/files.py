@@ -72,7 +72,7 @@ def check(blob: bytes) -> Checked:
         The file holds no report, or was changed.
     """
     if len(blob) > MAX_BYTES:
-        raise ModelError(f"The file has {len(blob):,} bytes, a report at most {MAX_BYTES:,}. Choose another file.")
+        raise ModelError("report_too_large", got=len(blob), limit=MAX_BYTES)
     try:
         if blob.startswith(b"%PDF"):
             return apart(_checked_pdf, blob)
@@ -81,6 +81,4 @@ def check(blob: bytes) -> Checked:
     except ModelError:
         raise
     except Exception as error:  # figures that no model has can stop the drawing anywhere
-        raise ModelError(
-            f"The report in the file cannot be rendered ({type(error).__name__}): Glassleaf did not write it like this. Ask for it again."
-        ) from error
+        raise ModelError("report_not_rendered", why=type(error).__name__) from error

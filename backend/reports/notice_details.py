@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from backend.data.federation import Federation, Party
 from backend.data.label import Paragraphs, Prose
+from backend.data.validation import field_problems
 from backend.errors import ParameterError
 from backend.i18n import Text
 from backend.reports import toml_file
@@ -106,23 +107,20 @@ def checked(given: Mapping[str, Any], federation: Federation) -> dict[str, Notic
     """What is kept of fields by party; raises ParameterError for a party or field that there is not, or a text that is too long."""
     parties = [p.name for p in federation.parties]
     if wrong := sorted(set(given) - set(parties)):
-        raise ParameterError(f"There is no party {wrong[0]!r}; the parties are {', '.join(parties)}.")
+        raise ParameterError("form_unknown_party", party=wrong[0], known=tuple(parties))
     found = {}
     for party, fields in given.items():
         creditor = party == federation.guest.name
         allowed = (*fields_of(creditor), *(() if creditor else (AGENCY,)))
         if not isinstance(fields, Mapping):
-            raise ParameterError(f"{party} is a table: a field and its text on each line.")
+            raise ParameterError("form_no_table", name=party)
         if unknown := sorted(set(fields) - set(allowed)):
-            raise ParameterError(f"[{party}] has no field {unknown[0]!r}; its fields are {', '.join(allowed)}.")
+            raise ParameterError("form_unknown_field", table=party, field=unknown[0], known=allowed)
         texts = {name: _stripped(value) for name, value in fields.items()}
-        try:
-            found[party] = NoticeParty.model_validate(texts)
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            raise ParameterError(
-                f"{party}.{first['loc'][0]}: {first['msg']}. Give a text of at most 2,000 characters."
-            ) from None
+        problems = field_problems(party, NoticeParty, texts)
+        if problems:
+            raise ParameterError(problems=problems)
+        found[party] = NoticeParty.model_validate(texts)
     return found
 
 
@@ -135,7 +133,7 @@ def _stripped(value: object) -> object:
 
 def from_toml(text: str, federation: Federation) -> dict[str, NoticeParty]:
     """Inverse of :func:`to_toml`; raises ParameterError as :func:`checked`, or where the text is no TOML."""
-    return checked(toml_file.tables(text, "what `glassleaf notice-details` prints"), federation)
+    return checked(toml_file.tables(text, "glassleaf notice-details"), federation)
 
 
 def to_toml(federation: Federation, language: str = "en") -> str:

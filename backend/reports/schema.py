@@ -254,7 +254,7 @@ class Assessment(Part):
     )
     duties: tuple[DutyLine, ...]
     packs: tuple[PackLine, ...]
-    problems: tuple[str, ...]
+    problems: tuple[Text, ...]
 
 
 class Evidenced(Part):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import tomli_w
-from pydantic import TypeAdapter, ValidationError
 
 from backend.data.bounded_text import parse_toml
-from backend.data.label import Prose
+from backend.data.dictionary import check_shown
+from backend.data.strict_model import FieldError
 from backend.errors import ParameterError
 from backend.remark import Remark
 
-_PROSE: TypeAdapter[str] = TypeAdapter(Prose)
+MAX_TEXT = 2_000  # characters of a text that people fill in
 
 
 def line(name: str, value: str | bool) -> str:
@@ -30,9 +30,22 @@ def tables(text: str, start: str) -> dict[str, Any]:
 
 
 def prose(where: str, given: object) -> str:
-    """A text without white space around it; raises ParameterError where it is none, or too long."""
+    """Return a text without white space around it.
+
+    Raises
+    ------
+    ParameterError
+        If it is not a text that pages can show, or too long.
+    """
+    why = None
+    if not isinstance(given, str):
+        raise ParameterError("form_text_does_not_fit", where=where, why=Remark("expected_text"))
+    if len(given) > MAX_TEXT:
+        why = Remark("expected_letters", {"limit": MAX_TEXT})
     try:
-        return _PROSE.validate_python(given, strict=True).strip()
-    except ValidationError as error:
-        why = error.errors(include_url=False)[0]["msg"]
-        raise ParameterError(f"{where}: {why}. Give a text of at most 2,000 characters.") from None
+        check_shown(given.replace("\n", " "))
+    except FieldError as error:
+        why = error.remark
+    if why is not None:
+        raise ParameterError("form_text_does_not_fit", where=where, why=why)
+    return given.strip()

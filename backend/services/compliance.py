@@ -171,7 +171,7 @@ class Compliance:
         last = self._workspace.audit_log(record.federation).last_time("report", record.id)
         return date.fromisoformat(last[:10]) if last else None
 
-    def rule_packs(self) -> tuple[tuple[RulePack, ...], tuple[str, ...]]:
+    def rule_packs(self) -> tuple[tuple[RulePack, ...], tuple[Text, ...]]:
         """The built-in and custom packs, and what is wrong with those that cannot be used."""
         own, problems = read_own_packs(self._rules)
         return (*load_packs(), *own), tuple(problems)

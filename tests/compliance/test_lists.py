@@ -67,8 +67,8 @@ def test_codes_are_taken_apart_at_semicolons_or_at_commas_before_a_code(tmp_path
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("nam\nx\n", "found no column 'name' in 'nam'. Add it."),
-        ("name,colour\nx,y\n", "found the column 'colour', expected name, meaning"),
+        ("nam\nx\n", "there is no column name among nam. Add it."),
+        ("name,colour\nx,y\n", "found the column colour, expected name, meaning"),
         ("name\n", "found a header and no row below it"),
         ("name,meaning\nx,y\n,z\n", "line 3: found no name"),
         ("name,unit\nx," + "y" * 41 + "\n", "line 2, unit: found"),
@@ -165,7 +165,7 @@ def test_a_share_of_nothing_is_no_number(tmp_path):
 
 @pytest.mark.parametrize(
     ("label", "concepts", "message"),
-    [("maybe", "", "found the label 'maybe'"), ("proxy", "zip", "found the concept zip")],
+    [("maybe", "", "found the label maybe"), ("proxy", "zip", "there is no concept zip")],
 )
 def test_a_label_that_there_is_none_of_is_refused(tmp_path, label, concepts, message):
     with pytest.raises(RulePackError, match=message):

@@ -374,8 +374,8 @@ def test_no_floor_can_be_switched_off(test):
     ("text", "reason"),
     [
         ("[off]\nproxies = ' '\n", "without a reason"),
-        ("[off]\nproxy = 'x'\n", "no test 'proxy'"),
-        ("[limits.gin]\nwarn = 1\n", "no measure 'gin'"),
+        ("[off]\nproxy = 'x'\n", "no test proxy"),
+        ("[limits.gin]\nwarn = 1\n", "no measure gin"),
         ("floors = ['proxies']\n[off]\nproxies = 'x'\n", "floor"),
         ("[limits.auc]\nsense = 'max'\n", "unknown key"),
         ("cutoff = 1.5\n", "cutoff: found 1.5, expected a number below 1"),

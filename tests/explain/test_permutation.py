@@ -62,7 +62,7 @@ def test_falls_are_those_of_scikit_learn_and_what_means_nothing_is_near_zero(see
 
 
 def test_people_of_one_label_have_no_quality():
-    with pytest.raises(ParameterError, match="share one label"):
+    with pytest.raises(ParameterError, match="have one label"):
         permuted("bank", ["income"], np.ones(3), np.zeros((3, 1)), [np.zeros((3, 1))], ONE_LOGIT, 0)
 
 

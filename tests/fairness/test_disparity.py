@@ -92,7 +92,7 @@ def test_groups_are_held_against_the_one_that_is_named():
     assert {gap.reference.name for gap in found.gaps if gap.reference} == {"2"}
     assert [(o.group.name, o.difference.value) for o in found.gaps[0].others] == [("0", 0.5), ("1", 0.25)]
     assert [o.group.name for o in found.scores] == [o.group.name for o in found.cutoffs[0].others] == ["0", "1"]
-    with pytest.raises(ParameterError, match="called 'x'; there are 0, 1, 2"):
+    with pytest.raises(ParameterError, match="no group x; its groups are 0, 1, 2"):
         by_sums(*named, reference="x")
     # nobody of group 2 has the positive label: nothing can be held against its rate of these
     assert by_sums(*people((5, 20, 20, 5), (20, 20, 20, 20), (0, 20, 0, 20)), reference="2").gaps[1].reference is None
@@ -348,10 +348,10 @@ def test_a_standard_deviation_from_sums_holds_to_the_digits_that_are_printed():
 
 def test_sums_that_no_records_give_are_discarded():
     groups = (Group("code", "a", 30), Group("code", "b", 30))
-    with pytest.raises(SecurityError, match="no records give"):
+    with pytest.raises(SecurityError, match="not those of any records"):
         from_sums("host", "f", PLAIN, groups, np.array([[10, 10], [25, 25], [12, 5], *[[0, 0]] * 4]), seed=0)
     falling = np.array([[10, 10], [15, 15], [5, 5], *[[0, 0]] * 4, [9, 11]])  # fewer accepted at a higher cut-off
-    with pytest.raises(SecurityError, match="no records give"):
+    with pytest.raises(SecurityError, match="not those of any records"):
         from_sums("host", "f", Marking(CUT, (0.6,), True, 0.0, 1.0), groups, falling, seed=0)
 
 

@@ -79,7 +79,10 @@ def test_an_opening_that_is_not_that_of_the_ciphertexts_is_found(secret_key):
     true = open_vector(key, crafted_row.vector)
     lie = replace(true, numbers=open_vector(key, honest_row.vector).numbers)
     for opening in (lie, open_vector(key, honest_row.vector)):
-        assert "not that of the logged ciphertexts" in audit(world, crafted_row, lambda _, o=opening: o).problems[0][1]
+        assert (
+            "does not belong to the logged ciphertexts"
+            in audit(world, crafted_row, lambda _, o=opening: o).problems[0][1]
+        )
     short = Opening(true.numbers[1:], true.roots[1:])
     assert "another number of entries" in audit(world, crafted_row, lambda _: short).problems[0][1]
 

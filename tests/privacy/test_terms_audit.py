@@ -128,7 +128,7 @@ def test_an_opening_of_other_numbers_or_without_values_is_found(secret_key):
     honest, key = sent(world, secret_key)
     crafted, _ = sent(world, secret_key, lambda numbers: [numbers[0] + 1, *numbers[1:]])
     true = open_terms(key, world.model, columns_of(world), honest.terms)
-    assert "not that of the logged" in audit(world, crafted, lambda _: true)[0][1]
+    assert "does not belong to the logged" in audit(world, crafted, lambda _: true)[0][1]
     short = replace(true, sent=Opening(true.sent.numbers[1:], true.sent.roots[1:]))
     assert "another number of entries" in audit(world, honest, lambda _: short)[0][1]
     for values in ({}, dict.fromkeys(true.values, "x")):

@@ -144,7 +144,7 @@ def test_reasons_that_share_the_forms_words_are_one_and_free_a_place():
 
 def test_a_reason_without_a_text_for_its_side_is_not_stated():
     bare = replace(LATE, feature=LATE.feature.model_copy(update={"reason": {"either": Text("Late")}}))
-    with pytest.raises(ParameterError, match="'late' has no text"):
+    with pytest.raises(ParameterError, match="late have no English text"):
         english(notice(bare))
     assert "• Late" in english(notice(replace(bare, side="")))
     english_only = replace(

@@ -44,16 +44,16 @@ def test_what_is_empty_is_missing_until_each_party_has_said_it():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[use\n", "no TOML"),
+        ("[use\n", "not TOML"),
         ("[usage]\n", "no table \\[usage\\]"),
-        ("[use]\npurpose = 'x'\n", "no field 'purpose'"),
-        ("[use]\ntier = 1\n", "tier: Input should be a valid string"),
+        ("[use]\npurpose = 'x'\n", "no field purpose"),
+        ("[use]\ntier = 1\n", "tier: expected text in quotation marks"),
         ("[use]\ntier = '''" + "x" * 2001 + "'''\n", "at most 2,000"),
         ('[use]\ntier = "a\\u202eb"\n', "U\\+202E"),
-        ("[lineage]\nnobody = 'x'\n", "no party 'nobody'"),
+        ("[lineage]\nnobody = 'x'\n", "no party nobody"),
         ("lineage = 'x'\n", "lineage is a table"),
         ("use = 'x'\n", "no table \\[use\\]"),
-        ("x = " + "[" * 5000, "no TOML"),
+        ("x = " + "[" * 5000, "not TOML"),
     ],
 )
 def test_a_file_that_is_wrong_is_refused_in_words(text, words):

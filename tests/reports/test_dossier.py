@@ -82,11 +82,11 @@ def test_drift_is_in_words_and_chance_is_no_drift():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (FILLED.replace("Consent", ""), "nothing is written for lawful_basis"),
-        (FILLED + '[columns.nothing]\nsource = "x"\n', "no column 'nothing'"),
+        (FILLED.replace("Consent", ""), "lawful_basis are empty"),
+        (FILLED + '[columns.nothing]\nsource = "x"\n', "no column nothing"),
         (FILLED + "[columns.gender]\nsource = 3\n", "columns|gender"),
         (FILLED + "[other]\n", "the tables \\[all\\]"),
-        ("[all", "no TOML"),
+        ("[all", "not TOML"),
     ],
 )
 def test_a_form_with_a_gap_or_a_stranger_is_refused(glassleaf, text, words):

@@ -104,7 +104,7 @@ def test_a_forged_content_before_the_true_one_is_refused(report, form):
 @pytest.mark.parametrize("form", ["json", "html", "pdf"])
 @pytest.mark.parametrize("text", [DEEP, '{"content":' * 100_000, '{"content":' + DEEP + "}"])
 def test_deep_nesting_is_refused_in_words(form, text):
-    with pytest.raises(ModelError, match=r"not a report.*in brackets"):
+    with pytest.raises(ModelError, match=r"not a report.*too many nested brackets"):
         check(wrapped(form, text))
 
 

@@ -267,7 +267,7 @@ def test_a_changed_word_on_the_page_shows(report):
     assert read_html(page) == report
     word = Catalogue("en")("document.undecided")
     assert word in page
-    with pytest.raises(ModelError, match="not what this version renders"):
+    with pytest.raises(ModelError, match="not what this version draws"):
         read_html(page.replace(word, "Approved."))
     with pytest.raises(ModelError, match="holds no report"):
         read_html("<html lang='en'></html>")

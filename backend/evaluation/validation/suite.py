@@ -20,6 +20,7 @@ from backend.data.bounded_text import read_toml
 from backend.data.validation import field_problems
 from backend.errors import ParameterError
 from backend.i18n import Text
+from backend.remark import Remark
 
 Sense = Literal["min", "max"]
 Verdict = Literal["pass", "warn", "fail", "not_provided", "off"]
@@ -386,25 +387,22 @@ def with_config(suite: Suite, config: OperatorConfig) -> Suite:
     """
     measures = {limit.measure: limit for test in suite.tests for limit in test.limit}
     tests = {test.id: test for test in suite.tests}
-    problems = [
-        f"There is no measure {name!r}; known are {', '.join(measures)}."
-        for name in config.limits
-        if name not in measures
-    ]
-    problems += [
-        f"There is no test {name!r}; known are {', '.join(tests)}."
-        for name in (*config.off, *config.floors)
-        if name not in tests
-    ]
+    problems = []
+    for name in config.limits:
+        if name not in measures:
+            problems.append(Remark("unknown_measure", {"measure": name, "known": tuple(measures)}))
+    for name in (*config.off, *config.floors):
+        if name not in tests:
+            problems.append(Remark("unknown_test", {"test": name, "known": tuple(tests)}))
     for name, own in config.limits.items():
         problems += _loosened(measures[name], own) if name in measures else []
     for name, why in config.off.items():
         if name in tests and (tests[name].floor or name in config.floors):
-            problems.append(f"{name} is a floor of the suite and cannot be switched off. Leave it in.")
+            problems.append(Remark("floor_switched_off", {"test": name}))
         elif not why.strip():
-            problems.append(f"{name} is switched off without a reason; say why, since it is printed with the result.")
+            problems.append(Remark("switched_off_without_reason", {"test": name}))
     if problems:
-        raise ParameterError("\n".join(problems))
+        raise ParameterError(problems=problems)
     changed = tuple(
         test.model_copy(
             update={
@@ -425,15 +423,15 @@ def with_config(suite: Suite, config: OperatorConfig) -> Suite:
     )
 
 
-def _loosened(limit: MeasureLimits, own: OwnLimit) -> list[str]:
-    pairs, side = (("warn", limit.warn, own.warn), ("fail", limit.fail, own.fail)), "larger"
-    if limit.sense == "max":
-        side = "smaller"
-    return [
-        f"{limit.measure}: {name} = {new:g} is looser than the suite's {old:g}. Choose {old:g} or a {side} one."
-        for name, old, new in pairs
-        if old is not None and new is not None and limit.worse(new, old)
-    ]
+def _loosened(limit: MeasureLimits, own: OwnLimit) -> list[Remark]:
+    """Return a problem for each limit that is looser than the suite's."""
+    code = "limit_too_high" if limit.sense == "max" else "limit_too_low"
+    problems = []
+    for name, old, new in (("warn", limit.warn, own.warn), ("fail", limit.fail, own.fail)):
+        if old is not None and new is not None and limit.worse(new, old):
+            values = {"measure": limit.measure, "name": name, "new": new, "old": old}
+            problems.append(Remark(code, values))
+    return problems
 
 
 def _tightened(limit: MeasureLimits, own: OwnLimit | None) -> MeasureLimits:

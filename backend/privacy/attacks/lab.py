@@ -127,7 +127,7 @@ def run_all(
     """
     unknown = [name for name in names if name not in ATTACKS]
     if unknown:
-        raise ParameterError(f"{', '.join(unknown)} was asked for; the attacks are {', '.join(ATTACKS)}.")
+        raise ParameterError("unknown_attack", attacks=tuple(unknown), known=tuple(ATTACKS))
     results = []
     for attack in ATTACKS.values():
         if not names or attack.id in names:

@@ -73,13 +73,10 @@ def read_html(text: str) -> Report:
     """
     inside, language = _INSIDE.search(text), _LANGUAGE.search(text)
     if inside is None or language is None:
-        raise ModelError("The HTML file holds no report. Ask for it again.")
+        raise ModelError("html_without_report")
     report = parse(inside[1])
     if language[1] not in LANGUAGES or to_html(report, language[1]) != text:
-        raise ModelError(
-            "The HTML file is not what this version renders from the report inside it: either its visible part was changed, or "
-            "another version rendered it. Trust the JSON file, or ask for the report again."
-        )
+        raise ModelError("html_differs")
     return report
 
 

@@ -138,11 +138,9 @@ def read_pdf(blob: bytes) -> Report:
         alone = name == ATTACHED and "/Kids" not in names and all(stream is streams[0] for stream in streams)
         attached = streams[0].get_data() if alone and "/Filter" not in streams[0] else b""  # nothing is unpacked
     except Exception as error:  # a file can be broken in every way
-        raise ModelError(
-            f"The PDF file has no {ATTACHED} attached that can be read ({type(error).__name__}), or more than that. Ask for it again."
-        ) from error
+        raise ModelError("pdf_attachment_unreadable", name=ATTACHED, why=type(error).__name__) from error
     if not attached:
-        raise ModelError(f"The PDF file has not {ATTACHED} alone attached, unpacked. Ask for it again.")
+        raise ModelError("pdf_without_attachment", name=ATTACHED)
     return read(attached.decode("utf-8", errors="replace") + "\n")
 
 

@@ -80,7 +80,7 @@ def findings(write: Writer) -> list[Block]:
                 ("law", 4, lambda f: _dates(write, f)),
             )
             blocks += [write.heading(key), table]
-    return [*blocks, *problems(found.problems)]
+    return [*blocks, *problems(map(write.words.text, found.problems))]
 
 
 def waiting(write: Writer) -> int:

@@ -92,7 +92,7 @@ def test_only_what_was_asked_for_runs_in_the_page_s_order_and_is_announced_befor
 
 
 def test_an_unknown_attack_is_named_with_those_there_are():
-    with pytest.raises(ParameterError, match="A99 was asked for; the attacks are A1, A2"):
+    with pytest.raises(ParameterError, match="no attacks A99; the attacks are A1, A2"):
         run_all(["A1", "A99"])
 
 
