@@ -381,7 +381,7 @@ def test_no_floor_can_be_switched_off(test):
         ("cutoff = 1.5\n", "cutoff: found 1.5, expected a number below 1"),
         ("[limits.auc]\nwarn = nan\n", "warn"),
         ("suite = 'none'\n", "unknown key"),
-        ("cutoff = \n", "cannot be read as TOML"),
+        ("cutoff = \n", "text that is not TOML"),
     ],
 )
 def test_a_file_that_says_anything_else_is_refused_in_words(tmp_path, text, reason):
@@ -392,7 +392,7 @@ def test_a_file_that_says_anything_else_is_refused_in_words(tmp_path, text, reas
 
 
 def test_a_file_that_is_not_there_is_refused_in_words(tmp_path):
-    with pytest.raises(ParameterError, match=r"none.toml cannot be read \(No such file or directory\)"):
+    with pytest.raises(ParameterError, match=r"none.toml: no such file"):
         read_config(tmp_path / "none.toml")
 
 

@@ -84,7 +84,7 @@ def test_of_classes_there_is_a_probability_for_each():
 
 def test_only_the_guests_features_that_split_can_be_set():
     for feature in ("calls", "nothing"):
-        with pytest.raises(ParameterError, match="no split by .* of bank"):
+        with pytest.raises(ParameterError, match=r"no split by \w+ of bank"):
             partial_dependence(MODEL, Expectation(MODEL), feature, COLUMNS)
     with pytest.raises(ParameterError, match="no record"):
         partial_dependence(MODEL, Expectation(MODEL), "age", {"age": np.empty(0)})

@@ -53,7 +53,7 @@ def test_what_is_empty_is_missing_until_each_party_has_said_it():
         ("[lineage]\nnobody = 'x'\n", "no party nobody"),
         ("lineage = 'x'\n", "lineage is a table"),
         ("use = 'x'\n", "no table \\[use\\]"),
-        ("x = " + "[" * 5000, "not TOML"),
+        ("x = " + "[" * 5000, "nested too deep"),
     ],
 )
 def test_a_file_that_is_wrong_is_refused_in_words(text, words):
