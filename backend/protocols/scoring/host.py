@@ -114,7 +114,7 @@ def read_vectors(asked: Asked) -> Ask:
     served = asked.models.get(message.model_id)
     cipher = _check(asked, served)
     held = asked.roster.held(message.ids)
-    opens = {"people": Rows(ids=message.ids, columns=served.features)}
+    opens = {"people": Rows(ids=message.ids, columns=served.features, charged=True)}
     other = asked.session.kept(OtherValues)
     if other is not None:
         other.check(message.ids, held)

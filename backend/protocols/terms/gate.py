@@ -132,7 +132,9 @@ class Gate:
     def records(self, permit: Permit) -> Opened:
         """Return the rows and columns that a permit's rule named."""
         table = self._table(permit.session)
-        return {name: open_rows(table, rows) for name, rows in permit.ask.opens.items()}
+        opens = permit.ask.opens
+        spent = permit.spent if any(rows.charged for rows in opens.values()) else None
+        return {name: open_rows(table, rows, spent) for name, rows in opens.items()}
 
     def _floors(self, counted: bool) -> Floors:
         """Return what is insisted on in a conversation; a simulation that measures without counting has people who need nothing."""

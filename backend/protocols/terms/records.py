@@ -29,11 +29,14 @@ class Rows:
         Row numbers, ``(n,)``. If neither ids nor rows are given: every row.
     columns : collection of str, optional
         Names of features; None = all of the Host's.
+    charged : bool
+        Whether these are the people that the message is charged for: of those over a limit nothing is opened.
     """
 
     ids: tuple[str, ...] | None = None
     rows: NDArray[np.intp] | None = None
     columns: Collection[str] | None = None
+    charged: bool = False
 
 
 @dataclass(frozen=True, repr=False)
@@ -80,20 +83,35 @@ class Roster:
         return tuple(self._table.ids[row] for row in rows.tolist())
 
 
-def open_rows(table: PartyTable, wanted: Rows) -> Records:
-    """Return the rows and columns that were asked for, and no others."""
+def open_rows(table: PartyTable, wanted: Rows, spent: Flags | None = None) -> Records:
+    """Return the rows and columns that were asked for, and no others.
+
+    Parameters
+    ----------
+    spent : ndarray of bool, optional
+        ``(n,)``: people over a limit, who are opened as people without a record.
+    """
     if wanted.ids is not None:
-        ids = wanted.ids
-        found = table.row_of.of(ids)
-        held = found >= 0
-        rows = np.where(held, found, 0)
-        if not len(table.ids):  # no row that could stand for the people without a record
-            return Records(ids, held, {})
-    elif wanted.rows is not None:
-        rows = wanted.rows
-        ids = tuple(table.ids[row] for row in rows.tolist())
-        held = np.ones(len(rows), dtype=bool)
-    else:
-        columns = table.columns if wanted.columns is None else {name: table.columns[name] for name in wanted.columns}
-        return Records(table.ids, np.ones(len(table.ids), dtype=bool), columns)
-    return Records(ids, held, table.columns_of(rows, wanted.columns))
+        rows = table.row_of.of(wanted.ids)
+        held = rows >= 0
+        if wanted.charged and spent is not None and len(spent) == len(held):
+            held = held & ~spent
+        return Records(wanted.ids, held, _scattered(table.columns_of(rows[held], wanted.columns), held))
+    if wanted.rows is not None:
+        ids = tuple(table.ids[row] for row in wanted.rows.tolist())
+        held = np.ones(len(ids), dtype=bool)
+        return Records(ids, held, table.columns_of(wanted.rows, wanted.columns))
+    columns = table.columns if wanted.columns is None else {name: table.columns[name] for name in wanted.columns}
+    return Records(table.ids, np.ones(len(table.ids), dtype=bool), columns)
+
+
+def _scattered(columns: dict[str, NDArray[np.generic]], held: Flags) -> Columns:
+    """Return columns with a missing value for people who are not held, ``(n,)`` each."""
+    if held.all():
+        return columns
+    whole: dict[str, NDArray[np.generic]] = {}
+    for name, column in columns.items():
+        values = np.full(len(held), None if column.dtype == object else np.nan, dtype=column.dtype)
+        values[held] = column
+        whole[name] = values
+    return whole

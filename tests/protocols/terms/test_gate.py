@@ -60,7 +60,10 @@ TABLE = PartyTable("host", ("a", "b", "c"), {"x": np.array([1.0, 2.0, 3.0]), "y"
 def test_only_the_rows_and_columns_that_a_rule_named_are_opened():
     people = open_rows(TABLE, Rows(ids=("c", "nobody", "a"), columns=("y",)))
     assert set(people.columns) == {"y"} and people.held.tolist() == [True, False, True]
-    assert people.columns["y"][people.held].tolist() == [6.0, 4.0]
+    assert people.columns["y"][people.held].tolist() == [6.0, 4.0] and np.isnan(people.columns["y"][1])
+    spent = np.array([True, False, False])
+    fewer = open_rows(TABLE, Rows(ids=("c", "nobody", "a"), columns=("y",), charged=True), spent)
+    assert fewer.held.tolist() == [False, False, True] and np.isnan(fewer.columns["y"][:2]).all()
     joint = open_rows(TABLE, Rows(rows=np.array([2, 0])))
     assert joint.ids == ("c", "a") and joint.columns["x"].tolist() == [3.0, 1.0]
     assert open_rows(TABLE, Rows(columns=("x",))).columns["x"].tolist() == [1.0, 2.0, 3.0]
@@ -74,7 +77,7 @@ def test_a_roster_names_people_and_shows_no_value():
 
 def test_a_host_without_any_record_opens_nothing():
     empty = PartyTable("host", (), {"x": np.zeros(0)})
-    assert open_rows(empty, Rows(ids=("a",))).columns == {}
+    assert np.isnan(open_rows(empty, Rows(ids=("a",))).columns["x"]).all()
 
 
 @pytest.fixture
