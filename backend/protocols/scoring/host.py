@@ -39,6 +39,7 @@ from backend.protocols.transport.packing import from_bitmap, to_bitmap
 from backend.store.accountant import SCORE, Question
 
 MAX_PIECES = 1 << 14  # messages of one batch
+MAX_SUM_BITS = 1 << 14  # bits of the longest number that any key holds
 
 
 @dataclass(frozen=True, repr=False)
@@ -152,6 +153,8 @@ def _check(asked: Asked, served: ServedModel) -> PublicSide:
         raise SecurityError("other_number_of_entries", asked=len(served.step.own), got=message.entries)
     if message.sum_bits < 0:
         raise SecurityError("negative_score_bits", sum_bits=message.sum_bits)
+    if message.sum_bits > MAX_SUM_BITS:  # before a number as long is made
+        raise SecurityError("too_many_score_bits", sum_bits=message.sum_bits, most=MAX_SUM_BITS)
     if not 1 <= message.pieces <= MAX_PIECES:
         raise SecurityError("too_many_pieces", got=message.pieces, most=MAX_PIECES)
     if served.index == 0 and message.pieces > 1 and isinstance(cipher, PaillierPublicSide):

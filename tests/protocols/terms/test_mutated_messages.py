@@ -6,13 +6,14 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 from actors import MODEL_ID
+from refused import raises
 from sqlalchemy import text
 from worlds import GUEST, random_world
 
 from backend.crypto.paillier.keys import PaillierSecretKey
 from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.data.table import PartyTable
-from backend.errors import GlassleafError
+from backend.errors import GlassleafError, SecurityError
 from backend.protocols.alignment.messages import HiddenIds, JointRecords, StartAlignment
 from backend.protocols.host import HostParty
 from backend.protocols.scoring.fed_eini import CompiledGuest
@@ -118,3 +119,13 @@ def test_mutated_messages_end_in_booked_answers_or_refusals(world_and_host, key)
     with host.accountant._database.read() as session:
         assert session.execute(text("select max(asked) from answers where kind = 'score'")).scalar() in (None, 1)
     assert np.isfinite(list(told.values())).all()
+
+
+def test_scores_longer_than_any_key_holds_are_refused_before_memory_is_spent_on_them(world_and_host, key):
+    """Found by the mutations: 2^40 bits were announced, and a number as long was made."""
+    world, host, _ = world_and_host
+    offer, vectors, *_ = honest(world, key)
+    list(host.answer(GUEST, offer))
+    with raises(SecurityError, "too_many_score_bits"):
+        list(host.answer(GUEST, replace(vectors, sum_bits=1 << 40)))
+    assert host.accountant.largest_given_away() == (0, 0.0)
