@@ -11,6 +11,7 @@ from backend.crypto.plain import PlainKeySide
 from backend.data.dictionary import ExpectedDirection, Feature, Kind
 from backend.data.table import PartyTable
 from backend.protocols.alignment.exchange import align
+from backend.protocols.group_sums.disclosure_bound import NAMED
 from backend.protocols.host import HostParty
 from backend.protocols.simulation.hosts import SimulatedHosts
 from backend.protocols.terms.floors import Floors
@@ -70,6 +71,7 @@ def joined(
     directions=False,
     on_tree=lambda progress: None,
     min_group=0,
+    named=NAMED,
     limits=None,
     stores=None,
 ):
@@ -106,7 +108,7 @@ def joined(
                 (stores or {}).get(p) or memory_store(),
                 simulated=True,
                 key_floor=512,
-                floors=Floors(group_size=min_group),
+                floors=Floors(group_size=min_group, named=named),
                 accountant=limits and Accountant(Database(), limits),
             )
             for p in parties[1:]

@@ -24,9 +24,10 @@ from backend.protocols.training.messages import (
     SplitRows,
     TakeSplit,
 )
-from backend.protocols.training.row_sets import pack_rows
+from backend.protocols.training.row_sets import pack_rows, unpack_rows
 from backend.protocols.transport.codec import decode
 from backend.protocols.transport.packing import to_bitmap
+from backend.store.accountant import Limits
 from backend.trees.ensemble import Leaf
 from backend.trees.growth import GrowthRules, SecondOrder
 
@@ -46,7 +47,7 @@ def some_of(rows, share, seed):
     return rows & (np.random.default_rng(seed).random(len(rows)) < share)
 
 
-def oracle(parties, g, h, rows, depth, features=None):
+def oracle(parties, g, h, rows, depth, features=None, least=1):
     """Leaves of a tree grown in one place by trying every cut of every feature: a set of (joint rows, weight)."""
     joint, lam = parties.joint, RULES.reg_lambda
     bins = {
@@ -72,10 +73,12 @@ def oracle(parties, g, h, rows, depth, features=None):
             for cut in range(1, len(order)):
                 yield np.isin(index, order[:cut]) | (missing_left & (index == count))
 
-    def grow(inside, level):
+    def grow(inside, level, told=True):
+        """Below a node of fewer than `least` people, or one whose sibling has fewer, the Guest's features alone split."""
         counted = inside & rows
         best, chosen = 0.0, None
-        for name in bins if level < depth else ():
+        offered = bins if told else [name for name in bins if name.startswith(GUEST)]
+        for name in offered if level < depth else ():
             for left in sides(name, inside):
                 a, b = counted & left, counted & ~left
                 if min(h[a].sum(), h[b].sum()) < RULES.min_child_weight:
@@ -89,9 +92,10 @@ def oracle(parties, g, h, rows, depth, features=None):
         missing = place[name] == bins[name].count
         if not (counted & missing).any():  # then those who have no value follow the heavier side
             left = np.where(missing, 2 * h[counted & left].sum() >= h[counted].sum(), left)
-        return grow(inside & left, level + 1) | grow(inside & ~left, level + 1)
+        told = told and min((counted & left).sum(), (counted & ~left).sum()) >= least
+        return grow(inside & left, level + 1, told) | grow(inside & ~left, level + 1, told)
 
-    return grow(np.ones(len(g), dtype=bool), 0)
+    return grow(np.ones(len(g), dtype=bool), 0, rows.sum() >= least)
 
 
 def leaves(grown):
@@ -110,6 +114,34 @@ def test_a_tree_grown_together_is_the_tree_that_trying_everything_in_one_place_g
         [grown] = grower.grow([TreeJob(0, CRITERION, parties.joint.training)], 3)
         assert len(grown.tree.leaves) > 3
         assert leaves(grown) == oracle(parties, g, h, parties.joint.training, 3)
+
+
+@pytest.mark.parametrize("least", [1, 5, 20, 1_000])
+@pytest.mark.parametrize("seed", range(3))
+def test_with_a_floor_of_people_a_node_the_tree_is_that_of_a_plaintext_grower_with_that_floor(seed, least, secret_key):
+    """Whether the Guest asks for the floor or the Hosts insist on it."""
+    found = []
+    for min_node, insisted, key in ((least, 0, None), (1, least, None), (1, least, PaillierKeySide(secret_key))):
+        floors = {"min_group": insisted, "limits": Limits(999) if insisted else None}
+        with joined(seed, n=80, key=key, named=0.0, **floors) as parties:
+            g, h = pairs(80, seed)
+            grower = start(parties.joint, BINS, min_node=min_node)
+            grower.send_pairs([(g, h)])
+            [grown] = grower.grow([TreeJob(0, CRITERION, parties.joint.training)], 3)
+            found.append(leaves(grown))
+            expected = oracle(parties, g, h, parties.joint.training, 3, least=max(20, least) if insisted else least)
+            assert found[-1] == expected
+            told = [message for message in asked_of(parties) if np.count_nonzero(message) < max(min_node, insisted)]
+            assert not told
+    assert found[1] == found[2]
+
+
+def asked_of(parties):
+    """The rows of all nodes whose sums Hosts were asked for."""
+    for host in ("host0", "host1"):
+        for message in asked(parties, AskBinSums, host):
+            for rows in message.rows:
+                yield unpack_rows(rows, len(parties.joint.parts))
 
 
 def test_every_joint_record_ends_in_the_leaf_to_which_all_parties_rules_lead_it():
