@@ -65,6 +65,17 @@ def narrow(number: int, width: int) -> int:
     return (number + half) % (2 * half) - half
 
 
+def centred(number: int, modulus: int) -> int:
+    """Return a residue from 0 to `modulus` - 1 as the number from -modulus/2 to modulus/2.
+
+    Examples
+    --------
+    >>> centred(253, 256)
+    -3
+    """
+    return number - modulus if 2 * number >= modulus else number
+
+
 def half_slot(rows: int) -> int:
     """Bits of half a pair's slot, where no more than so many rows are ever added up: what is shorter is packed and decrypted sooner."""
     return GRADIENT_BITS + rows.bit_length() + 1

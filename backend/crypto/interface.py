@@ -83,6 +83,10 @@ class KeySide(Protocol):
     limit: int
     room: int
 
+    @property
+    def seed(self) -> bytes:
+        """Return the seed of the owner's reproducible draws."""
+
     def offer(self) -> bytes:
         """Public key as bytes for the Hosts."""
 

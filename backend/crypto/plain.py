@@ -23,6 +23,7 @@ class PlainKeySide:
     bits = 0
     limit = (1 << 4096) - 1  # as large as any key's
     room = 0
+    seed = b""
 
     def offer(self) -> bytes:
         """Nothing to offer."""

@@ -173,21 +173,25 @@ class HonestWeights:
 
     def __init__(self, model: GuestModel) -> None:
         compiled = CompiledGuest(model)
-        self._shift, self._model, self._n = compiled.canary_shift, model, compiled.folding.n_entries
+        self._model, self._n = model, compiled.folding.n_entries
         packed = iter(compiled.packing.of_leaves().tolist())
         self._weights = [dict(zip(tree.leaves, packed, strict=False)) for tree in model.trees]
         entries = compiled.folding.entry_of_leaf
         self._entries = [dict(zip(tree.leaves, e, strict=True)) for tree, e in zip(model.trees, entries, strict=True)]
 
     def check(self, numbers: Sequence[int]) -> None:
-        """Raise SecurityError unless every tree's entries are those of an honest Guest, whatever its values; above them may be a canary."""
+        """Raise SecurityError unless every tree's entries are those of an honest Guest, whatever its values.
+
+        All candidate leaves of a tree may carry one number more, a canary or what binds the score to its request: whichever leaf a Host
+        keeps, it adds the same.
+        """
         if len(numbers) != self._n:
             raise SecurityError("entries_of_other_length", got=len(numbers), expected=self._n)
-        rounding = 1 << (self._shift - 1)  # leaf weights below a canary may be negative
         for t, entries in enumerate(self._entries):
             own = {e: numbers[e] for e in entries.values() if e is not None}
-            canaries = {(number + rounding) >> self._shift for number in own.values()} | {0}
-            if not any(self._possible(t, 0, own, canary << self._shift) for canary in canaries):
+            weights = self._weights[t]
+            offsets = {own[e] - weights[leaf] for leaf, e in entries.items() if e is not None} | {0}
+            if not any(self._possible(t, 0, own, offset) for offset in offsets):
                 raise SecurityError("weights_of_other_model", tree=t + 1)
 
     def _possible(self, t: int, node: int, numbers: dict[int, int], canary: int) -> bool:

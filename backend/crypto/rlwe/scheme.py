@@ -10,6 +10,8 @@ from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -95,6 +97,11 @@ class RlweKeySide:
     def offer(self) -> bytes:
         """Name of the parameter set, a line feed, public key."""
         return self._key.parameters.name.encode() + b"\n" + self._key.public
+
+    @cached_property
+    def seed(self) -> bytes:
+        """Seed of the owner's reproducible draws; as secret as the key."""
+        return sha256(b"seed" + self._key.secret).digest()
 
     def worker_payload(self) -> WorkerPayload:
         """The key pair, for the party's own workers."""

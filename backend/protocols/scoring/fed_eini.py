@@ -37,6 +37,8 @@ class CompiledGuest:
         How several outputs share a number.
     largest : int
         No sum of a sample's entries has a larger absolute value.
+    bound_entries : ndarray of int
+        Entries of the tree that binds a score to its request.
     """
 
     def __init__(self, model: GuestModel) -> None:
@@ -62,11 +64,26 @@ class CompiledGuest:
         self._spans, self._tree_of = _Spans(packing, counts), np.repeat(np.arange(len(counts)), counts)
         ones, leaves = np.ones(packing.n_leaves, dtype=np.int64), np.arange(packing.n_leaves)
         self._by_entry = csr_array((ones, (entry_of, leaves)), shape=(self._constant + 1, packing.n_leaves))
+        self._bound_leaves = self._leaves_to_bind(entry_of, counts)
+        self.bound_entries = entry_of[self._bound_leaves]
         self.trees, self.canary_shift = len(counts), packing.width * packing.slots or packing.largest.bit_length() + 1
         self.largest_canary = len(counts) << (CANARY_BITS + self.canary_shift)
 
+    def _leaves_to_bind(self, entry_of: NDArray[np.intp], counts: Sequence[int]) -> NDArray[np.intp]:
+        """Return the leaves with a Host's condition of the tree that has the most of them, for its size."""
+        edges = np.concatenate([[0], np.cumsum(counts)])
+        encrypted = entry_of < self._constant
+        shares = [encrypted[begin:end].mean() for begin, end in pairwise(edges.tolist())]
+        tree = int(np.argmax(shares)) if shares else 0
+        leaves = np.arange(edges[tree], edges[tree + 1]) if shares else np.zeros(0, dtype=np.intp)
+        return leaves[encrypted[leaves]]
+
     def encode(
-        self, columns: Columns, n: int, canaries: NDArray[np.int64] | None = None
+        self,
+        columns: Columns,
+        n: int,
+        canaries: NDArray[np.int64] | None = None,
+        offsets: NDArray[np.int64] | None = None,
     ) -> tuple[list[int], NDArray[Any]]:
         """Fold the Guest's decision vectors.
 
@@ -74,6 +91,8 @@ class CompiledGuest:
         ----------
         canaries : ndarray of int64, optional
             ``(trees, n)``: what rides above the candidate leaves of each tree.
+        offsets : ndarray of int64, optional
+            ``(n,)``: what binds each score to its request; set to 0 for people whose leaf of the tree that carries it stays at the Guest.
 
         Returns
         -------
@@ -84,9 +103,12 @@ class CompiledGuest:
         """
         sums = np.empty((len(self._lines), n), dtype=self._dtype)
         above = None if canaries is None else np.empty((self._constant + 1, n), dtype=np.int64)
+        bound = np.zeros((len(self._bound_leaves), n), dtype=bool)
         for rows, kept in self._candidates.blocks(columns, n):
             # eq. 8: w_(j,k) where leaf j is a candidate, added up by entry
             sums[:, rows] = self._units @ kept
+            if offsets is not None:
+                bound[:, rows] = kept[self._bound_leaves]
             if above is not None and canaries is not None:
                 above[:, rows] = self._by_entry @ np.where(kept, canaries[self._tree_of, rows], 0)
         packed: NDArray[Any] = sums
@@ -96,6 +118,12 @@ class CompiledGuest:
             np.add.at(packed, entry, self.packing.shifted(sums, slot))
         if above is not None:
             packed = packed.astype(object) + above.astype(object) * (1 << self.canary_shift)
+        if offsets is not None:
+            offsets[~bound.any(axis=0)] = 0
+            packed = packed.astype(np.int64) if packed.dtype == np.int32 else packed
+            numbers = offsets.astype(packed.dtype)
+            for entry, candidate in zip(self.bound_entries.tolist(), bound, strict=True):
+                packed[entry, candidate] += numbers[candidate]
         return [self.packing.base + int(v) for v in packed[-1]], packed[:-1].T
 
     def sum_bits(self, canary: bool) -> int:

@@ -15,17 +15,19 @@ sends the same bytes again, and the Hosts give the same answer without counting 
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import msgpack
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.crypto.fixedpoint import hidden_above, narrow
+from backend.crypto.fixedpoint import centred, hidden_above
 from backend.crypto.interface import IntArray, KeySide
 from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.crypto.registry import encrypt_task
@@ -36,7 +38,7 @@ from backend.jobs import work
 from backend.protocols.scoring.effort import DECRYPT, ENCRYPT, ScoringEffort
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores, MoreVectors
-from backend.protocols.scoring.packing import canaries
+from backend.protocols.scoring.packing import canaries, request_offsets
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import Acknowledge, HeldRecords, OfferKey
@@ -170,6 +172,10 @@ class ScoringClient:
         if self.canary and self._chain and room and isinstance(key, PaillierKeySide):
             self._canaries = canaries(key.seed, self.model_id, self.table.ids, compiled.trees)
         self._sum_bits = compiled.sum_bits(canary=self._canaries is not None)
+        hidden = hidden_above(self._sum_bits, key.room)
+        self._modulus = 1 << self._sum_bits if hidden else key.room  # 0 = sums are read as they come
+        self._offsets = np.zeros(n, dtype=np.int64)
+        self._nonce = secrets.token_hex()
         self._units = [0] * n
         self._held = {host: np.ones(n, dtype=bool) for host in self._chain}
         self._refused: dict[int, Remark] = {}
@@ -278,7 +284,11 @@ class ScoringClient:
             began = time.perf_counter()
             own = self.table.take(np.arange(batch.start, batch.stop))
             above = None if self._canaries is None else self._canaries[:, batch]
-            constants, entries = self.compiled.encode(own.columns, len(own.ids), above)
+            offsets = self._draw_offsets(number, batch)
+            constants, entries = self.compiled.encode(own.columns, len(own.ids), above, offsets)
+            if offsets is not None:
+                self._offsets[batch] = offsets
+                self._centre(entries)
             self._units[batch] = constants
             seconds = time.perf_counter() - began
             self._timings.add("encode", self.guest, seconds)
@@ -286,6 +296,21 @@ class ScoringClient:
             self._timings.add("encrypt", self.guest, -seconds)
             for piece in self.key.pieces(len(entries), self._entries):
                 yield entries[:, piece.start : piece.stop]
+
+    def _draw_offsets(self, number: int, batch: slice) -> NDArray[np.int64] | None:
+        """Return the numbers that bind a batch's scores to its request; None without a cipher."""
+        if not self._modulus:
+            return None
+        known = self._journal.get(number)
+        request = f"{self._nonce} {number}" if known is None else known.request
+        return request_offsets(self.key.seed, request, batch.stop - batch.start, self._modulus)
+
+    def _centre(self, entries: NDArray[Any]) -> None:
+        """Bring the entries that carry a number of the request to where the cipher takes them: from -t/2 to t/2 under RLWE."""
+        if self.key.scheme != "rlwe":
+            return
+        for entry in set(self.compiled.bound_entries.tolist()):
+            entries[:, entry] = (entries[:, entry] + self.key.limit) % self.key.room - self.key.limit
 
     def _encrypted(self, entries: Iterator[IntArray]) -> Generator[bytes, None, None]:
         """Step 2: ⟦W_Guest⟧, message by message; several workers run ahead of what is sent."""
@@ -359,9 +384,14 @@ class ScoringClient:
     def _decrypt(self, batch: slice, scores: EncryptedScores) -> None:
         """Step 5: ŷ = the constants of step 1 + Σ_k S_k, less the canaries that came back above it."""
         sums = self.key.decrypt(scores.scores, batch.stop - batch.start)
-        if hidden_above(self._sum_bits, self.key.room):
-            # above the width that was announced the last Host has put random numbers
-            sums = [narrow(total % self.key.room, self._sum_bits) for total in sums]
+        if self._modulus:
+            # modulo what is read: without the request's number, and without what the last Host has put above the width announced
+            rows = range(batch.start, batch.stop)
+            offsets = [0 if row in self._refused else int(self._offsets[row]) for row in rows]
+            room, modulus = self.key.room, self._modulus
+            sums = [
+                centred((total % room - offset) % modulus, modulus) for total, offset in zip(sums, offsets, strict=True)
+            ]
         units = [constant + total for constant, total in zip(self._units[batch], sums, strict=True)]
         above = self._canaries
         self._units[batch] = units if above is None else self.compiled.without_canaries(units, above[:, batch])

@@ -21,6 +21,7 @@ from backend.crypto.fixedpoint import quantise
 from backend.protocols.scoring.dither import headroom
 from backend.trees.ensemble import GuestModel, Layout, Leaf
 
+OFFSET_BITS = 62  # of a number that binds a score to its request, at most: int64 holds it
 WORD = 63  # bits of a slot that stands alone: what int64 holds, and one to spare
 CANARY_BITS = 16  # of a tree's number, and of the sum of all: what a Host changes passes with a probability of 2^-16
 GUARD_BITS = 6  # above a score without a canary: a number that a Host made up lies within them with a probability of 2^-6 at most
@@ -126,6 +127,22 @@ class Packing:
         if self._median:
             units = np.median(units.reshape(len(units), -1, self._outputs.count), axis=1)
         return (units + self._added_to_median) / float(1 << self._score_bits)
+
+
+def request_offsets(seed: bytes, request: str, n: int, modulus: int) -> IntArray:
+    """Return the numbers, ``(n,)``, that bind each person's score to its request: what comes back for another request is off by chance.
+
+    Every candidate leaf of one tree carries the person's number, so that a sum of one leaf a tree holds it once. It is a keyed function
+    of the request and the person's place in it, so that a request that is repeated after a crash is read in the same way.
+
+    Parameters
+    ----------
+    modulus : int
+        A sum is read modulo this; numbers are uniform below it, or below 2^62.
+    """
+    drawn = shake_256(seed + f"request\0{request}".encode()).digest(8 * n)
+    words = np.frombuffer(drawn, dtype="<u8") % np.uint64(min(modulus, 1 << OFFSET_BITS))
+    return words.astype(np.int64)
 
 
 def canaries(seed: bytes, model_id: str, ids: Sequence[str], trees: int) -> IntArray:

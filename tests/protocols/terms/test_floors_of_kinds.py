@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from actors import MODEL_ID, TappedNetwork, running
+from actors import MODEL_ID, TappedNetwork, running, score
 from worlds import GUEST, random_world, with_covers, with_medians
 
 from backend.crypto.paillier.scheme import PaillierKeySide
@@ -194,3 +194,36 @@ def test_a_factor_of_zeros_takes_as_long_as_another():
 
     ones = np.ones(of.parameters.degree, dtype=np.int64)
     assert 0.8 < seconds(0 * ones) / seconds(ones) < 1.25
+
+
+@pytest.mark.parametrize("cipher", ["paillier", "rlwe"])
+def test_an_answer_that_a_host_gave_about_another_person_is_noticed(cipher, secret_key):
+    """K4: the Host keeps one person's reply and returns it for each of the others, one a request."""
+    world = everybody()
+    compiled = CompiledGuest(world.model)
+    key = PaillierKeySide(secret_key)
+    if cipher == "rlwe":
+        key = RlweKeySide(RlweSecretKey.generate(parameters_for(1, compiled.folding.n_entries, compiled.largest)))
+    noticed = 0
+    stored = []
+    with running(world, simulated=False, options=REAL) as (guest, network, served):
+        host = served.hosts["host0"]
+        answer = host.answer
+
+        def replaying(sender, message):
+            for receiver, reply in answer(sender, message):
+                if isinstance(reply, EncryptedScores):
+                    stored.append(reply.scores)
+                    yield receiver, replace(reply, scores=stored[0])
+                else:
+                    yield receiver, reply
+
+        host.answer = replaying
+        for i in range(20):
+            person = replace(world, tables={**world.tables, GUEST: world.tables[GUEST].take(np.array([i]))})
+            try:
+                score(person, guest, network, key, name=f"c{i}")
+            except SecurityError as error:
+                assert error.code == "impossible_scores"
+                noticed += 1
+    assert len(stored) == 20 and noticed >= 15, "the first is its own; of the others few are read as a score by chance"
