@@ -27,10 +27,12 @@ from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import HeldRecords
 from backend.protocols.transport.packing import to_bitmap
-from backend.trees.ensemble import Columns
+from backend.trees.ensemble import Columns, GuestModel
 
 LOUD = 1 << 40  # times a leaf weight of one unit is more than any score
 OFFSET = LOUD // 2  # subtracted, so that a 0 is decided like a weight below it
+ADDED = (1 << 20) + 1  # times an entry that is added to the true sum: odd, so that no width of a sum drops it
+WIDE = 2000  # bits of a sum that a Guest without the check reads: all that a plaintext has
 TRIES = 20  # scorings in which the Host adds to the true sum
 
 
@@ -63,7 +65,7 @@ def run(seed: int, key_bits: int = KEY_BITS_FLOOR, people: int = PEOPLE, targets
         return np.array([found is None for found in units], dtype=bool)
 
     tried, nonzero = chosen[:TRIES], entries[:TRIES, entry] != 0
-    loud, quiet = aborts(tried, LOUD, True), tried[nonzero]  # adding 0 once changes no score
+    loud, quiet = aborts(tried, ADDED, True), tried[nonzero]  # adding 0 once changes no score
     rates = {
         "told_by_stopping": float((loud == nonzero).mean()),
         "caught": float(loud.mean()),
@@ -80,7 +82,16 @@ def run(seed: int, key_bits: int = KEY_BITS_FLOOR, people: int = PEOPLE, targets
 
 
 class UncheckedGuest(CompiledGuest):
-    """A Guest that accepts every score."""
+    """A Guest that accepts every score, as wide as it comes, bound to no request."""
+
+    def __init__(self, model: GuestModel) -> None:
+        super().__init__(model)
+        self._bound_leaves = self._bound_leaves[:0]
+        self.bound_entries = self.bound_entries[:0]
+
+    def sum_bits(self, canary: bool) -> int:
+        """All of a plaintext."""
+        return WIDE
 
     def impossible(self, units: object, columns: Columns, dither: int = 0) -> NDArray[np.bool_]:
         """None is."""
