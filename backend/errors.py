@@ -32,7 +32,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from backend.i18n import Text
-from backend.remark import Remark, Title, known
+from backend.remark import Remark, Title
 
 
 class GlassleafError(Exception):
@@ -71,8 +71,6 @@ class GlassleafError(Exception):
 
     def sentence(self, language: str = "en", title: Title = str) -> str:
         """Return the error's text in a language. `title` gives the title of a Host by its name."""
-        if not all(known(remark.code) for remark in self.remarks):
-            return self.code  # TODO(issue 34): a sentence that has no code yet
         return "\n".join(remark.sentence(language, title) for remark in self.remarks)
 
     def __str__(self) -> str:

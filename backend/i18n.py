@@ -19,8 +19,6 @@ LONG = 40  # letters of a meaning that is shortened
 _ENDED = ("。", "！", "？", "；", "：")  # after these nothing stands between two sentences
 _EXPLAINED = re.compile(r":\s|\s\(|：|（")  # after these a meaning explains its values
 _BEFORE = re.compile(r"(?<=[\u4e00-\u9fff]) ?(\**|<b>)$")  # Chinese before a value, and what may open an emphasis
-_REST = re.compile(r" and ([\d,]+) more$")  # how a list ends in an error, :func:`backend.data.csv_file.listed`
-_LINE = re.compile(r"(?<=['\"]) on line (\d+)")  # where its cells stand, :func:`backend.data.csv_file.located`
 _AFTER = re.compile(r"^(\**|</b>) ?(?=[\u4e00-\u9fff])")  # what may close it, and Chinese after
 _SPACED = "%°±−+$€£≤≥:●■◆▲⬢⬟★"  # set apart from Chinese as letters and digits are; ":" begins Markdown's coloured marks
 
@@ -131,13 +129,6 @@ def fill(text: str, language: str, values: Mapping[str, object]) -> str:
 def _formatted(value: object, spec: str) -> str:
     """Return a value by its format; a whole number without one (a port may ask for `:d`) has thousands separated."""
     return f"{value:,}" if type(value) is int and not spec else format(value, spec)
-
-
-def listed_in(language: str, value: object) -> object:
-    """A list of an error's or a remark's text, with where its cells stand and what it leaves out in the language of the reader."""
-    if language != "zh" or not isinstance(value, str):
-        return value
-    return _LINE.sub(r"（第 \1 行）", _REST.sub(r" 等（另有 \1 项）", value))
 
 
 def _set_apart(before: str, between: str, after: str) -> str:

@@ -70,8 +70,6 @@ class Remark:
 
     def sentence(self, language: str = "en", title: Title = str) -> str:
         """Return the sentence in a language. `title` gives the title of a Host by its name."""
-        if not known(self.code):
-            return self.code  # TODO(issue 34): a sentence that has no code yet
         shown = {}
         for name, value in self.values.items():
             shown[name] = _shown(value, language, title if name in HOSTS else str, title)

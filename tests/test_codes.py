@@ -139,7 +139,7 @@ def test_every_code_is_said_in_the_readers_language_at_every_door(
             error = raised(code, {**sample(code), "n": n})
             sentence = door(error, language)
             has_chinese = re.search(CHINESE, sentence) is not None
-            filled = re.sub(r"\{(federation|party)\}", "", sentence)  # two that a user writes, with their brackets
+            filled = re.sub(r"\{(federation|party|list)\}", "", sentence)  # what a user writes, with its brackets
             if "{" in filled or code == sentence.strip() or has_chinese != (language == "zh"):
                 wrong.append(f"{code}: {sentence}")
     assert not wrong

@@ -25,7 +25,7 @@ from backend.errors import (
     SecurityError,
     StoreError,
 )
-from backend.remark import Remark, known
+from backend.remark import Remark
 
 MEDIA_TYPE = "application/problem+json"
 STATUSES = {
@@ -139,8 +139,6 @@ def problem_of(error: GlassleafError) -> Problem:
     kind = next((kind for known_class, kind in KINDS.items() if isinstance(error, known_class)), "internal")
     wait = str(ceil(error.wait)) if isinstance(error, HostBusy) else REPEAT.get(kind, "")
     headers = {"Retry-After": wait} if wait else {}
-    if not all(known(remark.code) for remark in error.remarks):  # TODO(issue 34): a sentence that has no code yet
-        return Problem(kind, Remark("uncoded", {"text": str(error)}), headers=headers)
     return Problem(kind, error.remarks, headers=headers)
 
 

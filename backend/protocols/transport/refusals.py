@@ -7,7 +7,7 @@ from dataclasses import replace
 from backend.errors import ApprovalDenied, GlassleafError, HostBusy, HostRefused, ParameterError, QuestionRefused
 from backend.protocols.transport.codec import encode
 from backend.protocols.transport.messages import Refusal
-from backend.remark import Remark, known
+from backend.remark import Remark
 
 # code → state of the approval; the Guest reads these as ApprovalDenied
 ENDED_APPROVALS = {"approval_denied": "denied", "approval_withdrawn": "withdrawn"}
@@ -23,8 +23,6 @@ def refusal(conversation: str, error: GlassleafError) -> Refusal:
     """
     wait = error.wait if isinstance(error, HostBusy) else 0.0
     why = error.remarks[0]
-    if not known(why.code):
-        why = Remark("uncoded", {"text": str(error)})  # TODO(issue 34): a sentence that has no code yet
     message = Refusal(conversation, why, isinstance(error, QuestionRefused), wait)
     try:
         encode(message)
