@@ -16,7 +16,7 @@ import streamlit as st
 
 from app import errors, session, user_jobs, view_models
 from app.errors import Problem
-from app.panels import attention, charts, links, policies, waits
+from app.panels import attention, charts, links, waits
 from app.texts import Texts, amount, markdown, number, percent, wrap
 from backend.jobs.pace import SOON, rounded
 from backend.results import NOBODY, cell_text
@@ -51,6 +51,12 @@ T = TypeVar("T")
 Columns = Mapping[str, Sequence[Any]]  # of a table: head → cells
 CHART = {"displaylogo": False, "modeBarButtons": [["toImage"]], "scrollZoom": False, "doubleClick": "reset"}
 SAVING = (files("assets") / "charts.js").read_text(encoding="utf-8")
+DECISION_ICONS = {
+    "accept": ":material/check_circle:",
+    "refer": ":material/person_search:",
+    "decline": ":material/do_not_disturb_on:",
+    "refuse": ":material/block:",
+}
 
 
 def emphasis() -> Literal["primary", "secondary"]:
@@ -440,5 +446,5 @@ def direction(t: Texts, task: str, word: str) -> str:
 
 def decision(t: Texts, score: Score) -> str:
     """The decision in words, with its icon."""
-    icon = policies.ICONS.get(score.decision, "")
+    icon = DECISION_ICONS.get(score.decision, "")
     return f"{icon} {t(f'score.{score.decision}')}" if score.decision else t("score.failed")

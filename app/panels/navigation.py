@@ -22,13 +22,14 @@ GROUPS = {
     "start": ("overview",),
     "use": ("score",),
     "understand": ("features", "structure", "importance", "model_card"),
-    "govern": ("compliance", "validation", "report", "audit"),
+    "govern": ("compliance", "validation", "decide", "report", "audit"),
     "models": ("own_data", "train", "compare_models"),
     "protection": ("privacy", "protocols", "attack_lab", "host"),
 }
 ICONS = {
     "overview": "home",
     "score": "lock",
+    "decide": "rule_settings",
     "features": "dictionary",
     "structure": "account_tree",
     "importance": "leaderboard",
@@ -52,16 +53,16 @@ FOR = {"own_data": (OPERATOR,), "train": (OPERATOR,), "score": (OPERATOR, ANALYS
 # What comes after what: a presenter shows a score and how it is protected, a regulator asks for the findings first.
 WAYS = {
     OPERATOR: (
-        "overview", "score", "privacy", "host", "protocols", "attack_lab", "features", "structure", "importance", "model_card",
+        "overview", "score", "decide", "privacy", "host", "protocols", "attack_lab", "features", "structure", "importance", "model_card",
         "compliance", "validation", "report", "audit", "own_data", "train", "compare_models",
     ),
     ANALYST: (
-        "overview", "features", "structure", "importance", "model_card", "score", "privacy", "protocols", "attack_lab",
+        "overview", "features", "structure", "importance", "model_card", "score", "decide", "privacy", "protocols", "attack_lab",
         "compliance", "validation", "compare_models", "report", "audit",
     ),
     REGULATOR: (
-        "overview", "compliance", "validation", "report", "audit", "model_card", "features", "structure", "importance", "compare_models",
-        "privacy", "protocols", "attack_lab",
+        "overview", "compliance", "validation", "report", "audit", "decide", "model_card", "features", "structure", "importance",
+        "compare_models", "privacy", "protocols", "attack_lab",
     ),
 }  # fmt: skip
 FIRST_PAGE = "overview"  # what the bare address opens

@@ -6,18 +6,15 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app.texts import Texts, number, percent
+from app.errors import worded
+from app.panels import frame
+from app.texts import Texts, markdown, number, percent
 
 if TYPE_CHECKING:
-    from backend.results import Score
-    from backend.services.policies import Policy
+    from collections.abc import Sequence
 
-ICONS = {
-    "accept": ":material/check_circle:",
-    "refer": ":material/person_search:",
-    "decline": ":material/do_not_disturb_on:",
-    "refuse": ":material/block:",
-}
+    from backend.results import Score
+    from backend.services.policies import Policy, PolicyStanding, PolicyVersion
 
 
 def line(t: Texts, policy: Policy) -> None:
@@ -29,6 +26,47 @@ def line(t: Texts, policy: Policy) -> None:
         st.info(words, icon=":material/rule:")
         return
     st.caption(f":material/rule: {t.joined(t('policy.by', version=policy.version), bands(t, policy))}")
+
+
+def standing(t: Texts, found: PolicyStanding) -> None:
+    """Draw the policy that holds, who set it, what waits for a second person, and what speaks against it."""
+    line(t, found.policy)
+    if found.version is not None:
+        st.caption(_who(t, found.version))
+    if found.proposed is not None:
+        words = t.joined(t("policy.waits", version=found.proposed.version), bands(t, found.proposed.policy))
+        st.info(words, icon=":material/hourglass_empty:")
+    for warning in found.warnings:
+        st.warning(markdown(worded(t, warning)), icon=":material/warning:")
+
+
+def _who(t: Texts, version: PolicyVersion) -> str:
+    return t(
+        "policy.who",
+        owner=markdown(version.owner),
+        person=markdown(version.approved_by or version.proposed_by),
+        day=version.first_day,
+        reason=markdown(version.reason),
+    )
+
+
+def history(t: Texts, versions: Sequence[PolicyVersion]) -> None:
+    """Draw every version that was proposed, newest first."""
+    if not versions:
+        st.caption(t("policy.no_versions"))
+        return
+    newest = list(reversed(versions))
+    columns: frame.Columns = {
+        t("policy.version"): [str(version.version) for version in newest],
+        t("policy.state"): [t(f"policy.state_{version.state}") for version in newest],
+        t("policy.lines"): [bands(t, version.policy) for version in newest],
+        t("policy.first_day"): [version.first_day for version in newest],
+        t("policy.owner"): [markdown(version.owner) for version in newest],
+        t("policy.proposed_by"): [markdown(version.proposed_by) for version in newest],
+        t("policy.approved_by"): [markdown(version.approved_by) or "–" for version in newest],
+        t("policy.reason"): [markdown(version.reason) for version in newest],
+    }
+    frame.table(columns, t("decide.history"))
 
 
 def bands(t: Texts, policy: Policy) -> str:

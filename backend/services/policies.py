@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from hashlib import sha256
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from backend.errors import ParameterError, SecurityError
 from backend.i18n import wide
@@ -19,6 +20,9 @@ from backend.services.registry import Registry
 from backend.services.workspace import Workspace
 from backend.store.policies import PolicyVersion
 from backend.store.reviews import NAME_MAX, REASON_MIN, TEXT_MAX
+
+if TYPE_CHECKING:
+    from backend.fairness.evidence import Evidence
 
 __all__ = [
     "MARKS",
@@ -99,6 +103,12 @@ class PolicyService:
         record = self._models.get(model_id)
         outputs = self._models.partial_model(record).outputs
         return policy.warnings(self._models.dither(record.id), logit=outputs.link == "logistic")
+
+    def by_group(self, model_id: str) -> Mapping[str, Sequence[Evidence]]:
+        """Return feature → what was measured of decisions by its groups."""
+        from backend.services.compliance import MeasuredEvidence  # noqa: PLC0415 - a decision needs no rule
+
+        return MeasuredEvidence(self._models, self._models.get(model_id)).disparities
 
     def history(self, model_id: str) -> tuple[PolicyVersion, ...]:
         """Return every version that was proposed, oldest first."""

@@ -53,6 +53,7 @@ PAGES = (
     "validation",
     "compare_models",
     "score",
+    "decide",
     "protocols",
     "own_data",
     "train",

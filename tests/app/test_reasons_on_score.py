@@ -67,13 +67,19 @@ def test_reasons_are_asked_for_under_the_cipher_that_is_chosen(opened: Opened, w
     assert says(at, "reasons.cost", cipher=frame.cipher(Texts("en"), "rlwe", found.key_bits))
 
 
-def test_another_cut_off_decides_whether_there_is_a_notice(explained_page: AppTest) -> None:
+def decided_as(decision: str) -> None:
+    """Have the person who was scored decided about so."""
+    job = job_of("score")
+    job.result = replace(job.result, scores=(replace(job.result.scores[0], decision=decision, band=decision),))
+
+
+def test_the_policy_decides_whether_there_is_a_notice_and_a_what_if_does_not(explained_page: AppTest) -> None:
     at = explained_page
-    probability = job_of("reasons").result.people[0].score.probability
-    lower, higher = max(1, int(100 * probability) - 1), min(99, int(100 * probability) + 2)
-    at.slider(key="score_cutoff").set_value(higher).run()
+    decided_as("accept")
+    at.slider(key="score_cutoff").set_value(1).run()
     assert says(at, "reasons.notice_accepted")
-    at.slider(key="score_cutoff").set_value(lower).run()
+    decided_as("decline")
+    at.slider(key="score_cutoff").set_value(99).run()
     assert not says(at, "reasons.notice_accepted") and not at.exception
 
 
@@ -126,7 +132,8 @@ def test_a_prohibited_reason_is_shown_in_red_and_the_file_says_why_there_is_no_n
     holder = next(host.name for host in world.federation.hosts if any(f.name == "gender" for f in host.features))
     barred = Reason(holder, "gender", "none", "up", (Blocker(Text("15 USC 1691(a)(1)"), "prohibited"),))
     job.result = replace(job.result, people=(replace(person, reasons=(barred,)),))
-    at.slider(key="score_cutoff").set_value(1).run()
+    decided_as("decline")
+    at.run()
     assert not at.exception
     (error,) = at.error
     assert "15 USC 1691" in error.value and says(error.value, "reasons.blocker")

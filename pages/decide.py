@@ -1,0 +1,52 @@
+"""At which line does the model decide, and what would another one mean?"""
+
+import streamlit as st
+
+from app import session
+from app.panels import decision_line, frame, policies
+from backend.services.roles import REGULATOR
+
+t = session.texts()
+model_id = frame.model_or_stop(t, "decide")
+
+view, backend = session.view(model_id), session.service()
+frame.header(t, "decide", session.notices(), view.federation)
+frame.outcome(t, session.outcome())
+standing = backend.policies.standing(model_id)
+policies.standing(t, standing)
+card = backend.model_cards.get(model_id)
+if view.task != "binary" or not card.parts:
+    st.info(t("decide.only_two"), icon=":material/rule:")
+    st.stop()
+
+frame.section(t, "decide.choose", "cutoff")
+proposal = decision_line.bands(t, standing)
+points = decision_line.points_of(card.parts[0], decision_line.costs(t))
+if points:
+    decision_line.draw(t, points, standing, proposal.cutoff)
+frame.section(t, "decide.groups")
+decision_line.by_group(t, view, backend.policies.by_group(model_id))
+
+person = session.decides_as()
+if session.role() != REGULATOR:
+    frame.section(t, "decide.propose")
+    with st.form("decide_propose", border=False):
+        owner = st.text_input(t("decide.owner"), key="decide_owner")
+        name = st.text_input(t("decide.person"), person, key="decide_person", disabled=bool(person))
+        reason = st.text_area(t("decide.reason"), key="decide_reason")
+        if st.form_submit_button(t("decide.propose_go"), icon=":material/send:", key="decide_propose_go"):
+            session.attempt(
+                t("decide.proposed"),
+                lambda: backend.policies.propose(model_id, proposal, owner=owner, reason=reason, person=name),
+            )
+elif standing.proposed is not None:
+    frame.section(t, "decide.approve")
+    with st.form("decide_approve", border=False):
+        name = st.text_input(t("decide.person"), person, key="decide_person", disabled=bool(person))
+        reason = st.text_area(t("decide.reason"), key="decide_reason")
+        if st.form_submit_button(t("decide.approve_go"), icon=":material/check:", key="decide_approve_go"):
+            session.attempt(
+                t("decide.approved"), lambda: backend.policies.approve(model_id, reason=reason, person=name)
+            )
+frame.section(t, "decide.history")
+policies.history(t, backend.policies.history(model_id))

@@ -1,0 +1,54 @@
+"""The line is looked at, proposed by one person and approved by another, on one page."""
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from app import session
+from app.texts import Texts, percent
+from backend.services.roles import OPERATOR, REGULATOR
+from tests.app.conftest import Opened
+from tests.app.reading_out import says
+
+T = Texts("en")
+
+
+def sent(at: AppTest, key: str) -> AppTest:
+    return next(button for button in at.button if button.key == key).click().run()
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_page_says_what_a_line_means_and_which_one_holds(opened: Opened, language: str) -> None:
+    at = opened("decide", lang=language)
+    assert not at.exception and says(at, "decide.sentence", language)
+    held = session.service().policies.in_force("latest")
+    assert says(at, "policy.by" if held.is_set else "policy.base_rate", language)
+
+
+def test_a_line_is_proposed_and_a_second_person_approves_it(opened: Opened) -> None:
+    at = opened("decide", role=OPERATOR)
+    before = session.service().policies.in_force("latest").version
+    at.slider(key="decide_lines").set_value((12, 34)).run()
+    assert says(at, "decide.sentence", line=percent(0.34))
+    at.text_input(key="decide_owner").set_value("Olga")
+    at.text_input(key="decide_person").set_value("Ana")
+    at.text_area(key="decide_reason").set_value("looked at on the page")
+    at = sent(at, "decide_propose_go")
+    assert not at.exception and says(at, "policy.waits")
+    assert session.service().policies.in_force("latest").version == before
+
+    for person, holds in (("Ana", False), ("Rita", True)):
+        at = opened("decide", role=REGULATOR)
+        at.text_input(key="decide_person").set_value(person)
+        at = sent(at, "decide_approve_go")
+        assert not at.exception
+        assert says(at, "policy_needs_second_person") is not holds
+        assert (session.service().policies.in_force("latest").decline_at == 0.34) is holds
+    assert says(at, "policy.three_above", refer="12\u00a0%", decline=percent(0.34))
+
+
+def test_gain_and_loss_show_the_most_profitable_line(opened: Opened) -> None:
+    at = opened("decide")
+    assert not says(at, "decide.profit")
+    at.number_input(key="decide_gain").set_value(100.0)
+    at.number_input(key="decide_loss").set_value(500.0).run()
+    assert not at.exception and says(at, "decide.profit")
