@@ -43,7 +43,7 @@ def test_a_line_is_proposed_and_a_second_person_approves_it(opened: Opened) -> N
         assert not at.exception
         assert says(at, "policy_needs_second_person") is not holds
         assert (session.service().policies.in_force("latest").decline_at == 0.34) is holds
-    assert says(at, "policy.three_above", refer="12\u00a0%", decline=percent(0.34))
+    assert says(at, "policy.three_above", refer=percent(0.12), decline=percent(0.34))
 
 
 def test_gain_and_loss_show_the_most_profitable_line(opened: Opened) -> None:
