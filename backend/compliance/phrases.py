@@ -73,6 +73,7 @@ _SHORTEST_CUT = 5  # letters of a word that may be a longer one cut off
 NUMBER = "{number}"
 
 Span = tuple[int, int]
+MAX_OPTIONALS = 10  # of a phrase: each may double the time that a search takes
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +229,9 @@ class Phrase:
         needed = [element for element in elements if element[0] not in "[!^$"]
         if not needed:
             raise FieldError("phrase_without_word", phrase=source)
+        optional = sum(element[0] == "[" for element in elements)
+        if optional > MAX_OPTIONALS:
+            raise FieldError("phrase_of_many_optionals", phrase=source[:60], found=optional, limit=MAX_OPTIONALS)
         chinese = bool(CHINESE.search(source))
         body = "".join(_element(source, element, lists, "" if chinese else " ") for element in elements)
         if not chinese:

@@ -6,6 +6,7 @@ What cannot be told is refused with the words that settle it. What is not descri
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -24,6 +25,12 @@ from backend.errors import FederationError
 from backend.i18n import NO_MEANING, Text
 from backend.remark import Remark
 
+LEADING_ZERO = re.compile(r"0\d+")
+WITH_SIGN = re.compile(
+    r"[-+]?[$€£¥￥]\s?[-+]?\d[\d.,' ]*|[-+]?\d[\d.,' ]*\s?(?:%|％|[$€£¥￥]|元)"
+)  # percent, or an amount of money
+MIN_SIGNS = 3  # different texts with a sign, from which on a column is taken for numbers
+ODD_CELLS = 0.1  # share of a column of numbers that may be something else, and is then refused by its lines
 MAX_CODES = 100  # different texts up to which an undescribed column counts as categorical
 MAX_CLASS_NUMBERS = 10  # different whole numbers up to which a label may be codes as well as amounts
 # negative → positive label where none is named, compared without case; of 1 and 2 either may be the bad outcome
@@ -32,16 +39,30 @@ PLAIN = {"0": "1", "no": "yes", "false": "true", "0.0": "1.0"}
 
 def guess(text: TableText, column: str, missing: Sequence[str]) -> Feature:
     """Yes/no, numbers or codes, by the cells; numbers stay numbers beside a text such as ``NA``, which is then refused by its line."""
-    cells = {cell for cell in text.cells(column) if cell and cell not in missing}
-    plain_texts = [cell for cell in cells if not looks_missing(cell)]
+    counts = Counter(cell for cell in text.cells(column) if cell and cell not in missing)
+    plain_texts = [cell for cell in counts if not looks_missing(cell)]
     values = {cell.casefold() for cell in plain_texts}
     if len(values) == 2 and values <= BOOLEANS.keys():
         kind = Kind.BOOLEAN
-    elif (plain_texts or not cells) and label_numbers(plain_texts, text.marks) is not None:
+    elif any(LEADING_ZERO.fullmatch(cell) for cell in plain_texts):
+        kind = Kind.CATEGORICAL  # a zip code, an account: as a number it would lose its zeros
+    elif (plain_texts or not counts) and label_numbers(plain_texts, text.marks) is not None:
         kind = Kind.NUMERIC
+    elif _mostly_numbers(counts, text.marks):
+        kind = Kind.NUMERIC  # so that the odd cells are refused by their lines
     else:
         kind = Kind.CATEGORICAL
     return Feature.model_construct(name=column, meaning=Text(f"{readable(column)} {NO_MEANING}"[-500:]), kind=kind)
+
+
+def _mostly_numbers(counts: Mapping[str, int], marks: Marks) -> bool:
+    """Return whether nearly all cells are numbers, of so many values that they are not codes."""
+    column, unread = to_column(list(counts), AMOUNT, marks)
+    if len(counts) - len(unread) <= MAX_CLASS_NUMBERS:
+        return False
+    total = sum(counts.values())
+    odd = sum(counts[cell] for cell in unread.values())
+    return odd <= ODD_CELLS * total and len(column) > len(unread)
 
 
 def code_problems(text: TableText, guessed: Iterable[Feature]) -> list[Remark]:
@@ -49,7 +70,21 @@ def code_problems(text: TableText, guessed: Iterable[Feature]) -> list[Remark]:
     problems = []
     for feature in guessed:
         codes = {cell: None for cell in text.cells(feature.name) if cell and cell not in feature.missing}
-        if feature.kind is not Kind.CATEGORICAL or len(codes) <= MAX_CODES:
+        if feature.kind is not Kind.CATEGORICAL:
+            continue
+        signs = [cell for cell in codes if WITH_SIGN.fullmatch(cell)]
+        if len(signs) >= MIN_SIGNS and 2 * len(signs) > len(codes):
+            cells = tuple(shown(cell) for cell in signs)
+            problems.append(
+                Remark("numbers_with_signs", {"file": text.name, "feature": shown(feature.name), "cells": cells})
+            )
+            continue
+        alike = _alike(codes)
+        if alike:
+            values = {"file": text.name, "feature": shown(feature.name), "cells": tuple(map(shown, alike))}
+            problems.append(Remark("codes_alike", values))
+            continue
+        if len(codes) <= MAX_CODES:
             continue
         where = {"file": text.name, "feature": shown(feature.name), "found": len(codes), "limit": MAX_CODES}
         if look_like_dates(codes):
@@ -61,6 +96,14 @@ def code_problems(text: TableText, guessed: Iterable[Feature]) -> list[Remark]:
     return problems
 
 
+def _alike(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return the first texts that differ in case or inner spaces alone; nothing if there are none."""
+    by_form: dict[str, list[str]] = {}
+    for text in texts:
+        by_form.setdefault(" ".join(text.casefold().split()), []).append(text)
+    return next((tuple(sorted(found)) for found in by_form.values() if len(found) > 1), ())
+
+
 def label_of(
     text: TableText, column: str, task: str | None, positive: str | None, meaning: str | None, described: Feature | None
 ) -> Label:
@@ -69,6 +112,9 @@ def label_of(
     values = _ordered({cell for cell in text.cells(column) if cell == positive or not is_no_outcome(cell)})
     if len(values) < 2:
         raise FederationError("label_does_not_differ", **where, n=len(values))
+    alike = _alike(values)
+    if alike and task != "number":
+        raise FederationError("label_values_alike", **where, values=tuple(map(shown, alike)))
     data: dict[str, object] = {
         "column": column,
         "task": task or (_task(values, where) if positive is None else "binary"),

@@ -82,7 +82,10 @@ def _checked(
     """One group of rows after the other; no more of a group is kept than its values."""
     first = next(groups)
     named = (id_column, label and label.column)
-    known = [feature for feature in features if feature.name in first.header]
+    by_name = {
+        feature.name: feature for feature in features
+    }  # one that is named twice is the federation file's problem
+    known = [feature for name, feature in by_name.items() if name in first.header]
     read = _Read(first.name, first.header, {column: [] for column in first.header if column in named})
     values: dict[str, list[NDArray[np.generic]]] = {feature.name: [] for feature in known}
     unread: dict[str, dict[int, str]] = {feature.name: {} for feature in known}
