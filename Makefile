@@ -12,9 +12,11 @@ WORKERS ?= 2
 TEST_WORKERS ?= $(shell expr $(WORKERS) + 1)
 COMPANIES ?= $(shell mktemp -d -u "$${TMPDIR:-/tmp}/glassleaf-companies-XXXXXX")
 INPUTS ?= 10000
+# conversations of each kind with the toy world of the leak oracle, or a multiple of it
+LEAKS ?= 400
 KILLS ?= 100
 # What an edit loop leaves out: whole homes, pages, links, measurements, the wheel and what stands at the end of a branch; and tests marked slow.
-SLOW := $(addprefix tests/,app bench cli crypto docs e2e faults fuzz link packaging protocols/baselines protocols/explanations protocols/training privacy/attacks reports server services trees/importers)
+SLOW := $(addprefix tests/,app bench cli crypto docs e2e faults fuzz link oracle packaging protocols/baselines protocols/explanations protocols/training privacy/attacks reports server services trees/importers)
 # What is imported is compiled once, not by every process of every run.
 unexport PYTHONDONTWRITEBYTECODE
 CLAIMS := cipher curves training training_ciphers label_leak alignment coverage score_bits ranking reasons backgrounds privacy startup sessions memory links \
@@ -50,8 +52,9 @@ test-fast: .venv-dev ## Run in a minute what finds most mistakes; says what it l
 	@$(PY) -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not e2e and not slow" $(addprefix --ignore=,$(SLOW))
 
 .PHONY: fuzz
-fuzz: .venv-dev ## Damage every kind of file that a user can hand in, 10,000 times (other numbers: make fuzz INPUTS=500)
+fuzz: .venv-dev ## Damage every kind of file that a user can hand in, 10,000 times (other numbers: make fuzz INPUTS=500), and ask Hosts of a toy world anything, in thousands of conversations
 	@FUZZ_INPUTS=$(INPUTS) $(PY) -m pytest -q tests/fuzz
+	@HYPOTHESIS_PROFILE=explore LEAK_EXAMPLES=$(LEAKS) $(PY) -m pytest -q -n $(WORKERS) tests/oracle
 
 .PHONY: faults
 faults: .venv-dev ## Kill parties at every write, 100 times each (other numbers: make faults KILLS=10); make test-slow does a tenth
