@@ -21,7 +21,7 @@ from backend.data import strict_json
 from backend.data.dictionary import Feature
 from backend.data.federation import Slug
 from backend.data.label import Line, Prose
-from backend.data.strict_model import StrictModel
+from backend.data.strict_model import FieldError, StrictModel
 from backend.errors import ParameterError, SecurityError
 from backend.link.config import MAX_FILE, MaybeAddress, read_form
 from backend.link.identity import Role, host_name
@@ -71,7 +71,7 @@ class AgreedParty(StrictModel):
         try:
             host_name(value)
         except ParameterError as error:
-            raise ValueError("a SPIFFE id such as spiffe://shop.example/glassleaf/host") from error
+            raise FieldError("expected_spiffe") from error
         return value
 
     @field_validator("bundle")
@@ -80,7 +80,7 @@ class AgreedParty(StrictModel):
         try:
             x509.load_pem_x509_certificates(value.encode())
         except ValueError as error:
-            raise ValueError("certificates as PEM") from error
+            raise FieldError("expected_pem") from error
         return value
 
 
@@ -148,7 +148,7 @@ class Purpose(StrictModel):
     @classmethod
     def _known(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         if unknown := sorted(set(value) - all_kinds()):
-            raise ValueError(f"kinds of message that a real Host answers; {', '.join(unknown)} is none")
+            raise FieldError("expected_kinds", unknown=tuple(unknown))
         return value
 
     def is_open(self, now: datetime) -> bool:
@@ -195,18 +195,18 @@ class Agreement(StrictModel):
         for what in ("name", "spiffe", "signing", "sealing"):
             values = [getattr(party, what) for party in self.parties]
             if len(set(values)) != len(values):
-                raise ValueError(f"parties of which each has its own {what}")
+                raise FieldError("expected_parties_apart", what=what)
         if [party.role for party in self.parties].count("guest") != 1:
-            raise ValueError("exactly one party with the role 'guest'")
+            raise FieldError("expected_one_guest")
         if len({purpose.name for purpose in self.purposes}) != len(self.purposes):
-            raise ValueError("purposes of which each has its own name")
+            raise FieldError("expected_purposes_apart")
         hosts = {party.name for party in self.hosts}
         for purpose in self.purposes:
             if set(purpose.dictionaries) - hosts:
-                raise ValueError(f"dictionaries of Hosts of this agreement in the purpose '{purpose.name}'")
+                raise FieldError("expected_dictionaries_of_hosts", purpose=purpose.name)
         for host in self.hosts:
             if not host.address and not self.guest.address:
-                raise ValueError(f"an address of the Guest or of {host.name}: one of both has to listen")
+                raise FieldError("expected_listener", host=host.name)
         return self
 
     @property
