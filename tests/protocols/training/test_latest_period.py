@@ -96,7 +96,7 @@ def test_a_time_column_is_no_feature_and_no_id(timed, tmp_path, name):
     named = federation.guest.id if name == "id" else name
     text = (federation.folder / "federation.toml").read_text().replace('time = "month"', f"time = {json.dumps(named)}")
     (tmp_path / "federation.toml").write_text(text)
-    with pytest.raises(FederationError, match="expected a column of its own"):
+    with pytest.raises(FederationError, match="expected a column with no other role"):
         load_federation(tmp_path, check_tables=False)
 
 

@@ -125,7 +125,7 @@ def test_without_a_common_id_training_is_refused(tmp_path):
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
     runtime = FederationRuntime(federation, tmp_path / "parties", pools=False)
     try:
-        with pytest.raises(FederationError, match="holds none of bank's 200 ids"):
+        with pytest.raises(FederationError, match="holds none of the 200 ids of bank"):
             train(runtime, SMALL, PlainKeySide())
     finally:
         runtime.close()
