@@ -98,6 +98,6 @@ def test_a_training_and_a_score_are_asked_for_allowed_and_seen_in_the_windows_of
     allowed(2)
     bank.get_by_text(T("score.decision"), exact=True).first.wait_for()
     console.get_by_role("tab", name=T("host.tab_decided")).click()
-    console.get_by_text("1 / 100").wait_for()  # the score, seen by itself
+    console.get_by_text("1 / 1").nth(1).wait_for()  # the score beside the training, seen by itself
     assert console.get_by_role("tab", name=T("host.tab_decided")).get_attribute("aria-selected") == "true"
     context.close()
