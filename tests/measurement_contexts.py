@@ -42,7 +42,7 @@ class TrainedDemo:
         self.record = self.glassleaf.models.get("latest")
         self.runtime = runtime_of(self.glassleaf)
         for host in self.runtime._simulated.hosts.values():
-            host.accountant.limits = Limits(0)  # nothing is counted, but where a test is about that
+            host.accountant.limits = Limits(0, synthetic=True)  # nothing is counted, but where a test is about that
         self.offered = self.glassleaf.models.guest_model(self.record.id).dictionary
         self.measured = Measured(
             self.runtime,

@@ -288,15 +288,28 @@ class HostModels:
         SecurityError
             This Host owns no split of the model.
         """
+        served = self.find(model_id)
+        if served is None:
+            raise SecurityError("no_split_here")
+        return served
+
+    def find(self, model_id: str) -> ServedModel | None:
+        """Return a partial model, ready for scoring; None if this Host owns no split of it.
+
+        Raises
+        ------
+        ModelError
+            If it is unknown or damaged.
+        """
         with self._lock:
             return self._served.get(model_id) or self._loaded(model_id)
 
-    def _loaded(self, model_id: str) -> ServedModel:
+    def _loaded(self, model_id: str) -> ServedModel | None:
         model = load_host(self._store.artefact(model_id))
         folding = fold_structure(model.skeletons, model.guest, model.hosts)
         index = next((i for i, step in enumerate(folding.steps) if step.host == self._host), None)
         if index is None:
-            raise SecurityError("no_split_here")
+            return None
         self._served[model_id] = ServedModel(model, folding, index)
         return self._served[model_id]
 

@@ -100,7 +100,7 @@ class Accounts:
             problems = []
             for problem in error.errors():
                 problems.append(f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}")
-            raise SignInError("sign_in_settings_wrong", file=self.file, problems=tuple(problems)) from error
+            raise SignInError("sign_in_settings_wrong", file=self.file, wrong=tuple(problems)) from error
 
     def of_session(self, user: Mapping[str, Any]) -> Account | None:
         """Whose session a page is drawn for; None where nobody has to sign in.

@@ -162,7 +162,7 @@ def test_a_regulator_can_neither_train_nor_score_nor_name_reasons(glassleaf):
 def test_every_action_of_a_role_is_a_real_ones(glassleaf):
     source = "".join(f.read_text() for f in (Path(__file__).parents[2] / "backend" / "services").glob("*.py"))
     for action, roles in WHOSE.items():
-        named = f'@recorded("{action}")' in source or f'require("{action}")' in source
+        named = f'@recorded("{action}")' in source or f'require("{action}")' in source or f'= "{action}"' in source
         assert named or action in ("alternatives", "alternative-choice"), action
         assert set(roles) < set(ROLES)
 

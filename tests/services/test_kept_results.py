@@ -84,7 +84,7 @@ def test_every_kept_kind_has_an_example_here():
 def test_after_a_restart_the_user_and_nobody_else_finds_the_result(tmp_path, kind):
     after = restarted(tmp_path, kind, ended(RESULTS[kind]))
     found = after.of(ANA).find(f"{kind}:m1")
-    assert (found.state, found.error) == ("done", None)
+    assert (found.state, found.failure) == ("done", None)
     assert found.result == (RESULTS[kind] if kind != "protocols" else kept_results._without_samples(RESULTS[kind]))
     assert after.of(ANA).find(f"{kind}:m1") is found and after.of(ANA).all()[0].job is found
     assert after.of(BEN).find(f"{kind}:m1") is None and after.of(ANA).find(f"{kind}:m2") is None

@@ -27,7 +27,7 @@ def test_a_disparity_is_on_the_finding_and_in_the_report(glassleaf):
     assert finding.disparities is not None and finding.proxies is None
     shown = [e for e in finding.disparities if e.measure == "selection rate"]
     assert [e.n for e in shown] == [g.rates["selection rate"].n for g in done.groups]
-    assert "code" not in shown[0].about  # the dictionary's word for the code
+    assert "code" not in shown[0].about.en  # the dictionary's word for the code
     assert glassleaf.reports.make(record.id).content.fairness
     assert glassleaf.audit.entries(record.federation)[-1].action == "disparity"
 

@@ -148,7 +148,7 @@ def of_kind(request, tmp_path_factory):
 def test_encrypted_classes_and_numbers_are_the_librarys_own(of_kind):
     glassleaf, file, own, task = of_kind
     record, proof = glassleaf.model_import.import_file("demo", file, score_bits=BITS)
-    numbered = ["0 … 2 are taken for 'top', 'middle', 'low'" in note for note in proof.notes]
+    numbered = ["0 … 2 are taken for top, middle, low" in note.sentence() for note in proof.notes]
     assert record.task == task and sum(numbered) == (task == "classes")
     table = runtime_of(glassleaf).table.take(np.arange(5))
     request = ScoringRequest(record.id, SampleSheet(table.ids, table, {}, {}, ()), 0.5, "paillier", KEY)

@@ -245,8 +245,8 @@ def test_more_trees_cost_bytes_or_round_trips(glassleaf):
         ({"samples": 0, "shape": SMALL}, "Choose 1 or more"),
         ({"samples": 0}, "Choose 1 or more"),
         ({"samples": 10**6}, "1,000,000 were requested"),
-        ({"names": ("quick",)}, "quick was asked for"),
-        ({"names": ()}, "No protocol was asked for"),
+        ({"names": ("quick",)}, "Asked for the protocols .quick."),
+        ({"names": ()}, "Asked for the protocols ..;"),
     ],
 )
 def test_a_mistake_is_told(glassleaf, wanted, words):

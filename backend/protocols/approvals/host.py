@@ -161,9 +161,11 @@ class ApprovalGate:
         training = session.kept(AskTraining)
         if self.approvals is None or training is None:
             return
+        served = self.partial_models.find(model_id)
+        if served is None:
+            return  # a Host without a split is never asked for scores
         grant, error = self.approvals.decide(about_training(session.guest, training, self.records))
         if error is None and grant.state == GRANTED:
-            served = self.partial_models.get(model_id)
             self.approvals.grant_scores(grant, about_model(session.guest, SCORING, model_id, served, 0))
 
     def hold_sums(self, guest: str, conversation: str, people: int, question: str) -> ApprovalPending | None:
