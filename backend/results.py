@@ -24,6 +24,9 @@ DEMO = "demo"  # the built-in federation
 RANKS = "ranks"  # how an OpBoost training's data travelled: as noisy ranks
 JOINT = "joint"  # the part of every record that all parties hold; an imported model may have been trained on it
 TRAINING, SCORING, IMPORT = "training", "scoring", "import"  # where the scores behind a model card came from
+MIN_RECORDS = (
+    1_000  # that scores are compared with before a model is registered; a score has few neighbours among fewer
+)
 NOBODY = "not signed in"  # the actor where nobody is known
 PARTS = ("test", JOINT, "validation", TRAINING)  # of a model's records, in the order in which doors offer them
 OUTSIDE = "not in training"  # the part of a record that had none
@@ -63,6 +66,11 @@ class ReleaseCheck:
     without_dither: float | None = None
     asked_bits: int | None = None
     most_named: float = 1.0
+
+    @property
+    def measurable(self) -> bool:
+        """Return whether there were enough records to compare scores with; otherwise no share says that a model is fine."""
+        return self.records >= MIN_RECORDS
 
     @property
     def named(self) -> float:

@@ -117,7 +117,7 @@ class Planted:
 PLANTED = Planted()
 
 
-def write_demo(folder: Path, *, rows: int = 6000, seed: int = SEED) -> Federation:
+def write_demo(folder: Path, *, rows: int = 6000, seed: int = SEED, dither: float | None = None) -> Federation:
     """Write the parties' CSV files and, last of all, ``federation.toml``; the same seed gives the same bytes.
 
     Parameters
@@ -126,6 +126,8 @@ def write_demo(folder: Path, *, rows: int = 6000, seed: int = SEED) -> Federatio
         Made where absent.
     rows : int
         Applicants at the bank, at least 100.
+    dither : float, optional
+        What each Host adds to a score, on the margin; None leaves it to the default of synthetic people, none.
     """
     import pandas as pd  # noqa: PLC0415 - slow to import
 
@@ -143,7 +145,9 @@ def write_demo(folder: Path, *, rows: int = 6000, seed: int = SEED) -> Federatio
         columns = [*features, *([LABEL] if absent is None else [])]
         table = pd.concat([ids, people[columns]], axis=1).iloc[held]
         table.to_csv(folder / party.file, index=False, lineterminator="\n", encoding="utf-8")
-    federation = _federation().model_copy(update={"folder": folder})
+    made = _federation()
+    hosts = tuple(host.model_copy(update={"dither": dither}) for host in made.hosts)
+    federation = made.model_copy(update={"folder": folder, "hosts": hosts})
     write_federation(federation, folder)
     return federation
 

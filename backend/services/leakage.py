@@ -35,7 +35,6 @@ from backend.trees.folding import fold_structure
 
 MAX_IDENTIFYING = 0.05  # share of scores; with the default dither 0.6 % on the credit-card data, without 85 %
 LEAF_PEOPLE = 50  # that a leaf should hold where it may be known who is in it; as groups of reasons and cohorts are
-MIN_RECORDS = 1000  # compared with; a score has few neighbours among fewer
 MAX_RECORDS = 2000  # Host records that released scores are compared with at most
 
 
@@ -130,7 +129,8 @@ class Leakage:
 
     def _costs(self, record: ModelRecord) -> dict[str, float]:
         """Kind of question → what an answer tells at most by its own size, bits; names as many as a notice states."""
-        score = {SCORE: self._models.compiled(record).guest.largest.bit_length() + 1.0}
+        # as a Host books it: the width that is announced, with room for the canary
+        score = {SCORE: float(self._models.compiled(record).guest.sum_bits(canary=True))}
         shape = self._models.derived("shape of reasons", record, lambda: _shape(self._models.partial_model(record)))
         if shape is None:
             return score
@@ -336,12 +336,12 @@ def finest(release: ReleaseCheck, allowed: float) -> int | None:
 
 
 def usual_bound(release: ReleaseCheck, synthetic: bool) -> float:
-    """The largest share of scores that may identify a path where nobody says.
+    """Return the largest share of scores that may identify a path if nobody asked for another one.
 
-    :data:`MAX_IDENTIFYING` of real people's; all where people are synthetic, or where the records are so few that hardly any
-    score could have company (:data:`MIN_RECORDS`).
+    It is :data:`MAX_IDENTIFYING` for real people. With fewer than :data:`backend.results.MIN_RECORDS` records the share cannot be
+    measured, because hardly any score could have company: nothing is refused, and nothing is called fine.
     """
-    return 1.0 if synthetic or release.records < MIN_RECORDS else MAX_IDENTIFYING
+    return 1.0 if synthetic or not release.measurable else MAX_IDENTIFYING
 
 
 def refuse_if_identifying(release: ReleaseCheck, allowed: float, trees: int) -> None:

@@ -17,6 +17,7 @@ from backend.errors import Cancelled, ParameterError, QuestionRefused
 from backend.jobs import Job, work
 from backend.protocols.alignment.outcome import METHODS
 from backend.protocols.guest_runtime import GuestRuntime
+from backend.protocols.scoring.dither import DITHER
 from backend.protocols.training.algorithms import ALGORITHMS, Parameters, rounds
 from backend.protocols.training.forest import ForestParameters
 from backend.protocols.training.guest import Trained
@@ -98,7 +99,7 @@ class Training:
         with _demo_lock:
             folder = self._workspace.home / DEMO
             if not (folder / "federation.toml").exists():
-                write_demo(folder)
+                write_demo(folder, dither=DITHER)  # as real Hosts do
             self._workspace.add(folder)
             if not self._models.all(DEMO):
                 work.reached(0.0)  # the clock of the training starts here

@@ -44,7 +44,6 @@ from backend.protocols.transport.channel import Session
 from backend.results import JOINT, TRAINING
 from backend.services.asked_sums import TEST, AnsweredSums, AskedSums, Key, Refused
 from backend.services.compliance import MeasuredEvidence
-from backend.services.leakage import MIN_RECORDS
 from backend.services.measurement import GroupWork, MeasurementContext, Rows, Sessions, drawn, of_outcomes, sums_bits
 from backend.trees.serialization import content_hash, dump_guest
 
@@ -173,7 +172,7 @@ class ValidationRun:
             self.found["leak"] = "not_measured"
         elif self._runtime.federation.synthetic:
             self.found["leak"] = "synthetic"
-        elif release.records < MIN_RECORDS:
+        elif not release.measurable:
             self.found["leak"] = "few_records"
         else:
             self.found["leak"] = (Figure("identifying", release.named, n=release.people),)

@@ -5,8 +5,12 @@ import pytest
 from homes import copied_home
 from inside import runtime_of
 
+from backend.data.credit_card import split_credit_card
+from backend.data.demo import write_demo
+from backend.data.split import Division, split_table
 from backend.data.table import SampleSheet
 from backend.errors import ParameterError, ReleaseRefused
+from backend.protocols.scoring.dither import DITHER
 from backend.protocols.training.decision_tree import DecisionTreeParameters
 from backend.protocols.training.forest import ForestParameters
 from backend.protocols.training.parameters import SecureBoostParameters
@@ -52,12 +56,18 @@ def test_a_model_is_measured_with_the_hosts_dither_and_remembers_it(glassleaf):
     assert release.without_dither > release.named
 
 
-def test_without_dither_there_is_nothing_to_tell_apart(glassleaf, demo_home, monkeypatch):
+def test_the_demos_hosts_add_the_dither_of_real_ones_and_its_model_keeps_the_rule_of_real_people(demo_home):
+    with Glassleaf(demo_home(), key_floor=512, pools=False) as demo:
+        release = demo.models.get("latest").release
+        assert release.dither == DITHER and release.measurable
+        assert release.named <= MAX_IDENTIFYING < release.without_dither
+
+
+def test_without_dither_there_is_nothing_to_tell_apart(small, monkeypatch):
     monkeypatch.setenv("GLASSLEAF_DITHER", "0")
-    bare = Glassleaf(demo_home(), key_floor=512, pools=False)
-    release, before = bare.models.get("latest").release, glassleaf.models.get("latest").release
-    assert (release.dither, release.without_dither) == (0.0, None) and release.named == before.without_dither
-    bare.close()
+    asked = SecureBoostParameters(trees=3, depth=2, cipher="none")
+    release = small.training.start(TrainingRequest("demo", asked)).get().release
+    assert (release.dither, release.without_dither) == (0.0, None)
 
 
 @pytest.mark.slow
@@ -118,8 +128,10 @@ def test_the_finest_resolution_that_fits_is_named():
     refuse_if_identifying(release, 0.9, 5)
     with pytest.raises(ParameterError, match="--score-bits 8"):
         refuse_if_identifying(release, 0.1, 5)
-    with pytest.raises(ReleaseRefused, match="fewer trees") as refused:
+    with pytest.raises(ReleaseRefused) as refused:
         refuse_if_identifying(release, 0.001, 5)
+    assert refused.value.code == "too_many_named"
+    assert "wider dither" in str(refused.value) and "more trees" in str(refused.value)
     assert (refused.value.named, refused.value.bound, refused.value.bits) == (0.9, 0.001, None)
 
 
@@ -139,10 +151,10 @@ def test_one_tree_that_names_its_leaves_is_refused_with_what_would_pass(glasslea
     assert glassleaf.training.start(TrainingRequest("demo", forest, most_named=0.05)).get().release.named <= 0.05
 
 
-def test_real_people_s_models_have_a_bound_where_there_is_company_to_be_had():
+def test_models_of_real_people_have_a_bound_if_there_are_enough_records_to_measure_it():
     many, few = (ReleaseCheck(0.0, ((10, 0.9),), 1.0, 100, records) for records in (1000, 999))
-    assert usual_bound(many, synthetic=False) == MAX_IDENTIFYING < 1.0
-    assert usual_bound(many, synthetic=True) == usual_bound(few, synthetic=False) == 1.0
+    assert many.measurable and usual_bound(many, synthetic=False) == MAX_IDENTIFYING == 0.05
+    assert not few.measurable and usual_bound(few, synthetic=False) == usual_bound(many, synthetic=True) == 1.0
 
 
 @pytest.mark.slow
@@ -173,3 +185,51 @@ def test_the_frontier_marks_what_the_hosts_add(glassleaf):
     found = {(point.score_bits, point.dither): point for point in points}
     assert found[10, 0.0625].unique < found[10, 0.0].unique and found[10, 0.0].people == 100
     assert [e.action for e in glassleaf.audit.entries("demo")][-1] == "leak-audit"
+
+
+@pytest.fixture(params=["demo", "bank", "credit_card"])
+def table(request, tmp_path):
+    """A folder with a federation of one of three tables; its Hosts leave dither to the environment."""
+    folder = tmp_path / "federation"
+    if request.param == "demo":
+        write_demo(folder, rows=3000)
+        return folder
+    if request.param == "bank":
+        csv = request.getfixturevalue("bank_csv")
+        division = Division(
+            label="y",
+            guest=("age", "job", "marital", "education", "default", "balance", "housing", "loan"),
+            hosts={"telecom": ("contact", "day", "month", "duration", "campaign", "pdays", "previous", "poutcome")},
+            positive="yes",
+            name="bank",
+        )
+        split_table(csv, division, folder)
+        return folder
+    whole = request.getfixturevalue("credit_card_csv").read_text().splitlines(keepends=True)
+    csv = tmp_path / "cards.csv"
+    csv.write_text("".join(whole[:4001]))
+    split_credit_card(csv, folder)
+    return folder
+
+
+@pytest.mark.slow
+def test_whoever_follows_the_advice_of_a_refusal_finds_the_share_lower(table, tmp_path, monkeypatch):
+    def named(trees, dither):
+        monkeypatch.setenv("GLASSLEAF_DITHER", dither)
+        with Glassleaf(tmp_path / f"home_{trees}_{dither}", key_floor=512, pools=False) as opened:
+            federation = opened.federations.add(table)
+            asked = SecureBoostParameters(trees=trees, depth=3, cipher="none", score_bits=10)
+            record = opened.training.start(TrainingRequest(federation.name, asked, most_named=1.0)).get()
+            assert record.release.measurable
+            return record.release
+
+    bare = named(5, "0")
+    dithered = named(3, "0.0625")
+    for release, trees in ((bare, 5), (dithered, 3)):
+        with pytest.raises(ReleaseRefused) as refused:
+            refuse_if_identifying(release, 0.0, trees)
+        assert "dither" in str(refused.value) or "--score-bits" in str(refused.value)
+        if refused.value.bits is not None:
+            assert dict(release.unique)[refused.value.bits] < release.named  # coarser bits
+    assert named(5, "0.0625").named < bare.named  # wider dither
+    assert named(20, "0.0625").named < dithered.named  # more trees, with dither
