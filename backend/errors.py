@@ -32,7 +32,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from backend.i18n import Text
-from backend.remark import Remark, Title
+from backend.remark import Remark, Title, known
 
 
 class GlassleafError(Exception):
@@ -70,8 +70,14 @@ class GlassleafError(Exception):
         return tuple(self.sentence("en").split("\n"))
 
     def sentence(self, language: str = "en", title: Title = str) -> str:
-        """Return the error's text in a language. `title` gives the title of a Host by its name."""
-        return "\n".join(remark.sentence(language, title) for remark in self.remarks)
+        """Return the error's text in a language. `title` gives the title of a Host by its name.
+
+        A code without a sentence is returned as it is: saying what went wrong never fails itself.
+        """
+        lines = []
+        for remark in self.remarks:
+            lines.append(remark.sentence(language, title) if known(remark.code) else remark.code)
+        return "\n".join(lines)
 
     def __str__(self) -> str:
         """Return the English text."""
