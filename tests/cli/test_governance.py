@@ -74,7 +74,7 @@ def test_the_exit_status_tells_issued_from_changed_from_whole_but_not_known(run,
         (("report", "latest", "--out", "/no/such/folder/x.json"), "cannot be written"),
         (("report", "--check", "/no/such/file"), "cannot be read"),
         (("attack",), "--all"),
-        (("attack", "A99"), "A99 was asked for"),
+        (("attack", "A99"), "no attacks A99"),
         (("audit", "show", "nowhere"), "no federation nowhere"),
     ],
 )

@@ -19,12 +19,14 @@ from backend.errors import (
     ParameterError,
     PartyUnreachable,
 )
-from backend.i18n import Catalogue
 from backend.jobs import Job
+from backend.remark import Remark, template
 from backend.services import Glassleaf, streaming
 from backend.services.scoring import ScoringRequest
 
 WORDS = ("--cipher", "none")
+DOWN = Remark("link_down", {"host": "shop", "since": "14:02", "why": Remark("link_cut")})
+BUSY = Remark("lane_full", {"seconds": 1.0})
 
 
 @pytest.fixture
@@ -80,7 +82,7 @@ def test_a_table_that_is_stopped_names_the_command_that_goes_on_with_it(run, ids
 
     def stopping(partial_file, *scored):
         put_down(partial_file, *scored)
-        raise PartyUnreachable("shop: down since 14:02.")
+        raise PartyUnreachable("nothing_sent", why=DOWN)
 
     out = tmp_path / "my scores.parquet"
     with monkeypatch.context() as patched:
@@ -97,12 +99,13 @@ def test_a_table_that_is_stopped_names_the_command_that_goes_on_with_it(run, ids
 @pytest.mark.parametrize(
     ("error", "stage", "goes_on"),
     [
-        (Cancelled("Stopped at your request; nothing half-done was kept."), "score", True),
-        (HostBusy("shop refused: it has more to do.", 1.0, "shop"), "mask", True),
+        (Cancelled("stopped_by_user"), "score", True),
+        (Cancelled("stopped_at_request"), "score", True),
+        (HostBusy("host_refused", 1.0, "shop", why=BUSY), "mask", True),
         (ApprovalPending("shop", 3, datetime(2026, 11, 1, tzinfo=UTC)), "key", True),
         (ApprovalDenied("shop", "withdrawn", "2026-11-01", "no more"), "key", False),
-        (ParameterError("The cut-off is 2."), "score", False),
-        (PartyUnreachable("shop: down since 14:02."), "read", False),
+        (ParameterError("cutoff_not_probability", cutoff=2.0), "score", False),
+        (PartyUnreachable("nothing_sent", why=DOWN), "read", False),
     ],
 )
 def test_the_command_is_named_where_it_goes_on_and_nowhere_else(error, stage, goes_on):
@@ -115,7 +118,8 @@ def test_the_command_is_named_where_it_goes_on_and_nowhere_else(error, stage, go
     said = str(raised.value)
     assert ("\n  glassleaf score m people.csv" in said and "40 of 100 rows" in said) == goes_on
     assert goes_on or raised.value is error
-    assert Catalogue("en")("error.stopped") not in said
+    for code in ("stopped_by_user", "stopped_at_request"):
+        assert template(code, "en") not in said  # the scores before it are kept
 
 
 def test_the_url_of_a_database_is_not_repeated(run, monkeypatch):

@@ -31,7 +31,7 @@ def test_an_errand_that_fails_stops_no_other(tmp_path):
     workspace, done = Workspace(tmp_path), []
 
     def fail():
-        raise PartyUnreachable("It is down.")
+        raise PartyUnreachable("link_closed")
 
     workspace.run_errand("bank", fail)
     workspace.run_errand("shop", lambda: done.append("shop"))
