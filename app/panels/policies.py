@@ -66,7 +66,8 @@ def history(t: Texts, versions: Sequence[PolicyVersion]) -> None:
         t("policy.approved_by"): [markdown(version.approved_by) or "–" for version in newest],
         t("policy.reason"): [markdown(version.reason) for version in newest],
     }
-    frame.table(columns, t("decide.history"))
+    with st.container(key="cards_policies"):  # on a phone a card each
+        frame.table(columns, t("decide.history"))
 
 
 def bands(t: Texts, policy: Policy) -> str:

@@ -124,7 +124,8 @@ def told(t: Texts, view: View, found: Sequence[GivenAway], person: str) -> None:
         ),
         t("privacy.told_limit"): [_limit(t, host) for host in found],
     }
-    frame.table(heads, t("privacy.told"))
+    with st.container(key="cards_told"):  # on a phone a card each
+        frame.table(heads, t("privacy.told"))
     st.markdown(t("privacy.told_costs"))
     kinds = [kind for kind in TOLD if any(kind in host.costs for host in found)]
     more: frame.Columns = {
@@ -132,7 +133,8 @@ def told(t: Texts, view: View, found: Sequence[GivenAway], person: str) -> None:
         **{t(f"privacy.told_{kind}"): [_bits(t, host.costs.get(kind)) for host in found] for kind in kinds},
         t("privacy.told_capacity"): [_bits(t, host.capacity) for host in found],
     }
-    frame.table(more, t("privacy.told_costs").replace("*", ""))
+    with st.container(key="cards_told_costs"):
+        frame.table(more, t("privacy.told_costs").replace("*", ""))
     st.caption(f":material/info: {t('privacy.told_note')}")
 
 

@@ -11,7 +11,9 @@ import pytest
 
 from app.session import WALKED
 from app.texts import Texts
+from backend.errors import SignInError
 from backend.services.host_operator import own_host
+from backend.services.roles import titles_of
 from backend.store.database import Database
 from tests.e2e.serving import PATIENCE, free_port, served
 
@@ -99,7 +101,8 @@ def test_a_hosts_console_lets_its_operators_in_and_logs_them(browser, tmp_path: 
     with signing_in(browser, tmp_path, groups, "app/host.py") as (page, url):
         page.goto(url)
         enter(page, "ana")
-        expect(page.get_by_text(T("console.no_role"))).to_be_visible(timeout=PATIENCE)
+        refusal = SignInError("console_for_operators", roles=titles_of(("regulator",)))
+        expect(page.get_by_text(refusal.sentence("en"))).to_be_visible(timeout=PATIENCE)
         leave(page, url)
         enter(page, "ben")
         expect(page.get_by_text(T("sidebar.signed_in", name="Ben Li"))).to_be_visible(timeout=PATIENCE)
