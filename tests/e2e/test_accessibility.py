@@ -49,11 +49,7 @@ def test_no_page_has_a_grave_fault(address: str, browser: Any, locale: str, size
                 page.emulate_media(color_scheme=theme)
                 page.wait_for_timeout(150)  # until the script has begun
                 page.wait_for_function(SETTLED, timeout=PATIENCE)
-                if seen := faults(page):  # a page that is drawn again fades; what stands is seen twice
-                    page.wait_for_timeout(1500)
-                    page.wait_for_function(SETTLED, timeout=PATIENCE)
-                    again = faults(page)
-                    found += [f"{name}, {theme}: {fault}" for fault in seen if fault in again]
+                found += [f"{name}, {theme}: {fault}" for fault in lasting(page)]
         assert not found, "\n".join(found)
     finally:
         context.close()
@@ -98,8 +94,19 @@ def in_both_themes(page: Any) -> list[str]:
         page.emulate_media(color_scheme=theme)
         page.wait_for_timeout(1500)  # a page that is drawn again fades
         page.wait_for_function(SETTLED)
-        found += faults(page)
+        found += lasting(page)
     return found
+
+
+def lasting(page: Any) -> list[str]:
+    """Return the faults that are seen twice: a page that is drawn again fades meanwhile."""
+    seen = faults(page)
+    if not seen:
+        return []
+    page.wait_for_timeout(1500)
+    page.wait_for_function(SETTLED, timeout=PATIENCE)
+    again = faults(page)
+    return [fault for fault in seen if fault in again]
 
 
 def faults(page: Any) -> list[str]:
