@@ -14,9 +14,14 @@ BANK = "id,income,home,late\n" + "".join(f"p{row},{row},{mark},{row % 2}\n" for 
 
 @pytest.fixture
 def odd(tmp_path):
-    """A table whose text column holds nothing but texts that often mean a missing value."""
+    """A table whose text column holds nothing but texts that often mean a missing value.
+
+    A dictionary says that they are codes: two of them differ in case only.
+    """
     (tmp_path / "t.csv").write_text(BANK, encoding="utf-8")
-    division = Division("late", ["income"], {"shop": ["home"]}, id_column="id")
+    dictionary = tmp_path / "dictionary.csv"
+    dictionary.write_text("name,meaning,kind\nhome,Home,categorical\n", encoding="utf-8")
+    division = Division("late", ["income"], {"shop": ["home"]}, id_column="id", dictionary=dictionary)
     return split_table(tmp_path / "t.csv", division, tmp_path / "out")
 
 

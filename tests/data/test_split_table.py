@@ -49,8 +49,8 @@ def test_the_parties_files_and_the_federation_file_are_written(tmp_path):
         "a,yes,10,no",
     ]
     assert (tmp_path / "out" / "job_market.csv").read_text(encoding="utf-8").startswith("id,job\n")
-    assert (federation.name, federation.title) == ("my_table", "My table")
-    assert [party.title for party in federation.parties] == ["Guest", "Job market"]
+    assert (federation.name, federation.title) == ("my_table", Text("My table"))
+    assert [party.title for party in federation.parties] == [Text("Guest"), Text("Job market")]
     assert read_labels(federation).tolist() == [0, 1, 0]
     np.testing.assert_array_equal(read_table(federation, "guest").columns["LIMIT_BAL"], [10, 20.5, np.nan])
 
@@ -68,9 +68,8 @@ def test_without_a_dictionary_meaning_and_kind_are_guessed_and_said_to_be(tmp_pa
 
 def test_columns_of_nobody_are_left_out_and_named(tmp_path):
     federation = split(tmp_path)
-    assert (
-        federation.about
-        == "Made from the one table my table.csv; the parties are simulated. Columns of nobody: 'pets'."
+    assert federation.about == Text(
+        "Made from the one table my table.csv; the parties are simulated. Columns of nobody: 'pets'."
     )
     assert "pets" not in (tmp_path / "out" / "guest.csv").read_text(encoding="utf-8")
 
@@ -253,7 +252,7 @@ def test_rows_are_numbered_where_the_table_has_no_ids(tmp_path):
         ("id", ("1", "2", "3")),
         ("id", ("1", "2", "3")),
     ]
-    assert "'key'" in federation.about
+    assert "'key'" in federation.about.en
     assert (tmp_path / "out" / "guest.csv").read_text(encoding="utf-8").startswith("id,paidOnTime,LIMIT_BAL,late\n1,")
 
 

@@ -10,11 +10,13 @@ from backend.data.demo import write_demo
 from backend.data.table import SampleSheet
 from backend.errors import ApprovalDenied, GlassleafError, HostBusy
 from backend.jobs import Job
+from backend.policy.bands import usual_policy
 from backend.protocols.training.messages import Gradients, KeepModel, TakeSplit
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.services import waiting
 from backend.services.registry import Compiled
-from backend.services.scoring import ScoringRequest, score
+from backend.services.score_marks import seen_values
+from backend.services.scoring import Rules, ScoringRequest, score
 from backend.services.training import TrainingRequest, train
 from backend.services.waiting import LASTING
 from backend.store.database import column_values
@@ -85,8 +87,10 @@ class Bank:
         sheet = SampleSheet(own.ids, own, {}, {}, ())
         request = ScoringRequest(self.record.id, sheet, cipher="paillier", key_bits=512, timeout=timeout)
         job = Job(lambda _: None, 0)
-        batch = score(made.guest, self.record, self.compiled, request, job, Workers(), counted=True)
-        assert [one.problem for one in batch.scores] == [""] * people
+        policy = usual_policy(self.record.task, self.record.positive_rate)
+        rules = Rules(policy, seen_values(self.trained.model, made.guest.table))
+        batch = score(made.guest, self.record, self.compiled, request, job, Workers(), rules, counted=True)
+        assert [one.problems for one in batch.scores] == [()] * people
         return [one.units for one in batch.scores]
 
 

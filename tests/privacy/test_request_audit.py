@@ -84,7 +84,7 @@ def test_an_opening_that_is_not_that_of_the_ciphertexts_is_found(secret_key):
             in audit(world, crafted_row, lambda _, o=opening: o).problems[0][1]
         )
     short = Opening(true.numbers[1:], true.roots[1:])
-    assert "another number of entries" in audit(world, crafted_row, lambda _: short).problems[0][1]
+    assert "different numbers of entries" in audit(world, crafted_row, lambda _: short).problems[0][1]
 
 
 def test_a_refusal_to_open_and_another_partial_model_count_against_the_guest(secret_key):

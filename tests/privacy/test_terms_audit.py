@@ -130,7 +130,7 @@ def test_an_opening_of_other_numbers_or_without_values_is_found(secret_key):
     true = open_terms(key, world.model, columns_of(world), honest.terms)
     assert "does not belong to the logged" in audit(world, crafted, lambda _: true)[0][1]
     short = replace(true, sent=Opening(true.sent.numbers[1:], true.sent.roots[1:]))
-    assert "another number of entries" in audit(world, honest, lambda _: short)[0][1]
+    assert "different numbers of entries" in audit(world, honest, lambda _: short)[0][1]
     for values in ({}, dict.fromkeys(true.values, "x")):
         assert "no value" in audit(world, honest, lambda _, v=values: replace(true, values=v))[0][1]
 

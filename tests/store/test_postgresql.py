@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
@@ -35,14 +36,15 @@ BINARIES = sorted(Path("/usr/lib/postgresql").glob("*/bin/pg_ctl"))
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory):
-    """Port of a server of our own. Root may not run one, so it runs as Debian's user ``postgres`` then."""
+def server():
+    """Port of a server of our own. Root may not run one, so it runs as Debian's user ``postgres`` then.
+
+    Its folder is outside pytest's, which each new run of pytest closes to other users.
+    """
     if not BINARIES:
         pytest.skip("PostgreSQL's server is not installed here; Debian: apt-get install postgresql")
     port = free_port()
-    folder = tmp_path_factory.mktemp("postgresql")
-    for above in (folder, *folder.parents[:3]):  # the other user has to get there
-        above.chmod(0o755) if above.owner() == Path.home().owner() else None
+    folder = Path(tempfile.mkdtemp(prefix="postgresql-"))
     run_as = []
     if os.geteuid() == 0:
         run_as = ["runuser", "-u", "postgres", "--"]
@@ -57,6 +59,7 @@ def server(tmp_path_factory):
     run(control, "-D", data, "-w", "-l", folder / "log", "-o", options, "start")
     yield port
     run(control, "-D", data, "-m", "immediate", "stop", check=False)  # the tests are over: what it says of them is said
+    shutil.rmtree(folder)
 
 
 @pytest.fixture
