@@ -150,7 +150,7 @@ def released(view: View) -> Literal["sum", "classes", "median"]:
 
 def speed(batch: ScoreBatch, guest: str) -> Speed:
     """How fast a scoring was and what it sent; `guest` is the Guest's name."""
-    people = sum(score.status == "ok" for score in batch.scores)
+    people = sum(score.scored for score in batch.scores)
 
     def sent(wanted: Callable[[TranscriptEntry], bool]) -> float:
         return sum(entry.bytes for entry in batch.transcript if wanted(entry)) / max(people, 1)
@@ -211,7 +211,7 @@ def page_of(scores: Sequence[Score], order: str, page: int) -> tuple[Score, ...]
     ordered = list(scores)
     if order != "given":
         sign = -1 if order == "highest" else 1
-        ordered.sort(key=lambda s: sign * _height(s) if s.status == "ok" else math.inf)
+        ordered.sort(key=lambda s: sign * _height(s) if s.scored else math.inf)
     return tuple(ordered[(page - 1) * PAGE : page * PAGE])
 
 

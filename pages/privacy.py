@@ -34,7 +34,7 @@ frame.section(t, "privacy.meter", "leak_meter")
 typed = session.kept("typed")
 # an upload's values are not kept
 own, entered = session.samples(model_id).index, typed.ids if typed is not None else ()
-scored = [score for score in done.scores if score.status == "ok"] if done else []
+scored = [score for score in done.scores if score.scored] if done else []
 scores = [score for score in scored if score.id in own or score.id in entered]
 if done is None or not scores:
     st.info(t("privacy.nobody" if done is None else "privacy.not_held"), icon=":material/speed:")

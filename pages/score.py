@@ -377,7 +377,7 @@ def seen_by_all(done: ScoreBatch) -> None:
     if not result.usable(done):
         return
     frame.section(t, "transcript.sight")
-    seen = scene(tuple(score.id for score in done.scores if score.status == "ok"), done)
+    seen = scene(tuple(score.id for score in done.scores if score.scored), done)
     if done.recalled and not seen.carried:
         st.caption(f":material/history: {t('transcript.from_journal')}")
     sight.draw(t, view, seen, "seen")

@@ -103,7 +103,7 @@ def _guest(t: Texts, view: View, scene: ScoringMoment) -> None:
 
 def _sum(t: Texts, view: View, done: ScoreBatch) -> str:
     """What the Guest reads in the end: one number a person."""
-    good = [score for score in done.scores if score.status == "ok"]
+    good = [score for score in done.scores if score.scored]
     if len(good) != 1:
         return t("transcript.sums", n=len(good))
     score = good[0]

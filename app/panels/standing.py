@@ -41,7 +41,7 @@ def noted(before: Sequence[ScoredPerson], done: ScoreBatch, time: str) -> tuple[
     """The session's people with those of one more run, newest first."""
     if len(done.scores) >= FEW:
         return tuple(before)
-    new = [ScoredPerson(time, done.model_id, score) for score in done.scores if score.status == "ok"]
+    new = [ScoredPerson(time, done.model_id, score) for score in done.scores if score.scored]
     return (*new, *before)[:KEPT]
 
 
@@ -55,7 +55,7 @@ def among(t: Texts, view: View, card: ModelCard, done: ScoreBatch | None, cutoff
         return
     who = t(f"score.before_{card.sources[part.part]}", n=part.n, people=f"{part.n:,}")
     words = t("score.among", who=who, cutoff=_whole(cutoff), declined=percent(at_or_above(part, cutoff)))
-    scores = [score for score in done.scores if score.status == "ok"] if done is not None else []
+    scores = [score for score in done.scores if score.scored] if done is not None else []
     if len(scores) == 1:
         below = 1 - at_or_above(part, scores[0].probability)
         words = t.joined(words, t("score.among_person", id=markdown(scores[0].id), below=percent(below)))

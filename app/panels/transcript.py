@@ -137,7 +137,7 @@ def learned(t: Texts, view: View, done: ScoreBatch) -> None:
     """What each party knows after this run that it did not know before."""
     with st.container(border=True):
         guest = palette.name(t, view.federation, view.model.guest)
-        people = sum(score.status == "ok" for score in done.scores)
+        people = sum(score.scored for score in done.scores)
         count = {"n": people, "people": f"{people:,}"}
         classes, trees = len(view.model.outputs.classes), f"{len(view.model.trees):,}"
         known = t(f"score.learned_guest_{released(view)}", **count, classes=classes, trees=trees)

@@ -340,7 +340,7 @@ def test_speed_counts_bytes_each_way_a_person(glassleaf: Glassleaf, world: World
     synthetic = replace(
         batch,
         seconds=0.5,
-        scores=(one, one, one, replace(one, status="failed")),
+        scores=(one, one, replace(one, status="partial"), replace(one, status="failed")),
         transcript=tuple(replace(entry, sender=a, receiver=b, bytes=n) for a, b, n in sent),
     )
     assert view_models.speed(synthetic, "bank") == Speed(people=3, seconds=0.5, out=200, between=30, back=12)

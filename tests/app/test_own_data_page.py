@@ -18,6 +18,7 @@ from app.texts import Texts
 from backend.errors import FederationError
 from backend.i18n import Text
 from backend.jobs import Job, work
+from backend.remark import Remark
 from backend.services import Glassleaf
 from backend.services.federations import Federations
 from backend.services.import_proof import Proof
@@ -236,13 +237,13 @@ def test_the_meaning_in_the_readers_language_stands_beside_the_column(
 
 
 def test_what_a_proof_notes_is_in_chinese(opened: Opened) -> None:
-    notes = ("Column 'home' holds texts that are none of the model's categories: they count as missing.",)
+    notes = (Remark("texts_not_in_model", {"name": "'home'"}),)
     found = Brought("demo", "mine.json", Proof(40, "", 0.001, 0.01, 0.75, notes), "")
     session.service().jobs.of("").start("import", lambda: Job(lambda job: found, 0).start())
     job_of("import").wait(60)
     at = opened("own_data", lang="zh")
     at.get_by_key("own_way").set_value("model")
-    assert says(at.run(), "error.import_strange", "zh", column="'home'")
+    assert says(at.run(), "texts_not_in_model", "zh", name="'home'")
 
 
 def test_a_check_that_runs_shows_its_rows_after_a_reload_and_can_be_stopped(
