@@ -25,6 +25,7 @@ from backend.errors import FederationError, ModelError
 from backend.evaluation.performance import performance
 from backend.jobs import work
 from backend.protocols.training.guest import MIN_ROWS
+from backend.protocols.transport.codec import RemarkOnWire
 from backend.remark import Remark
 from backend.results import JOINT
 from backend.trees.ensemble import GuestTree, Split
@@ -68,7 +69,7 @@ class Proof:
     difference: float
     bound: float
     auc: float
-    notes: tuple[Remark, ...]
+    notes: tuple[RemarkOnWire, ...]
 
 
 def prove(

@@ -29,7 +29,9 @@ def write_result(kind: str, result: Any) -> str | None:
         return None
     if kind == "protocols":
         result = _without_samples(result)
-    rows = [asdict(row) for row in result] if isinstance(result, tuple) else asdict(result)
+    rows: Any = [asdict(row) for row in result] if isinstance(result, tuple) else asdict(result)
+    if kind == "import":
+        rows["proof"]["notes"] = [note.plain() for note in result.proof.notes]
     return json.dumps({"version": __version__, "result": rows}, default=_as_text)
 
 

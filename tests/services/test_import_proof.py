@@ -9,7 +9,7 @@ import pytest
 from inside import runtime_of
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 
-from backend.data.dictionary import Kind
+from backend.data.dictionary import Feature, Kind
 from backend.data.federation import write_federation
 from backend.data.split import Division
 from backend.data.table import SampleSheet
@@ -51,6 +51,8 @@ def federate(glassleaf, folder, frame, name="odd", **wishes):
     frame.to_csv(folder / f"{name}.csv", index=False)
     hosts = {"bureau": (AMOUNT, "debtors")}
     wishes = {"positive": "2"} | wishes
+    codes = {"debtors": Feature(name="debtors", meaning="debtors", kind=Kind.CATEGORICAL)}  # none and None differ
+    wishes = {"meanings": codes} | wishes
     division = Division("class", ("age", "purpose"), hosts, id_column="id", name=name, **wishes)
     return glassleaf.federations.init(folder / f"{name}.csv", division, folder / name)
 

@@ -19,6 +19,7 @@ from backend.protocols.baselines.disclosure import Learned
 from backend.protocols.simulation.synthetic_model import Shape
 from backend.protocols.transport.simulated_latency import Link, simulate
 from backend.protocols.transport.transcript import TranscriptEntry
+from backend.remark import Remark
 from backend.services import attack_runs, kept_results
 from backend.services.attack_runs import AttackRuns
 from backend.services.forest_serving import ServedBatch, ServingRequest, ServingTrial
@@ -50,6 +51,10 @@ def raced(people):
     return Compared("m1", "warm", Comparison(people, "rlwe", 0, Link(), (row,)), Shape(3, 2, 6))
 
 
+NOTES = (
+    Remark("classes_are_numbered", {"last": 1, "classes": ("top", "low")}),
+    Remark("missing_at_guest", {"columns": (Remark("missing_in_records", {"name": "age", "n": 3}),)}),
+)
 RESULTS = {
     "attacks": (attacked(), attacked("A2", 0)),
     "protocols": Compared(**{**vars(raced(1)), "batches": (raced(5),), "left_out": (100,)}),
@@ -59,7 +64,7 @@ RESULTS = {
     "leak": (LeakPoint(16, 100, 2000, 0.5, 3.0, 2.0, 0.6, 1.0),),
     "frontier": (TradeoffPoint(10, 0.125, 100, 2000, 0.1, 4.0, Metrics(0.7, 0.3, 0.5, 0.8, 100, "test", 0.1, 0.2)),),
     "report": ReportFile("m1", "pdf", "en", "2026-11-24T10:00:00+00:00", "a" * 64, b"%PDF-1.7\x80\xff"),
-    "import": Brought("demo", "mine.json", Proof(40, "XGBoost 3.2.0", 0.001, 0.01, 0.75, ("a note",)), "m1"),
+    "import": Brought("demo", "mine.json", Proof(40, "XGBoost 3.2.0", 0.001, 0.01, 0.75, NOTES), "m1"),
     "shap": (CohortImportance("telecom", "calls", -0.25, 50, 0.01, "rlwe", 0),),
 }
 

@@ -26,6 +26,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from worlds import GUEST
 
 from backend.errors import ModelError
+from backend.i18n import Text
 from backend.trees.importers import read_model
 from backend.trees.importers.sklearn_file import export
 from backend.trees.outputs import Outputs
@@ -103,7 +104,7 @@ def test_boosted_classes_and_numbers_of_scikit_learn_have_its_own_margins(tmp_pa
 
 
 CODES = FEATURES | {
-    "d": FEATURES["d"].model_copy(update={"categories": {"3": "three", "5": "five", "40": "forty"}}),
+    "d": FEATURES["d"].model_copy(update={"categories": {"3": Text("three"), "5": Text("five"), "40": Text("forty")}}),
 }
 FOREST = {"n_estimators": 5, "max_depth": 5, "random_state": 0}
 AVERAGED = [
