@@ -5,7 +5,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.crypto.fixedpoint import HALF_SLOT, MAX_ROWS, half_slot, join_pair, quantise, split_pair, split_slots
+from backend.crypto.fixedpoint import (
+    HALF_SLOT,
+    MAX_ROWS,
+    centred,
+    half_slot,
+    hidden_above,
+    join_pair,
+    quantise,
+    split_pair,
+    split_slots,
+)
 from backend.errors import ParameterError
 
 PAIRS = st.tuples(st.integers(-(2**30), 2**30), st.integers(0, 2**28))
@@ -70,3 +80,15 @@ def test_a_number_beyond_the_plaintext_is_refused(key_side):
     ]
     with pytest.raises(ParameterError, match="does not fit a plaintext of 512 bits"):
         key_side.encrypt_numbers([key_side.limit + 1])
+
+
+@pytest.mark.parametrize("room", [23, 64, 97, 128, 1021])
+def test_a_sum_with_its_requests_number_and_what_is_hidden_above_it_never_wraps(room):
+    for width in range(2, 7):
+        half = 1 << (width - 1)
+        for multiple in range(1, hidden_above(width, room) + 1):
+            for total in range(-half, half):
+                for number in range(1 << width):
+                    shown = total + number + (multiple << width)
+                    assert 0 <= shown < room
+                    assert centred((shown - number) % (1 << width), 1 << width) == total
