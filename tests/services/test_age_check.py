@@ -29,8 +29,10 @@ def age_the_demo(demo):
     table.to_csv(bank, index=False)
     text = toml.read_text()
     at = text.index(f'name = "{HOSTS}"')
-    assert "months" in text[at : at + 400]
-    toml.write_text(text[:at] + text[at:].replace('unit = "months"', 'unit = "years"', 1))
+    months = '[hosts.features.unit]\nen = "months"\nzh = "个月"'
+    assert months in text[at : at + 400]
+    years = '[hosts.features.unit]\nen = "years"\nzh = "年"'
+    toml.write_text(text[:at] + text[at:].replace(months, years, 1))
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ import pytest
 from actors import MODEL_ID, TappedNetwork, running, score
 from worlds import GUEST, random_world, with_covers, with_medians
 
+from backend.crypto.fixedpoint import hidden_above
 from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.crypto.plain import PlainKeySide
 from backend.crypto.rlwe.fresh import read_fresh
@@ -227,3 +228,20 @@ def test_an_answer_that_a_host_gave_about_another_person_is_noticed(cipher, secr
                 assert error.code == "impossible_scores"
                 noticed += 1
     assert len(stored) == 20 and noticed >= 15, "the first is its own; of the others few are read as a score by chance"
+
+
+def test_a_score_is_exact_whatever_multiple_the_host_puts_above_it():
+    """K4: the number of the request leaves a sum within its width, so that the largest multiple stays below RLWE's modulus too."""
+    world = everybody()
+    compiled = CompiledGuest(world.model)
+    key = RlweKeySide(RlweSecretKey.generate(parameters_for(1, compiled.folding.n_entries, compiled.largest << 9)))
+    assert hidden_above(compiled.sum_bits(canary=False), key.room), "the Host puts something above"
+    exact = {}
+    for multiple in ("least", "most"):
+        with running(world, simulated=False, options=REAL) as (guest, network, served):
+            least = multiple == "least"
+            served.hosts["host0"]._gate.noise.below = lambda limit, least=least: 0 if least else limit - 1
+            exact[multiple] = score(world, guest, network, key)[0].units
+    with running(world, simulated=False, options=REAL) as (guest, network, _):
+        plain = score(world, guest, network, PlainKeySide())[0].units
+    assert exact == {"least": plain, "most": plain}
