@@ -445,7 +445,8 @@ class ValidationRun:
         """What is left of the model where one Host gives no value of anybody."""
         own, found = self._runtime.table.take(self._probes), list[Figure]()
         for host in self._chain:
-            names = self._used(host)
+            # a Host leaves out one feature, or all of its own, whether or not the model splits by them
+            names = tuple(feature.name for feature in self._runtime.federation.party(host).features)
             kept, changed = self._changed(own, lambda s, key: have_blanked(s, host, key, own.ids, names))  # noqa: B023 (called here)
             labels, whole = self._base(kept)
             found += figures.without_host(labels, whole, changed, host)

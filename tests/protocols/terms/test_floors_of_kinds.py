@@ -230,7 +230,7 @@ def test_an_answer_that_a_host_gave_about_another_person_is_noticed(cipher, secr
     assert len(stored) == 20 and noticed >= 15, "the first is its own; of the others few are read as a score by chance"
 
 
-def test_a_score_is_exact_whatever_multiple_the_host_puts_above_it():
+def test_a_score_is_exact_whatever_multiple_the_host_puts_above_it(monkeypatch):
     """K4: the number of the request leaves a sum within its width, so that the largest multiple stays below RLWE's modulus too."""
     world = everybody()
     compiled = CompiledGuest(world.model)
@@ -240,8 +240,14 @@ def test_a_score_is_exact_whatever_multiple_the_host_puts_above_it():
     for multiple in ("least", "most"):
         with running(world, simulated=False, options=REAL) as (guest, network, served):
             least = multiple == "least"
-            served.hosts["host0"]._gate.noise.below = lambda limit, least=least: 0 if least else limit - 1
+            monkeypatch.setattr(
+                served.hosts["host0"]._gate.noise, "below", lambda limit, least=least: 0 if least else limit - 1
+            )
+            monkeypatch.setattr(
+                "backend.protocols.scoring.guest.request_offsets",
+                lambda seed, request, n, modulus, least=least: np.full(n, 0 if least else modulus - 1),
+            )
             exact[multiple] = score(world, guest, network, key)[0].units
-    with running(world, simulated=False, options=REAL) as (guest, network, _):
+    with running(world) as (guest, network, _):
         plain = score(world, guest, network, PlainKeySide())[0].units
     assert exact == {"least": plain, "most": plain}
