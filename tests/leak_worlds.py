@@ -51,7 +51,6 @@ GUEST = "bank"
 HOST = "platform"
 CONVERSATION = "c" * 32
 MODEL = "m"
-UNTIL = datetime.now(UTC).date() + timedelta(days=20)
 KEY = SigningKey.generate()
 # Fields that are salted commitments or signatures: they are taken as hiding.
 HIDING = {"ModelKept": {"content_hash"}, "ApprovalGranted": {"signature", "decided", "public_key"}}
@@ -63,7 +62,7 @@ Transcript = tuple[object, ...]
 
 def approve_what_was_agreed(approval: Approval) -> tuple[date, int]:
     """Return what the toy's operator allows: one training of what it approved a day, and any number of scores."""
-    return UNTIL, 1 if approval.purpose == "training" else 10**6
+    return datetime.now(UTC).date() + timedelta(days=20), 1 if approval.purpose == "training" else 10**6
 
 
 @dataclass(frozen=True)

@@ -186,6 +186,7 @@ def priced(monkeypatch, most):
     def cheaper(session, question, day, granted):
         add(session, replace(question, bits=min(question.bits, most)), day, granted)
 
+    # patched: a mutant of the price, which the oracle has to catch
     monkeypatch.setattr(Accountant, "_add", staticmethod(cheaper))
 
 

@@ -14,7 +14,10 @@ from backend.services.roles import ANALYST, OPERATOR, REGULATOR
 
 BANK = Policy(decline_at=0.4, refer_at=0.2, points=PointScale(600, 50.0, 20), treatments=Treatments(no_host="refuse"))
 WHY = "agreed by the committee"
-TODAY = datetime.now(UTC).date()
+
+
+def today():
+    return datetime.now(UTC).date()
 
 
 @pytest.fixture
@@ -73,10 +76,10 @@ def test_approving_is_the_regulators_and_proposing_is_not(glassleaf, model):
 
 
 def test_a_policy_holds_from_its_first_day(glassleaf, model):
-    later = TODAY + timedelta(days=7)
+    later = today() + timedelta(days=7)
     propose(glassleaf, model, first_day=later)
     glassleaf.acting("rita", REGULATOR).policies.approve(model)
-    assert [glassleaf.policies.in_force(model, day).version for day in (TODAY, later)] == [1, 2]
+    assert [glassleaf.policies.in_force(model, day).version for day in (today(), later)] == [1, 2]
     with pytest.raises(ParameterError) as error:
         propose(glassleaf, model, first_day=date(2020, 1, 1))
     assert error.value.code == "policy_starts_in_past"
@@ -127,5 +130,5 @@ def test_the_line_is_approved_with_the_model(glassleaf, model):
 
 def test_until_somebody_sets_a_line_the_base_rate_decides(glassleaf, model):
     record = glassleaf.models.get(model)
-    before = glassleaf.policies.in_force(model, TODAY - timedelta(days=1))
+    before = glassleaf.policies.in_force(model, today() - timedelta(days=1))
     assert (before.is_set, before.cutoff, before.points) == (False, record.positive_rate, None)

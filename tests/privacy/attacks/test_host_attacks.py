@@ -20,6 +20,7 @@ def test_an_approved_stump_is_one_split_at_a_host_that_records_how_trees_grow(me
     assert outcome.off.rate == 1.0 and outcome.numbers["splits_on"] == 1.0
     assert outcome.on.rate < outcome.chance + 0.05  # one cut of one feature is what was approved
     # with the one check removed every split is answered
+    # patched: the one check removed, so that the attack is seen to need it
     monkeypatch.setattr(more_than_a_stump.GrowthRecord, "begin_split", lambda *arguments: None)
     assert more_than_a_stump.run(1, 1500, targets=200).on.rate == 1.0
 

@@ -74,6 +74,7 @@ def cheats(monkeypatch, host, method, lie):
         owned = training._columns.bins[0].feature.name
         return lie(training, given, *arguments) if owned.startswith(host) else given
 
+    # patched: a Host that lies in an answer of its own
     monkeypatch.setattr(HostTraining, method, answer)
 
 
@@ -90,6 +91,7 @@ def test_a_host_with_more_bins_than_were_asked_for_is_named(monkeypatch):
     def finer(training, table, features, rows, start, cipher, **floors):
         honest(training, table, features, rows, replace(start, bins=start.bins * 8), cipher, **floors)
 
+    # patched: a Host that lies in an answer of its own
     monkeypatch.setattr(HostTraining, "__init__", finer)
     with joined(0, hosts=1) as parties:
         with pytest.raises(WrongAnswer) as refusal:

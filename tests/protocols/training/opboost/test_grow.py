@@ -37,6 +37,7 @@ SMALL = OpBoostParameters(trees=4, depth=3, epsilon=1.0, levels=32)
 def quiet(monkeypatch):
     """Every word is the middle of its distribution, so that answers can be worked out by hand: at ε = 20 that is the true value."""
     middle = np.uint64(1 << 63)
+    # patched: every word is the middle of its distribution, so that answers can be worked out by hand
     monkeypatch.setattr(host_side.SecretWords, "of_records", lambda words: np.full(len(words._ids), middle))
     monkeypatch.setattr(host_side.SecretWords, "stream", lambda words, count: np.full(count, middle))
 

@@ -30,6 +30,7 @@ def quiet(monkeypatch):
 
 def draw_the_middle(patch):
     middle = np.uint64(1 << 63)
+    # patched: every word is the middle of its distribution, so that answers can be worked out by hand
     patch.setattr(host_side.SecretWords, "of_records", lambda words: np.full(len(words._ids), middle))
     patch.setattr(host_side.SecretWords, "stream", lambda words, count: np.full(count, middle))
 
