@@ -318,7 +318,7 @@ class HostOperator:
         _check_id(person)
         answers, left = tuple(self._account.about(person)), dict[str, int]()
         for kind in KINDS:
-            if kind not in (GROUPS, TABLE):
+            if kind not in (GROUPS, TABLE, SOURCE):
                 limit = self.limits.of(kind)[1]
                 used = sum(one.times for one in answers if one.kind == kind)
                 left[kind] = max(0, limit - used) if self.limits.counted else -1

@@ -40,8 +40,8 @@ DAYS = 28  # so that scoring on the same day of every month always fits
 VARIABLE = "GLASSLEAF_BUDGET"
 # which limit leaves no room for an answer more, by its number: none, answers to one Guest about a structure, all answers, bits
 LIMITS = ("", "budget", "total", "bits")
-KINDS = ("score", "reasons", "cohort", "groups", "table")
-SCORE, REASONS, COHORT, GROUPS, TABLE = KINDS
+KINDS = ("score", "reasons", "cohort", "groups", "table", "source")
+SCORE, REASONS, COHORT, GROUPS, TABLE, SOURCE = KINDS
 EVERYBODY = " *"  # stands for all people when a whole table is read; no id begins with a space
 CHUNK = 400  # people a statement
 REPLY_DAYS = 1  # whole days for which an answer is kept that nobody has acknowledged: as long as the Guest's journal
@@ -178,7 +178,9 @@ class Limits:
 
     def of(self, kind: str) -> tuple[int, int]:
         """Answers of a kind for one Guest and structure, and over all."""
-        if kind == TABLE:  # all records, as in a training: counted, and decided by the Host's operator
+        # All records, as in a training: counted, and decided by the Host's operator. Or a value that somebody else is scored with: its
+        # owner cannot keep it from being drawn, so that bits alone limit it.
+        if kind in (TABLE, SOURCE):
             return MAX_QUERIES, MAX_QUERIES
         answers = self.answers or MAX_QUERIES
         if kind in (COHORT, GROUPS) and not self.synthetic:

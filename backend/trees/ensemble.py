@@ -284,6 +284,11 @@ class HostModel:
     @cached_property
     def capacity(self) -> float:
         """Upper bound of what all answers about these trees can tell about one record here, bits: between which values it lies."""
+        return sum(self.capacities.values())
+
+    @cached_property
+    def capacities(self) -> dict[str, float]:
+        """Feature in use → upper bound of what all answers about these trees can tell about one value of it, bits."""
         cuts: dict[str, set[object]] = {}
         for name, (low, high) in self.medians.items():
             cuts[name] = {("below", low), ("above", high)}  # two cuts even where both are one value
@@ -294,4 +299,4 @@ class HostModel:
             else:
                 of_feature |= rule.left_categories | rule.right_categories
         # k cuts make k + 1 intervals, k categories and another one k + 1 values; a missing value is one more
-        return sum(math.log2(len(found) + 2) for found in cuts.values())
+        return {name: math.log2(len(of_feature) + 2) for name, of_feature in cuts.items()}

@@ -30,11 +30,6 @@ EXAMPLES = int(os.environ.get("LEAK_EXAMPLES") or 12)  # conversations of a kind
 STEPS = 5  # moves of a conversation
 ANSWERS = 20  # that a kind has to have got at least: refusals alone prove nothing
 LARGE = World(people=4, values=(0.0, 1.0, 2.0))
-# What the oracle still finds; each has an owner and goes with its mend.
-OPEN = {
-    "permuted, one scored": "a permuted value is not booked for everybody who may be its source yet",
-    "permuted and blanked": "as 'permuted, one scored', which random conversations find by themselves",
-}
 C = CONVERSATION
 
 
@@ -50,16 +45,7 @@ def check(name, world, verdict):
         assert verdict.named <= world.floors.named, f"{name}: {verdict}"
 
 
-def cases_of(names):
-    """Return cases by name; what the oracle still finds is expected to fail until it is mended."""
-    cases = []
-    for name in names:
-        marks = [pytest.mark.xfail(reason=OPEN[name], strict=False)] if name in OPEN else []
-        cases.append(pytest.param(name, marks=marks))
-    return cases
-
-
-@pytest.mark.parametrize("name", cases_of(SCRIPTS))
+@pytest.mark.parametrize("name", SCRIPTS)
 def test_no_known_attack_learns_more_than_was_booked_or_names_too_many_cells(name):
     world = world_of(name)
     check(name, world, played(world, SCRIPTS[name](world)))
@@ -72,7 +58,7 @@ def test_a_second_split_at_a_node_is_refused_in_a_training_without_a_bound_on_na
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", cases_of(SCRIPTS))
+@pytest.mark.parametrize("name", SCRIPTS)
 def test_nor_does_it_on_6561_tables(name):
     world = World(people=4, values=LARGE.values, floors=world_of(name).floors)
     assert len(world.tables) == 6561
@@ -149,15 +135,14 @@ CONVERSATIONS = {
     "groups": (GROUPED, groups, ("GroupPairs", "AskGroupSums"), 2),
     "mixed": (
         SMALL,
-        # and `changed`, once it is no longer OPEN
-        st.one_of(scores, purposes, trainings, cohorts),
+        st.one_of(scores, purposes, changed, trainings, cohorts),
         ("DecisionVectors", "StartTraining", "Gradients"),
-        2,
+        4,
     ),
 }
 
 
-@pytest.mark.parametrize("name", cases_of(CONVERSATIONS))
+@pytest.mark.parametrize("name", CONVERSATIONS)
 def test_no_conversation_learns_more_than_was_booked(name):
     world, moves, counted, times = CONVERSATIONS[name]
     answers = Counter()

@@ -128,12 +128,14 @@ def read_vectors(asked: Asked) -> Ask:
     digest = hashlib.sha256(asked.session.key + encode(question))
     digest.update(message.vectors)
     whole = (question.question or digest.hexdigest()) if message.pieces == 1 else ""
+    score = _counted(asked.session, question, served, held)
     return Ask(
         opens=opens,
         approval=model_request(asked, served, SCORING, len(message.ids)),
         amount=len(message.ids),
         volume_of=question.request,
-        charges=[Charge(_counted(asked.session, question, served, held), digest=whole)],
+        charges=[Charge(score, digest=whole)],
+        others=[] if other is None else other.charges(asked.session.guest, served, score),
         reply=question.request if message.pieces == 1 else "",
         held=held,
         sample=_sample(asked, served, cipher),
@@ -228,6 +230,7 @@ def answer_vectors(permit: Permit, opened: Opened, message: DecisionVectors, noi
     columns = people.columns
     if vectors.other is not None:
         columns = {**columns, **vectors.other.columns(opened["sources"], message.ids)}
+        vectors.other.note_told(served, permit.ask.charges[0].question)
     keep = served.compiled.decide(columns, people.held)
     plan = served.plan
     spent = permit.spent

@@ -1,21 +1,28 @@
-"""A Host's handler for scores with other values: permuted, ages of one class, or none. Draws them itself; nobody learns whose."""
+"""A Host's handler for scores with other values: permuted, ages of one class, or none. Draws them itself; nobody learns whose.
+
+Such a score tells about two people: who is scored, and whose values are used. Anybody who may be the source is charged, too, by what the
+scores may tell and no more than the values can. Without values there is no second person.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
 
 from backend.errors import SecurityError
 from backend.protocols.group_sums.grouping import MIN_GROUP
+from backend.protocols.host_state import ServedModel
 from backend.protocols.scoring.age_classes import age_classes, is_in_years
 from backend.protocols.scoring.messages import AgesAssigned, AssignAges, BlankValues, PermuteValues
 from backend.protocols.terms.noise import Noise
 from backend.protocols.terms.permit import Ask, Asked, Charge, Kind, Permit, Reply
+from backend.protocols.terms.prices import column_bits
 from backend.protocols.terms.records import Flags, Opened, Records, Rows
-from backend.store.accountant import EVERYBODY, TABLE, Question
+from backend.store.accountant import EVERYBODY, SOURCE, TABLE, Question
 from backend.trees.ensemble import Columns
 
 MIN_PEOPLE = 50  # with a record here, among whom values are permuted, or who are scored without
@@ -32,15 +39,56 @@ class OtherValues:
     sources : mapping of str to str or None
         Id → the id whose values it gets, None for no value; of everybody who was named and has a record here. Of ages, several people
         may have the same source.
+    from_all : bool
+        Whether a source may be any record of this Host; otherwise each of the people is the source of one of them.
+    told : dict of str to dict of str to float
+        Structure → person → what the scores so far may have told, bits.
     """
 
     features: tuple[str, ...]
     sources: Mapping[str, str | None] = field(repr=False)
+    from_all: bool = False
+    told: dict[str, dict[str, float]] = field(default_factory=dict, repr=False)
 
     def check(self, ids: Sequence[str], held: Flags) -> None:
         """Raise SecurityError if a person with a record was not among those who were named."""
         if any(known and i not in self.sources for i, known in zip(ids, held.tolist(), strict=True)):
             raise SecurityError("other_people_permuted")
+
+    def charges(self, guest: str, served: ServedModel, score: Question) -> list[Charge]:
+        """Return what is booked, beside scores, about everybody whose values may be used for them.
+
+        A person is the source of one of the people, so that all scores of that one bound what is told about the source; a record that
+        may be drawn for several people, all scores together. Neither can tell more than the values of these features say.
+        """
+        before = self._told(served.structure, ())
+        now = self._told(served.structure, self._sourced(score.people), score.bits)
+        most = sum(served.model.capacities.get(name, 0.0) for name in self.features)
+        bits = min(now, most) - min(before, most)
+        people = (EVERYBODY,) if self.from_all else tuple(i for i, source in self.sources.items() if source is not None)
+        if not people or bits <= 0.0:
+            return []
+        capacity = served.model.capacity
+        return [Charge(Question(guest, "", SOURCE, served.structure, people, bits, capacity))]
+
+    def note_told(self, served: ServedModel, score: Question) -> None:
+        """Note that scores were told."""
+        of_person = self.told.setdefault(served.structure, {})
+        for person in self._sourced(score.people):
+            of_person[person] = of_person.get(person, 0.0) + score.bits
+
+    def _sourced(self, people: Sequence[str]) -> list[str]:
+        """Return who of some people is scored with values of somebody."""
+        return [person for person in people if self.sources.get(person) is not None]
+
+    def _told(self, structure: str, people: Sequence[str], bits: float = 0.0) -> float:
+        """Return what scores may have told about one source, bits, once some people have been scored for `bits` each."""
+        of_person = dict(self.told.get(structure, {}))
+        for person in people:
+            of_person[person] = of_person.get(person, 0.0) + bits
+        if self.from_all:
+            return sum(of_person.values())
+        return max(of_person.values(), default=0.0)
 
     def sources_of(self, ids: Sequence[str]) -> tuple[str, ...]:
         """Return whose values each of some people gets; their own id if they get none, or were not named."""
@@ -120,9 +168,12 @@ def read_ages(asked: Asked) -> Ask:
     feature = asked.features.get(asked.message.feature)
     if feature is None or not is_in_years(feature):
         raise SecurityError("feature_is_not_age")
-    charge = Charge(Question(asked.session.guest, "", TABLE, "ages", (EVERYBODY,)), whole=True)
     people = _with_record(asked, (feature.name,))
-    return Ask(opens={"ages": Rows(columns=(feature.name,))}, charges=[charge], subject=people)
+    # Classes follow from who is 62 or older and from the bins of the others: one place more than those of the bins.
+    bits = column_bits(asked.records + 1)
+    structure = sha256(f"ages {feature.name}".encode()).hexdigest()
+    charge = Charge(Question(asked.session.guest, "", TABLE, structure, (EVERYBODY,), bits, bits))
+    return Ask(opens={"ages": Rows(columns=(feature.name,))}, others=[charge], subject=people)
 
 
 def _check_own(asked: Asked, features: Sequence[str]) -> None:
@@ -179,7 +230,7 @@ def answer_ages(permit: Permit, opened: Opened, message: AssignAges, noise: Nois
             raise SecurityError("unknown_age_class", place=message.place, classes=len(classes))
         rows = classes[message.place].tolist()
         sources = {person: ages.ids[noise.choice(rows)] for person in people.ids}
-        permit.session.keep(OtherValues, OtherValues(people.features, sources))
+        permit.session.keep(OtherValues, OtherValues(people.features, sources, from_all=True))
     yield permit.guest, AgesAssigned(message.conversation, len(classes))
 
 

@@ -119,6 +119,8 @@ class Gate:
                     waiting = approval
                 elif error is None:
                     charged = [self._charge(accountant, charge, message.conversation) for charge in ask.charges]
+                    for charge in ask.others:
+                        self._charge(accountant, replace(charge, whole=True), message.conversation)
                     stored = self._bound(accountant, ask, session.guest, charged)
                     self._sample(ask, charged)
         # Raise after the transaction: an error inside would roll back the request and the log's entry, too.
@@ -149,7 +151,7 @@ class Gate:
         stack = ExitStack()
         if self.approvals is not None and ask.approval is not None:
             stack.enter_context(self.approvals.together())
-        if self.accountant is not None and (ask.charges or ask.binds):
+        if self.accountant is not None and (ask.charges or ask.others or ask.binds):
             stack.enter_context(self.accountant.together())
         return stack
 

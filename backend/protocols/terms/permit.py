@@ -118,7 +118,9 @@ class Ask:
     volume_of : str
         The request id under which a repeated question uses no volume; empty = each one does.
     charges : sequence of Charge
-        What is booked. Those of one message are booked all together or not at all.
+        What is booked about the people asked about. Those of one message are booked all together or not at all.
+    others : sequence of Charge
+        What is booked about people whose records enter the answer without being asked about; all of it, or the message is refused.
     binds : (str, str), optional
         Request id and digest of a question that was booked before and whose bytes are now all there.
     reply : str
@@ -136,6 +138,7 @@ class Ask:
     amount: int = 0
     volume_of: str = ""
     charges: Sequence[Charge] = ()
+    others: Sequence[Charge] = ()
     binds: tuple[str, str] | None = None
     reply: str = ""
     held: Flags | None = None

@@ -15,13 +15,16 @@ from backend.data.table import PartyTable
 from backend.errors import SecurityError
 from backend.protocols.scoring.age_classes import age_classes, is_in_years
 from backend.protocols.scoring.fed_eini import CompiledGuest
-from backend.protocols.scoring.messages import AgesAssigned, AssignAges
+from backend.protocols.scoring.messages import AgesAssigned, AssignAges, DecisionVectors
 from backend.protocols.scoring.permuted_values_guest import have_ages
 from backend.protocols.scoring.permuted_values_host import MIN_PEOPLE, OtherValues
+from backend.protocols.terms.prices import column_bits
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.codec import decode
 from backend.protocols.transport.messages import OfferKey
 from backend.protocols.transport.network import Network
+from backend.store.accountant import Accountant, Limits
+from backend.store.database import Database
 
 AGE = Feature(name="host0_x", meaning="Age", unit="years")
 
@@ -152,6 +155,24 @@ def test_what_would_disclose_more_is_refused(asked, sender, reason):
         list(host.answer(GUEST, OfferKey("c", key.scheme, key.offer())))
         with pytest.raises(SecurityError, match=reason):
             list(host.answer(sender, message))
+
+
+def test_every_record_is_charged_for_classes_of_ages_once_and_for_scores_at_them():
+    world = world_of_ages()
+    ids = world.tables["host0"].ids
+    account = Accountant(Database(), Limits(5))
+    classes = column_bits(len(ids) + 1)
+    value = world.hosts["host0"].capacities["host0_x"]
+    with running(world, options={"host0": {"accountant": account}}) as (_, _, served):
+        host, key = served.hosts["host0"], PlainKeySide()
+        list(host.answer(GUEST, OfferKey("c", key.scheme, key.offer())))
+        for place in (0, 1):
+            list(host.answer(GUEST, AssignAges("c", ids[:MIN_PEOPLE], "host0_x", place)))
+            assert account.given_away(ids[-1:])[ids[-1]] == pytest.approx(classes)
+        entries = CompiledGuest(world.model).folding.n_entries
+        vectors = key.encrypt(np.ones((1, entries), dtype=np.int64))
+        list(host.answer(GUEST, DecisionVectors("c", MODEL_ID, ids[:1], entries, 1, vectors)))
+    assert account.given_away(ids[-1:])[ids[-1]] == pytest.approx(classes + value)
 
 
 class ManyClasses(Network):

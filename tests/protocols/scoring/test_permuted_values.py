@@ -1,7 +1,10 @@
 """A Host permutes values: scores are those of records put together in one place; the Guest never sees by which permutation."""
 
 from collections import Counter
+from contextlib import contextmanager
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from actors import MODEL_ID, running
 from worlds import GUEST, random_world
@@ -10,7 +13,7 @@ from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.crypto.plain import PlainKeySide
 from backend.errors import SecurityError
 from backend.protocols.scoring.fed_eini import CompiledGuest
-from backend.protocols.scoring.messages import BlankValues, PermuteValues
+from backend.protocols.scoring.messages import BlankValues, DecisionVectors, PermuteValues
 from backend.protocols.scoring.permuted_values_guest import have_blanked, have_permuted
 from backend.protocols.scoring.permuted_values_host import MIN_PEOPLE, OtherValues
 from backend.protocols.terms.floors import Floors
@@ -19,6 +22,7 @@ from backend.protocols.transport.codec import decode
 from backend.protocols.transport.messages import OfferKey
 from backend.store.accountant import Accountant, Limits
 from backend.store.database import Database
+from backend.trees.ensemble import Layout
 
 
 def permuted_scores(world, host, features, key, tap=None, ids=None):
@@ -195,3 +199,62 @@ def test_a_blanked_scoring_counts_against_the_budget_like_any_other(secret_key):
             session.close()
             refused.append(len(scored.refused))
         assert refused == [0, len(world.tables["host0"].ids)]
+
+
+@contextmanager
+def booking(limits, ids_of_message):
+    """A Host after one message; its model, its people, and a function that asks for a score and returns what is booked of each person."""
+    world = random_world(0, n_hosts=1, n_trees=40, n=90)
+    model = replace(world.hosts["host0"], layout=Layout(4, 1, 0))
+    world = replace(world, hosts={"host0": model})
+    ids = world.tables["host0"].ids
+    account = Accountant(Database(), limits)
+    key = PlainKeySide()
+    entries = CompiledGuest(world.model).folding.n_entries
+
+    with running(world, options={"host0": {"accountant": account}}) as (_, _, served):
+        host = served.hosts["host0"]
+        list(host.answer(GUEST, OfferKey("c", key.scheme, key.offer())))
+        list(host.answer(GUEST, ids_of_message(ids)))
+
+        def booked(person, bits):
+            vectors = key.encrypt(np.ones((1, entries), dtype=np.int64))
+            score = DecisionVectors("c", MODEL_ID, (ids[person],), entries, 1, vectors, sum_bits=bits)
+            list(host.answer(GUEST, score))
+            given = account.given_away(ids)
+            return [given[i] for i in ids]
+
+        yield model, booked
+
+
+def test_everybody_whose_value_may_be_used_is_charged_as_much_as_a_score_or_the_value_can_tell():
+    with booking(Limits(5), lambda ids: PermuteValues("c", ids, ("host0_x",))) as (model, booked):
+        value = model.capacities["host0_x"]
+        assert 4.0 < value < 8.0 < model.capacity
+        # A score tells four bits; the person scored may be the source, too.
+        assert booked(0, 4)[:2] == [8.0, 4.0]
+        # Each person is the source of one: whoever is scored next costs the others nothing more.
+        assert booked(1, 4)[:3] == [8.0, 8.0, 4.0]
+        # Eight bits of one person are more than the value can tell, and of everything no more is booked than all answers can tell.
+        assert booked(2, 8)[2:4] == pytest.approx([model.capacity, value])
+
+
+def test_a_person_scored_again_tells_as_much_again_about_the_source_but_no_more_than_all_answers_can_tell():
+    everything = ("host0_x", "host0_y", "host0_c")
+    with booking(Limits(50), lambda ids: PermuteValues("c", ids, everything)) as (model, booked):
+        assert [booked(0, 4)[5] for _ in range(2)] == [4.0, 8.0]
+        for _ in range(8):
+            last = booked(0, 14)[5]
+        assert last == pytest.approx(model.capacity)
+
+
+def test_nobody_is_scored_if_a_limit_of_somebody_whose_value_may_be_used_is_reached():
+    with booking(Limits(5, bits=7.0), lambda ids: PermuteValues("c", ids, ("host0_x",))) as (_, booked):
+        with pytest.raises(SecurityError) as error:
+            booked(0, 4)
+        assert error.value.code == "bits_reached"
+
+
+def test_without_values_nobody_but_the_person_scored_is_charged():
+    with booking(Limits(5), lambda ids: BlankValues("c", ids, ("host0_x",))) as (_, booked):
+        assert booked(0, 4)[:2] == [4.0, 0.0]
