@@ -39,6 +39,7 @@ from backend.store.accountant import (
     KINDS,
     QUERIES,
     QUERIES_SYNTHETIC,
+    SOURCE,
     TABLE,
     Accountant,
     Answered,
