@@ -54,6 +54,7 @@ PassphraseFile = Annotated[
     ),
 ]
 REFUSED = (errno.EADDRINUSE, errno.EACCES)
+MAX_TEXT_FILE = 4 << 20  # bytes of a form that somebody fills in
 MAX_PASSPHRASE_FILE = 4096  # bytes
 TICK = 2.0  # seconds between two lines of progress
 SHORT_TICK = 0.2  # seconds between two looks at work whose every step is printed
@@ -235,9 +236,13 @@ def _bound(family: int, place: Any) -> OSError | None:
 
 
 def text_of(file: Path) -> str:
-    """A file's text; raises ParameterError where it cannot be read."""
+    """Return a file's text; raises ParameterError if it cannot be read, or is too long."""
     try:
-        return file.read_text(encoding="utf-8")
+        with file.open("rb") as opened:
+            data = opened.read(MAX_TEXT_FILE + 1)
+        if len(data) > MAX_TEXT_FILE:
+            raise ParameterError("text_file_too_large", file=file, limit=MAX_TEXT_FILE)
+        return data.decode("utf-8")
     except OSError as error:
         raise ParameterError("file_not_read", file=file, why=reason_of(error)) from None
     except UnicodeDecodeError as error:

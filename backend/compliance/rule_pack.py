@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from backend.compliance.concepts import Concept, Key, Lists, Pattern, Phrasing, Vocabulary
 from backend.compliance.phrases import Phrase
+from backend.data.bounded_text import parse_yaml, read_bounded, yaml_loader
 from backend.data.csv_file import shown
 from backend.data.dictionary import Bilingual, limited
 from backend.data.strict_model import FieldError
@@ -25,7 +26,6 @@ from backend.remark import Remark
 RULES = Path(str(files("backend.compliance") / "rules"))
 WORDS = RULES / "words.yaml"
 MAX_BYTES = 1_000_000  # a pack is written by hand; the largest built-in file has 30 KB
-MAX_DEPTH = 10  # a pack needs four: pack, rules, rule, phrases
 NOT_SENSITIVE = "none"  # the tag by which an owner states that a feature is not sensitive
 
 
@@ -44,7 +44,6 @@ Addressee = Literal["bank", "host", "vendor"]  # who lends and scores; who suppl
 Checked = Literal["source", "not", "none"]
 MAX_QUOTE = 400  # letters: enough for the words that matter
 Check = Literal["", "elderly"]  # further measurement that a rule for features asks for
-_Loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # every value is read as text; the fields' types decide
 Titled = Annotated[Bilingual, limited(2000, 1, paragraphs=True)]
 InBoth = Annotated[Titled, AfterValidator(_in_both)]
 _Model = TypeVar("_Model", bound=BaseModel)
@@ -212,7 +211,7 @@ def _built_in_files() -> list[Path]:
 def built_in_versions() -> Mapping[str, str]:
     """Name → version of the built-in packs, from what stands above their rules: reading all of them takes as long as a score."""
     heads = (file.read_text(encoding="utf-8").partition("\nrules:")[0] for file in _built_in_files())
-    read = [yaml.load(head, Loader=_Loader) for head in heads]  # noqa: S506 - makes texts, lists and tables only
+    read = [yaml.load(head, Loader=yaml_loader()) for head in heads]  # noqa: S506 - makes texts, lists and tables only
     return {head["name"]: head["version"] for head in read}
 
 
@@ -339,39 +338,13 @@ def _bad_phrases(rule: LegalRule, lists: Lists) -> Iterator[tuple[str, Remark]]:
 
 def _read(file: Path, model: type[_Model]) -> tuple[_Model, yaml.Node | None]:
     """A YAML file as `model`, and the node tree with line numbers."""
-    try:
-        if file.stat().st_size > MAX_BYTES:
-            raise RulePackError("pack_too_large", file=file.name, limit=MAX_BYTES)
-        text = file.read_text(encoding="utf-8")
-        _refuse_tricks(file, text)
-        node = yaml.compose(text, Loader=_Loader)
-        problems = list(_repeated_keys(file.name, node))
-        data = {} if node is None else yaml.load(text, Loader=_Loader)  # noqa: S506 - makes texts, lists and tables only
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else str(error)
-        raise RulePackError("pack_unreadable", file=file.name, why=why) from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = place(file.name, mark.line + 1 if mark else 0)
-        raise RulePackError("pack_no_yaml", where=where, why=str(getattr(error, "problem", error))) from None
-    problems += field_problems(file.name, model, data, line_of=lambda location: _line(node, location))
+    data = read_bounded(file, RulePackError, max_bytes=MAX_BYTES)
+    node, values = parse_yaml(file.name, data, RulePackError, MAX_BYTES)
+    problems = list(_repeated_keys(file.name, node))
+    problems += field_problems(file.name, model, values, line_of=lambda location: _line(node, location))
     if problems:
         raise RulePackError(problems=problems)
-    return model.model_validate(data), node
-
-
-def _refuse_tricks(file: Path, text: str) -> None:
-    """Refuse what no pack needs and what would cost time or the stack: aliases and deep nesting."""
-    depth = 0
-    for event in yaml.parse(text, Loader=_Loader):
-        if isinstance(event, yaml.AliasEvent):
-            raise RulePackError("pack_alias", file=file.name, alias=event.anchor)
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        if depth > MAX_DEPTH:
-            raise RulePackError("pack_too_deep", file=file.name)
+    return model.model_validate(values), node
 
 
 def _repeated_keys(file: str, node: yaml.Node | None) -> Iterator[Remark]:

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from backend.data.csv_file import PACKED, FileLimits, TableText, check_header, shown
+from backend.data.parquet_pages import check_pages
 from backend.data.xlsx_file import as_text, check_density
 from backend.errors import FederationError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+MAX_TEXT = 131_072  # bytes of a cell, as Python's reader of CSV has it
 BATCH = 512  # rows that are unpacked at once, so that no short file becomes a long one unseen
 
 
@@ -41,13 +43,17 @@ def parquet_groups(
         table = parquet.ParquetFile(file)
         file.seek(0, SEEK_END)
         _check_footer(name, table.metadata, limits, file.tell())
+        check_pages(name, file, table.metadata)
         header = tuple(column.strip() for column in table.schema_arrow.names)
         check_header(name, header, limits)
         _check_types(name, table.schema_arrow)
+        # texts stay one copy each: a long one in every row is then no longer in memory than in the file
+        table = parquet.ParquetFile(file, read_dictionary=_texts(table.schema_arrow))
         rows: list[list[str]] = []
         before = taken = unpacked = 0
         for batch in table.iter_batches(BATCH, use_threads=False):
-            taken += batch.nbytes
+            size = _unpacked(name, batch)
+            taken += size
             if taken > limits.max_bytes * PACKED or before + len(rows) + batch.num_rows > limits.max_rows:
                 raise FederationError("unpacks_larger_than_stated", file=name, limit=limits.max_rows)
             if len(rows) + batch.num_rows > max_rows or unpacked > max_unpacked:
@@ -55,7 +61,7 @@ def parquet_groups(
                 before, rows, unpacked = before + len(rows), [], 0
             columns = [_cells(column) for column in batch.columns]
             rows += [list(row) for row in zip(*columns, strict=True)]
-            unpacked += batch.nbytes
+            unpacked += size
     except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
         raise FederationError("parquet_unreadable", file=name, reason=type(error).__name__) from None
     yield TableText(name, header, rows, list(range(before + 1, before + len(rows) + 1)), {})
@@ -94,6 +100,34 @@ def _check_footer(name: str, footer: Any, limits: FileLimits, packed: int) -> No
         raise FederationError("table_without_columns", file=name)
 
 
+def _texts(schema: pa.Schema) -> list[str]:
+    """Return the names of the columns of texts."""
+    return [field.name for field in schema if _is_text(field.type)]
+
+
+def _unpacked(name: str, batch: pa.RecordBatch) -> int:
+    """Return the bytes that a batch's cells have; raise FederationError if a text is longer than any table's."""
+    from pyarrow import compute, types  # noqa: PLC0415 (as above)
+
+    total = 0
+    for field, column in zip(batch.schema, batch.columns, strict=True):
+        if not types.is_dictionary(field.type) or not _is_text(field.type.value_type):
+            total += column.nbytes
+            continue
+        lengths = compute.binary_length(column.dictionary)
+        longest = compute.max(lengths).as_py() or 0
+        if longest > MAX_TEXT:
+            raise FederationError("cell_too_large", file=name, name=shown(field.name), limit=MAX_TEXT)
+        total += compute.sum(lengths.take(column.indices)).as_py() or 0
+    return total
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    from pyarrow import types  # noqa: PLC0415 (as above)
+
+    return bool(types.is_string(kind) or types.is_large_string(kind))
+
+
 def _check_types(name: str, schema: pa.Schema) -> None:
     """Raise FederationError where a column's cells are no single values."""
     from pyarrow import types  # noqa: PLC0415 (as above)
@@ -113,10 +147,12 @@ def _cells(column: pa.Array) -> list[str]:
     """A column's values as texts; a missing one, and one that is no number, is empty."""
     import pyarrow as pa  # noqa: PLC0415 (as above)
 
+    if pa.types.is_dictionary(column.type) and _is_text(column.type.value_type):
+        column = column.dictionary_decode()
     if pa.types.is_timestamp(column.type):
         column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
     if pa.types.is_time(column.type) or pa.types.is_duration(column.type) or pa.types.is_interval(column.type):
         column = column.cast(pa.string())
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+    if _is_text(column.type):
         return ["" if value is None else value.strip() for value in column.to_pylist()]
     return ["" if value is None or value != value else as_text(value) for value in column.to_pylist()]  # noqa: PLR0124 - NaN

@@ -17,12 +17,12 @@ from cryptography import x509
 from pydantic import Field, StringConstraints, ValidationError, field_validator, model_validator
 
 from backend.atomic_file import write_whole
-from backend.data import strict_json
+from backend.data.bounded_text import parse_json, read_bounded
 from backend.data.dictionary import Feature
 from backend.data.federation import Slug
 from backend.data.label import Line, Prose
 from backend.data.strict_model import FieldError, StrictModel
-from backend.errors import ParameterError, SecurityError
+from backend.errors import FederationError, ParameterError, SecurityError
 from backend.link.config import MAX_FILE, MaybeAddress, read_form
 from backend.link.identity import Role, host_name
 from backend.link.kinds import ALWAYS, all_kinds, kinds_of
@@ -406,9 +406,9 @@ def _signatures(path: Path) -> list[_Signed]:
     if not file.exists():
         return []
     try:
-        with file.open("rb") as opened:
-            found = _SignatureFile.model_validate(strict_json.loads(opened.read(MAX_FILE).decode()))
-    except (OSError, ValueError, RecursionError, ValidationError):
+        body = parse_json(file.name, read_bounded(file, max_bytes=MAX_FILE), max_bytes=MAX_FILE)
+        found = _SignatureFile.model_validate(body)
+    except (FederationError, ValidationError):
         raise SecurityError("signatures_unreadable", file=file.name) from None
     if any(set(one) != {"protected", "signature"} for one in found.signatures):
         raise SecurityError("signatures_unreadable", file=file.name)

@@ -13,13 +13,14 @@ from typing import Any, Literal
 from pydantic import Field
 
 from backend.crypto.signing import SigningKey, is_signed
-from backend.data import strict_json
+from backend.data.bounded_text import json_values
 from backend.errors import ModelError
 from backend.remark import Remark
 from backend.reports.schema import Content, Issued, Part, SignOffLine
 
 SCHEMA: Literal["glassleaf-report"] = "glassleaf-report"
 VERSION: Literal[1] = 1
+MAX_REPORT = 64 << 20  # letters
 # Kinds of signed statements: a document's hash; model, person, role, statement, report and time of a sign-off
 KIND, SIGN_OFF = "report", "sign-off"
 
@@ -127,8 +128,10 @@ def parse(text: str) -> Report:
     ModelError
         The text is no report, or its hashes or its signature do not fit: it was changed.
     """
+    if len(text) > MAX_REPORT:
+        raise ModelError("text_file_too_large", file="report", limit=MAX_REPORT)
     try:
-        body = strict_json.loads(text)
+        body = json_values(text)
         report = Report.model_validate(body)
         digest = sha256({key: value for key, value in body.items() if key not in ("sha256", "signature")})
         content_digest = sha256(body["content"])

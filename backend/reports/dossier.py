@@ -12,7 +12,7 @@ import tomli_w
 from pydantic import Field
 
 from backend.crypto.signing import SigningKey, is_signed
-from backend.data import strict_json
+from backend.data.bounded_text import MAX_BYTES, json_values
 from backend.data.dictionary import Feature
 from backend.data.federation import Federation, Party
 from backend.errors import FederationError, ParameterError, SecurityError
@@ -160,8 +160,10 @@ def read(text: str, federation: Federation) -> DossierSection:
     SecurityError
         The signature does not fit.
     """
+    if len(text) > MAX_BYTES:
+        raise ParameterError("text_file_too_large", file="dossier", limit=MAX_BYTES)
     try:
-        file = DossierFile.model_validate(strict_json.loads(text))
+        file = DossierFile.model_validate(json_values(text))
     except (ValueError, RecursionError) as error:
         raise ParameterError("no_dossier", why=str(error).splitlines()[0]) from None
     dossier = file.dossier
@@ -195,6 +197,6 @@ def check_columns(reported: Sequence[dict[str, Any]], disclosed: Sequence[dict[s
 def previous(text: str) -> DossierSection:
     """A dossier that the Guest took in before; raises FederationError where it cannot be read."""
     try:
-        return DossierSection.model_validate(strict_json.loads(text))
-    except ValueError as error:
+        return DossierSection.model_validate(json_values(text))
+    except (ValueError, RecursionError) as error:
         raise FederationError("stored_dossier_unreadable", why=str(error).splitlines()[0]) from None

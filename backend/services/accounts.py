@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import time
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,8 @@ from typing import Annotated, Any, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from backend.errors import SignInError
+from backend.data.bounded_text import read_toml
+from backend.errors import FederationError, SignInError
 from backend.services.roles import Role
 from backend.store.schema import NAME
 
@@ -93,9 +93,9 @@ class Accounts:
     def settings(self) -> SignIn:
         """What the file says; raises SignInError where it cannot be used: nobody is let in."""
         try:
-            return SignIn.model_validate(tomllib.loads(self.file.read_text(encoding="utf-8")))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise SignInError("sign_in_settings_unreadable", file=self.file, kind=type(error).__name__) from error
+            return SignIn.model_validate(read_toml(self.file, name=str(self.file)))
+        except FederationError as error:
+            raise SignInError("sign_in_settings_unreadable", why=error.remarks[0]) from error
         except ValidationError as error:
             problems = []
             for problem in error.errors():

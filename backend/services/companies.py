@@ -9,7 +9,6 @@ import secrets
 import shutil
 import socket
 import tempfile
-import tomllib
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -19,6 +18,7 @@ from typing import Any
 import tomli_w
 
 from backend.crypto.paillier.keys import KEY_BITS_FLOOR
+from backend.data.bounded_text import parse_toml
 from backend.data.demo import write_demo
 from backend.data.federation import MEASURES, Federation, GuestLink, Party, write_federation
 from backend.errors import ParameterError
@@ -115,7 +115,7 @@ def _agree(
     """One agreement, signed by every party with its own key, in each folder."""
     today = datetime.now(UTC).date()
     parties = [
-        tomllib.loads(party_toml(identities[party.name], party.name, party.title.en))["parties"][0]
+        parse_toml("agreement", party_toml(identities[party.name], party.name, party.title.en).encode())["parties"][0]
         for party in federation.parties
     ]
     parties[0]["address"] = f"localhost:{port}"

@@ -11,7 +11,7 @@ import pytest
 from pyarrow import parquet
 
 from backend.data import xlsx_file
-from backend.data.bounded_text import MAX_PARTS, parse_toml, read_toml
+from backend.data.bounded_text import MAX_PARTS, parse_json, parse_toml, parse_yaml, read_toml
 from backend.data.csv_file import FileLimits
 from backend.data.federation import load_federation
 from backend.data.table import SAMPLES
@@ -43,12 +43,47 @@ def refused(act):
         (b"a = " + b"9" * 80_000, "not_toml"),
         (b"a = " + b"[" * 80_000, "nested_too_deep"),
         (b"a = 1\na = 2\n", "not_toml"),
-        (b"a = '\xff'", "toml_not_utf8"),
+        (b"a = 0x" + b"f" * 80_000, "number_too_long"),
+        (b"[[a]]\nb = [0xfffffffffffffffffff]", "number_too_long"),
+        (b"a = '\xff'", "text_not_utf8"),
         (b"#" * (5 << 20), "text_file_too_large"),
     ],
 )
 def test_a_toml_file_of_another_company_is_read_within_bounds(text, code):
     error, seconds, megabytes = refused(lambda: parse_toml("agreement.toml", text))
+    assert error.code == code and len(str(error)) < 400
+    assert seconds < 1 and megabytes < 50
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (b"[" * 80_000, "nested_too_deep"),
+        (b'{"a": ' + b"9" * 80_000 + b"}", "not_json"),
+        (b"{" + b",".join(b'"k%d":1' % i for i in range(60_000)) + b',"k59999":1}', "not_json"),
+        (b'{"a": 1,', "not_json"),
+        (b'"\xff"', "text_not_utf8"),
+        (b" " * (5 << 20), "text_file_too_large"),
+    ],
+)
+def test_a_json_file_of_another_company_is_read_within_bounds(text, code):
+    error, seconds, megabytes = refused(lambda: parse_json("categories.json", text))
+    assert error.code == code and len(str(error)) < 400
+    assert seconds < 1 and megabytes < 50
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (b"a: " + b"[" * 80_000, "nested_too_deep"),
+        (b"a: &x [1]\nb: [*x, *x]\n", "yaml_alias"),
+        (b"a: [1\n", "not_yaml"),
+        (b"a: '\xff'", "text_not_utf8"),
+        (b"#" * (5 << 20), "text_file_too_large"),
+    ],
+)
+def test_a_yaml_file_of_another_company_is_read_within_bounds(text, code):
+    error, seconds, megabytes = refused(lambda: parse_yaml("pack.yaml", text))
     assert error.code == code and len(str(error)) < 400
     assert seconds < 1 and megabytes < 50
 
@@ -117,10 +152,10 @@ def test_a_workbook_of_ten_thousand_sheets_is_refused_at_once():
     assert len(data) < 100_000 and seconds < 1 and megabytes < 20
 
 
-def test_a_workbook_that_unpacks_to_300_mb_is_refused_without_unpacking_it():
+def test_a_workbook_that_unpacks_to_much_more_than_it_takes_is_refused_without_unpacking_it():
     row = b"<row>" + b"<c><v>1</v></c>" * 1_000 + b"</row>"
     data = rewritten(
-        workbook([["id"], ["a"]]), sheet1=lambda text: text.replace(b"</sheetData>", row * 20_000 + b"</sheetData>")
+        workbook([["id"], ["a"]]), sheet1=lambda text: text.replace(b"</sheetData>", row * 4_000 + b"</sheetData>")
     )
     error, seconds, megabytes = refused(lambda: read_table_file(data, "dense.xlsx"))
     assert error.code == "packed_too_densely" and seconds < 1 and megabytes < 20
@@ -135,9 +170,9 @@ def test_a_part_that_is_read_in_pieces_is_counted_whole(monkeypatch):
     assert error.code == "more_cells_than_allowed"
 
 
-def test_a_parquet_cell_of_half_a_gigabyte_is_refused_before_it_is_read():
+def test_a_parquet_cell_of_60_mb_is_refused_before_it_is_read():
     out = io.BytesIO()
-    parquet.write_table(pa.table({"id": ["x" * 200_000_000]}), out, compression="zstd")
+    parquet.write_table(pa.table({"id": ["x" * 60_000_000]}), out, compression="zstd")
     data = out.getvalue()
     del out
     before = pa.total_allocated_bytes()
@@ -146,3 +181,60 @@ def test_a_parquet_cell_of_half_a_gigabyte_is_refused_before_it_is_read():
     assert pa.total_allocated_bytes() - before < 50e6
     with pytest.raises(FederationError):
         read_table_file(data, "cell.parquet", limits=SAMPLES)
+
+
+def lying(text):
+    """A Parquet file of one cell whose footer says that it unpacks to 100 bytes."""
+    out = io.BytesIO()
+    table = pa.table({"id": [text]})
+    parquet.write_table(table, out, compression="zstd", use_dictionary=False, write_statistics=False)
+    data = out.getvalue()
+    group = parquet.read_metadata(io.BytesIO(data)).row_group(0)
+    length = int.from_bytes(data[-8:-4], "little")
+    footer = data[-8 - length : -8]
+    for size in {group.total_byte_size, group.column(0).total_uncompressed_size}:
+        written = varint(2 * size)
+        assert written in footer
+        footer = footer.replace(written, varint(200, len(written)))
+    return data[: -8 - length] + footer + data[-8:]
+
+
+def varint(number, width=1):
+    """Thrift's compact form of a whole number, in at least so many bytes."""
+    pieces = []
+    while number or len(pieces) < width:
+        pieces.append(number & 0x7F)
+        number >>= 7
+    return bytes(piece | 0x80 for piece in pieces[:-1]) + bytes(pieces[-1:])
+
+
+@pytest.mark.parametrize(("letters", "code"), [(60_000_000, "page_too_large"), (9_000_000, "pages_larger_than_stated")])
+def test_a_parquet_file_whose_footer_lies_is_refused_by_its_pages(letters, code):
+    data = lying("x" * letters)
+    before = pa.total_allocated_bytes()
+    peak = pa.default_memory_pool().max_memory()
+    error, seconds, megabytes = refused(lambda: read_table_file(data, "lie.parquet"))
+    assert error.code == code and seconds < 1 and megabytes < 20
+    assert max(pa.default_memory_pool().max_memory() - max(peak, before), 0) < 50e6
+
+
+def test_one_long_text_in_every_row_of_a_parquet_file_is_held_once():
+    out = io.BytesIO()
+    pages = {"data_page_size": 1 << 28, "dictionary_pagesize_limit": 1 << 28}
+    parquet.write_table(pa.table({"id": ["x" * 1_000_000] * 400}), out, compression="zstd", **pages)
+    error, seconds, megabytes = refused(lambda: read_table_file(out.getvalue(), "same.parquet"))
+    assert error.code == "cell_too_large" and seconds < 1 and megabytes < 20
+
+
+def test_ordinary_parquet_files_pass():
+    people = 3_000
+    columns = {
+        "id": [f"p{i}" for i in range(people)],
+        "age": list(range(people)),
+        "home": ["rent", None, " own"] * 1_000,
+    }
+    for options in ({}, {"use_dictionary": False}, {"data_page_version": "2.0", "row_group_size": 700}):
+        out = io.BytesIO()
+        parquet.write_table(pa.table(columns), out, compression="zstd", **options)
+        rows = read_table_file(out.getvalue(), "people.parquet").rows
+        assert rows[1:3] == [["p1", "1", ""], ["p2", "2", "own"]] and len(rows) == people

@@ -5,7 +5,7 @@ import pytest
 from backend.data.demo import write_demo
 from backend.data.federation import write_federation
 from backend.errors import FederationError, ModelError, StoreError
-from backend.services import Glassleaf
+from backend.services import Glassleaf, workspace
 from backend.services.scoring import ScoringRequest
 
 
@@ -60,3 +60,19 @@ def test_a_federation_that_was_mended_is_there_again(home):
         assert "other" in glassleaf.federations.broken()
         file.write_text(whole)
         assert glassleaf.federations.broken() == {} and glassleaf.federations.get("other").name == "other"
+
+
+def test_whatever_loading_raises_makes_that_federation_alone_broken(home, monkeypatch):
+    load = workspace.load_federation
+
+    def failing(folder, **options):
+        if folder.name == "other":
+            raise ZeroDivisionError
+        return load(folder, **options)
+
+    # patched: a file that raises what no reader expects is not known, or it would be read
+    monkeypatch.setattr(workspace, "load_federation", failing)
+    with Glassleaf(home, pools=False) as glassleaf:
+        assert glassleaf.federations.broken()["other"].remarks[1].code == "federation_failed_to_load"
+        assert [found.name for found in glassleaf.federations.all()] == ["demo"]
+        assert len(glassleaf.models.all()) == 1

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from backend.data import strict_json
+from backend.data.bounded_text import json_values
 from backend.data.csv_file import shown
 from backend.errors import ModelError
 from backend.remark import Remark
@@ -46,7 +46,7 @@ def read_bytes(path: Path) -> bytes:
 def parse_json(name: str, data: bytes) -> Any:
     """JSON as Python's own values; raises ModelError where it is none, or nested too deeply."""
     try:
-        return strict_json.loads(data.decode("utf-8-sig"))
+        return json_values(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise damaged(f"{name}, byte {error.start:,}", Remark("found_no_utf8"), "UTF-8") from None
     except json.JSONDecodeError as error:
