@@ -6,7 +6,8 @@ import sys
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from leak_worlds import CONVERSATION, GUEST, MODEL, World, played, toy_floors, world_of
+from leak_crowd import played
+from leak_worlds import CONVERSATION, GUEST, MODEL, World, toy_floors, world_of
 
 from backend.crypto.plain import _dump
 from backend.protocols.approvals.messages import AskTraining

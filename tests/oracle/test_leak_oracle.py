@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from leak_crowd import Crowd, alone, played
 from leak_scripts import (
     SCRIPTS,
     SUMS,
@@ -18,7 +19,7 @@ from leak_scripts import (
     rows,
     score,
 )
-from leak_worlds import CONVERSATION, GROUPED, SMALL, WIDE, Crowd, World, played, toy_floors, world_of
+from leak_worlds import CONVERSATION, GROUPED, SMALL, WIDE, World, toy_floors, world_of
 
 from backend.protocols.purposes.messages import StatePurpose
 from backend.protocols.scoring.messages import BlankValues, PermuteValues
@@ -49,6 +50,22 @@ def check(name, world, verdict):
 def test_no_known_attack_learns_more_than_was_booked_or_names_too_many_cells(name):
     world = world_of(name)
     check(name, world, played(world, SCRIPTS[name](world)))
+
+
+@pytest.mark.parametrize(
+    "name", ["score, twice", "permuted, one scored", "training, two splits at a node", "groups, marks apart"]
+)
+def test_a_host_without_the_first_ones_decisions_sends_the_same(name):
+    world = world_of(name)
+    script = [*SCRIPTS[name](world), *SCRIPTS[name](world)]
+    crowd = Crowd(world)
+    replies = [[] for _ in world.tables]
+    for message in script:
+        crowd.say(message)
+        for of_table, reply in zip(replies, crowd.replies, strict=True):
+            of_table.append(reply)
+    for place in (0, 21, 42, 63):
+        assert replies[place] == alone(world, world.tables[place], script)
 
 
 def test_a_second_split_at_a_node_is_refused_in_a_training_without_a_bound_on_names():
@@ -251,7 +268,7 @@ NOT_COVERED = {
 
 
 def test_every_kind_of_message_that_a_host_takes_is_covered_or_named_as_not():
-    host = Crowd(SMALL, SMALL.tables[:1])._first.host
+    host = Crowd(SMALL).first.host
     taken = {kind.__name__ for kind in (*host._handlers, *host._gate.kinds)}
     unknown = taken - NO_RECORDS - COVERED - set(NOT_COVERED)
     alignment = {kind.__name__ for kind in (*host._handlers, *host._gate.kinds) if ".alignment." in kind.__module__}

@@ -89,23 +89,11 @@ class Gate:
         SecurityError
             If it is refused.
         """
-        counted = self.sessions.counts(message.conversation)
-        table = self._table(session)
         # 1. What the message, the floors and the history say.
-        asked = Asked(
-            sender,
-            message,
-            session,
-            self._floors(counted),
-            self.models,
-            Roster(table),
-            records=len(self.table.ids),
-            counted=counted,
-            operator=self.approvals is not None,
-            features=self.features,
-        )
+        asked = self.asked(sender, message, session)
         ask = kind.rule(asked)
         # 2. What the operator and the account say.
+        counted = asked.counted
         accountant = self.accountant if counted else None
         waiting, error = None, None
         charged: list[Charged] = []
@@ -130,6 +118,22 @@ class Gate:
             return ApprovalPending(message.conversation, waiting.number, waiting.asked)
         limits = None if accountant is None else accountant.limits
         return Permit(asked, ask, tuple(charged), stored, limits)
+
+    def asked(self, sender: str, message: Message, session: HostSession) -> Asked:
+        """Return a message as a rule reads it."""
+        counted = self.sessions.counts(message.conversation)
+        return Asked(
+            sender,
+            message,
+            session,
+            self._floors(counted),
+            self.models,
+            Roster(self._table(session)),
+            records=len(self.table.ids),
+            counted=counted,
+            operator=self.approvals is not None,
+            features=self.features,
+        )
 
     def records(self, permit: Permit) -> Opened:
         """Return the rows and columns that a permit's rule named."""

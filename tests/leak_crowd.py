@@ -1,0 +1,452 @@
+"""One real Host for each possible table of a toy world: all get the same messages, and what they send is read in the clear.
+
+*Learned* is a capacity: log2 of how many different transcripts the tables give, over all tables; and for one person, over that person's
+rows with everybody else's known, the worst case of both. It must not exceed what the Host's account booked. Randomness of the Host is
+fixed, as if the Guest knew it.
+
+The gate decides from messages and history, never from records, so one decision of operator and account serves all tables: the first Host
+takes it, and the others play it. A rule and a handler run for every table. A Host that would decide otherwise is found, and has an operator
+and an account of its own from then on. :func:`alone` runs a Host without any of this; a test compares the two.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property, partial
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+from leak_worlds import (
+    CONVERSATION,
+    GUEST,
+    HOST,
+    KEY,
+    MODEL,
+    Table,
+    ToyCipher,
+    ToyStore,
+    World,
+    approve_what_was_agreed,
+)
+from numpy.typing import NDArray
+
+from backend.data.federation import MEASURES
+from backend.errors import GlassleafError
+from backend.protocols.host import HostParty
+from backend.protocols.terms.approvals import Approvals
+from backend.protocols.terms.gate import Gate
+from backend.protocols.terms.permit import Ask, Kind, Permit
+from backend.protocols.transport.message import Message
+from backend.protocols.transport.messages import ApprovalPending
+from backend.store.accountant import Accountant, Question
+from backend.store.database import Database
+from backend.store.party_store import PartyStore
+from backend.store.request_log import RequestLog
+from backend.store.trainings import HostTrainings
+
+# Fields that are salted commitments or signatures: they are taken as hiding.
+HIDING = {"ModelKept": {"content_hash"}, "ApprovalGranted": {"signature", "decided", "public_key"}}
+EXACT = 1e-9  # bits
+
+Reply = tuple[tuple[object, ...], ...]
+"""What a Host sends in answer to one message, read in the clear; a refusal is a part, too."""
+
+
+class OffTapeError(BaseException):
+    """A Host decides otherwise than the first one did: it decides by its records, or by what they made of its state."""
+
+
+@dataclass
+class Tape:
+    """How the first Host has dealt with one message.
+
+    Attributes
+    ----------
+    calls : list
+        Calls of its operator and its account, with what they answered: for kinds of message that do not pass the gate.
+    ask : Ask or GlassleafError, optional
+        What the rule read, or how it refused; None if the message did not come as far as the gate.
+    decision : Permit, ApprovalPending or GlassleafError, optional
+        What the gate decided.
+    reply : tuple
+        What was sent.
+    """
+
+    calls: list[tuple[tuple[str, str], object]] = field(default_factory=list)
+    ask: Ask | GlassleafError | None = None
+    decision: Permit | ApprovalPending | GlassleafError | None = None
+    reply: Reply = ()
+
+    def clear(self) -> None:
+        """Begin with the next message."""
+        self.calls.clear()
+        self.ask = None
+        self.decision = None
+        self.reply = ()
+
+
+# Not the account's decision, or made of records.
+UNTAPED = frozenset({"together", "keep_reply", "acknowledged_soon", "settle", "log", "limits", "answer"})
+
+
+class Taped:
+    """An operator or an account of the first Host, whose calls are taped; or of another Host, which gets the taped answers."""
+
+    def __init__(self, real: object, tape: Tape, place: list[int], *, plays: bool) -> None:
+        self._real = real
+        self._tape = tape
+        self._place = place
+        self._plays = plays
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        return type(self._real)
+
+    def __getattr__(self, name: str) -> object:
+        found = getattr(self._real, name)
+        if not callable(found):
+            return found
+        if name in UNTAPED:
+            return self._untaped(name, found)
+        return partial(self._call, name, found)
+
+    def _untaped(self, name: str, found: Callable[..., object]) -> Callable[..., object]:
+        if not self._plays or name == "answer":
+            return found
+        if name == "together":
+            return nullcontext
+        if name == "keep_reply":
+            return lambda guest, request, reply: reply
+        return lambda *_: None
+
+    def _call(self, name: str, found: Callable[..., object], *arguments: object, **options: object) -> object:
+        call = name, _written(arguments, options)
+        if not self._plays:
+            try:
+                answer = found(*arguments, **options)
+            except GlassleafError as error:
+                answer = error
+            self._tape.calls.append((call, answer))
+        else:
+            place = self._place[0]
+            if place >= len(self._tape.calls) or self._tape.calls[place][0] != call:
+                raise OffTapeError
+            answer = self._tape.calls[place][1]
+            self._place[0] += 1
+        if isinstance(answer, GlassleafError):
+            raise answer
+        return answer
+
+
+def _written(arguments: tuple[object, ...], options: Mapping[str, object]) -> str:
+    """Return what a call is about; a question by the people and the structure that it names, bytes not at all."""
+    shown = []
+    for argument in (*arguments, *options.values()):
+        if isinstance(argument, Question):
+            shown.append(f"{argument.kind} {argument.structure} {argument.people} {argument.bits} {argument.request}")
+        elif not isinstance(argument, bytes):
+            shown.append(repr(argument))
+    return " | ".join(shown)
+
+
+class Account:
+    """Operator, account and trainings of one Host."""
+
+    def __init__(self, world: World) -> None:
+        database = Database()
+        self._ids = world.ids
+        self.accountant = Accountant(database, world.limits)
+        self.approvals = Approvals(HOST, database, KEY, agreed=approve_what_was_agreed)
+        self.trainings = HostTrainings(database)
+
+    def booked(self) -> tuple[float, ...]:
+        """Return bits booked about each person."""
+        given = self.accountant.given_away(self._ids)
+        return tuple(given.get(person, 0.0) for person in self._ids)
+
+
+class Candidate:
+    """A real Host that has one of the tables. Ids are aligned and the key is offered by the harness: neither reads a value."""
+
+    def __init__(self, world: World, table: Table, account: Account, tape: Tape, *, plays: bool) -> None:
+        self._tape = tape
+        self._place = [0]
+        self._replies: dict[str, object] = {}
+
+        def taped(real: object) -> Any:
+            return Taped(real, tape, self._place, plays=plays)
+
+        self.host = HostParty(
+            HOST,
+            world.records(table),
+            world.described,
+            cast("PartyStore", ToyStore({MODEL: world.text}, taped(account.trainings))),
+            accountant=cast("Accountant", taped(account.accountant)),
+            requests=cast("RequestLog", SimpleNamespace(note=lambda *_, **__: None)),
+            measures=MEASURES,
+            approvals=cast("Approvals", taped(account.approvals)),
+            floors=world.floors,
+        )
+        self.host._partial_models._served[MODEL] = world.served
+        session = self.host._sessions.of(CONVERSATION, GUEST)
+        session.cipher = ToyCipher()
+        session.key = b"key"
+        session.rows = np.arange(world.people)
+
+    def record(self) -> None:
+        """Have the gate's decisions written on the tape."""
+        gate = self.host._gate
+        kinds = {message: replace(kind, rule=partial(self._rule, kind)) for message, kind in gate.kinds.items()}
+        # The gate is frozen: nothing but a test replaces a part of it.
+        object.__setattr__(gate, "kinds", kinds)
+        object.__setattr__(gate, "open", partial(self._open, gate))
+
+    def _rule(self, kind: Kind, asked: Any) -> Ask:
+        try:
+            self._tape.ask = kind.rule(asked)
+        except GlassleafError as error:
+            self._tape.ask = error
+            raise
+        return self._tape.ask
+
+    def _open(self, gate: Gate, *arguments: Any) -> Permit | ApprovalPending:
+        try:
+            self._tape.decision = Gate.open(gate, *arguments)
+        except GlassleafError as error:
+            self._tape.decision = error
+            raise
+        return self._tape.decision
+
+    def say(self, message: Message) -> Reply:
+        """Return what the Host sends, and how it refuses."""
+        return _sent(partial(self.host.answer, GUEST, message))
+
+    def play(self, message: Message) -> Reply:
+        """Return what the Host sends if operator and account decide as the first Host's did.
+
+        Raises
+        ------
+        OffTapeError
+            If the Host asks them something else.
+        """
+        tape = self._tape
+        gate = self.host._gate
+        self._place[0] = 0
+        if type(message) not in gate.kinds:
+            return self.say(message)
+        if tape.ask is None or tape.decision is None:
+            return tape.reply  # refused before the gate, which alone has records
+        kind = gate.kinds[type(message)]
+        session = self.host._sessions.of(message.conversation, GUEST)
+        asked = gate.asked(GUEST, message, session)
+        try:
+            ask = kind.rule(asked)
+        except GlassleafError as error:
+            if isinstance(tape.ask, GlassleafError):
+                return (_refused(error),)
+            raise OffTapeError from None
+        if isinstance(tape.ask, GlassleafError) or _decided_by(ask) != _decided_by(tape.ask):
+            raise OffTapeError
+        if not isinstance(tape.decision, Permit):
+            return tape.reply
+        stored = tape.decision.stored and self._replies[ask.reply]
+        permit = replace(tape.decision, asked=asked, ask=ask, stored=cast("bytes | None", stored))
+        return _sent(partial(self._handled, gate, kind, permit, message))
+
+    def _handled(self, gate: Gate, kind: Kind, permit: Permit, message: Message) -> Iterable[tuple[str, Message]]:
+        """Yield what the handler answers; what is stored until the Guest has it is stored here."""
+        for receiver, reply in kind.handler(permit, gate.records(permit), message, gate.noise):
+            body = getattr(reply, kind.reply, None) if kind.reply and permit.ask.reply else None
+            if body is None or permit.stored is not None:
+                yield receiver, reply
+                continue
+            changed: dict[str, Any] = {kind.reply: self._replies.setdefault(permit.ask.reply, body)}
+            yield receiver, replace(cast("Any", reply), **changed)
+
+
+def _decided_by(ask: Ask) -> object:
+    """Return what operator and account see of a message."""
+    approval = ask.approval and (
+        ask.approval.guest,
+        ask.approval.purpose,
+        ask.approval.subject,
+        repr(ask.approval.about),
+    )
+    return approval, ask.amount, ask.volume_of, tuple(ask.charges), tuple(ask.others), ask.binds, ask.reply
+
+
+def _sent(answer: Callable[[], Iterable[tuple[str, Message]]]) -> Reply:
+    """Return what is sent, message by message, and how it ends."""
+    sent: list[tuple[object, ...]] = []
+    try:
+        sent.extend(_readable(reply) for _, reply in answer())
+    except GlassleafError as error:
+        sent.append(_refused(error))
+    except Exception as error:
+        sent.append(("internal", type(error).__name__))  # what a Guest reads of it
+    return tuple(sent)
+
+
+def _refused(error: GlassleafError) -> tuple[object, ...]:
+    return "refused", error.code, repr(sorted(error.values.items()))
+
+
+def _readable(message: Message) -> tuple[object, ...]:
+    name = type(message).__name__
+    hiding = HIDING.get(name, ())
+    return name, *(repr(getattr(message, part.name)) for part in fields(message) if part.name not in hiding)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a transcript tells.
+
+    Attributes
+    ----------
+    classes : ndarray of int
+        ``(tables,)``: tables with the same number gave the same transcript.
+    person : tuple of float
+        Bits about each person, with everybody else's row known.
+    booked : tuple of float
+        Bits that the account has about each person; of several Hosts the least.
+    answered : int
+        Messages that were answered and not refused, by the Host of the first table.
+    """
+
+    world: World
+    classes: NDArray[np.int64]
+    person: tuple[float, ...]
+    booked: tuple[float, ...]
+    answered: int
+
+    @property
+    def everybody(self) -> float:
+        """Return bits about the whole table."""
+        return math.log2(len(np.unique(self.classes)))
+
+    @cached_property
+    def named(self) -> float:
+        """Return the share of cells that only one value fits, the mean over all tables."""
+        cells = self.world.cells
+        sure = 0
+        for number in np.unique(self.classes):
+            fitting = cells[self.classes == number]
+            sure += len(fitting) * int((fitting == fitting[0]).all(axis=0).sum())
+        return sure / cells.size
+
+    @property
+    def holds(self) -> bool:
+        """Return whether the account is not below what was learned."""
+        each = all(learned <= booked + EXACT for learned, booked in zip(self.person, self.booked, strict=True))
+        return each and self.everybody <= sum(self.booked) + EXACT
+
+    @property
+    def worst(self) -> tuple[float, float]:
+        """Return learned and booked about the person whose account is the closest to the truth, or below it."""
+        return max(zip(self.person, self.booked, strict=True), key=lambda bits: bits[0] - bits[1])
+
+    def __str__(self) -> str:
+        person, booked = self.worst
+        return (
+            f"person {person:.2f} / {booked:.2f} bits, everybody {self.everybody:.2f} / {sum(self.booked):.2f}, "
+            f"cells named {self.named:.0%}, {self.answered} answers"
+        )
+
+
+class Crowd:
+    """All candidates, one message at a time.
+
+    Attributes
+    ----------
+    answers : Counter
+        Kind of message → times that it was answered and not refused.
+    replies : list of tuple
+        What the Host of each table has sent in answer to the last message.
+    faults : list
+        What was answered with an error inside: none is expected.
+    own_accounts : dict
+        Tables whose Host decided otherwise than the first one, and their accounts.
+    """
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.answers: Counter[str] = Counter()
+        self.replies: list[Reply] = []
+        self.faults: list[object] = []
+        self.own_accounts: dict[Table, Account] = {}
+        self._history: list[Message] = []
+        self._account = Account(world)
+        self._tape = Tape()
+        self.first = Candidate(world, world.typical, self._account, self._tape, plays=False)
+        self.first.record()
+        self._candidates = [Candidate(world, table, self._account, self._tape, plays=True) for table in world.tables]
+        # The number of each table's transcript so far.
+        self._classes = np.zeros(len(world.tables), dtype=np.int64)
+
+    def say(self, message: Message) -> Reply:
+        """Send a message to every Host; return what the Host of the typical table sends."""
+        self._history.append(message)
+        self._tape.clear()
+        reply = self.first.say(message)
+        self._tape.reply = reply
+        self.replies = [self._reply(i, message) for i in range(len(self.world.tables))]
+        transcripts: dict[object, int] = {}
+        for i, transcript in enumerate(zip(self._classes.tolist(), self.replies, strict=True)):
+            self._classes[i] = transcripts.setdefault(transcript, len(transcripts))
+        self.faults += [part for part in reply if part[0] == "internal"]
+        if not any(part[0] in ("refused", "internal") for part in reply):
+            self.answers[type(message).__name__] += 1
+        return reply
+
+    def _reply(self, i: int, message: Message) -> Reply:
+        table = self.world.tables[i]
+        if table in self.own_accounts:
+            return self._candidates[i].say(message)
+        try:
+            return self._candidates[i].play(message)
+        except OffTapeError:
+            pass
+        # From here on this Host has an operator and an account of its own, and hears everything again.
+        self.own_accounts[table] = Account(self.world)
+        candidate = Candidate(self.world, table, self.own_accounts[table], Tape(), plays=False)
+        self._candidates[i] = candidate
+        replies = [candidate.say(earlier) for earlier in self._history]
+        return replies[-1]
+
+    def verdict(self) -> Verdict:
+        """Return what the transcripts so far tell."""
+        people = self.world.people
+        accounts = [self._account.booked(), *(account.booked() for account in self.own_accounts.values())]
+        return Verdict(
+            world=self.world,
+            classes=self._classes.copy(),
+            person=tuple(math.log2(self._most_told_apart(person)) for person in range(people)),
+            booked=tuple(min(column) for column in zip(*accounts, strict=True)),
+            answered=self.answers.total(),
+        )
+
+    def _most_told_apart(self, person: int) -> int:
+        """Return how many rows of a person give different transcripts, with everybody else's known: the most of all their rows."""
+        rest = self.world.rests[person]
+        pairs = np.unique(rest * len(self._classes) + self._classes)
+        return int(np.bincount(pairs // len(self._classes)).max())
+
+
+def alone(world: World, table: Table, messages: Iterable[Message]) -> list[Reply]:
+    """Return what a Host with an operator and an account of its own sends."""
+    candidate = Candidate(world, table, Account(world), Tape(), plays=False)
+    return [candidate.say(message) for message in messages]
+
+
+def played(world: World, messages: Iterable[Message]) -> Verdict:
+    """Return what a script of messages tells."""
+    crowd = Crowd(world)
+    for message in messages:
+        crowd.say(message)
+    assert not crowd.faults, crowd.faults
+    return crowd.verdict()
