@@ -30,7 +30,17 @@ Kind = type[GlassleafError]
 
 
 class RepeatedNameError(ValueError):
-    """An object names a key twice: readers differ in which of the two they believe."""
+    """An object names a key twice: readers differ in which of the two they believe.
+
+    Attributes
+    ----------
+    name : str
+        The key's beginning.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name[:40]
+        super().__init__(f"the name {self.name!r} stands twice in one object")
 
 
 def read_bounded(path: Path, error: Kind = FederationError, *, name: str = "", max_bytes: int = MAX_BYTES) -> bytes:
@@ -192,6 +202,6 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         seen = set()
         for name, _ in pairs:
             if name in seen:
-                raise RepeatedNameError(f"the name {name[:40]!r} stands twice in one object")
+                raise RepeatedNameError(name)
             seen.add(name)
     return found

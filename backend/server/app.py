@@ -13,7 +13,7 @@ from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from fastapi import Depends, FastAPI, Header, Request
+from fastapi import APIRouter, Depends, FastAPI, Header, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
@@ -24,8 +24,10 @@ from backend.ops.metrics import ProcessCounts
 from backend.remark import Remark
 from backend.results import ModelRecord, ScoreBatch
 from backend.server.batches import Batcher, PendingRequest
+from backend.server.body import CheckedRoute
 from backend.server.guard import Guard
 from backend.server.problems import (
+    MEDIA_TYPE,
     Problem,
     answer_http,
     answer_problem,
@@ -59,7 +61,7 @@ INTERFACE = "1"  # grows with what is no longer understood
 KEPT = timedelta(hours=24)  # for which a key stands for its request
 MAX_KEYS = 100_000  # of a caller
 CODES: dict[int | str, dict[str, Any]] = {
-    code: {"description": words, "model": ProblemAnswer}
+    code: {"description": words, "content": {MEDIA_TYPE: {"schema": ProblemAnswer.model_json_schema()}}}
     for code, words in {
         202: "The model waits for its approval; nothing was asked",
         401: "No token, or none that is known",
@@ -96,10 +98,15 @@ class Settings:
 
 @dataclass(frozen=True)
 class Caller:
-    """Who asks; `name` is empty where no tokens are needed."""
+    """Who asks; `name` is empty if no tokens are needed."""
 
     name: str
     token: Token | None
+
+    @property
+    def id(self) -> str:
+        """Return what this caller's keys and answers are kept under: a token made again under an old name is another caller."""
+        return "" if self.token is None else self.token.digest
 
     def check(self, model_id: str) -> None:
         """Raise Problem where the token does not reach the model."""
@@ -171,7 +178,7 @@ class ServerState:
 
     async def batcher(self, caller: Caller, record: ModelRecord) -> Batcher:
         """The one of this caller and model."""
-        key = caller.name, record.id
+        key = caller.id, record.id
         if key not in self._batchers:
             how = self.settings.cipher, self.settings.key_bits
             opened = await in_thread(self.online(caller).open, record, *how)
@@ -238,7 +245,9 @@ def create_app(glassleaf: Glassleaf, settings: Settings, metrics: ProcessCounts 
         app.add_exception_handler(error, answer_problem)
     app.add_exception_handler(RequestValidationError, answer_unusable)
     app.add_exception_handler(HTTPException, answer_http)
-    _add_addresses(app)
+    router = APIRouter(route_class=CheckedRoute)
+    _add_addresses(router)
+    app.include_router(router)
     return app
 
 
@@ -266,7 +275,7 @@ def _is_known(scope: Scope) -> bool:
     return False
 
 
-def _add_addresses(app: FastAPI) -> None:
+def _add_addresses(app: APIRouter) -> None:
     """GET /v1/models, POST …/scores and …/reasons."""
 
     @app.get("/v1/models", response_model=ModelsAnswer, responses={401: CODES[401]}, summary="Models that may be asked")
@@ -306,7 +315,7 @@ async def _scores(
     state: ServerState, caller: Caller, model_id: str, request: ScoresBody, key: str, seconds: float
 ) -> Response:
     record = await state.approved(caller, model_id)
-    name = caller.name, record.id, "scores", key
+    name = caller.id, record.id, "scores", key
     kept = state.kept(name, request.model_dump_json())
     batcher = await state.batcher(caller, record)
     people = tuple(one.person() for one in request.people)
@@ -352,7 +361,7 @@ async def _reasons(
     state: ServerState, caller: Caller, model_id: str, request: ReasonsBody, key: str, seconds: float
 ) -> Response:
     record = await state.approved(caller, model_id)
-    name = caller.name, record.id, "reasons", key
+    name = caller.id, record.id, "reasons", key
     kept = state.kept(name, request.model_dump_json())
     running = kept.running()
     if running is None:
@@ -407,7 +416,7 @@ def _usable(model: OpenModel, request: ScoresBody) -> SampleSheet:
 def _about(caller: Caller, record: ModelRecord, request: ScoresBody) -> tuple[str, ...]:
     """What a score is of, whatever its key and its cut-off."""
     people = json.dumps([one.model_dump() for one in request.people], sort_keys=True)
-    return caller.name, record.id, sha256(people.encode()).hexdigest()
+    return caller.id, record.id, sha256(people.encode()).hexdigest()
 
 
 async def in_thread(work: Callable[..., R], *arguments: Any) -> R:

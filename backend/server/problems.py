@@ -167,8 +167,10 @@ async def answer_unusable(request: Request, error: Exception) -> JSONResponse:
 
 
 async def answer_http(request: Request, error: Exception) -> JSONResponse:
-    """For FastAPI: answer an unknown address or method."""
+    """For FastAPI: answer an unknown address or method, or a body that cannot be read."""
     language = language_of(request)
+    if isinstance(error, HTTPException) and isinstance(error.__cause__, Problem):
+        return error.__cause__.response(language)
     if isinstance(error, HTTPException) and error.status_code == 405:
         return Problem("method", Remark("method_unknown"), headers=error.headers or {}).response(language)
     return Problem("unknown", Remark("address_unknown")).response(language)

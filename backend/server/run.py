@@ -33,6 +33,7 @@ class BoundedHttp(HttpToolsProtocol):
     """HTTP parsed in C, which by itself would keep a head, a body or trailers without an end, and wait for them for ever."""
 
     _beside = 0  # bytes that have come of a request and are none of its body
+    _head = 0  # bytes of its address and headers: what comes in one read is parsed before it is counted above
     _unread = 0  # bytes of its body that came after its answer
     _due: asyncio.TimerHandle | None = None  # until when it has to be whole
     _since = 0.0  # when it connected, or its last request was whole
@@ -70,8 +71,32 @@ class BoundedHttp(HttpToolsProtocol):
         if self._beside > MAX_HEAD and not self.transport.is_closing():
             self.send_400_response(f"At most {MAX_HEAD} bytes beside the body.")
 
+    def on_message_begin(self) -> None:
+        """Begin a request."""
+        self._head = 0
+        super().on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        """Take a piece of the address."""
+        self._head += len(url)
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header."""
+        self._head += len(name) + len(value) + 4  # colon, space, end of the line
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """Hand the request to the application, or refuse it for its head."""
+        if self._head <= MAX_HEAD:
+            super().on_headers_complete()
+        elif not self.transport.is_closing():
+            self.send_400_response(f"At most {MAX_HEAD} bytes beside the body.")
+
     def on_body(self, body: bytes) -> None:
         """A piece of the body, whose length the application looks at; of one that was answered before, so much is let pass."""
+        if self._head > MAX_HEAD:
+            return
         self._beside -= len(body)
         self._unread += len(body) if self.cycle.response_complete else 0
         if self._unread > MAX_BODY:
@@ -80,6 +105,8 @@ class BoundedHttp(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """The next request begins."""
+        if self._head > MAX_HEAD:
+            return
         self._come()
         self._beside = self._unread = 0
         self._since = time.monotonic()

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from backend.crypto.registry import Cipher
 from backend.crypto.workers import Workers
+from backend.data.bounded_text import RepeatedNameError, json_values
 from backend.data.csv_file import TableText, shown
 from backend.data.table import PartyTable, SampleSheet, sheet_of
 from backend.errors import ModelError, SampleError
@@ -25,7 +26,7 @@ from backend.services.workspace import Workspace
 from backend.store.journal import Journal
 from backend.store.model_states import APPROVED, IN_USE, ModelState
 
-__all__ = ["Online", "OpenModel", "Person", "Value", "with_what_if"]
+__all__ = ["Online", "OpenModel", "Person", "RepeatedNameError", "Value", "json_values", "with_what_if"]
 
 LOOKED_UP = 1.0  # seconds for which a model's record and state are taken as they were
 TELLING = 1.0  # seconds between two reports of the audit log's head

@@ -237,6 +237,51 @@ def test_what_cannot_be_used_is_refused_and_nobody_in_it_asked_about(one_answer)
     assert after.status_code == 200  # the budget is whole
 
 
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (b'{"people": [{"id": "\xff"}]}', "body_not_utf8"),
+        (b'{"people": [{"id": "a", "id": "b"}]}', "body_repeats_name"),
+        (b'{"people": [], "what_if": 0.5, "what_if": 0.9}', "body_repeats_name"),
+        (b'{"people": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "body_beyond_bounds"),
+        (b'{"people": [{"id": ' + b"9" * 5000 + b"}]}", "body_beyond_bounds"),
+        (b'{"people": ', "request_of_other_form"),
+    ],
+    ids=["not UTF-8", "a person's id twice", "a line twice", "deep", "a long number", "cut"],
+)
+def test_a_body_that_cannot_be_read_is_no_unknown_address(glassleaf, body, code):
+    async def work(client):
+        headers = {"Idempotency-Key": "unreadable", "Content-Type": "application/json", "Accept-Language": "zh"}
+        answers = []
+        for what in ("scores", "reasons"):
+            answers.append(await client.post(f"/v1/models/{model(glassleaf)}/{what}", content=body, headers=headers))
+        return answers
+
+    for answer in run_with(glassleaf, work):
+        assert answer.status_code == 422 and answer.json()["type"] == f"urn:glassleaf:problem:{code}"
+        assert answer.headers["content-type"] == "application/problem+json"
+
+
+def test_a_token_made_again_under_an_old_name_gets_nothing_of_the_old_ones_answers(one_answer):
+    (person,) = ids(one_answer, 1)
+    settings = Settings(cipher="none")
+    tokens = Tokens(one_answer.home)
+    old = tokens.add("loans")
+
+    async def work(client):
+        def asked(token):
+            body = {"people": [{"id": person}]}
+            headers = {"Idempotency-Key": "k1", "Authorization": f"Bearer {token}"}
+            return client.post(f"/v1/models/{model(one_answer)}/scores", json=body, headers=headers)
+
+        first = await asked(old)
+        tokens.revoke("loans")
+        return first, await asked(tokens.add("loans"))
+
+    first, second = run_with(one_answer, work, settings)
+    assert (first.status_code, second.status_code) == (200, 429)
+
+
 def test_too_much_at_once_is_refused(glassleaf):
     async def work(client):
         people = [f"p{i}" for i in range(MAX_PEOPLE + 1)]
@@ -546,6 +591,10 @@ def test_the_document_in_the_repository_is_what_the_server_offers(glassleaf):
     assert kept == offered  # `make docs` writes it
     codes = set(kept["paths"]["/v1/models/{model_id}/scores"]["post"]["responses"])
     assert codes >= {"200", "202", "401", "403", "404", "409", "413", "422", "429", "503"}
+    for address in kept["paths"].values():
+        for method in address.values():
+            for code, answer in method["responses"].items():
+                assert set(answer["content"]) == {"application/json" if code == "200" else "application/problem+json"}
 
 
 @pytest.mark.parametrize(
@@ -689,6 +738,15 @@ def test_a_request_without_an_end_beside_its_body_is_refused_and_not_kept(begin,
     answer, sent = answer_to(endless, told_length)
     assert answer.startswith("HTTP/1.1 400") or not answer  # the line was cut while it was still sent to
     assert sent < 30_000_000  # what the system's buffers take, not what it was sent
+
+
+def test_a_head_that_comes_whole_in_one_read_is_bounded_too():
+    with_head = POST + b"x: " + b"y" * 100_000 + b"\r\ncontent-length: 0\r\n\r\n"
+    answer, _ = answer_to([with_head], told_length)
+    assert answer.startswith("HTTP/1.1 400")
+    many = POST + b"x: y\r\n" * 16_500 + b"content-length: 0\r\n\r\n"
+    answer, _ = answer_to([many], told_length)
+    assert answer.startswith("HTTP/1.1 400")
 
 
 @pytest.mark.parametrize("begin", [b"", POST, POST + b"content-length: 9\r\n\r\nhalf"], ids=["nothing", "head", "body"])
