@@ -45,8 +45,9 @@ from backend.protocols.terms.floors import Floors
 from backend.protocols.terms.gate import Gate
 from backend.protocols.terms.noise import HostNoise
 from backend.protocols.terms.permit import Kinds
-from backend.protocols.training.host import TrainingHandler
+from backend.protocols.training.host import TRAINING_KINDS
 from backend.protocols.training.messages import ModelKept
+from backend.protocols.training.wrong_answers import WrongAnswerHandler
 from backend.protocols.transport.message import Lane, Message
 from backend.protocols.transport.messages import (
     Acknowledge,
@@ -209,7 +210,7 @@ class HostParty:
         by_name = {f.name: f for f in features}
         protocols = (
             self._approval_gate,
-            TrainingHandler(self.name, table, features, answering, self.approvals.log if self.approvals else None),
+            WrongAnswerHandler(self.name, self._sessions, self.approvals.log if self.approvals else None),
             WalkHandler(table, self._partial_models, self._sessions, self._simulated),
             GroupSumsHandler(self.name, table, by_name, answering, self._approval_gate.hold_sums),
             ReasonsHandler(table, answering),
@@ -474,7 +475,7 @@ class HostParty:
 
 def _all_kinds() -> Kinds:
     """Return every kind of message that passes the gate, with its rule and its handler."""
-    return {**ALIGNMENT_KINDS, **SCORING_KINDS, **PERMUTED_KINDS}
+    return {**ALIGNMENT_KINDS, **TRAINING_KINDS, **SCORING_KINDS, **PERMUTED_KINDS}
 
 
 def _counts(answer: HeldRecords, asked: int) -> tuple[int, int, int]:

@@ -251,10 +251,17 @@ class ServedModel:
 
 
 class HostModels:
-    """The partial models of one Host."""
+    """The partial models of one Host.
+
+    Attributes
+    ----------
+    host : str
+        Its name.
+    """
 
     def __init__(self, host: str, store: PartyStore) -> None:
-        self._host, self._store = host, store
+        self.host = host
+        self._store = store
         self._served: dict[str, ServedModel] = {}
         self._lock = threading.RLock()
 
@@ -307,7 +314,7 @@ class HostModels:
     def _loaded(self, model_id: str) -> ServedModel | None:
         model = load_host(self._store.artefact(model_id))
         folding = fold_structure(model.skeletons, model.guest, model.hosts)
-        index = next((i for i, step in enumerate(folding.steps) if step.host == self._host), None)
+        index = next((i for i, step in enumerate(folding.steps) if step.host == self.host), None)
         if index is None:
             return None
         self._served[model_id] = ServedModel(model, folding, index)

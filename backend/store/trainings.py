@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -30,96 +31,114 @@ class KeptModel:
     content_hash: str
 
 
+@dataclass(frozen=True)
+class Note:
+    """What a training is asked for: under the same name it is the same, or refused.
+
+    Attributes
+    ----------
+    name : str
+        Among all of a Guest's.
+    digest : str
+        SHA-256 of what is asked, in hexadecimal.
+    code : str
+        Of the error if it was asked for in another way.
+    most : int
+        How often it may come at most; 0 = any number of times.
+    """
+
+    name: str
+    digest: str
+    code: str
+    most: int = 0
+    error: type[SecurityError] = QuestionRefused
+
+
+@dataclass(frozen=True)
+class Spending:
+    """Noise that ranks are sent with.
+
+    Attributes
+    ----------
+    setting : str
+        Equal settings give equal noise.
+    epsilon : float
+        What it costs a record, a step of distance.
+    most : float
+        What all settings may cost together, if there are several.
+    """
+
+    setting: str
+    epsilon: float
+    most: float
+
+
 class HostTrainings:
     """What one Host knows of trainings, by Guest and the Guest's name for each."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def begin(self, guest: str, request: str, digest: str) -> None:
-        """A training begins, or goes on.
+    def together(self) -> AbstractContextManager[object]:
+        """Within, what is noted is stored all together, or nothing of it where something is raised."""
+        return self._database.write()
 
-        Parameters
-        ----------
-        digest : str
-            SHA-256 of what was asked for and of the records that it is about, in hexadecimal.
-
-        Raises
-        ------
-        QuestionRefused
-            Under this name it was another one, or about other records.
-        """
-        with self._database.write() as session:
-            row = session.get(TrainingRow, (guest, request))
-            if row is None:
-                row = TrainingRow(guest=guest, request=request, question=digest, created=timestamp(), body="{}")
-                session.add(row)
-            if row.question != digest:
-                raise QuestionRefused("training_changed")
-
-    def node(self, guest: str, request: str, name: str) -> str:
-        """Return the digest under which a node was answered in this training; empty if it was not."""
-        with self._database.read() as session:
-            row = session.get(TrainingRow, (guest, f"{request}.{name}"))
-            return "" if row is None else row.question
-
-    def note_nodes(self, guest: str, request: str, digests: Mapping[str, str], max_answers: int) -> None:
-        """Note that nodes are answered.
-
-        Parameters
-        ----------
-        digests : mapping of str to str
-            Name of the node and of the question → SHA-256 of its rows, in hexadecimal.
-        max_answers : int
-            How often the same may be asked: after a break a tree is grown again.
+    def note(self, guest: str, notes: Sequence[Note]) -> None:
+        """Store what a training is asked for.
 
         Raises
         ------
-        QuestionRefused
-            If a node came with other rows before, or too often.
+        SecurityError
+            If it was asked for in another way before, or too often; of the note's own class.
         """
         with self._database.write() as session:
-            for name, digest in digests.items():
-                key = guest, f"{request}.{name}"
-                row = session.get(TrainingRow, key)
+            for note in notes:
+                row = session.get(TrainingRow, (guest, note.name))
                 if row is None:
+                    body = "1" if note.most else "{}"
                     session.add(
-                        TrainingRow(guest=guest, request=key[1], question=digest, created=timestamp(), body="1")
+                        TrainingRow(
+                            guest=guest, request=note.name, question=note.digest, created=timestamp(), body=body
+                        )
                     )
                     continue
-                answers = int(row.body)
-                if row.question != digest or answers >= max_answers:
-                    raise QuestionRefused("node_answered_otherwise")
-                row.body = str(answers + 1)
+                if row.question != note.digest:
+                    raise note.error(note.code)
+                if note.most:
+                    answers = int(row.body)
+                    if answers >= note.most:
+                        raise note.error(note.code)
+                    row.body = str(answers + 1)
 
-    def spend(self, guest: str, setting: object, epsilon: float, most: float) -> None:
+    def noted(self, guest: str, name: str) -> str:
+        """Return the digest that was noted under a name; empty if none was."""
+        with self._database.read() as session:
+            row = session.get(TrainingRow, (guest, name))
+            return "" if row is None else row.question
+
+    def spend(self, guest: str, spending: Spending) -> None:
         """Note that ranks with some noise are sent, which is the same whenever they are sent again.
-
-        Parameters
-        ----------
-        epsilon : float
-            What this setting costs a record, a step of distance.
-        most : float
-            What all settings may cost together, if there are several.
 
         Raises
         ------
         SecurityError
             If this setting is another one, and all together would cost more.
         """
-        name = f"{SPENT}{sha256(repr(setting).encode()).hexdigest()[:48]}"
+        name = f"{SPENT}{sha256(spending.setting.encode()).hexdigest()[:48]}"
         with self._database.write() as session:
-            found = TrainingRow.request.startswith(SPENT, autoescape=True)
-            rows = session.scalars(select(TrainingRow).where(found)).all()
+            before = TrainingRow.request.startswith(SPENT, autoescape=True)
+            rows = session.scalars(select(TrainingRow).where(before)).all()
             # Whoever asks: two Guests could put their ranks together.
             spent = {row.request: float(row.body) for row in rows}
             if name in spent:
                 return
-            total = sum(spent.values()) + epsilon
-            if spent and total > most:
-                raise SecurityError("noise_spent", epsilon=total, most=most)
+            total = sum(spent.values()) + spending.epsilon
+            if spent and total > spending.most:
+                raise SecurityError("noise_spent", epsilon=total, most=spending.most)
             session.add(
-                TrainingRow(guest=guest, request=name, question="", created=timestamp(), body=repr(float(epsilon)))
+                TrainingRow(
+                    guest=guest, request=name, question="", created=timestamp(), body=repr(float(spending.epsilon))
+                )
             )
 
     def kept(self, guest: str, request: str) -> KeptModel | None:

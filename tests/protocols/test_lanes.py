@@ -19,6 +19,7 @@ from backend.protocols.lanes import Lanes, LaneSize
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.messages import DecisionVectors, MoreVectors
 from backend.protocols.simulation.simulator import FederationRuntime
+from backend.protocols.terms.permit import Ask, Kind
 from backend.protocols.training.messages import StartTraining
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.protocols.transport.channel import Session
@@ -196,12 +197,12 @@ def test_scores_come_while_a_host_trains():
     with running(world) as (guest, network, served):
         host = served.hosts["host0"]
 
-        def long_work(sender, message):
+        def long_work(*_):
             began.set()
             assert release.wait(TIMEOUT)
             return iter(())
 
-        host._handlers[StartTraining] = long_work
+        host._gate.kinds[StartTraining] = Kind(lambda asked: Ask(), long_work, begins=True)
         session = Session(network.end(GUEST), "training", ("host0",), timeout=TIMEOUT)
         session.send("host0", training("training").message)
         assert began.wait(TIMEOUT)

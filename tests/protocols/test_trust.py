@@ -8,6 +8,7 @@ import msgpack
 import numpy as np
 import pytest
 from actors import MODEL_ID, running
+from refused import raises
 from worlds import GUEST, random_world
 
 from backend.crypto.plain import PlainKeySide
@@ -17,7 +18,6 @@ from backend.protocols.host import PASSED_ON
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.messages import DecisionVectors, MoreVectors
 from backend.protocols.simulation.simulator import FederationRuntime
-from backend.protocols.training.host_splits import HostTraining
 from backend.protocols.training.messages import AskBinSums, KeepModel, StartTraining
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.protocols.training.row_sets import pack_rows
@@ -49,7 +49,7 @@ def hosts():
 def test_whatever_a_guest_alone_sends_does_not_reach_another_guests_conversation_of_the_same_name(hosts):
     host = hosts["host0"]
     opened = host._sessions.find("c", GUEST)
-    for kind in set(host._handlers) - set(PASSED_ON):
+    for kind in (set(host._handlers) | set(host._gate.kinds)) - set(PASSED_ON):
         with suppress(GlassleafError, ValueError):
             for receiver, _ in host.answer("host1", some(kind)):
                 assert receiver == "host1"
@@ -118,20 +118,17 @@ def test_a_model_that_names_other_parties_than_those_that_trained_is_not_kept(tm
         runtime.close()
 
 
-def test_a_host_makes_no_more_bins_than_a_training_may_ask_for():
-    world = random_world(3, 1, n=12)
-    table = world.tables["host0"]
-    rows, everybody = np.arange(len(table.ids)), pack_rows(np.ones(len(table.ids), dtype=bool))
-    features = [f for party, f in world.model.dictionary if party == "host0"]
-
-    def begin(bins):
-        return HostTraining(table, features, rows, StartTraining("c", everybody, bins, (), False), PlainKeySide())
-
+def test_a_host_makes_no_more_bins_than_a_training_may_ask_for(hosts):
+    host = hosts["host0"]
+    rows = np.arange(len(host._gate.table.ids))
+    host._sessions.find("c", GUEST).rows = rows
+    everybody = pack_rows(np.ones(len(rows), dtype=bool))
     for bins in (-1, 1, 257, 1 << 40):
-        with pytest.raises(SecurityError, match="2 to 256 are possible"):
-            begin(bins)
-    with pytest.raises(SecurityError, match="no gradients came for"):
-        begin(2).bin_sums(AskBinSums("c", (0,), (0, 1), (everybody,), (b"",), ((),), (-1,)))
+        with raises(SecurityError, "bins_outside_limits"):
+            list(host.answer(GUEST, StartTraining("c", everybody, bins, (), False)))
+    list(host.answer(GUEST, StartTraining("c", everybody, 2, (), False)))
+    with raises(SecurityError, "sums_without_gradients"):
+        list(host.answer(GUEST, AskBinSums("c", (0,), (0, 1), (everybody,), (b"",), ((),), (-1,))))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from backend.store.party_store import PartyStore
 from backend.store.request_log import RequestLog
 from backend.store.retention import REQUEST_DAYS, RETENTION, expire
 from backend.store.schema import AnswerRow, Base, QuestionRow, RequestRow, RunBatchRow, RunPieceRow, RunRow
-from backend.store.trainings import HostTrainings
+from backend.store.trainings import HostTrainings, Note
 
 EARLY = {"runs", "answers", "questions", "trainings"}
 
@@ -40,7 +40,7 @@ def database():
     journal.state(b"sent", {"age": 1.0})
     AuditLog(database).add("score", {}, "ana", "operator")
     PartyStore(database).secret("dither")
-    HostTrainings(database).begin("bank", "t", "0" * 64)
+    HostTrainings(database).note("bank", [Note("t", "0" * 64, "training_changed")])
     return database
 
 

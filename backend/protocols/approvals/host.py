@@ -6,9 +6,7 @@ counts is who opened the conversation (as the link proves), the purpose, and the
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date
 from hashlib import sha256
 from typing import Any
 
@@ -29,39 +27,10 @@ from backend.protocols.host_state import Answer, Handlers, HostModels, HostSessi
 from backend.protocols.scoring.messages import DecisionVectors
 from backend.protocols.scoring.permuted_values_host import OtherValues
 from backend.protocols.terms.approvals import Approvals, about_model, about_training
-from backend.protocols.training.messages import (
-    AskBinSums,
-    AskNodeSums,
-    Gradients,
-    KeepModel,
-    MoreGradients,
-    NodePairs,
-    StartRanks,
-    StartTraining,
-    TakeRankSplits,
-    TakeSplit,
-)
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import ApprovalPending
 from backend.store.approvals import GRANTED, WAITING, Approval
 
-AGREEMENT = "agreement"  # who has decided where no operator was asked
-Agreed = Callable[[Approval], tuple[date, int] | None]
-"""Last day and volume of what needs no asking, by agreement; None where its operator decides."""
-GRANT = "grant"  # what the Host's signature in its own store is under
-REASON_MAX = 500  # characters of what a Guest is told
-OPERATOR, GUEST = "operator", "guest"
-NOTED = (
-    "number",
-    "guest",
-    "purpose",
-    "subject",
-    "name",
-    "until",
-    "per_day",
-    "reason",
-    "signature",
-)  # in the Host's log
 PURPOSE_OF: dict[type[Message], str] = {
     DecisionVectors: SCORING,
     AskReasons: REASONS,
@@ -71,18 +40,6 @@ PURPOSE_OF: dict[type[Message], str] = {
 }
 """Question about a model → what it is for, where the conversation states nothing else."""
 SIMULATED_ALONE = (StartWalk, AskCandidates)  # a real Host refuses them whoever asks
-OF_TRAINING = (
-    StartTraining,
-    StartRanks,
-    Gradients,
-    MoreGradients,
-    AskBinSums,
-    AskNodeSums,
-    NodePairs,
-    TakeSplit,
-    TakeRankSplits,
-    KeepModel,
-)
 
 
 @dataclass(frozen=True, repr=False)
@@ -122,14 +79,12 @@ class ApprovalGate:
         Raises
         ------
         SecurityError
-            The operator has denied or withdrawn it, its volume is reached, or the training was not asked for.
+            The operator has denied or withdrawn it, or its volume is reached.
         """
         if self.approvals is None:
             return None
         if type(message) in PURPOSE_OF:
             return self._hold_question(self.approvals, sender, session or HostSession(sender), message)
-        if isinstance(message, OF_TRAINING):
-            return self._hold_training(self.approvals, session or HostSession(sender), message)
         return None
 
     def _hold_question(
@@ -146,14 +101,6 @@ class ApprovalGate:
         rows, repeatable = len(message.ids), session.kept(OtherValues) is None
         wanted = about_model(session.guest, purpose, message.model_id, served, rows)
         found = approvals.ask(wanted, rows, self._named(session.guest, message) if repeatable else None)
-        return ApprovalPending(message.conversation, found.number, found.asked) if found.state == WAITING else None
-
-    def _hold_training(self, approvals: Approvals, session: HostSession, message: Message) -> ApprovalPending | None:
-        training = session.need(AskTraining, "training_not_asked_for")
-        _check_terms(training, message)
-        begins = isinstance(message, StartTraining | StartRanks)
-        wanted = about_training(session.guest, training, self.records)
-        found = approvals.ask(wanted, int(begins), self._named(session.guest, message) if begins else None)
         return ApprovalPending(message.conversation, found.number, found.asked) if found.state == WAITING else None
 
     def note_model(self, session: HostSession, model_id: str) -> None:
@@ -215,25 +162,3 @@ class ApprovalGate:
         )
         # what was allowed under another name is the same model
         yield sender, self.approvals.answer(found, asked.conversation, asked.model_id)
-
-
-def _check_terms(allowed: AskTraining, message: Message) -> None:
-    """Raise SecurityError where a training departs from what was allowed."""
-    trees: tuple[int, ...] = ()
-    fits = True
-    if isinstance(message, StartTraining):
-        terms = allowed.bins, sorted(allowed.exclude), allowed.hide_order
-        fits = terms == (message.bins, sorted(message.exclude), message.hide_order)
-    elif isinstance(message, StartRanks):
-        noise = allowed.map, allowed.mechanism, allowed.epsilon, allowed.theta, allowed.alpha, allowed.levels
-        asked_noise = message.map, message.mechanism, message.epsilon, message.theta, message.alpha, message.levels
-        same_features = sorted(allowed.exclude) == sorted(message.exclude)
-        fits = allowed.bins == 0 and same_features and noise == asked_noise
-    elif isinstance(message, TakeSplit | AskNodeSums | Gradients):
-        trees = (message.tree,)
-    elif isinstance(message, AskBinSums | TakeRankSplits):
-        trees = message.trees
-    elif isinstance(message, KeepModel):
-        fits = len(message.skeletons) <= allowed.trees
-    if not fits or not all(0 <= tree < allowed.trees for tree in trees):
-        raise SecurityError("beyond_the_training", kind=type(message).__name__)

@@ -3,7 +3,8 @@
 For each message, in this order:
 
 1. The kind's rule reads it: shape, history of the conversation, floors. No record is looked at, so a refusal tells nothing of one.
-2. One transaction: what the operator decides about it and its volume; each charge against budget and bits; an auditor's sample.
+2. One transaction: what the operator decides about it and its volume; each charge against budget and bits; an auditor's sample; what a
+   training was asked for.
 3. Exactly the rows and columns that the rule named are opened, and go to the handler with the permit.
 4. An answer that may be asked for again is stored before it leaves.
 """
@@ -79,6 +80,8 @@ class Gate:
             return
         opened = self.records(permit)
         for receiver, reply in kind.handler(permit, opened, message, self.noise):
+            if kind.store is not None:
+                kind.store(self.models, permit, reply)
             yield receiver, self._stored(permit, kind, reply)
 
     def open(self, sender: str, message: Message, session: HostSession, kind: Kind) -> Permit | ApprovalPending:
@@ -100,6 +103,7 @@ class Gate:
         stored = None
         if not counted or (accountant is None and (self.approvals is None or ask.approval is None)):
             charged = [_free(charge) for charge in ask.charges]
+            self._note(ask, session.guest)
         else:
             with self._together(ask):
                 approval, error = self._approved(ask, session.guest)
@@ -111,6 +115,7 @@ class Gate:
                         self._charge(accountant, replace(charge, whole=True), message.conversation)
                     stored = self._bound(accountant, ask, session.guest, charged)
                     self._sample(ask, charged)
+                    self._note(ask, session.guest)
         # Raise after the transaction: an error inside would roll back the request and the log's entry, too.
         if error is not None:
             raise error
@@ -157,6 +162,8 @@ class Gate:
             stack.enter_context(self.approvals.together())
         if self.accountant is not None and (ask.charges or ask.others or ask.binds):
             stack.enter_context(self.accountant.together())
+        if ask.notes or ask.spends is not None:
+            stack.enter_context(self.models.trainings.together())
         return stack
 
     def _approved(self, ask: Ask, guest: str) -> tuple[Approval | None, SecurityError | None]:
@@ -231,6 +238,19 @@ class Gate:
         ids = [sample.ids[i] for i in indices]
         bodies = [sample.body(i) for i in indices]
         self.requests.note(sample.model_id, ids, sample.public_key, bodies, sample.kind)
+
+    def _note(self, ask: Ask, guest: str) -> None:
+        """Store what a training was asked for.
+
+        Raises
+        ------
+        SecurityError
+            If it was asked for in another way before.
+        """
+        if ask.notes:
+            self.models.trainings.note(guest, ask.notes)
+        if ask.spends is not None:
+            self.models.trainings.spend(guest, ask.spends)
 
     def _stored(self, permit: Permit, kind: Kind, reply: Message) -> Message:
         """Return the answer that leaves: the one that is stored already, if the same question was answered meanwhile."""

@@ -46,6 +46,9 @@ class Noise(Protocol):
     def below(self, limit: int) -> int:
         """Return a uniform random integer from 0 to `limit` - 1."""
 
+    def salt(self) -> str:
+        """Return 16 random bytes in hexadecimal."""
+
 
 class HostNoise:
     """The operating system's randomness, and the Host's long-term secret.
@@ -84,3 +87,7 @@ class HostNoise:
     def below(self, limit: int) -> int:
         """Return a uniform random integer from 0 to `limit` - 1."""
         return secrets.randbelow(limit)
+
+    def salt(self) -> str:
+        """Return 16 random bytes in hexadecimal."""
+        return secrets.token_hex(16)

@@ -18,6 +18,7 @@ from backend.protocols.transport.messages import HeldRecords
 from backend.protocols.transport.packing import to_bitmap
 from backend.store.accountant import Limits, Question
 from backend.store.schema import Approval
+from backend.store.trainings import Note, Spending
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -129,6 +130,10 @@ class Ask:
         ``(n,)``: of which of the people asked about there is a record.
     sample : Sample, optional
         Of those who are answered about.
+    notes : sequence of Note
+        What a training must be asked for in the same way if it comes again. They are stored all together or not at all.
+    spends : Spending, optional
+        The noise whose ranks are sent.
     subject : object
         What the rule has worked out and the handler goes on with.
     """
@@ -143,6 +148,8 @@ class Ask:
     reply: str = ""
     held: Flags | None = None
     sample: Sample | None = None
+    notes: Sequence[Note] = ()
+    spends: Spending | None = None
     subject: Any = None
 
 
@@ -234,6 +241,8 @@ class Kind:
         Whether it may be the first message of a conversation.
     reply : str
         Name of the answer's field that is stored until the Guest has it; empty = no answer is.
+    store : callable, optional
+        Stores what the handler left in the conversation, before the answer leaves: a model that was trained.
     """
 
     rule: Rule
@@ -241,6 +250,7 @@ class Kind:
     passed_on: bool = False
     begins: bool = False
     reply: str = ""
+    store: Callable[[HostModels, Permit, Message], None] | None = None
 
 
 Kinds = Mapping[type[Message], Kind]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,6 +82,15 @@ class Roster:
         if rows is None:
             return self._table.ids
         return tuple(self._table.ids[row] for row in rows.tolist())
+
+    def digest(self, rows: NDArray[np.intp], columns: Collection[str]) -> str:
+        """Return SHA-256 of some values, in hexadecimal: whether they are those of before, and nothing else of them."""
+        digest = sha256()
+        for name in columns:
+            values = self._table.columns[name][rows]
+            content = repr(values.tolist()).encode() if values.dtype == object else values.astype("<f8").tobytes()
+            digest.update(repr((name, len(content))).encode() + content)
+        return digest.hexdigest()
 
 
 def open_rows(table: PartyTable, wanted: Rows, spent: Flags | None = None) -> Records:

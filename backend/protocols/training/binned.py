@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +11,9 @@ from backend.data.binning import Bins, make_bins
 from backend.data.dictionary import Feature, Kind
 from backend.errors import SecurityError
 from backend.trees.ensemble import Columns, SplitRule
+
+Shuffled = Callable[[str, Sequence[int]], list[int]]
+"""Feature and numbers → the numbers in a random order."""
 
 
 class BinnedColumns:
@@ -25,9 +27,10 @@ class BinnedColumns:
         ``(n_joint,)``: rows the bins are made from.
     bins : int
         Largest number of bins per feature.
-    hide_order : bool
-        Number a feature's bins upwards or downwards at random, and categories in a random order, so that the party that chooses splits
-        by bins does not learn which side is the upper one (Yao et al. App. B). Either way a cut is a run of bins without gaps.
+    shuffled : callable, optional
+        Feature and numbers → the numbers in a random order. Then a feature's bins are numbered upwards or downwards at random, and
+        categories in a random order, so that the party that chooses splits by bins does not learn which side is the upper one (Yao et
+        al. App. B). Either way a cut is a run of bins without gaps. None = bins are numbered upwards.
     """
 
     def __init__(
@@ -36,13 +39,11 @@ class BinnedColumns:
         columns: Columns,
         training: NDArray[np.bool_],
         bins: int,
-        exclude: Collection[str] = (),
         *,
-        hide_order: bool = False,
+        shuffled: Shuffled | None = None,
     ) -> None:
-        kept = [f for f in features if f.name not in exclude]
-        self.bins: tuple[Bins, ...] = tuple(make_bins(f, columns[f.name][training], bins) for f in kept)
-        self._true = {b.feature.name: _numbering(b, hide_order) for b in self.bins}
+        self.bins: tuple[Bins, ...] = tuple(make_bins(f, columns[f.name][training], bins) for f in features)
+        self._true = {b.feature.name: _numbering(b, shuffled) for b in self.bins}
         self._index = {
             b.feature.name: np.argsort(self._true[b.feature.name])[b.index(columns[b.feature.name])] for b in self.bins
         }
@@ -83,13 +84,13 @@ class BinnedColumns:
         return rule, left[self._index[feature]]
 
 
-def _numbering(bins: Bins, hide_order: bool) -> NDArray[np.intp]:
+def _numbering(bins: Bins, shuffled: Shuffled | None) -> NDArray[np.intp]:
     """``(count + 1,)``: the bin behind each number; missing values stay last."""
     true = np.arange(bins.count + 1)
-    if hide_order and bins.feature.kind is Kind.CATEGORICAL:
-        order = list(range(bins.count))
-        secrets.SystemRandom().shuffle(order)
-        true[:-1] = order
-    elif hide_order and secrets.randbits(1):
+    if shuffled is None:
+        return true
+    if bins.feature.kind is Kind.CATEGORICAL:
+        true[:-1] = shuffled(bins.feature.name, range(bins.count))
+    elif shuffled(bins.feature.name, (0, 1))[0]:
         true[:-1] = true[-2::-1]
     return true

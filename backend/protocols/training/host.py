@@ -1,27 +1,37 @@
-"""A Host's handler for training; ends with the Host's partial model in its store."""
+"""A Host's side of training: rules that the gate asks, handlers that answer. It ends with the Host's partial model in its store.
+
+A rule reads a message against what was approved and how the trees have grown (:mod:`backend.protocols.training.host_history`); it sees no
+value. If the gate refuses a message after its rule, what the rule has taken down stays: a node that was asked for is not asked for again.
+"""
 
 from __future__ import annotations
 
-import logging
-import secrets
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import hmac
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from math import ceil
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.crypto.fixedpoint import half_slot
 from backend.crypto.interface import NodePublicSide, PairPublicSide
 from backend.data.column_counts import reference_of
 from backend.data.dictionary import Feature
-from backend.data.table import PartyTable
-from backend.errors import QuestionRefused, SecurityError
+from backend.errors import SecurityError
 from backend.protocols.approvals.messages import AskTraining
-from backend.protocols.host_state import Answer, Answering, Handlers, HostSession
+from backend.protocols.host_state import HostModels, HostSession
 from backend.protocols.scoring.dither import check_layout
+from backend.protocols.terms.approvals import training_request
+from backend.protocols.terms.noise import Noise
+from backend.protocols.terms.permit import Ask, Asked, Charge, Kind, Permit, Reply
 from backend.protocols.terms.prices import training_question
+from backend.protocols.terms.records import Opened, Rows
+from backend.protocols.training.binned import Shuffled
 from backend.protocols.training.growth_record import PEOPLE, Terms
+from backend.protocols.training.host_history import TrainingHistory
 from backend.protocols.training.host_splits import HostTraining
 from backend.protocols.training.messages import (
     AskBinSums,
@@ -31,260 +41,526 @@ from backend.protocols.training.messages import (
     ModelKept,
     MoreGradients,
     NodePairs,
-    ReportWrongAnswer,
     StartRanks,
     StartTraining,
     TakeRankSplits,
     TakeSplit,
 )
 from backend.protocols.training.opboost.host_side import HostRanks, NoisyColumns, noise_of
-from backend.protocols.training.row_sets import unpack_rows
+from backend.protocols.training.opboost.maps import Noise as RankNoise
+from backend.protocols.training.parameters import BINS
+from backend.protocols.training.row_sets import Flags
 from backend.protocols.transport.codec import encode
 from backend.protocols.transport.message import Message
-from backend.store.audit_log import AuditLog
-from backend.store.trainings import KeptModel
-from backend.trees.ensemble import HostModel, Layout
-from backend.trees.serialization import load_skeleton
-
-_log = logging.getLogger("glassleaf")
+from backend.store.accountant import Question
+from backend.store.trainings import KeptModel, Note, Spending
+from backend.trees.ensemble import HostModel, Layout, NodeKey, Skeleton
+from backend.trees.serialization import dump_host, load_skeleton
 
 NOISE = "noise of ranks"  # the secret that it follows from
+ORDER = "order of bins"  # the secret that hidden orders follow from
 MAX_EPSILON = 1.0  # a step of distance, all settings of the noise together; beyond it hardly anything is hidden
 MAX_ANSWERS = 3  # to the sums of one node: a tree is grown again after each break
 
 NO_TRAINING = "no_training"
-WRONG_ANSWERS = frozenset(
-    {
-        "bins_exceed_request",
-        "host_reports_other_features",
-        "rows_changed_after_break",
-        "rows_do_not_fit_sums",
-        "sums_do_not_add_up",
-    }
-)
 
 
-class TrainingHandler:
-    """Answers training."""
+# Rules: what the gate reads of a message. No value of a record is here.
 
-    def __init__(
-        self,
-        name: str,
-        table: PartyTable,
-        features: Sequence[Feature],
-        answering: Answering,
-        log: AuditLog | None = None,
-    ) -> None:
-        self._name = name
-        self._table = table
-        self._features = tuple(features)
-        self._log = log
-        self._answering, self._partial_models = answering, answering.partial_models
-        self._sessions = answering.sessions
-        self._noisy = NoisyColumns(table, self._features, self._partial_models.secret(NOISE))
 
-    def handlers(self) -> Handlers:
-        """Message class → answer."""
-        return {
-            StartTraining: self._start_training,
-            Gradients: self._gradients,
-            MoreGradients: self._more_gradients,
-            AskBinSums: self._bin_sums,
-            AskNodeSums: self._start_node,
-            NodePairs: self._node_pairs,
-            TakeSplit: self._take_split,
-            StartRanks: self._start_ranks,
-            TakeRankSplits: self._take_rank_splits,
-            KeepModel: self._keep_model,
-            ReportWrongAnswer: self._wrong_answer,
-        }
+def read_start(asked: Asked) -> Ask:
+    """Read what begins a training; what is booked is what its bins can tell about everybody.
 
-    def _start_training(self, sender: str, start: StartTraining) -> Answer:
-        session = self._sessions.of(start.conversation)
-        if session.cipher is None:
-            raise SecurityError("no_key_before_training")
-        if not isinstance(session.cipher, PairPublicSide | NodePublicSide):
-            raise SecurityError("cipher_cannot_train", cipher=session.cipher.scheme)
-        if session.rows is None:
-            raise SecurityError("no_alignment_before_training")
-        asked = session.kept(AskTraining)
-        limited = self._limited(start.conversation)
-        floors = self._answering.floors
-        self._check_training_rows(sender, start, session.rows, asked, limited)
-        training = HostTraining(
-            self._table,
-            self._features,
-            session.rows,
-            start,
-            session.cipher,
-            group_size=floors.people(PEOPLE) if limited else 1,
-            named=floors.named if limited else 0.0,
-            terms=None if asked is None else Terms(asked.trees, asked.depth),
-        )
-        if start.request:  # it may go on after a break: the same terms and records, or not at all
-            self._partial_models.trainings.begin(sender, start.request, training.digest(start))
-        self._count(session, start, (f"bins {start.bins}", start.training))
-        session.drop(HostRanks)
-        yield sender, session.keep(HostTraining, training).feature_bins(start.conversation)
+    Raises
+    ------
+    SecurityError
+        If it is not what was approved, comes before a key or the joint records, or takes too few of them.
+    """
+    start: StartTraining = asked.message
+    session = asked.session
+    approval = training_request(asked)
+    approved = session.kept(AskTraining)
+    if approval is not None and approved is not None:
+        terms = (approved.bins, sorted(approved.exclude), approved.hide_order)
+        _check_terms(asked, (start.bins, sorted(start.exclude), start.hide_order) == terms)
+    if session.cipher is None:
+        raise SecurityError("no_key_before_training")
+    if not isinstance(session.cipher, PairPublicSide | NodePublicSide):
+        raise SecurityError("cipher_cannot_train", cipher=session.cipher.scheme)
+    if session.rows is None:
+        raise SecurityError("no_alignment_before_training")
+    if not BINS[0] <= start.bins <= BINS[1]:
+        raise SecurityError("bins_outside_limits", bins=start.bins, low=BINS[0], high=BINS[1])
+    limited = not asked.floors.synthetic
+    history = TrainingHistory(
+        start,
+        len(session.rows),
+        terms=None if approved is None else Terms(approved.trees, approved.depth),
+        group_size=asked.floors.people(PEOPLE) if limited else 1,
+        named=asked.floors.named if limited else 0.0,
+    )
+    features = _features(asked, start.exclude)
+    columns = tuple(feature.name for feature in features)
+    notes = _rows_notes(asked, session.rows, history.training, approved)
+    if start.request:
+        # It may go on after a break: the same terms and records, or not at all.
+        terms_and_records = sha256(encode(replace(start, conversation="")))
+        terms_and_records.update(asked.roster.digest(session.rows, columns).encode())
+        notes.append(Note(start.request, terms_and_records.hexdigest(), "training_changed"))
+    question = _question(asked, start.request, features, f"bins {start.bins}", start.training)
+    return Ask(
+        opens={"joint": Rows(rows=session.rows, columns=columns)},
+        approval=approval,
+        amount=1,
+        volume_of=start.request,
+        charges=[Charge(question, whole=True)],
+        notes=notes,
+        subject=_Beginning(history, features),
+    )
 
-    def _limited(self, conversation: str) -> bool:
-        """Return whether this Host's floors hold in a conversation: its people are no synthetic ones."""
-        return self._answering.account(conversation) is not None and not self._answering.floors.synthetic
 
-    def _check_training_rows(
-        self, guest: str, start: StartTraining, rows: NDArray[np.intp], asked: AskTraining | None, limited: bool
-    ) -> None:
-        """Refuse too few training rows, and others than came first under the same approval.
+@dataclass(frozen=True, repr=False)
+class _Beginning:
+    """A training as it begins."""
 
-        The same terms with other rows would be a question about the difference.
-        """
-        training = unpack_rows(start.training, len(rows))
-        n = int(np.count_nonzero(training))
-        least = ceil(self._answering.floors.joint_share * len(rows))
-        if limited and n < least:
-            raise SecurityError("few_training_rows", rows=n, least=least)
-        if asked is None:
-            return
-        terms = sha256(encode(replace(asked, conversation="")))
-        terms.update(repr(self._table.ids).encode())  # this Host's own records may change
-        chosen = sha256(np.sort(rows[training]).astype("<i8").tobytes()).hexdigest()
-        try:
-            self._partial_models.trainings.begin(guest, f"rows {terms.hexdigest()[:50]}", chosen)
-        except QuestionRefused as error:
-            raise SecurityError("training_rows_changed") from error
+    history: TrainingHistory
+    features: Sequence[Feature]
 
-    def _count(self, session: HostSession, start: StartTraining | StartRanks, how: tuple[bytes | str, ...]) -> None:
-        """Book what a training can tell about each person, before its first answer. One that goes on is booked once.
 
-        `how` and the joint records are all that its bins follow from, besides the records.
-        """
-        request = start.request if isinstance(start, StartTraining) else ""
-        joint = b"" if session.rows is None else session.rows.astype("<i8").tobytes()
-        used = [f.name for f in self._features if f.name not in start.exclude]
-        question = training_question(
-            session.guest, request, len(used), len(self._table.ids), joint, "\0".join(used), *how
-        )
-        self._answering.count_all(question, start.conversation)
+def _features(asked: Asked, exclude: Collection[str]) -> list[Feature]:
+    """Return the Host's features without those that are left out."""
+    return [feature for feature in asked.features.values() if feature.name not in exclude]
 
-    def _summing(self, message: Message) -> HostTraining:
-        session = self._sessions.of(message.conversation)
-        if session.kept(HostRanks) is not None:
-            raise SecurityError("training_on_ranks")
-        return session.need(HostTraining, NO_TRAINING)
 
-    def _start_ranks(self, sender: str, start: StartRanks) -> Answer:
-        session = self._sessions.of(start.conversation)
-        if session.rows is None:
-            raise SecurityError("no_alignment_before_ranks")
-        noise = noise_of(start)
-        if self._limited(start.conversation):
-            self._partial_models.trainings.spend(sender, noise.canonical, noise.epsilon, MAX_EPSILON)
-        self._count(session, start, (f"ranks {noise.canonical!r}", *sorted(start.exclude)))
-        session.drop(HostTraining)
-        ranks = session.keep(HostRanks, HostRanks(self._noisy, session.rows, start))
-        yield sender, ranks.ranks(start.conversation)
+def _rows_notes(asked: Asked, rows: NDArray[np.intp], training: Flags, approved: AskTraining | None) -> list[Note]:
+    """Return the note that binds an approval to its training rows; the same terms with others would be a question about the difference.
 
-    def _take_rank_splits(self, sender: str, splits: TakeRankSplits) -> None:
-        session = self._sessions.of(splits.conversation)
-        if session.kept(HostTraining) is not None:
-            raise SecurityError("training_not_on_ranks")
-        session.need(HostRanks, NO_TRAINING).take_splits(splits)
+    Raises
+    ------
+    SecurityError
+        If too few of the joint records are training rows.
+    """
+    count = int(np.count_nonzero(training))
+    least = ceil(asked.floors.joint_share * len(rows))
+    if not asked.floors.synthetic and count < least:
+        raise SecurityError("few_training_rows", rows=count, least=least)
+    if approved is None:
+        return []
+    terms = sha256(encode(replace(approved, conversation="")))
+    terms.update(repr(asked.roster.ids()).encode())  # this Host's own records may change
+    chosen = sha256(np.sort(rows[training]).astype("<i8").tobytes()).hexdigest()
+    name = f"rows {terms.hexdigest()[:50]}"
+    return [Note(name, chosen, "training_rows_changed", error=SecurityError)]
 
-    def _gradients(self, sender: str, gradients: Gradients) -> None:
-        self._summing(gradients).take_gradients(gradients)
 
-    def _more_gradients(self, sender: str, more: MoreGradients) -> None:
-        self._summing(more).take_more(more)
+def _question(asked: Asked, request: str, features: Sequence[Feature], *how: bytes | str) -> Question:
+    """Return what is booked for a training: what it can tell about each person. One that goes on is booked once.
 
-    def _bin_sums(self, sender: str, asked: AskBinSums) -> Answer:
-        training = self._summing(asked)
-        answer = training.bin_sums(asked)
-        digests = {}
-        for tree, node, *about in zip(
-            asked.trees, asked.nodes, asked.parents, asked.rows, asked.features, asked.batches, strict=True
-        ):
-            digests[f"{tree}.{node}.sums"] = sha256(repr(about).encode()).hexdigest()
-        self._note_nodes(sender, training, digests)
-        yield sender, answer
+    `how` and the joint records are all that its bins follow from, besides the records.
+    """
+    rows = asked.session.rows
+    joint = b"" if rows is None else rows.astype("<i8").tobytes()
+    names = "\0".join(feature.name for feature in features)
+    return training_question(asked.session.guest, request, len(features), asked.records, joint, names, *how)
 
-    def _note_nodes(self, guest: str, training: HostTraining, digests: Mapping[str, str]) -> None:
-        """Store what is answered about nodes, so that a training that goes on after a break asks nothing else."""
-        if training.request:
-            self._partial_models.trainings.note_nodes(guest, training.request, digests, MAX_ANSWERS)
 
-    def _start_node(self, sender: str, asked: AskNodeSums) -> None:
-        training = self._summing(asked)
-        training.start_node(asked)
-        about = asked.parent, asked.rows, asked.features, asked.numbers
-        self._note_nodes(
-            sender, training, {f"{asked.tree}.{asked.node}.sums": sha256(repr(about).encode()).hexdigest()}
-        )
+def _check_terms(asked: Asked, fits: bool, trees: Collection[int] = ()) -> None:
+    """Raise SecurityError if a training departs from what the Host's operator has approved."""
+    approved = asked.session.kept(AskTraining)
+    if not asked.operator or approved is None:
+        return
+    if not fits or not all(0 <= tree < approved.trees for tree in trees):
+        raise SecurityError("beyond_the_training", kind=type(asked.message).__name__)
 
-    def _node_pairs(self, sender: str, pairs: NodePairs) -> Answer:
-        sums = self._summing(pairs).take_node(pairs)
-        if sums is not None:
-            yield sender, sums
 
-    def _take_split(self, sender: str, split: TakeSplit) -> Answer:
-        training = self._summing(split)
-        name = f"{split.tree}.{split.node}.split"
-        digest = sha256(encode(replace(split, conversation=""))).hexdigest()
-        repeated = False
-        if training.request:
-            repeated = self._partial_models.trainings.node(sender, training.request, name) == digest
-        answer = training.take_split(split, repeated=repeated)
-        if not repeated:
-            self._note_nodes(sender, training, {name: digest})
-        yield sender, answer
+def _growing(asked: Asked, trees: Collection[int] = ()) -> TrainingHistory:
+    """Return the training that a message goes on with; raise SecurityError if there is none, or not of these trees."""
+    _check_terms(asked, True, trees)
+    if asked.session.kept(HostRanks) is not None:
+        raise SecurityError("training_on_ranks")
+    return asked.session.need(TrainingHistory, NO_TRAINING)
 
-    def _wrong_answer(self, sender: str, report: ReportWrongAnswer) -> None:
-        """Log that the Guest found this Host's answers to be wrong: this process may not be the one that its operator started."""
-        session = self._sessions.of(report.conversation)
-        if session.kept(ReportWrongAnswer) is not None or report.why.code not in WRONG_ANSWERS:
-            raise SecurityError("unexpected_report")
-        session.keep(ReportWrongAnswer, report)
-        session.drop(HostTraining)
-        _log.warning("%s: %s reports a wrong answer: %s", self._name, sender, report.why.loggable())
-        if self._log is not None:
-            self._log.add(
-                "wrong answer", {"guest": sender, **report.why.plain(), "salt": secrets.token_hex(16)}, sender, "guest"
-            )
 
-    def _keep_model(self, sender: str, keep: KeepModel) -> Answer:
-        session = self._sessions.of(keep.conversation)
-        training = session.kept(HostTraining) or session.need(HostRanks, NO_TRAINING)
-        # otherwise fewer of the same trees under another name would get round the query budget
-        if session.kept(ModelKept) is not None:
-            raise SecurityError("model_kept_already")
-        request = training.request if isinstance(training, HostTraining) else ""
-        digest, trainings = sha256(encode(replace(keep, conversation=""))).hexdigest(), self._partial_models.trainings
-        before = trainings.kept(sender, request) if request else None
-        if before is not None:  # the answer was lost, or the Guest was killed before it had stored it
-            if before.digest != digest:
-                raise SecurityError("training_gave_another_model")
-            yield sender, session.keep(ModelKept, ModelKept(keep.conversation, keep.model_id, before.content_hash))
-            return
-        skeletons = tuple(load_skeleton(forks) for forks in keep.skeletons)
-        parties = (keep.guest, *keep.hosts)
-        owners = {fork.owner for skeleton in skeletons for fork in skeleton.forks.values()}
-        if keep.guest != sender or len(set(parties)) < len(parties) or not owners | {self._name} <= set(parties):
-            raise SecurityError("model_of_other_parties")
-        training.keep_trees(len(skeletons))
-        own = {(t, i) for t, s in enumerate(skeletons) for i, fork in s.forks.items() if fork.owner == self._name}
-        if own != set(training.rules):
-            raise SecurityError("model_of_other_splits")
-        if isinstance(training, HostTraining):
-            training.growth.check_model(skeletons)
-        floors = self._answering.floors
-        least = 0 if floors.synthetic else floors.score_bits
-        layout = check_layout(Layout(keep.score_bits, keep.slots, keep.slot_bits, keep.scale), least)
-        salt, used = secrets.token_hex(16), {rule.feature for rule in training.rules.values()}
-        middle = {name: pair for name, pair in training.medians.items() if name in used}
-        shape = self._name, keep.guest, keep.hosts, skeletons
-        model = HostModel(*shape, training.rules, salt, layout, keep.guest_hash, middle)
-        kept = ModelKept(keep.conversation, keep.model_id, self._partial_models.put(model, keep.model_id))
-        columns = {f.name: reference_of(f, self._table.columns[f.name]) for f in self._features}
-        self._partial_models.note_training(keep.model_id, columns)
-        if request:
-            trainings.keep(sender, request, KeptModel(digest, kept.content_hash))
-        yield sender, session.keep(ModelKept, kept)
+def _pair_cipher(asked: Asked, code: str) -> PairPublicSide:
+    """Return the key under which pairs are encrypted; raise SecurityError(code) if it encrypts node by node."""
+    cipher = asked.session.cipher
+    if not isinstance(cipher, PairPublicSide):
+        raise SecurityError(code)
+    return cipher
+
+
+def read_gradients(asked: Asked) -> Ask:
+    """Read whose numbers come; raise SecurityError if one is no training row."""
+    message: Gradients = asked.message
+    approval = training_request(asked)
+    history = _growing(asked, (message.tree,))
+    _pair_cipher(asked, "gradients_under_node_key")
+    return Ask(approval=approval, subject=history.training_rows(message.rows))
+
+
+def read_more_gradients(asked: Asked) -> Ask:
+    """Read the next piece of the numbers; raise SecurityError if none is expected."""
+    approval = training_request(asked)
+    if _growing(asked).pairs is None:
+        raise SecurityError("piece_out_of_order")
+    return Ask(approval=approval)
+
+
+def read_bin_sums(asked: Asked) -> Ask:
+    """Read of which nodes sums are asked for; raise SecurityError if the trees have not grown to them, or too few people are in one."""
+    message: AskBinSums = asked.message
+    approval = training_request(asked)
+    history = _growing(asked, message.trees)
+    _pair_cipher(asked, "sums_without_gradients")
+    parts = (message.trees, message.nodes, message.rows, message.features, message.batches, message.parents)
+    if history.pairs is None or len({len(part) for part in parts}) > 1:
+        raise SecurityError("sums_without_gradients")
+    batches = len(history.pairs.batches)
+    if not all(0 <= batch < batches for wanted in message.batches for batch in wanted):
+        raise SecurityError("sums_without_gradients")
+    half = half_slot(int(np.count_nonzero(history.sent)))
+    rows = []
+    notes = []
+    for i, (tree, node, parent) in enumerate(zip(message.trees, message.nodes, message.parents, strict=True)):
+        counted = history.sent_rows(message.rows[i])
+        history.growth.begin_sums(tree, node, parent, counted, history.least(2 * half * len(message.batches[i])))
+        rows.append(counted)
+        about = [parent, message.rows[i], message.features[i], message.batches[i]]
+        notes.append(_node_note(history, f"{tree}.{node}.sums", about))
+    return Ask(approval=approval, notes=notes if history.request else (), subject=rows)
+
+
+def _node_note(history: TrainingHistory, name: str, about: object) -> Note:
+    """Return what is stored about a node, so that a training that goes on after a break asks nothing else."""
+    digest = sha256(repr(about).encode()).hexdigest()
+    return Note(f"{history.request}.{name}", digest, "node_answered_otherwise", MAX_ANSWERS)
+
+
+def read_node_sums(asked: Asked) -> Ask:
+    """Read of which node sums are asked for, under a key that encrypts node by node; raises as :func:`read_bin_sums`."""
+    message: AskNodeSums = asked.message
+    approval = training_request(asked)
+    history = _growing(asked, (message.tree,))
+    cipher = asked.session.cipher
+    if not isinstance(cipher, NodePublicSide):
+        raise SecurityError("rows_under_pair_key")
+    inside = history.training_rows(message.rows)
+    least = history.least(cipher.number_bits * max(message.numbers, 0))
+    history.growth.begin_sums(message.tree, message.node, message.parent, inside, least)
+    about = (message.parent, message.rows, message.features, message.numbers)
+    note = _node_note(history, f"{message.tree}.{message.node}.sums", about)
+    return Ask(approval=approval, notes=(note,) if history.request else (), subject=inside)
+
+
+def read_node_pairs(asked: Asked) -> Ask:
+    """Read rows of the node that was begun."""
+    approval = training_request(asked)
+    _growing(asked)
+    return Ask(approval=approval)
+
+
+def read_split(asked: Asked) -> Ask:
+    """Read which node is split; raise SecurityError if it was split before, or its rows are others than those of its sums."""
+    message: TakeSplit = asked.message
+    approval = training_request(asked)
+    history = _growing(asked, (message.tree,))
+    inside = history.rows(message.rows)
+    name = f"{message.tree}.{message.node}.split"
+    digest = sha256(encode(replace(message, conversation=""))).hexdigest()
+    # The same split as before a break: its sums are not asked for again.
+    if history.request and asked.models.trainings.noted(asked.sender, f"{history.request}.{name}") == digest:
+        return Ask(approval=approval, subject=inside)
+    history.growth.begin_split(message.tree, message.node, message.parent, inside, history.group_size)
+    note = Note(f"{history.request}.{name}", digest, "node_answered_otherwise", MAX_ANSWERS)
+    return Ask(approval=approval, notes=(note,) if history.request else (), subject=inside)
+
+
+def read_ranks(asked: Asked) -> Ask:
+    """Read how values are to be desensitised.
+
+    Raises
+    ------
+    SecurityError
+        If it is not what was approved, comes before the joint records, or all noise together would cost too much.
+    """
+    start: StartRanks = asked.message
+    session = asked.session
+    approval = training_request(asked)
+    approved = session.kept(AskTraining)
+    if approval is not None and approved is not None:
+        wanted = (approved.map, approved.mechanism, approved.epsilon, approved.theta, approved.alpha, approved.levels)
+        noise_asked = (start.map, start.mechanism, start.epsilon, start.theta, start.alpha, start.levels)
+        same_features = sorted(approved.exclude) == sorted(start.exclude)
+        _check_terms(asked, approved.bins == 0 and same_features and noise_asked == wanted)
+    if session.rows is None:
+        raise SecurityError("no_alignment_before_ranks")
+    noise = noise_of(start)
+    setting = repr(noise.canonical)
+    features = _features(asked, start.exclude)
+    question = _question(asked, "", features, f"ranks {setting}", *sorted(start.exclude))
+    return Ask(
+        opens={"all": Rows(columns=tuple(feature.name for feature in features))},
+        approval=approval,
+        amount=1,
+        charges=[Charge(question, whole=True)],
+        spends=None if asked.floors.synthetic else Spending(setting, noise.epsilon, MAX_EPSILON),
+        subject=_Ranking(features, noise, session.rows),
+    )
+
+
+@dataclass(frozen=True, repr=False)
+class _Ranking:
+    """Ranks as they are asked for: of which features, with which noise, of which rows."""
+
+    features: Sequence[Feature]
+    noise: RankNoise
+    rows: NDArray[np.intp]
+
+
+def read_rank_splits(asked: Asked) -> Ask:
+    """Read where ranks are split; raise SecurityError if none were sent."""
+    message: TakeRankSplits = asked.message
+    approval = training_request(asked)
+    _check_terms(asked, True, message.trees)
+    if asked.session.kept(TrainingHistory) is not None:
+        raise SecurityError("training_not_on_ranks")
+    asked.session.need(HostRanks, NO_TRAINING)
+    return Ask(approval=approval)
+
+
+def read_keep_model(asked: Asked) -> Ask:
+    """Read the model that a training has given.
+
+    Raises
+    ------
+    SecurityError
+        If it is not the model that grew here, names other parties, or the training has given another one.
+    """
+    message: KeepModel = asked.message
+    approval = training_request(asked)
+    approved = asked.session.kept(AskTraining)
+    if approved is not None:
+        _check_terms(asked, len(message.skeletons) <= approved.trees)
+    session = asked.session
+    history = session.kept(TrainingHistory)
+    if history is None:
+        splits = set(session.need(HostRanks, NO_TRAINING).rules)
+        request = ""
+    else:
+        splits = history.splits
+        request = history.request
+    # Otherwise fewer of the same trees under another name would get round the query budget.
+    if session.kept(ModelKept) is not None:
+        raise SecurityError("model_kept_already")
+    digest = sha256(encode(replace(message, conversation=""))).hexdigest()
+    before = asked.models.trainings.kept(asked.sender, request) if request else None
+    if before is not None:
+        # The answer was lost, or the Guest was killed before it had stored it.
+        if before.digest != digest:
+            raise SecurityError("training_gave_another_model")
+        return Ask(approval=approval, subject=before)
+    skeletons = tuple(load_skeleton(forks) for forks in message.skeletons)
+    own = _own_splits(asked, skeletons)
+    if own != {key for key in splits if key[0] < len(skeletons)}:
+        raise SecurityError("model_of_other_splits")
+    if history is not None:
+        history.growth.check_model(skeletons)
+    least = 0 if asked.floors.synthetic else asked.floors.score_bits
+    layout = check_layout(Layout(message.score_bits, message.slots, message.slot_bits, message.scale), least)
+    features = tuple(asked.features.values())
+    return Ask(
+        opens={"all": Rows(columns=tuple(feature.name for feature in features))},
+        approval=approval,
+        subject=_Keeping(digest, request, skeletons, layout, features),
+    )
+
+
+@dataclass(frozen=True, repr=False)
+class _Keeping:
+    """A model that is to be kept.
+
+    Attributes
+    ----------
+    digest : str
+        SHA-256 of the message.
+    request : str
+        The Guest's name for the training; empty = it does not go on.
+    features : tuple of Feature
+        All of the Host.
+    """
+
+    digest: str
+    request: str
+    skeletons: tuple[Skeleton, ...]
+    layout: Layout
+    features: tuple[Feature, ...]
+
+
+def _own_splits(asked: Asked, skeletons: Sequence[Skeleton]) -> set[NodeKey]:
+    """Return this Host's splits of a model; raise SecurityError if it names other parties than those of the training."""
+    message: KeepModel = asked.message
+    parties = (message.guest, *message.hosts)
+    owners = {fork.owner for skeleton in skeletons for fork in skeleton.forks.values()}
+    host = asked.models.host
+    if message.guest != asked.sender or len(set(parties)) < len(parties) or not owners | {host} <= set(parties):
+        raise SecurityError("model_of_other_parties")
+    own: set[NodeKey] = set()
+    for tree, skeleton in enumerate(skeletons):
+        own |= {(tree, node) for node, fork in skeleton.forks.items() if fork.owner == host}
+    return own
+
+
+# Handlers: what is answered to a message that has a permit.
+
+
+def answer_start(permit: Permit, opened: Opened, message: StartTraining, noise: Noise) -> Reply:
+    """Bin the joint records; answer how many bins each feature has."""
+    beginning: _Beginning = permit.ask.subject
+    session = permit.session
+    shuffled = _shuffled(noise, message.request) if message.hide_order else None
+    training = HostTraining(beginning.features, opened["joint"].columns, message, beginning.history, shuffled=shuffled)
+    session.drop(HostRanks)
+    session.keep(TrainingHistory, beginning.history)
+    session.keep(HostTraining, training)
+    yield permit.guest, training.feature_bins(message.conversation)
+
+
+def _shuffled(noise: Noise, request: str) -> Shuffled:
+    """Return how bins are numbered if their order is hidden: at random, the same way in a training that goes on after a break."""
+    key = hmac.digest(noise.secret(ORDER), (request or noise.salt()).encode(), "sha256")
+
+    def shuffled(feature: str, numbers: Sequence[int]) -> list[int]:
+        return sorted(numbers, key=lambda number: hmac.digest(key, f"{number} {feature}".encode(), "sha256"))
+
+    return shuffled
+
+
+def answer_gradients(permit: Permit, opened: Opened, message: Gradients, noise: Noise) -> Reply:
+    """Take the first piece of the encrypted pairs."""
+    _records(permit.session).take_gradients(_cipher(permit), permit.ask.subject, message.pairs)
+    return iter(())
+
+
+def _records(session: HostSession) -> HostTraining:
+    """Return the records of a training that was begun."""
+    return session.need(HostTraining, NO_TRAINING)
+
+
+def _cipher(permit: Permit) -> Any:
+    """Return the key that was offered; the rule has looked which kind it is."""
+    return permit.session.cipher
+
+
+def answer_more_gradients(permit: Permit, opened: Opened, message: MoreGradients, noise: Noise) -> Reply:
+    """Take the next piece of the encrypted pairs."""
+    history = permit.session.need(TrainingHistory, NO_TRAINING)
+    if history.pairs is not None:
+        history.pairs.add(message.pairs)
+    return iter(())
+
+
+def answer_bin_sums(permit: Permit, opened: Opened, message: AskBinSums, noise: Noise) -> Reply:
+    """Add up ciphertexts by bin."""
+    yield permit.guest, _records(permit.session).bin_sums(_cipher(permit), message, permit.ask.subject)
+
+
+def answer_node_sums(permit: Permit, opened: Opened, message: AskNodeSums, noise: Noise) -> Reply:
+    """Begin the sums of a node."""
+    _records(permit.session).start_node(_cipher(permit), message, permit.ask.subject)
+    return iter(())
+
+
+def answer_node_pairs(permit: Permit, opened: Opened, message: NodePairs, noise: Noise) -> Reply:
+    """Take rows of the node that was begun; send its sums once all have come."""
+    sums = _records(permit.session).take_node(message)
+    if sums is not None:
+        yield permit.guest, sums
+
+
+def answer_split(permit: Permit, opened: Opened, message: TakeSplit, noise: Noise) -> Reply:
+    """Store a split; answer which joint records go left."""
+    yield permit.guest, _records(permit.session).take_split(message, permit.ask.subject)
+
+
+def answer_ranks(permit: Permit, opened: Opened, message: StartRanks, noise: Noise) -> Reply:
+    """Send the ranks of desensitised values."""
+    ranking: _Ranking = permit.ask.subject
+    session = permit.session
+    columns = NoisyColumns(opened["all"], ranking.features, noise.secret(NOISE))
+    session.drop(TrainingHistory)
+    session.drop(HostTraining)
+    ranks = session.keep(HostRanks, HostRanks(columns, ranking.rows, message))
+    yield permit.guest, ranks.ranks(message.conversation)
+
+
+def answer_rank_splits(permit: Permit, opened: Opened, message: TakeRankSplits, noise: Noise) -> Reply:
+    """Store splits of ranks."""
+    permit.session.need(HostRanks, NO_TRAINING).take_splits(message)
+    return iter(())
+
+
+@dataclass(frozen=True, repr=False)
+class TrainedModel:
+    """A model that a training has given, until it is stored."""
+
+    model: HostModel
+    columns: dict[str, Any]
+
+
+def answer_keep_model(permit: Permit, opened: Opened, message: KeepModel, noise: Noise) -> Reply:
+    """Make the Host's partial model of the splits that it took; answer its hash."""
+    session = permit.session
+    keeping: _Keeping | KeptModel = permit.ask.subject
+    session.drop(TrainedModel)
+    if isinstance(keeping, KeptModel):
+        yield permit.guest, ModelKept(message.conversation, message.model_id, keeping.content_hash)
+        return
+    training = session.kept(HostTraining) or session.need(HostRanks, NO_TRAINING)
+    count = len(keeping.skeletons)
+    rules = {key: rule for key, rule in training.rules.items() if key[0] < count}  # early stopping drops trees
+    used = {rule.feature for rule in rules.values()}
+    model = HostModel(
+        permit.asked.models.host,
+        message.guest,
+        message.hosts,
+        keeping.skeletons,
+        rules,
+        noise.salt(),
+        keeping.layout,
+        message.guest_hash,
+        {name: pair for name, pair in training.medians.items() if name in used},
+    )
+    columns = opened["all"].columns
+    counts = {feature.name: reference_of(feature, columns[feature.name]) for feature in keeping.features}
+    session.keep(TrainedModel, TrainedModel(model, counts))
+    yield permit.guest, ModelKept(message.conversation, message.model_id, sha256(dump_host(model).encode()).hexdigest())
+
+
+def store_model(models: HostModels, permit: Permit, reply: Message) -> None:
+    """Store the model that a training has given; one that was stored before stays."""
+    session = permit.session
+    keeping: _Keeping | KeptModel = permit.ask.subject
+    trained = session.kept(TrainedModel)
+    if not isinstance(reply, ModelKept):
+        return
+    if trained is not None and isinstance(keeping, _Keeping):
+        models.put(trained.model, reply.model_id)
+        models.note_training(reply.model_id, trained.columns)
+        if keeping.request:
+            models.trainings.keep(permit.guest, keeping.request, KeptModel(keeping.digest, reply.content_hash))
+    session.drop(TrainedModel)
+    session.keep(ModelKept, reply)
+
+
+TRAINING_KINDS = {
+    StartTraining: Kind(read_start, answer_start),
+    Gradients: Kind(read_gradients, answer_gradients),
+    MoreGradients: Kind(read_more_gradients, answer_more_gradients),
+    AskBinSums: Kind(read_bin_sums, answer_bin_sums),
+    AskNodeSums: Kind(read_node_sums, answer_node_sums),
+    NodePairs: Kind(read_node_pairs, answer_node_pairs),
+    TakeSplit: Kind(read_split, answer_split),
+    StartRanks: Kind(read_ranks, answer_ranks),
+    TakeRankSplits: Kind(read_rank_splits, answer_rank_splits),
+    KeepModel: Kind(read_keep_model, answer_keep_model, store=store_model),
+}

@@ -30,29 +30,19 @@ NO_RECORDS = {
 }
 # Their handlers have the table themselves and check by their own care. The list only becomes shorter (docs/decisions/0043-one-gate.md).
 NOT_MOVED = {
-    "AskBinSums",
     "AskCandidates",
     "AskCohort",
     "AskGroupPairs",
     "AskGroupSums",
-    "AskNodeSums",
     "AskReasons",
     "AskWalk",
     "ChooseLabels",
-    "Gradients",
     "GroupPairs",
-    "KeepModel",
-    "MoreGradients",
     "MoreGroupPairs",
-    "NodePairs",
     "OpenRanking",
     "PassOn",
     "ReasonTerms",
-    "StartRanks",
-    "StartTraining",
     "StartWalk",
-    "TakeRankSplits",
-    "TakeSplit",
 }
 TABLE = PartyTable("host", ("a", "b", "c"), {"x": np.array([1.0, 2.0, 3.0]), "y": np.array([4.0, 5.0, 6.0])})
 

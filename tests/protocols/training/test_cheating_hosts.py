@@ -30,7 +30,7 @@ from backend.protocols.training.joint import FromTheStart
 from backend.protocols.training.label_bound import choice_bits
 from backend.protocols.training.messages import BinSums, ReportWrongAnswer, SplitRows, TakeSplit
 from backend.protocols.training.parameters import SecureBoostParameters
-from backend.protocols.training.row_sets import pack_rows, unpack_rows
+from backend.protocols.training.row_sets import pack_rows
 from backend.protocols.transport.codec import decode
 from backend.protocols.transport.packing import from_bitmap
 from backend.remark import Remark
@@ -88,8 +88,8 @@ def told(parties, kind, receiver):
 def test_a_host_with_more_bins_than_were_asked_for_is_named(monkeypatch):
     honest = HostTraining.__init__
 
-    def finer(training, table, features, rows, start, cipher, **floors):
-        honest(training, table, features, rows, replace(start, bins=start.bins * 8), cipher, **floors)
+    def finer(training, features, columns, start, history, **named):
+        honest(training, features, columns, replace(start, bins=start.bins * 8), history, **named)
 
     # patched: a Host that lies in an answer of its own
     monkeypatch.setattr(HostTraining, "__init__", finer)
@@ -106,12 +106,12 @@ def test_a_host_with_more_bins_than_were_asked_for_is_named(monkeypatch):
 # 2. sums against the node's
 
 
-def forged(training, sums, message):
+def forged(training, sums, cipher, message, counted):
     """K1: cut c of the first feature holds WORTH times the gradients of those of the chosen records whose bit in c is set."""
     if message.nodes != (0,):
         return sums
-    g, h = training._pairs.batches[0]
-    chosen = np.flatnonzero(training._sent)[:STOLEN]
+    g, h = training._history.pairs.batches[0]
+    chosen = np.flatnonzero(training._history.sent)[:STOLEN]
     numbers = training._position[chosen]
     first = training._columns.bins[0]
     left = np.zeros((2, first.count + 1), dtype=np.int64)
@@ -127,9 +127,8 @@ def forged(training, sums, message):
     return BinSums(sums.conversation, sums.trees, sums.nodes, ((blob.tobytes(),),))
 
 
-def everybody_left(training, rows, message):
+def everybody_left(training, rows, message, inside):
     """K1 and K2: whatever the split, all go left, so that the node can be split again."""
-    inside = unpack_rows(message.rows, training._n)
     return SplitRows(rows.conversation, rows.tree, rows.node, pack_rows(np.ones(int(inside.sum()), dtype=bool)))
 
 
@@ -197,7 +196,7 @@ def test_sums_that_leave_out_a_record_end_the_training(monkeypatch, way, hosts, 
 def test_a_child_s_sums_larger_than_its_parent_s_end_the_training(monkeypatch):
     """The sums of one child follow from the other's: there a bin would hold a negative number of records."""
 
-    def moved(training, sums, message):
+    def moved(training, sums, cipher, message, counted):
         if message.nodes == (0,):
             return sums
         answers = []
@@ -246,7 +245,7 @@ def test_rows_that_are_not_those_of_the_sums_end_the_training(monkeypatch, way, 
     assert refusal.value.code == "rows_do_not_fit_sums" and refusal.value.hosts == (cheat,)
 
 
-def planted(training, sums, message):
+def planted(training, sums, cipher, message, counted):
     """K2: the first bin of the first feature holds half of the node's hessians and all of its lack of defaults; no record is in it."""
     if message.nodes != (0,):
         return sums
@@ -259,8 +258,7 @@ def planted(training, sums, message):
     return BinSums(sums.conversation, sums.trees, sums.nodes, ((blob.tobytes(),),))
 
 
-def everybody_right(training, rows, message):
-    inside = unpack_rows(message.rows, training._n)
+def everybody_right(training, rows, message, inside):
     return SplitRows(rows.conversation, rows.tree, rows.node, pack_rows(np.zeros(int(inside.sum()), dtype=bool)))
 
 

@@ -12,7 +12,8 @@ from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.data.binning import make_bins
 from backend.data.dictionary import Kind
 from backend.errors import SecurityError
-from backend.protocols.training import binned, node_sums, pair_pieces
+from backend.protocols.training import host as training_host
+from backend.protocols.training import node_sums, pair_pieces
 from backend.protocols.training.federated_trees import TreeJob, start
 from backend.protocols.training.host_splits import HostTraining
 from backend.protocols.training.messages import (
@@ -337,7 +338,12 @@ def test_a_host_sums_nothing_before_all_pieces_have_come(monkeypatch):
 @pytest.mark.parametrize("coin", [0, 1])
 def test_a_hidden_order_changes_names_of_sides_and_no_split(coin, monkeypatch):
     """Numbers downwards (coin 1) or upwards, categories in some order: the same groups, and rules that lead to them."""
-    monkeypatch.setattr(binned.secrets, "randbits", lambda bits: coin)
+
+    # patched: the coin falls as the test needs it
+    def shuffled(noise, request):
+        return lambda feature, numbers: list(numbers)[::-1] if coin else list(numbers)
+
+    monkeypatch.setattr(training_host, "_shuffled", shuffled)
     with joined(8, n=90) as parties:
         g, h = pairs(90)
         grower = start(parties.joint, BINS, hide_order=True)

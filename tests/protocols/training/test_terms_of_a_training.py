@@ -27,7 +27,6 @@ from backend.protocols.terms.approvals import Approvals
 from backend.protocols.terms.floors import Floors
 from backend.protocols.training import host as training_host
 from backend.protocols.training.growth_record import GrowthRecord, least_people
-from backend.protocols.training.host import TrainingHandler
 from backend.protocols.training.messages import (
     AskBinSums,
     BinSums,
@@ -49,6 +48,7 @@ from backend.protocols.transport.packing import to_bitmap
 from backend.store.accountant import Accountant, Limits
 from backend.store.database import Database
 from backend.store.party_store import memory_store
+from backend.store.trainings import HostTrainings
 
 N = 400  # joint records; 60 % are trained on
 BINS = 8
@@ -228,7 +228,7 @@ def test_a_training_takes_half_of_the_joint_records(secret_key, monkeypatch):
         liar = opened.begin()
         assert liar.start(planted) == liar.start(two) == "few_training_rows"
     # patched: the one check removed, so that the test is seen to need it
-    monkeypatch.setattr(TrainingHandler, "_check_training_rows", nothing)
+    monkeypatch.setattr(training_host, "_rows_notes", lambda *_: [])
     with guest(secret_key) as opened:
         liar = opened.begin()
         # the cuts lie between the two known values: whoever is above or below them is seen by a split
@@ -247,8 +247,7 @@ def test_the_rows_of_an_approval_are_those_that_came_first(secret_key, monkeypat
     with guest(secret_key, store=store, approvals=approvals) as opened:
         assert isinstance(opened.begin(draw="another").start(others), FeatureBins)
     # patched: the one check removed, so that the test is seen to need it
-    monkeypatch.setattr(training_host.HostTraining, "digest", lambda training, start: "")
-    monkeypatch.setattr(TrainingHandler, "_check_training_rows", nothing)
+    monkeypatch.setattr(training_host, "_rows_notes", lambda *_: [])
     with guest(secret_key, store=store, approvals=approvals) as opened:
         assert isinstance(opened.begin().start(np.roll(TRAINING, 2)), FeatureBins)
 
@@ -395,7 +394,7 @@ def test_what_goes_on_after_a_break_asks_nothing_else(secret_key, monkeypatch):
     assert not isinstance(again(lambda liar: liar.sums()), str)  # the third time
     assert again(lambda liar: liar.sums()) == "node_answered_otherwise"
     # patched: the one check removed, so that the test is seen to need it
-    monkeypatch.setattr(TrainingHandler, "_note_nodes", nothing)
+    monkeypatch.setattr(HostTrainings, "note", nothing)
     assert (again(other_split, "s") != first).any()
     assert (again(other_split, "s") == again(other_split, "s")).all()
 

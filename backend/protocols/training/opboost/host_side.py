@@ -19,6 +19,7 @@ from backend.data.dictionary import Feature, Kind
 from backend.data.medians import Medians
 from backend.data.table import PartyTable
 from backend.errors import ParameterError, SecurityError
+from backend.protocols.terms.records import Records
 from backend.protocols.training.messages import Ranks, StartRanks, TakeRankSplits
 from backend.protocols.training.opboost.maps import MAPS, MECHANISMS, MISSING, Noise, ValueMap
 from backend.protocols.training.opboost.sampling import IntArray
@@ -67,11 +68,13 @@ class NoisyColumns:
 
     Parameters
     ----------
+    table : PartyTable or Records
+        All records of the Host.
     secret : bytes
         The Host's, stored for good.
     """
 
-    def __init__(self, table: PartyTable, features: Sequence[Feature], secret: bytes) -> None:
+    def __init__(self, table: PartyTable | Records, features: Sequence[Feature], secret: bytes) -> None:
         self._table = table
         self._features = {f.name: f for f in features}
         self._secret = secret
@@ -231,7 +234,3 @@ class HostRanks:
         if cut == len(distinct):
             return self._columns[column].mapping.levels
         return int(distinct[cut - 1] + distinct[cut]) // 2 + 1
-
-    def keep_trees(self, count: int) -> None:
-        """Drop the rules of trees that are not kept."""
-        self.rules = {key: rule for key, rule in self.rules.items() if key[0] < count}

@@ -146,13 +146,6 @@ def test_a_column_without_any_value_has_no_rank():
     assert (answer.features, answer.counts, read(answer, 0)) == (("x",), (0,), [0, 0])
 
 
-def test_trees_that_are_not_kept_leave_no_rule():
-    host = ranked(table(x=[1, 2, 3]), [NUMBER])
-    host.take_splits(TakeRankSplits("c", (0, 1), (0, 0), (0, 0), (1, 1), (True, True)))
-    host.keep_trees(1)
-    assert set(host.rules) == {(0, 0)}
-
-
 @pytest.mark.parametrize(
     "parts",
     [
