@@ -19,7 +19,7 @@ from backend.crypto.rlwe.sum_key import RlweSumKey
 from backend.crypto.rlwe.sum_parameters import sum_parameters
 from backend.crypto.signing import SigningKey
 from backend.errors import SecurityError, WrongAnswer
-from backend.protocols.approvals.host import Approvals
+from backend.protocols.terms.approvals import Approvals
 from backend.protocols.training import decision_tree, federated_trees, forest, node_sums, secureboost
 from backend.protocols.training.decision_tree import DecisionTreeParameters
 from backend.protocols.training.federated_trees import TreeJob, start
