@@ -124,11 +124,14 @@ class Note:
         So far. Work that fails is logged with what stands here and the error's type.
     keep : callable
         Stores what the entry tells of, in one transaction with it: both are kept or neither.
+    undo : callable
+        Puts back the files that the work changed, if the entry cannot be written.
     """
 
     federation: str = ""
     body: dict[str, Any] = field(default_factory=dict)
     keep: Callable[[], None] = lambda: None
+    undo: Callable[[], None] = lambda: None
 
     def about(self, record: ModelRecord, **more: Any) -> None:
         """Name the model, and what was asked for."""
@@ -156,9 +159,13 @@ def recorded(action: str) -> Callable[[Callable[Concatenate[A, Note, P], R]], Ca
             note = Note()
             try:
                 result = work(self, note, *args, **options)
-                with self._auditor.workspace.database(note.federation).write():
-                    note.keep()
-                    self._auditor.note(note.federation, action, {**note.body, "outcome": DONE}, tell=False)
+                try:
+                    with self._auditor.workspace.database(note.federation).write():
+                        note.keep()
+                        self._auditor.note(note.federation, action, {**note.body, "outcome": DONE}, tell=False)
+                except BaseException:
+                    note.undo()
+                    raise
             except Exception as error:
                 if note.federation:
                     self._auditor.note(note.federation, action, {**note.body, "outcome": type(error).__name__})

@@ -88,6 +88,7 @@ class Keys:
         write_whole(out, body)
         keys = self.all(federation)
         note.federation, note.body = federation, {"what": "backup", **_of(keys)}
+        note.undo = out.unlink
         return keys
 
     @recorded("keys")
@@ -121,6 +122,12 @@ class Keys:
                     raise SecurityError("key_made_meanwhile", file=name)
         keys = tuple(_described(folder / name, numbers[name]) for name in back)
         note.federation, note.body = federation, {"what": "restore", **_of(keys)}
+
+        def take_away() -> None:
+            for name in back:
+                (folder / name).unlink()
+
+        note.undo = take_away
         return keys
 
     @recorded("keys")
@@ -153,6 +160,7 @@ class Keys:
             raise ParameterError("no_key_to_rotate", file=file, federation=federation)
         folder = self._workspace.guest_folder(federation)
         note.federation, note.body = federation, {"what": "rotate", "now": now, **_of(chosen)}
+        moved: list[Key] = []
 
         def retire() -> None:  # in the transaction of the entry, so one process at a time
             if self._workspace.journal(federation).kept()[0] and not now:
@@ -163,10 +171,17 @@ class Keys:
             for key in chosen:
                 path = folder / key.file
                 path.rename(retired(path, key.fingerprint))
+                moved.append(key)
                 for tables in (".tables", ".short.tables"):
                     path.with_suffix(tables).unlink(missing_ok=True)
 
+        def put_back() -> None:
+            for key in moved:
+                path = folder / key.file
+                retired(path, key.fingerprint).rename(path)
+
         note.keep = retire
+        note.undo = put_back
         return tuple(chosen)
 
     def _only_operator(self) -> None:

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from functools import partial
+from unittest.mock import Mock
 
 import pytest
 from homes import copied_home
@@ -12,10 +13,11 @@ from inside import runtime_of, workspace_of
 
 from backend.crypto.paillier.keys import PaillierSecretKey
 from backend.data.table import SampleSheet
-from backend.errors import ParameterError, SecurityError
+from backend.errors import ParameterError, SecurityError, StoreError
 from backend.protocols.simulation import simulator
 from backend.services import Glassleaf
 from backend.services.scoring import ScoringRequest
+from backend.store.audit_log import AuditLog
 from backend.store.key_backup import seal, unseal
 from backend.store.key_file import read_key
 from backend.store.request_log import RequestLog
@@ -190,6 +192,30 @@ def test_a_rotated_key_is_kept_a_new_one_is_used_and_both_are_in_the_log(glassle
     assert read_key(folder / f"paillier-512.{gone.fingerprint}.retired") == numbers
     made = [entry for entry in glassleaf.audit.entries("demo") if entry.action == "key"]
     assert made[-1].body["key_bits"] == 512 and made[-1].number > last_rotation(glassleaf).number
+
+
+@pytest.mark.parametrize("what", ["rotate", "backup", "restore"])
+def test_keys_stay_as_they_were_if_the_log_cannot_be_written(glassleaf, folder, tmp_path, monkeypatch, run, what):
+    """A full disk, as the shell meets it: nothing is changed, and a second try finds what the first one found."""
+    old, new, words = tmp_path / "old.json", tmp_path / "new.json", tmp_path / "words"
+    words.write_text(PASSPHRASE)
+    words.chmod(0o600)
+    glassleaf.keys.backup("demo", PASSPHRASE, old)
+    if what == "restore":
+        (folder / PAILLIER).unlink()
+    before = sorted(folder.glob("*.*"))
+    steps = {
+        "rotate": ("rotate", "demo"),
+        "backup": ("backup", "demo", "--out", new, "--passphrase-file", words),
+        "restore": ("restore", "demo", old, "--passphrase-file", words),
+    }
+    command = ["keys", *map(str, steps[what])]
+    with monkeypatch.context() as full:
+        full.setattr(AuditLog, "add", Mock(side_effect=StoreError("disk_full")))
+        status, _, said = run(*command)
+    assert status == 1 and "disk is full" in said
+    assert sorted(folder.glob("*.*")) == before and not new.exists()
+    assert run(*command)[0] == 0
 
 
 def last_rotation(glassleaf):
