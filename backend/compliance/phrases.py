@@ -31,6 +31,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from importlib.resources import files
+from itertools import groupby
+from typing import Literal
 
 from backend.data.strict_model import FieldError
 
@@ -66,14 +68,13 @@ _LEVELS = re.compile(
     re.IGNORECASE,
 )
 
-_BEGINS = "(?<= )"  # where an English phrase may begin
 _SHORTEST = 4  # letters of a word that may be read out of a longer one; beside an affix one fewer
 _SHORTEST_CUT = 5  # letters of a word that may be a longer one cut off
 
 NUMBER = "{number}"
 
 Span = tuple[int, int]
-MAX_OPTIONALS = 10  # of a phrase: each may double the time that a search takes
+MAX_ELEMENTS = 40  # of a phrase; the longest of ours has a dozen
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,9 +193,26 @@ class FeatureTexts:
         return cls(*texts, of_codes, frozenset().union(*(text.keys for text in every)))
 
 
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """An element of a phrase.
+
+    Attributes
+    ----------
+    kind : str
+        ``word``; ``optional``, a word or nothing; ``not``, no such word here; ``start``, ``start_of_words`` and ``end`` of the text;
+        ``alone_before`` and ``alone_after``, no Chinese letter on that side.
+    choices : tuple of str
+        Regular expressions, in the order in which they are tried. All that one of them matches at a place ends at the same place.
+    """
+
+    kind: Literal["word", "optional", "not", "start", "start_of_words", "end", "alone_before", "alone_after"]
+    choices: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True)
 class Phrase:
-    """A phrase as a regular expression, compiled when it is first sought: most never are.
+    """A phrase as steps through a text.
 
     Attributes
     ----------
@@ -204,7 +222,7 @@ class Phrase:
     """
 
     source: str
-    body: str
+    steps: tuple[_Step, ...]
     chinese: bool
     needs: tuple[frozenset[str], ...]
 
@@ -218,9 +236,9 @@ class Phrase:
         return not any(need.isdisjoint(keys) for need in self.needs)
 
     @cached_property
-    def pattern(self) -> re.Pattern[str]:
-        """The compiled expression."""
-        return re.compile(self.body)
+    def compiled(self) -> tuple[tuple[str, tuple[re.Pattern[str], ...]], ...]:
+        """Kind and expressions of each step, compiled when the phrase is first sought: most never are."""
+        return tuple((step.kind, tuple(map(re.compile, step.choices))) for step in self.steps)
 
     @classmethod
     def of(cls, source: str, lists: Mapping[str, Sequence[str]]) -> Phrase:
@@ -228,19 +246,16 @@ class Phrase:
         elements = source.split()
         needed = [element for element in elements if element[0] not in "[!^$"]
         if not needed:
-            raise FieldError("phrase_without_word", phrase=source)
-        optional = sum(element[0] == "[" for element in elements)
-        if optional > MAX_OPTIONALS:
-            raise FieldError("phrase_of_many_optionals", phrase=source[:60], found=optional, limit=MAX_OPTIONALS)
+            raise FieldError("phrase_without_word", phrase=source[:60])
+        if len(elements) > MAX_ELEMENTS:
+            raise FieldError("phrase_too_long", phrase=source[:60], found=len(elements), limit=MAX_ELEMENTS)
         chinese = bool(CHINESE.search(source))
-        body = "".join(_element(source, element, lists, "" if chinese else " ") for element in elements)
-        if not chinese:
-            body = f"{_BEGINS}{body}"
-        elif len(source) == 1:
-            body = f"(?<![{HAN}]){body}(?![{HAN}])"
+        steps = [_step(source, element, lists, "" if chinese else " ") for element in elements]
+        if chinese and len(source) == 1:
+            steps = [_Step("alone_before"), *steps, _Step("alone_after")]
         choices = (_choices(source, element, lists) for element in needed)
         needs = (frozenset(word[:2] if chinese else word.split()[0] for word in words) for words in choices)
-        return cls(source, body, chinese, tuple(needs))
+        return cls(source, tuple(steps), chinese, tuple(needs))
 
     def find(self, text: PhraseMatch) -> list[Span]:
         """Spans of this phrase in a text."""
@@ -249,13 +264,63 @@ class Phrase:
     def find_words(self, text: PhraseMatch) -> Iterator[tuple[Span, str, str]]:
         """Spans of this phrase in a text, each with what stands before and after it (words in English)."""
         if self.chinese:
-            for found in self.pattern.finditer(text.text):
-                yield found.span(), text.text[: found.start()], text.text[found.end() :]
+            for start, end in self._matches(text.text, range(len(text.text))):
+                yield (start, end), text.text[:start], text.text[end:]
             return
-        for found in self.pattern.finditer(text.words):
-            first = text.spans[found.start()]
-            last = text.spans[text.words.rindex(" ", 0, found.end() - 1) + 1]
-            yield (first[0], last[1]), text.words[: found.start()], text.words[found.end() :]
+        for start, end in self._matches(text.words, text.spans):
+            first = text.spans[start]
+            last = text.spans[text.words.rindex(" ", 0, end - 1) + 1]
+            yield (first[0], last[1]), text.words[:start], text.words[end:]
+
+    def _matches(self, text: str, starts: Iterable[int]) -> Iterator[Span]:
+        """Where the phrase begins and ends; none overlaps the one before."""
+        failed: set[tuple[int, int]] = set()
+        last_end = 0
+        for start in starts:
+            if start < last_end:
+                continue
+            end = self._end(text, start, 0, failed)
+            if end is not None:
+                yield start, end
+                last_end = end
+
+    def _end(self, text: str, at: int, number: int, failed: set[tuple[int, int]]) -> int | None:
+        """Return where the steps from this one on end in the text, or None if they do not match at this place.
+
+        What failed once is not tried again, so that a search takes no longer than steps times places.
+        """
+        if number == len(self.compiled):
+            return at
+        if (number, at) in failed:
+            return None
+        kind, choices = self.compiled[number]
+        if kind in ("word", "optional"):
+            for choice in choices:
+                found = choice.match(text, at)
+                end = None if found is None else self._end(text, found.end(), number + 1, failed)
+                if end is not None:
+                    return end
+        if kind == "optional" or (kind != "word" and _holds(kind, choices, text, at)):
+            end = self._end(text, at, number + 1, failed)
+            if end is not None:
+                return end
+        failed.add((number, at))
+        return None
+
+
+def _holds(kind: str, choices: Sequence[re.Pattern[str]], text: str, at: int) -> bool:
+    """Return whether what a step asks about a place is so; it takes no letters."""
+    if kind == "not":
+        return not any(choice.match(text, at) for choice in choices)
+    if kind == "start":
+        return at == 0
+    if kind == "start_of_words":
+        return at == len(" ")
+    if kind == "end":
+        return at == len(text)
+    if kind == "alone_before":
+        return at == 0 or not CHINESE.match(text[at - 1])
+    return at == len(text) or not CHINESE.match(text[at])
 
 
 class Segmenter:
@@ -358,24 +423,26 @@ def _without_accent(letter: re.Match[str]) -> str:
     return unicodedata.normalize("NFKD", letter.group())[0]
 
 
-def _element(source: str, element: str, lists: Mapping[str, Sequence[str]], gap: str) -> str:
-    """One element of a phrase as a regular expression; each word is followed by `gap`."""
+def _step(source: str, element: str, lists: Mapping[str, Sequence[str]], gap: str) -> _Step:
+    """Return one element of a phrase; each word is followed by `gap`."""
     if element == "^":
-        return r"(?<=\A )" if gap else r"\A"
+        return _Step("start_of_words" if gap else "start")
     if element == "$":
-        return r"\Z"
+        return _Step("end")
     parts = _ELEMENT.match(element)
     if parts is None or (parts["open"] == "[") != (parts["close"] == "]"):
-        raise FieldError("phrase_element_unreadable", element=element, phrase=source)
+        raise FieldError("phrase_element_unreadable", element=element[:60], phrase=source[:60])
     words = _choices(source, parts["words"], lists)
     written = [_word(word, gap) for word in words]
     if not all(written):
         word = words[written.index("")]
-        raise FieldError("phrase_word_unreadable", word=word, phrase=source)
-    choice = f"(?:{'|'.join(written)})"
+        raise FieldError("phrase_word_unreadable", word=word[:60], phrase=source[:60])
+    # neighbours that end at the same place are one expression: in English as many words, in Chinese as many letters
+    groups = groupby(zip(words, written, strict=True), key=lambda pair: len(pair[0].split()) if gap else len(pair[0]))
+    choices = tuple(f"(?:{'|'.join(one for _, one in group)}){gap}" for _, group in groups)
     if parts["mark"]:
-        return f"(?!{choice}{gap})"
-    return f"(?:{choice}{gap})?" if parts["open"] else f"{choice}{gap}"
+        return _Step("not", choices)
+    return _Step("optional" if parts["open"] else "word", choices)
 
 
 def _choices(source: str, element: str, lists: Mapping[str, Sequence[str]]) -> list[str]:
@@ -384,12 +451,12 @@ def _choices(source: str, element: str, lists: Mapping[str, Sequence[str]]) -> l
     for word in element.split("|"):
         if word != NUMBER and word.startswith("{") and word.endswith("}"):
             if word[1:-1] not in lists:
-                raise FieldError("phrase_unknown_list", list=word, phrase=source, known=tuple(sorted(lists)))
+                raise FieldError("phrase_unknown_list", list=word[:60], phrase=source[:60], known=tuple(sorted(lists)))
             words += lists[word[1:-1]]
         else:
             words.append(word)
     if not all(words):
-        raise FieldError("phrase_empty_choice", phrase=source)
+        raise FieldError("phrase_empty_choice", phrase=source[:60])
     return words
 
 
