@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from app import view_models
-from app.texts import Texts, markdown
+from app.texts import Texts, code, markdown
 
 if TYPE_CHECKING:
     from app.glossary import Term
@@ -90,7 +90,7 @@ def _pages(t: Texts, names: Iterable[str]) -> Iterator[Hit]:
 def _features(t: Texts, view: View) -> Iterator[Hit]:
     """Features of the model's dictionary, by column name and meaning."""
     for _, feature in view.model.dictionary:
-        words = f"{markdown(t.brief(feature))} · `{feature.name}`"
+        words = f"{markdown(t.brief(feature))} · {code(feature.name)}"
         place = {"feature": feature.name, "search": feature.name}
         yield Hit(words, _text(feature.name, feature.meaning.en, feature.meaning.zh), "features", place)
 

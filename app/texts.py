@@ -28,11 +28,25 @@ _ADDRESS = re.compile(r"https?:(?=//)|www(?=\.)|[-.\w+](?=@)", re.IGNORECASE)  #
 _JOINED = "\u2060"  # word joiner: neither seen nor a place to break a line
 UNBROKEN = "\u00a0"  # between a figure and its unit, so that no line ends there
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>#$~|:{}])")
+# Streamlit draws icons, badges and emoji of these, backslash or not; it also makes arrows of "->"
+_SHORTCODE = re.compile(r":(?=[\w+-]+[:\[/])")
 
 
 def markdown(text: str) -> str:
-    """`text` so that Markdown shows it letter by letter: whatever a federation file says stays text, and no address becomes a link."""
-    return _MARKDOWN.sub(r"\\\1", _ADDRESS.sub(lambda found: found[0] + _JOINED, text))
+    """`text` so that Markdown shows it letter by letter: whatever a federation file says stays text.
+
+    No address becomes a link, and no ``:material/verified:`` our own icon.
+    """
+    unlinked = _ADDRESS.sub(lambda found: found[0] + _JOINED, text)
+    plain = _SHORTCODE.sub(":" + _JOINED, unlinked)
+    return _MARKDOWN.sub(r"\\\1", plain)
+
+
+def code(text: str) -> str:
+    """`text` as Markdown's code, such as a column's name: letter by letter, whatever marks are in it."""
+    fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
+    around = " " if len(fence) > 1 else ""
+    return f"{fence}{around}{_SHORTCODE.sub(':' + _JOINED, text)}{around}{fence}"
 
 
 def label(text: str) -> str:

@@ -4,6 +4,7 @@ import streamlit as st
 
 from app import session
 from app.panels import frame, host_console
+from app.texts import markdown
 from backend.errors import GlassleafError
 
 t = session.texts()
@@ -17,7 +18,7 @@ if simulated and not federation.synthetic:
 elif simulated:
     hosts = [party.name for party in federation.hosts]
     looked = st.segmented_control(
-        t("host.look_as"), hosts, format_func=lambda name: t.party(federation, name), key="host_look"
+        t("host.look_as"), hosts, format_func=lambda name: markdown(t.party(federation, name)), key="host_look"
     )
     if looked is None:
         st.info(t("host.choose"), icon=":material/touch_app:")

@@ -20,7 +20,7 @@ def to(key: str, label: str, token: str, words: str) -> None:
     if not session.once(f"attention:{key}", token):
         st.html(MARK)  # keeps the place, so that what comes next is not drawn again
         return
-    settings = {"key": UNNAMED.sub("-", key), "label": label, "words": _plain(words), "token": token}
+    settings = {"key": UNNAMED.sub("-", key), "label": _plain(label), "words": _plain(words), "token": token}
     code = json.dumps(settings).replace("<", "\\u003c")
     st.html(f"{MARK}<script>{CODE}({code})</script>", unsafe_allow_javascript=True)
 

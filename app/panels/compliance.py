@@ -13,7 +13,7 @@ from app import view_models
 from app.panels import casework, evidence, findings, frame, model_comparison, palette, reviews
 from app.panels.casework import Casework
 from app.panels.findings import citation, force, law_badges
-from app.texts import Texts, markdown, percent
+from app.texts import Texts, code, markdown, percent
 from app.view_models import View
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def not_understood(t: Texts, view: View) -> None:
     with st.expander(head, icon=":material/contact_support:", key="not_understood"):
         st.markdown(t("not_understood.why"))
         columns = {
-            "not_understood.name": [f"`{one.feature}`" for one in found],
+            "not_understood.name": [code(one.feature) for one in found],
             "words.party": [palette.name(t, view.federation, one.party) for one in found],
         }
         frame.table({t(key): values for key, values in columns.items()}, head)
@@ -210,7 +210,11 @@ def _contradiction(t: Texts, view: View, direction: LearnedDirection) -> None:
             n=len(direction.where),
         )
         parts = [f"### {markdown(t.meaning(view.model.feature(direction.feature)))}"]
-        parts += [f"{held} · `{direction.feature}`", sentence, f":material/build: {t('compliance.contradiction_do')}"]
+        parts += [
+            f"{held} · {code(direction.feature)}",
+            sentence,
+            f":material/build: {t('compliance.contradiction_do')}",
+        ]
         st.markdown("\n\n".join(parts), anchors=False)
         with st.container(horizontal=True):
             findings.to_splits(t, view, direction.feature, direction.where)

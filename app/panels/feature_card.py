@@ -8,7 +8,7 @@ import streamlit as st
 
 from app import view_models
 from app.panels import frame, links, palette, questions, reviews
-from app.texts import Texts, markdown, percent
+from app.texts import Texts, code, markdown, percent
 from app.view_models import View
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def card(t: Texts, view: View, name: str) -> None:
     with st.container(border=True):
         st.markdown(f"### {markdown(t.meaning(feature))}", anchors=False)
         other = feature.meaning.en if t.language == "zh" else feature.meaning.zh
-        st.caption(f"`{feature.name}`" + (f" · {markdown(other)}" if other and other != t.meaning(feature) else ""))
+        st.caption(code(feature.name) + (f" · {markdown(other)}" if other and other != t.meaning(feature) else ""))
         facts = {
             t("features.held_by"): palette.name(t, view.federation, party),
             **(

@@ -13,7 +13,7 @@ from app import session, view_models
 from app.panels import casework, controls, evidence, frame, links, palette, reviews
 from app.panels.casework import Casework
 from app.session import address
-from app.texts import Texts, markdown, percent
+from app.texts import Texts, code, markdown, percent
 from app.view_models import View
 from backend.i18n import brief
 from backend.services.compliance import wording
@@ -145,7 +145,7 @@ def card(t: Texts, view: View, own: Sequence[Finding], work: Casework, *, first:
         with st.container(horizontal=True):
             held = t("compliance.held_by", party=palette.name(t, view.federation, finding.party))
             meaning = markdown(t.text(finding.meaning))
-            st.markdown(f"### {meaning} :small[:gray[{held} ·] `{feature}`]", anchors=False, width="stretch")
+            st.markdown(f"### {meaning} :small[:gray[{held} ·] {code(feature)}]", anchors=False, width="stretch")
             if finding.quote:  # long, and the same for every feature
                 key = f"quote_{view_models.key_of(finding)}"
                 with st.popover(t("law.quote"), icon=":material/format_quote:", type="tertiary", key=key):

@@ -70,7 +70,10 @@ def identity(t: Texts, view: View, card: ModelCard) -> None:
         t("card.hash"): record.content_hash[:16],
         **dict(hosts),
     }
-    table = {t("card.fact"): list(facts), t("card.is"): [markdown(value) for value in facts.values()]}
+    table = {
+        t("card.fact"): [markdown(fact) for fact in facts],
+        t("card.is"): [markdown(value) for value in facts.values()],
+    }
     frame.table(table, t("card.identity"))
     box = frame.box(t("card.parameters"), "tune", "card_parameters_box")
     if box is not None:

@@ -11,7 +11,7 @@ import streamlit as st
 
 from app import session, user_jobs
 from app.panels import attack_lab, attention, frame, result, sight
-from app.texts import Texts
+from app.texts import Texts, markdown
 from app.view_models import View, moments
 
 if TYPE_CHECKING:
@@ -142,9 +142,9 @@ def _title(t: Texts, view: View, step: str) -> str:
 def _names(t: Texts, view: View, step: str) -> dict[str, str]:
     host = step.partition("-")[2]
     return {
-        "guest": t.party(view.federation, view.model.guest),
-        "host": t.party(view.federation, host) if host else "",
-        "hosts": t.listed([t.party(view.federation, name) for name in view.model.hosts]),
+        "guest": markdown(t.party(view.federation, view.model.guest)),
+        "host": markdown(t.party(view.federation, host)) if host else "",
+        "hosts": t.listed([markdown(t.party(view.federation, name)) for name in view.model.hosts]),
     }
 
 

@@ -10,7 +10,7 @@ import streamlit as st
 from app.panels import frame, palette, reviews
 from app.panels.casework import Casework
 from app.panels.findings import LINES, cited
-from app.texts import Texts, markdown, percent
+from app.texts import Texts, code, markdown, percent
 from app.view_models import View
 from backend.i18n import brief
 
@@ -46,7 +46,7 @@ def _question(t: Texts, view: View, question: Question, work: Casework, *, first
     with box:
         held = t("compliance.held_by", party=palette.name(t, view.federation, question.party))
         meaning = markdown(t.text(question.meaning))
-        st.markdown(f"### {meaning} :small[:gray[{held} ·] `{question.feature}`]", anchors=False)
+        st.markdown(f"### {meaning} :small[:gray[{held} ·] {code(question.feature)}]", anchors=False)
         said = t(
             "compliance.matched", matched=markdown(question.matched), place=t(f"compliance.in_{question.matched_in}")
         )

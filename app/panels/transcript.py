@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app.panels import charts, frame, palette
-from app.texts import Texts, label, size, wrap
+from app.texts import Texts, label, markdown, size, wrap
 from app.view_models import View, released, speed
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ def draw(t: Texts, view: View, done: ScoreBatch) -> None:
         "transcript.sentence",
         n=len(entries),
         total=size(total),
-        largest=t.party(view.federation, largest.sender),
-        to=t.party(view.federation, largest.receiver),
+        largest=markdown(t.party(view.federation, largest.sender)),
+        to=markdown(t.party(view.federation, largest.receiver)),
         bytes=size(largest.bytes),
     )
     if len(entries) > DRAWN:
@@ -115,7 +115,7 @@ def stages(t: Texts, view: View, done: ScoreBatch) -> None:
     words = {"slowest": t(f"stage.{slowest.name}"), "part": t.duration(slowest.seconds)}
     rest = max(0.0, done.seconds - listed)
     st.markdown(t("score.stages_sentence", total=t.duration(done.seconds), rest=t.duration(rest), **words))
-    parties = [palette.plain(t, view.federation, stage.party) if stage.party else "–" for stage in done.stages]
+    parties = [markdown(palette.plain(t, view.federation, one.party)) if one.party else "–" for one in done.stages]
     columns: frame.Columns = {
         t("score.stage"): [t(f"stage.{stage.name}") for stage in done.stages],
         t("words.party"): parties,

@@ -3,7 +3,6 @@
 import time
 
 import pytest
-import yaml
 
 from backend.compliance.phrases import MAX_ELEMENTS, Phrase, PhraseMatch
 
