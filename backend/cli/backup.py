@@ -31,6 +31,9 @@ def backup(
     with open_glassleaf() as glassleaf:
         outside = glassleaf.operation.outside()
         done = glassleaf.operation.backup(file, passphrase)
+        is_logged = glassleaf.operation.is_writable()
+    if not is_logged:
+        say("The home cannot be written, so the backup has no entry in its log.")
     for name, folder in outside:
         say(f"Not in the backup: the files of {name} lie in {folder}. Keep a copy of them, too.")
     if done.keys_left:

@@ -45,7 +45,11 @@ def list_models(as_json: AsJson = False) -> None:
         say(f"{name}: {one_line(why.sentence(language_of_shell()))}")
     text = "\n".join(model_text(r, states[r.id]) for r in records)
     document = [asdict(r) | _described(states[r.id]) for r in records]
-    print_result(document, text or "No model yet. Run `glassleaf demo` or `glassleaf train`.", as_json)
+    if text or not broken:
+        print_result(document, text or "No model yet. Run `glassleaf demo` or `glassleaf train`.", as_json)
+    else:  # nobody knows whether there is a model
+        print_result(document, (), as_json)
+        raise typer.Exit(1)
 
 
 @app.command()

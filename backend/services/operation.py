@@ -30,7 +30,7 @@ class Operation:
         problems = []
         if shutil.disk_usage(self._workspace.home).free < ROOM:
             problems.append(Remark("disk_full"))
-        if not os.access(self._workspace.home, os.W_OK):
+        if not self.is_writable():
             problems.append(Remark("home_not_writable"))
         try:
             for federation in self._workspace.federations():
@@ -51,6 +51,8 @@ class Operation:
     def backup(self, out: Path, passphrase: str | None) -> Contents:
         """Write the home into one file, and a line about it into the log of every federation; see :func:`write_backup`.
 
+        A home that cannot be written gets no line: see :meth:`is_writable`.
+
         Raises
         ------
         ParameterError
@@ -62,8 +64,13 @@ class Operation:
         _refuse_server()
         federations = self._workspace.federations()  # opened, so brought to today's schema
         done = write_backup(self._workspace.home, out, passphrase)
-        self._note(federations, "backup", done)
+        if self.is_writable():
+            self._note(federations, "backup", done)
         return done
+
+    def is_writable(self) -> bool:
+        """Return whether the home's files can be changed."""
+        return os.access(self._workspace.home, os.W_OK)
 
     def note_restored(self, done: Contents) -> None:
         """A line about it into the log of every federation of a home that was brought back."""
@@ -76,11 +83,28 @@ class Operation:
 
 
 def restore(file: Path, home: Path, passphrase: str | None) -> Contents:
-    """Bring a home back from a backup; see :func:`read_backup`."""
+    """Bring a home back from a backup; see :func:`read_backup`.
+
+    Raises
+    ------
+    StoreError
+        A database in it cannot be opened.
+    """
     from backend.store.home_backup import read_backup  # noqa: PLC0415 (needed here alone)
 
     _refuse_server()
-    return read_backup(file, home, passphrase)
+    return read_backup(file, home, passphrase, _check_databases)
+
+
+def _check_databases(folder: Path) -> None:
+    """Open every database below a folder once."""
+    from backend.store.database import FILE, Database  # noqa: PLC0415 (the services are imported without a database)
+
+    for path in sorted(folder.rglob(FILE)):
+        try:
+            Database(path.parent).close()
+        except StoreError as error:
+            raise StoreError("restored_database_unusable", file=str(path.relative_to(folder))) from error
 
 
 def is_sealed(file: Path) -> bool:

@@ -17,7 +17,7 @@ import tempfile
 import zipfile
 import zlib
 from base64 import b64decode, b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -34,6 +34,7 @@ from backend.store.key_backup import PASSPHRASE_MIN, seal, unseal
 FORMAT = "glassleaf home 1"
 MANIFEST, KEYS = "manifest.json", "keys"
 SQLITE = b"SQLite format 3\0"  # sqlite.org/fileformat2.html, §1.3.1
+PRIMARY_CODE = 0xFF  # of an extended result code, sqlite.org/rescode.html
 KEY = re.compile(r".*\.(key|retired|pem)")
 MADE_AGAIN = re.compile(r".*(\.tables|\.new|\.lock|-journal|-wal|-shm)")  # of keys, or of work that was under way
 MESSAGE = ".sent"  # :mod:`backend.store.journal`
@@ -158,8 +159,15 @@ def holds_keys(file: Path) -> bool:
         return _manifest(archive)[0].with_keys
 
 
-def read_backup(file: Path, home: Path, passphrase: str | None) -> Contents:
+def read_backup(
+    file: Path, home: Path, passphrase: str | None, check: Callable[[Path], None] = lambda draft: None
+) -> Contents:
     """Bring a home back, whole or not at all: what is written lies beside it until every hash was checked.
+
+    Parameters
+    ----------
+    check : callable
+        Told where the files lie before they become the home; what it raises leaves the home as it was.
 
     Raises
     ------
@@ -186,6 +194,7 @@ def read_backup(file: Path, home: Path, passphrase: str | None) -> Contents:
                 keys = _keys(archive, manifest, digest, passphrase) if manifest.with_keys else {}
             for name, blob in keys.items():
                 write_whole(draft / name, blob)
+            check(draft)
             _sync(draft)
             if home.exists():
                 home.rmdir()
@@ -214,10 +223,16 @@ def _is_database(path: Path) -> bool:
 
 @contextmanager
 def _unchanging(path: Path) -> Iterator[None]:
-    """Within, nobody writes to a database."""
+    """Keep everybody from writing to a database; where nobody can write, there is nothing to keep from."""
     try:
         with closing(sqlite3.connect(path, timeout=BUSY, isolation_level=None)) as connection:
-            connection.execute("BEGIN IMMEDIATE")
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & PRIMARY_CODE != sqlite3.SQLITE_READONLY:
+                    raise
+                connection.execute("BEGIN")
+                connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()  # from here on as at this moment
             yield
             connection.execute("ROLLBACK")
     except sqlite3.Error as error:

@@ -1,6 +1,10 @@
 """`backup` and `restore` from a shell: what comes back scores the same, says who it was, and a server's databases are not forgotten."""
 
 import json
+import sqlite3
+import zipfile
+from hashlib import sha256
+from pathlib import Path
 
 import pytest
 from homes import copied_home
@@ -53,6 +57,50 @@ def test_keys_that_stay_out_are_said(run, home, tmp_path, monkeypatch):
     scores(tmp_path / "old")
     status, _, err = run("backup", tmp_path / "h.zip")
     assert status == 0 and "--with-keys" in err
+
+
+def test_a_home_that_cannot_be_written_is_backed_up(run, home, tmp_path, monkeypatch):
+    old = copied_home(home, tmp_path / "old")
+    monkeypatch.setenv("GLASSLEAF_HOME", str(old))
+    connect = sqlite3.connect
+
+    def connect_read_only(path, *arguments, **options):
+        """Stand in for a read-only medium: root may write to files whose mode says that nobody may."""
+        if str(path).startswith(str(old)):
+            return connect(f"file:{path}?mode=ro", *arguments, **options, uri=True)
+        return connect(path, *arguments, **options)
+
+    monkeypatch.setattr(sqlite3, "connect", connect_read_only)
+    monkeypatch.setattr(sqlite3.dbapi2, "connect", connect_read_only)
+    monkeypatch.setattr("os.access", lambda path, mode: not Path(path).is_relative_to(old))
+    status, _, err = run("backup", tmp_path / "h.zip")
+    assert status == 0 and "no entry in its log" in err
+    monkeypatch.undo()
+    monkeypatch.setenv("GLASSLEAF_HOME", str(tmp_path / "new"))
+    with Glassleaf(home, pools=False) as glassleaf:
+        entries = glassleaf.audit.entries("demo")
+    assert run("restore", tmp_path / "h.zip")[0] == 0
+    with Glassleaf(tmp_path / "new", pools=False) as glassleaf:
+        assert glassleaf.audit.entries("demo")[: len(entries)] == entries
+
+
+def test_a_backup_whose_database_is_none_leaves_the_home_as_it_was(run, home, tmp_path, monkeypatch):
+    monkeypatch.setenv("GLASSLEAF_HOME", str(copied_home(home, tmp_path / "old")))
+    assert run("backup", tmp_path / "h.zip")[0] == 0
+    with zipfile.ZipFile(tmp_path / "h.zip") as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    name = "parties/demo/telecom/store.db"
+    manifest = json.loads(parts["manifest.json"])
+    parts[name] = b"no database" * 100
+    manifest["files"][name] = {"bytes": len(parts[name]), "sha256": sha256(parts[name]).hexdigest()}
+    parts["manifest.json"] = json.dumps(manifest).encode()
+    with zipfile.ZipFile(tmp_path / "other.zip", "w") as archive:
+        for part, data in parts.items():
+            archive.writestr(part, data)
+    monkeypatch.setenv("GLASSLEAF_HOME", str(tmp_path / "new"))
+    status, _, err = run("restore", tmp_path / "other.zip")
+    assert status == 1 and name in err and "Nothing was restored" in err
+    assert run("restore", tmp_path / "h.zip")[0] == 0  # the home is still empty
 
 
 @pytest.mark.parametrize("command", ["backup", "restore"])

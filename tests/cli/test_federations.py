@@ -154,4 +154,6 @@ def test_federations_are_listed_and_a_broken_one_with_its_reason(run):
 @pytest.mark.usefixtures("broken")
 def test_models_are_listed_beside_a_broken_federation_which_is_named(run):
     status, text, beside = run("models", "--json")
-    assert status == 0 and json.loads(text) == [] and "other: " in beside and "federation.toml" in beside
+    assert status == 1 and json.loads(text) == [] and "other: " in beside and "federation.toml" in beside
+    status, text, beside = run("models")
+    assert status == 1 and not text.strip() and "other: " in beside  # that there is no model is not known
