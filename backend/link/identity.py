@@ -326,8 +326,10 @@ def _read(path: Path, *, secret: bool = False) -> bytes:
             if secret and os.name == "posix" and stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
                 raise SecurityError("secret_readable_by_others", file=str(path))
             return file.read()
-    except OSError:
+    except FileNotFoundError:
         raise SecurityError("party_keys_missing", file=str(path)) from None
+    except OSError as error:
+        raise SecurityError("party_keys_unreadable", file=str(path), reason=error.strerror or "-") from None
 
 
 def fingerprint(pem: bytes) -> str:

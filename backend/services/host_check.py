@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
+
+from sqlalchemy import text
 
 from backend.errors import GlassleafError
 from backend.link.agreement import Agreement, dictionary_hash, load_agreement, named_share
 from backend.link.causes import cause_of
 from backend.link.check import CheckedStep, check_link
-from backend.link.config import load_config
+from backend.link.config import HostConfig, load_config
 from backend.link.peers import LinkSettings
 from backend.protocols.group_sums.messages import AskGroupSums
 from backend.remark import Remark
 from backend.services.host_limits import limits_as_enforced
 from backend.services.host_service import check_dictionary, read_source
+from backend.store.database import Database
 
 LARGE = 20_000  # records whose groups can bear that sums name a tenth of their people at most
 BEARABLE = 0.1
@@ -33,6 +37,7 @@ def check_host(path: Path) -> Iterator[CheckedStep]:
     except OSError as error:
         why = error.strerror or type(error).__name__
         yield CheckedStep("source", False, Remark("check_source_unreadable", {"reason": why}))
+    yield _store(config)
     try:
         own = dictionary_hash(config.features())
         if agreement.exists():
@@ -47,6 +52,23 @@ def check_host(path: Path) -> Iterator[CheckedStep]:
     except GlassleafError as error:
         yield CheckedStep("dictionary", False, cause_of(error))
     yield from check_link(config.party, agreement, config.path(config.keys), LinkSettings.of(config))
+
+
+def _store(config: HostConfig) -> CheckedStep:
+    """Whether the Host can count what it answers: its database and the folder of its keys can be written."""
+    try:
+        database = Database(config.store_url())
+        try:
+            with database.write() as session:
+                session.execute(text("SELECT 1"))  # begins the transaction
+        finally:
+            database.close()
+    except GlassleafError as error:
+        return CheckedStep("store", False, cause_of(error))
+    keys = config.path(config.keys)
+    if keys.is_dir() and not os.access(keys, os.W_OK):
+        return CheckedStep("store", False, Remark("check_keys_folder", {"folder": str(keys)}))
+    return CheckedStep("store", True, Remark("check_store"))
 
 
 def _sums(agreement: Agreement, records: int) -> Iterator[CheckedStep]:

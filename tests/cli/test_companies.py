@@ -101,9 +101,26 @@ def test_a_host_whose_everything_is_well_is_told_so_and_a_running_link_is_not_di
     assert [step for step in more if step not in found] == ["sums"] and "50 %" in more["sums"]["words"]
     assert code == 0 and all(one["ok"] for one in found.values())
     assert list(found) == [
-        "source", "dictionary", "limit", "certificate", "agreement", "proxy", "port", "handshake", "clock", "latency", "echo",
+        "source", "store", "dictionary", "limit", "certificate", "agreement", "proxy", "port", "handshake", "clock", "latency", "echo",
     ]  # fmt: skip
     assert bank.peer("shop").instance == before and bank._node.memory.used == 0
+
+
+def test_a_store_that_cannot_be_written_and_keys_that_cannot_be_read_are_told_before_a_host_serves(
+    run, links, monkeypatch
+):
+    folder = host_folder(links, 0)
+    (folder / "shop.db").mkdir()  # nobody can open it, not even root
+    code, found = checked(run, folder)
+    assert code == 1 and not found["store"]["ok"] and "shop.db" in found["store"]["words"]
+    (folder / "shop.db").rmdir()
+    monkeypatch.setattr("os.access", lambda path, mode: Path(path).name != "keys")
+    leaf = folder / "keys" / "leaf.pem"
+    leaf.unlink()
+    leaf.mkdir()  # is there, and nobody can read it
+    code, found = checked(run, folder)
+    assert code == 1 and "keys" in found["store"]["words"]
+    assert "is there and cannot be read" in found["certificate"]["words"]
 
 
 def test_what_is_wrong_is_said_in_words(run, links):
