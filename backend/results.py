@@ -9,6 +9,9 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from backend.data.cells import cell_text as cell_text  # noqa: PLC0414 - the pages write tables, too
+from backend.data.cells import csv_text as csv_text  # noqa: PLC0414 - as the command line does
+from backend.data.cells import plain_cell
 from backend.i18n import joined
 from backend.policy.bands import NOBODY_SET, Band, Decision, Policy
 from backend.trees.metrics import Metrics
@@ -360,9 +363,6 @@ class Streamed:
     policy: Policy = field(default_factory=Policy)
 
 
-_FORMULA = tuple("=+-@＝＋－＠\t\r\n")
-
-
 def scores_csv(batch: ScoreBatch) -> bytes:
     """Results as CSV; cells that a spreadsheet would run as a formula are neutralised."""
     classes = any(s.predicted for s in batch.scores)
@@ -382,7 +382,7 @@ def score_columns(classes: bool, what_if: bool) -> list[str]:
 
 def scores_head(classes: bool, what_if: bool = False) -> bytes:
     """Return the header line of scores as CSV."""
-    return _csv([score_columns(classes, what_if)])
+    return csv_text([score_columns(classes, what_if)]).encode()
 
 
 def scores_rows(scores: Iterable[Score], classes: bool, what_if: bool = False) -> bytes:
@@ -393,12 +393,12 @@ def scores_rows(scores: Iterable[Score], classes: bool, what_if: bool = False) -
         shown = ["" if math.isnan(v) else f"{v:.6f}" for v in numbers]
         answer = [s.decision, s.band, "" if s.points is None else str(s.points), str(s.policy)]
         if classes:
-            answer.append(cell_text(s.predicted))
+            answer.append(s.predicted)
         if what_if:
             answer.append(s.what_if)
-        end = [cell_text(" ".join(s.not_held_by)), " ".join(s.marks), cell_text(s.problem), remark_codes(s)]
-        rows.append([cell_text(s.id), s.status, *shown[:2], *answer, *shown[2:], *end])
-    return _csv(rows)
+        end = [" ".join(s.not_held_by), " ".join(s.marks), s.problem, remark_codes(s)]
+        rows.append([s.id, s.status, *shown[:2], *answer, *shown[2:], *end])
+    return csv_text(rows).encode()
 
 
 def with_earlier(new: bytes, earlier: bytes, failed: Collection[str]) -> tuple[bytes, int]:
@@ -427,30 +427,11 @@ def with_earlier(new: bytes, earlier: bytes, failed: Collection[str]) -> tuple[b
             codes = [*(line["remarks"] or "").split(), EARLIER]
             line = {**line, "remarks": " ".join(dict.fromkeys(codes))}
             kept += 1
-        lines.append([line[column] or "" for column in columns])
-    return _csv(lines), kept
+        lines.append([plain_cell(line[column] or "") for column in columns])
+    return csv_text(lines).encode(), kept
 
 
 def remark_codes(score: Score) -> str:
     """Return what was not understood in a row, as a cell: ``code_unseen:home not_held``."""
     codes = [f"{remark.code}:{remark.column}" if remark.column else remark.code for remark in score.remarks]
-    return cell_text(" ".join(codes))
-
-
-def _csv(rows: Iterable[Iterable[str]]) -> bytes:
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows(rows)
-    return out.getvalue().encode()
-
-
-def cell_text(text: str) -> str:
-    """A cell that no spreadsheet takes for a formula; some take one of full-width signs, too."""
-    return f"'{text}" if text[:1] in _FORMULA and not _is_number(text) else text
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    return " ".join(codes)

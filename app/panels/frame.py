@@ -196,7 +196,7 @@ def table_twin(
         data(columns, f"{key}_table", _words(sentence), column_config=looks, placeholder="–")
         st.download_button(
             t("frame.save_table"),
-            lambda: _csv(columns),
+            lambda: csv_file(columns),
             f"glassleaf-{key}.csv",
             "text/csv",
             icon=":material/download:",
@@ -206,7 +206,7 @@ def table_twin(
         )
 
 
-def _csv(columns: Columns) -> bytes:
+def csv_file(columns: Columns) -> bytes:
     """A table as a file; cells that a spreadsheet would run as a formula are neutralised, and it opens as UTF-8 there."""
     table = pd.DataFrame(columns)
     words = table.select_dtypes(exclude="number").columns

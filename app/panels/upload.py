@@ -7,10 +7,10 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, TypeVar
 
-import pandas as pd
 import streamlit as st
 
 from app import session
+from app.panels import frame
 from app.texts import Texts, markdown, size
 from backend.errors import AmbiguousFile
 from backend.services.samples import SUFFIXES, Reading
@@ -129,7 +129,7 @@ def problems(t: Texts, found: SampleSheet) -> None:
             columns = {t("score.id"): [found.ids[row] for row in rows], t("upload.problem"): list(texts.values())}
             st.download_button(
                 t("upload.problems_file"),
-                pd.DataFrame(columns).to_csv(index=False).encode("utf-8-sig"),
+                frame.csv_file(columns),
                 "glassleaf-problems.csv",
                 "text/csv",
                 icon=":material/download:",

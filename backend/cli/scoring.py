@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import shlex
 from dataclasses import asdict
@@ -42,7 +40,7 @@ from backend.errors import (
     StoreError,
 )
 from backend.remark import Remark
-from backend.results import counts_of, with_earlier
+from backend.results import counts_of, csv_text, with_earlier
 from backend.services.audit import decisions
 from backend.services.samples import Reading
 from backend.services.scoring import KEY_BITS, ScoringRequest, cipher_named
@@ -221,9 +219,8 @@ def samples(model: ModelId = "latest", as_json: AsJson = False) -> None:
     with open_glassleaf() as glassleaf:
         record = glassleaf.models.get(model)
         ids, column = glassleaf.models.test_ids(record), glassleaf.federations.get(record.federation).guest.id
-    sheet = io.StringIO()
-    csv.writer(sheet, lineterminator="\n").writerows([[column], *([i] for i in ids)])
-    print_result({"model": record.id, "column": column, "ids": ids}, sheet.getvalue().rstrip("\n"), as_json)
+    sheet = csv_text([[column], *([i] for i in ids)])
+    print_result({"model": record.id, "column": column, "ids": ids}, sheet.rstrip("\n"), as_json)
 
 
 def _score_text(s: Score) -> str:

@@ -7,10 +7,10 @@ missing (``text;text``). Only name and meaning must be there.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from backend.data.cells import csv_text, plain_cell
 from backend.data.csv_file import TableText, read_csv, shown
 from backend.data.dictionary import Feature
 from backend.data.validation import field_problems, place
@@ -69,7 +69,7 @@ def parse_dictionary(text: TableText) -> dict[str, Feature]:
             ragged = {"where": place(text.name, line), "found": text.ragged[index], "expected": len(text.header)}
             problems.append(Remark("dictionary_ragged_row", ragged))
             continue
-        cells = {column: cell.strip() for column, cell in zip(text.header, text.rows[index], strict=True)}
+        cells = {column: plain_cell(cell.strip()) for column, cell in zip(text.header, text.rows[index], strict=True)}
         entry, unread = _entry(text.name, line, cells)
         of_row = [*unread, *field_problems(text.name, Feature, entry, line=line)]
         if cells["name"] in features:
@@ -173,7 +173,5 @@ def _codes(where: str | Remark, cell: str) -> tuple[dict[str, str], list[Remark]
 def write_dictionary(features: Sequence[Feature], path: Path) -> None:
     """Write a dictionary to be filled in; codes of a feature are left out where one holds a separator, which none could read."""
     with path.open("w", encoding="utf-8", newline="") as target:
-        writer = csv.DictWriter(target, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        for feature in features:
-            writer.writerow({"name": feature.name} | cells_of(feature))
+        rows = [{"name": feature.name} | cells_of(feature) for feature in features]
+        target.write(csv_text([COLUMNS, *([row[column] for column in COLUMNS] for row in rows)]))

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.data.cells import plain_cell
 from backend.data.csv_file import FAULTS, FileLimits, TableText, read_csv, shown, to_column
 from backend.data.decimal_mark import Marks, like_a_number
 from backend.data.dictionary import Feature, Kind
@@ -382,11 +383,14 @@ def _about(code: str, party: Party, row: int = 0, **values: object) -> Remark:
 def named_alike(text: TableText, federation: Federation) -> TableText:
     """The table with the names that the federation has for its columns, where they differ in upper and lower case alone.
 
+    Cells that were written so that no spreadsheet runs them are as they were before (:mod:`backend.data.cells`).
+
     Raises
     ------
     SampleError
         A name may stand for two columns.
     """
+    text = _with_plain_cells(text)
     known = {federation.guest.id, federation.label.column, *(feature.name for _, feature in federation.features())}
     alike: dict[str, list[str]] = {}
     for name in sorted(known):
@@ -405,6 +409,15 @@ def named_alike(text: TableText, federation: Federation) -> TableText:
         for row, found in text.faults.items()
     }
     return replace(text, header=header, faults=faults)
+
+
+def _with_plain_cells(text: TableText) -> TableText:
+    """The table with its cells as they were before they were written so that no spreadsheet runs them."""
+    rows = [[plain_cell(cell) for cell in row] for row in text.rows]
+    faults = {}
+    for row, found in text.faults.items():
+        faults[row] = tuple(replace(fault, column=plain_cell(fault.column)) for fault in found)
+    return replace(text, header=tuple(map(plain_cell, text.header)), rows=rows, faults=faults)
 
 
 def number_columns(federation: Federation, header: Sequence[str]) -> list[str]:

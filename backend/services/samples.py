@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from backend.data import table as tables
+from backend.data.cells import csv_text
 from backend.data.csv_file import shown
 from backend.data.dictionary import Feature, Kind
 from backend.data.federation import Federation
@@ -79,9 +80,9 @@ class Samples:
         guest, frame = self._federation(model_id).guest, self.table(model_id).drop(columns="part").head(2)
         for feature in guest.features:
             frame[feature.name] = [_written(value, feature) for value in frame[feature.name]]
-        frame.index.name = guest.id
-        text: str = frame.to_csv()
-        return text.encode("utf-8-sig")  # with the mark that Excel needs to see UTF-8
+        rows = [[str(i), *map(str, cells)] for i, cells in zip(frame.index, frame.to_numpy(), strict=True)]
+        # with the mark that Excel needs to see UTF-8
+        return csv_text([[guest.id, *map(str, frame.columns)], *rows]).encode("utf-8-sig")
 
     def _federation(self, model_id: str) -> Federation:
         return self._workspace.federation(self._models.get(model_id).federation)

@@ -95,6 +95,6 @@ def test_the_template_and_the_guests_table_hold_no_host_column(world: World) -> 
 
 @pytest.mark.parametrize("text", ["=1+1", "+cmd", "@SUM(A1)", "＝1+1", "＠a", "\t=1", "-x", "-1", "code"])
 def test_no_cell_and_no_head_of_a_saved_table_is_a_formula(text: str) -> None:
-    head, cell = frame._csv({text: [text]}).decode("utf-8-sig").split("\n")[:2]
+    head, cell = frame.csv_file({text: [text]}).decode("utf-8-sig").split("\n")[:2]
     safe = text if text in ("-1", "code") else f"'{text}"
     assert (head, cell) == (safe, safe)
