@@ -13,7 +13,7 @@ import streamlit as st
 
 from app import session
 from app.errors import Problem
-from app.panels import charts, disparity, evidence, frame, links, offers, palette, reviews, run
+from app.panels import charts, disparity, evidence, frame, links, offers, palette, policies, reviews, run
 from app.texts import Texts, label, markdown, percent
 from backend.results import NOBODY
 from backend.services.alternatives import AlternativesRequest
@@ -164,7 +164,8 @@ def result(t: Texts, view: View, work: Searching, found: Search) -> None:
     sentence = _sentence(t, view, found, decided)
     frame.chart(t, _frontier(t, found, decided), sentence, _twin(t, view, found, decided), "lda_frontier")
     checked = found.source == "validation"
-    st.caption(t.joined(t("lda.limits"), t("lda.other_records") if checked else ""))
+    line = t("policy.measured", cutoff=policies.measured_at(t, decided.cutoff, decided.policy))
+    st.caption(t.joined(line, t("lda.limits"), t("lda.other_records") if checked else ""))
     if found.choice:
         chosen = {name: markdown(value) for name, value in vars(found.choice).items()}
         chosen["time"] = found.choice.time[:16].replace("T", " ")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import session
-from app.panels import disparity, frame, palette, run
+from app.panels import disparity, frame, palette, policies, run
 from app.texts import Texts, markdown, number, percent
 from app.view_models import View
 from backend.services.age_check import AgeCheck, AgeRequest
@@ -184,7 +184,7 @@ def _at(t: Texts, on: Basis | None) -> str:
     """At which cut-off decisions were compared, where that was kept, and when, where that was before."""
     if on is None:
         return ""
-    at = "" if on.cutoff is None else t("compliance.at_cutoff", cutoff=percent(on.cutoff))
+    at = "" if on.cutoff is None else t("compliance.at_cutoff", cutoff=policies.measured_at(t, on.cutoff, on.policy))
     return t.joined(at, t("compliance.answered_before", day=on.measured) if on.measured else "")
 
 
@@ -293,7 +293,7 @@ def measured(t: Texts, view: View, job: Job[Any]) -> None:
         words = t(
             "compliance.measured_disparity",
             feature=brief(t, view, result.feature),
-            cutoff=percent(result.cutoff),
+            cutoff=policies.measured_at(t, result.cutoff, result.policy),
             records=f"{result.n:,}",
         )
     elif isinstance(result, AgeCheck):

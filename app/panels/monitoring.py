@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app.panels import frame, upload, validation
+from app.panels import frame, policies, upload, validation
 from app.texts import Texts, number, percent
 from app.view_models import View
 from backend.errors import GlassleafError
@@ -26,7 +26,8 @@ def last(t: Texts, view: View, done: Monitored) -> None:
     show = {"pass": st.success, "warn": st.warning, "fail": st.error, "incomplete": st.warning}[done.verdict]
     show(t(f"monitoring.overall_{done.verdict}"), icon=validation.ICONS[done.verdict])
     counted = {"n": f"{done.n:,}", "failed": f"{done.failed:,}", "outcomes": f"{done.outcomes:,}"}
-    st.markdown(t("monitoring.sentence", **counted))
+    at = t("policy.measured", cutoff=policies.measured_at(t, done.cutoff, done.policy))
+    st.markdown(t.joined(t("monitoring.sentence", **counted), at))
     validation.table(t, view, done.tests, "monitoring.figures")
     if done.brier is not None:
         st.markdown(f"{t('monitoring.brier')} **{number(done.brier)}**")

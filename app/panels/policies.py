@@ -9,6 +9,7 @@ import streamlit as st
 from app.errors import worded
 from app.panels import frame
 from app.texts import Texts, markdown, number, percent
+from backend.services.policies import line_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,6 +81,11 @@ def bands(t: Texts, policy: Policy) -> str:
     if policy.refer_at is None:
         return t(f"policy.two_{policy.declines}", decline=shown(policy.decline_at))
     return t(f"policy.three_{policy.declines}", refer=shown(policy.refer_at), decline=shown(policy.decline_at))
+
+
+def measured_at(t: Texts, cutoff: float, version: int | None) -> str:
+    """Return a cut-off that something was measured at, and whose line it is."""
+    return t(line_key(version), cutoff=percent(cutoff), version=version)
 
 
 def reasons_of(t: Texts, score: Score) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app.panels import charts, controls, evidence, frame, palette
+from app.panels import charts, controls, evidence, frame, palette, policies
 from app.texts import Texts, markdown, number, percent
 from app.view_models import View
 from backend.services.validation import about_in_words, by_day, headroom_used, limit_in_words, value_in_words
@@ -67,7 +67,7 @@ def verdict(t: Texts, view: View, done: Validation) -> None:
             missing=done.count("not_provided"),
             off=done.count("off"),
             n=f"{done.n:,}",
-            cutoff=percent(done.cutoff),
+            cutoff=policies.measured_at(t, done.cutoff, done.policy),
         )
     )
     for test in done.off:

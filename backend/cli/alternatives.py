@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backend.cli.output import AsJson, Bits, ModelId, open_glassleaf, print_result, split_list, watched
+from backend.cli.output import AsJson, Bits, ModelId, measured_at, open_glassleaf, print_result, split_list, watched
 from backend.errors import ParameterError
 from backend.services.alternatives import AlternativesRequest
 from backend.services.scoring import cipher_named
@@ -105,7 +105,9 @@ def _text(found: Search) -> str:
 
 def _decision(found: Search, decided: DecidedModels) -> list[str]:
     reference = found.group_in_words(found.groups[found.reference])
-    lines = [f"Cut-off {decided.cutoff:g} of {found.tried[0].model}; gaps are against {reference}:"]
+    lines = [
+        f"Cut-off {measured_at(decided.cutoff, decided.policy)} of {found.tried[0].model}; gaps are against {reference}:"
+    ]
     lines += [f"  {_point(found, point)}" for point in decided.points]
     narrower, others = decided.narrower(), decided.points[1:]
     compared = sum(point.gap is not None for point in others)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backend.cli.output import AsJson, Bits, Cutoff, ModelId, open_glassleaf, print_result, watched
+from backend.cli.output import AsJson, Bits, Cutoff, ModelId, measured_at, open_glassleaf, print_result, watched
 from backend.services.age_check import AgeRequest
 from backend.services.fairness import DisparityRequest, ProxyRequest
 from backend.services.scoring import cipher_named
@@ -46,7 +46,9 @@ def disparity(
             )
         )
         before = f", answered by the Host before, on {done.measured}" if done.measured else ""
-        lines = [f"{feature} ({done.party}), {done.n:,} records, cut-off {cutoff:.0%}{before}:"]
+        lines = [
+            f"{feature} ({done.party}), {done.n:,} records, cut-off {measured_at(done.cutoff, done.policy)}{before}:"
+        ]
         for outcome in done.groups:
             rates = "  ".join(f"{name} {_share(rate)}" for name, rate in outcome.rates.items())
             lines.append(f"  {_named(outcome.group)}, n={outcome.group.n:,}: {rates}")

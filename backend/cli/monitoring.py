@@ -16,6 +16,7 @@ from backend.cli.output import (
     Encoding,
     ModelId,
     Sheet,
+    measured_at,
     open_glassleaf,
     print_result,
     watched,
@@ -69,6 +70,7 @@ def _text(done: Monitored) -> str:
     say = Catalogue("en")
     many = {"n": f"{done.n:,}", "failed": f"{done.failed:,}", "outcomes": f"{done.outcomes:,}"}
     lines = [f"{done.model}: {say(f'monitoring.overall_{done.verdict}')}", say("monitoring.sentence", **many)]
+    lines.append(say("policy.measured", cutoff=measured_at(done.cutoff, done.policy)))
     lines += [
         f"  {test.verdict.replace('_', ' '):12}  {say(f'validation.test_{test.id}')}: {worst(say, test)}"
         for test in done.tests

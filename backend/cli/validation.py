@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backend.cli.output import AsJson, Bits, ModelId, open_glassleaf, print_result, watched
+from backend.cli.output import AsJson, Bits, ModelId, measured_at, open_glassleaf, print_result, watched
 from backend.i18n import Catalogue
 from backend.services.scoring import cipher_named
 from backend.services.validation import (
@@ -69,7 +69,7 @@ def _text(done: Validation) -> str:
     }
     lines = [
         f"{done.model}: {say(f'validation.overall_{done.verdict}')}",
-        say("validation.sentence", n=f"{done.n:,}", cutoff=f"{done.cutoff:.0%}", **many),
+        say("validation.sentence", n=f"{done.n:,}", cutoff=measured_at(done.cutoff, done.policy), **many),
     ]
     lines += [f"  {test.verdict.replace('_', ' '):12}  {test.id:17}  {worst(say, test)}" for test in done.tests]
     lines += [say("validation.switched_off", test=test.id, because=test.because) for test in done.off]

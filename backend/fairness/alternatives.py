@@ -148,10 +148,17 @@ class Tried:
 
 @dataclass(frozen=True)
 class DecidedModels:
-    """All models at one decision, that of the first model at `cutoff`."""
+    """All models at one decision, that of the first model at `cutoff`.
+
+    Attributes
+    ----------
+    policy : int or None
+        Version of the first model's policy whose line the cut-off is; None = another line.
+    """
 
     cutoff: float
     points: tuple[Point, ...]
+    policy: int | None = None
 
     def narrower(self) -> tuple[Point, ...]:
         """Alternatives within the tolerance whose gap is narrower, the narrowest first."""

@@ -197,6 +197,8 @@ class Disparity:
         From the Guest's records, or from a Host's encrypted sums.
     measured : str
         The day, UTC, of an answer that the Host gave before; empty = just now.
+    policy : int or None
+        Version of the policy whose line the cut-off is; None = another line.
     """
 
     party: str
@@ -209,6 +211,7 @@ class Disparity:
     cutoffs: tuple[AtCutoff, ...]
     source: Literal["records", "sums"]
     measured: str = ""
+    policy: int | None = None
 
 
 def from_sums(

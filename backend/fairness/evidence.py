@@ -44,9 +44,12 @@ class Basis:
         The Host without whose agreement nothing was measured; else empty.
     measured : str
         The day, UTC, of an answer that the Host gave before and that was taken again; else empty.
+    policy : int or None
+        Version of the policy whose line the cut-off is (:class:`backend.policy.bands.MeasuredLine`); None = another line, or none.
     """
 
     n: int
     cutoff: float | None = None
     refused: str = ""
     measured: str = ""
+    policy: int | None = None

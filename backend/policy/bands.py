@@ -208,6 +208,27 @@ class Policy:
         return asdict(self)
 
 
+@dataclass(frozen=True)
+class MeasuredLine:
+    """The cut-off that something is measured at, and whose it is.
+
+    Attributes
+    ----------
+    version : int or None
+        Of the policy that draws this line; :data:`NOBODY_SET` for the base rate; None = another line, a what-if.
+    """
+
+    cutoff: float
+    version: int | None = None
+
+
+def line_key(version: int | None) -> str:
+    """Return the key of the text that names a :class:`MeasuredLine`; it takes `cutoff`, as it is shown, and `version`."""
+    if version is None:
+        return "policy.at_other"
+    return "policy.at_version" if version != NOBODY_SET else "policy.at_base_rate"
+
+
 def read_policy(plain: dict[str, Any]) -> Policy:
     """Return the policy that :meth:`Policy.plain` made."""
     scale = plain["points"]

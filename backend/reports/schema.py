@@ -116,6 +116,9 @@ class BasisLine(Part):
     n: int
     cutoff: float | None
     refused: str = ""
+    policy: int | None = Field(
+        None, description="version of the policy whose line the cut-off is; 0 = the base rate; null = another line"
+    )
     measured: str = Field(
         "",
         description="day of an answer that the Host gave before; empty = asked for this measurement",
@@ -377,6 +380,9 @@ class SearchLine(Part):
     reference: Text = Field(description="the group that others are compared with")
     tolerance: float = Field(description="AUC that an alternative may lose")
     cutoff: float
+    policy: int | None = Field(
+        None, description="version of the policy whose line the cut-off is; 0 = the base rate; null = another line"
+    )
     alternatives: tuple[AlternativeLine, ...]
     choice: ChoiceLine | None = Field(description="null = nobody has chosen yet")
 
@@ -497,6 +503,9 @@ class ValidationSection(Part):
     n: int
     training: int
     cutoff: float
+    policy: int | None = Field(
+        None, description="version of the policy whose line the cut-off is; 0 = the base rate; null = another line"
+    )
     challenger: str
     time: str
     tightened: tuple[str, ...]
@@ -520,6 +529,9 @@ class MonitoringSection(Part):
     failed: int = Field(description="people of the sheet who were not scored")
     outcomes: int = Field(description="people who were scored and whose outcome is known")
     cutoff: float
+    policy: int | None = Field(
+        None, description="version of the policy whose line the cut-off is; 0 = the base rate; null = another line"
+    )
     feature: str = Field(description="by whose groups acceptance was compared; empty = none was named")
     reference: str = Field(description="part of the kept scores that scores are compared with")
     brier: float | None = Field(description="null = no two outcomes, or too few are known")

@@ -128,7 +128,7 @@ class Alternatives:
         record = self._models.get(request.model_id)
         context = self._measurement.context(record)
         if not request.cutoffs:
-            request = replace(request, cutoffs=(line_for(self._workspace, record),))
+            request = replace(request, cutoffs=(line_for(self._workspace, record).cutoff,))
         party, feature = _check(request, record, context)
         asked = combinations(request, record, [f.name for _, f in context.model.dictionary])
         if party != context.runtime.guest.name:
@@ -145,7 +145,11 @@ class Alternatives:
         with plan.part("quality"):
             quality = resampled(trained, request.seed)
         with plan.part("groups"):
-            groups, decided = judged_by_group(context, party, feature, request, trained, quality, job)
+            groups, judged = judged_by_group(context, party, feature, request, trained, quality, job)
+        decided = []
+        for decision in judged:
+            line = line_for(self._workspace, record, decision.cutoff)
+            decided.append(replace(decision, policy=line.version))
         found = Search(
             record.id,
             record.content_hash,
@@ -159,7 +163,7 @@ class Alternatives:
             reference_of(groups, request, feature),
             request.tolerance,
             tuple(model.tried for model in trained),
-            decided,
+            tuple(decided),
         )
         self._keep(record, found)
         body: dict[str, Any] = {

@@ -198,7 +198,7 @@ class Explanation:
             record = self._models.get(request.model_id)
             last = self._models.measured(record, VALIDATION).get("")
             line = line_for(self._measurement.workspace, record)
-            cutoff = request.cutoff or (line if last is None else last.rows[0]["cutoff"])
+            cutoff = request.cutoff or (line.cutoff if last is None else last.rows[0]["cutoff"])
             done = measure_means(self._measurement.context(record), replace(request, cutoff=cutoff), job)
             self._measurement.keep(record, MEANS, request.feature, [asdict(done)])
             return done

@@ -194,13 +194,15 @@ class Fairness:
         """The same within a job that is under way."""
         record = self._models.get(request.model_id)
         line = line_for(self._measurement.workspace, record, request.cutoff)
-        request = replace(request, usual=self._searched_with(record, request.feature), cutoff=line)
+        request = replace(request, usual=self._searched_with(record, request.feature), cutoff=line.cutoff)
         with self._measurement.asking(record, DISPARITY, request.feature):
             done = measure_disparity(self._measurement.context(record), request, job)
+        done = replace(done, policy=line.version)
         feature = self._models.feature(record, request.feature)
         groups = [outcome.group for outcome in done.groups]
         rows = disparity.as_evidence(done, group_names(groups, feature))
-        self._keep(record, DISPARITY, request.feature, rows, Basis(done.n, done.cutoff, measured=done.measured))
+        basis = Basis(done.n, done.cutoff, measured=done.measured, policy=done.policy)
+        self._keep(record, DISPARITY, request.feature, rows, basis)
         return done
 
     def _searched_with(self, record: ModelRecord, feature: str) -> str:

@@ -38,6 +38,7 @@ from backend.evaluation.validation.suite import Figure, Found, overall
 from backend.fairness import disparity
 from backend.fairness.marking import Marking, bounds, check_cutoff, mark
 from backend.jobs import Job, work
+from backend.policy.bands import MeasuredLine
 from backend.protocols.group_sums.grouping import MIN_GROUP, group
 from backend.protocols.group_sums.guest import GroupQuestions, pairs_a_record
 from backend.results import JOINT, MONITORING, SCORES, TRAINING, ModelRecord
@@ -126,7 +127,7 @@ class Monitoring:
         """
         record, sheet = self._models.get(request.model_id), request.later.sheet
         line = line_for(self._measurement.workspace, record, request.cutoff)
-        check_cutoff(line)
+        check_cutoff(line.cutoff)
         context = self._measurement.context(record)
         if request.feature:
             feature_of(context.runtime.federation, request.feature)
@@ -182,7 +183,7 @@ class _Run:
         self,
         context: MeasurementContext,
         request: MonitoringRequest,
-        line: float,
+        line: MeasuredLine,
         rows: Rows,
         margins: Floats,
         job: Job[Any],
@@ -214,7 +215,7 @@ class _Run:
             suite.version,
             overall(tests),
             tests,
-            self._line,
+            self._line.cutoff,
             len(self._later.ids),
             failed,
             len(labels),
@@ -224,6 +225,7 @@ class _Run:
             tenths(labels, predicted, self._outputs.task) if enough else (),
             tuple(self._unexamined),
             tuple(self._again),
+            self._line.version,
         )
 
     def _calibration(self, labels: Floats, predicted: Floats) -> Found:
@@ -293,7 +295,7 @@ class _Run:
             marking = self._marking(probabilities[joint], False)
             found, refused = asked.outcomes(questions, ids, nobody, probabilities[joint], marking, wanted, plan=plan)
         if key in refused:
-            found = asked.kept([key], {"cutoff": self._line}, ids)
+            found = asked.kept([key], {"cutoff": self._line.cutoff}, ids)
             if key not in found:
                 raise refused[key]
             self._again.append((*key, found[key].day))
@@ -303,7 +305,7 @@ class _Run:
 
     def _marking(self, probabilities: Floats, own: bool) -> Marking:
         """How people are marked: by decision and score alone, since outcomes may be known of some."""
-        marking = mark(self._line, np.zeros(len(probabilities), dtype=np.bool_), probabilities, own=own)
+        marking = mark(self._line.cutoff, np.zeros(len(probabilities), dtype=np.bool_), probabilities, own=own)
         return replace(marking, labelled=False, labels=False)
 
     def _sums(self, purpose: Measure, part: str, groups: int, ids: Sequence[str]) -> tuple[AskedSums, Sessions]:

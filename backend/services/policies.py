@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from backend.errors import ParameterError, SecurityError
 from backend.i18n import wide
-from backend.policy.bands import MARKS, TREATMENTS, Policy, Treatments, usual_policy
+from backend.policy.bands import MARKS, TREATMENTS, MeasuredLine, Policy, Treatments, line_key, usual_policy
 from backend.policy.frontier import Costs, LinePoint, at_line, frontier, most_profitable
 from backend.policy.points import PointScale
 from backend.remark import Remark
@@ -38,6 +38,7 @@ __all__ = [
     "at_line",
     "frontier",
     "line_for",
+    "line_key",
     "most_profitable",
     "policy_of",
 ]
@@ -230,15 +231,17 @@ def policy_of(workspace: Workspace, record: ModelRecord, day: date | None = None
     return version.policy
 
 
-def line_for(workspace: Workspace, record: ModelRecord, cutoff: float | None = None) -> float:
-    """Return the cut-off that something is measured at: the one given, which is a what-if, else the policy's line today.
+def line_for(workspace: Workspace, record: ModelRecord, cutoff: float | None = None) -> MeasuredLine:
+    """Return the line that something is measured at: the cut-off given, which is a what-if, else the policy's line today.
 
     A model of another task than two outcomes has no such line; 0.5 stands for it.
     """
-    if cutoff is not None:
-        return cutoff
     policy = policy_of(workspace, record)
-    return policy.cutoff if policy.task == "binary" else 0.5
+    if policy.task != "binary":
+        return MeasuredLine(0.5 if cutoff is None else cutoff)
+    if cutoff is None or cutoff == policy.cutoff:
+        return MeasuredLine(policy.cutoff, policy.version)
+    return MeasuredLine(cutoff)
 
 
 def check_second_person(proposed: PolicyVersion, names: set[str]) -> None:

@@ -300,7 +300,7 @@ class ReasonsService:
         """Raise ParameterError where a notice might state a feature without a meaning or text, or knows no such group; before all else."""
         record = self._models.get(model_id)
         line = line_for(self._measurement.workspace, record)
-        Background.of(self._models.partial_model(record), against, line)
+        Background.of(self._models.partial_model(record), against, line.cutoff)
         model, known = self._models.partial_model(record), self._known_of_features(record)
         federation = self._measurement.workspace.federation(record.federation)
         used = {split.feature for tree in model.trees for split in tree.splits.values()}

@@ -93,7 +93,7 @@ class Retraining:
         """
         # Both models are measured at one line: the first one's.
         line = line_for(self._workspace, self._models.get(request.model_id), request.cutoff)
-        request = replace(request, cutoff=line)
+        request = replace(request, cutoff=line.cutoff)
 
         def run(job: Job[SideBySide]) -> SideBySide:
             growing = GROWN.get(self._models.get(request.model_id).cipher, 1.0)

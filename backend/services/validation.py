@@ -80,8 +80,8 @@ class ValidationService:
         """
         suite = with_config(standard(), request.config)
         record = self._models.get(request.model_id)
-        if not request.config.cutoff:
-            suite = replace(suite, cutoff=line_for(self._measurement.workspace, record))
+        line = line_for(self._measurement.workspace, record, request.config.cutoff)
+        suite = replace(suite, cutoff=line.cutoff, policy=line.version)
         run = ValidationRun(
             self._measurement.context(record),
             request,

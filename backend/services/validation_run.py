@@ -120,6 +120,7 @@ class ValidationRun:
             tuple(sorted(self._unexamined)),
             tuple(sorted(self._again)),
             tuple(sorted(self._undecided)),
+            self._suite.policy,
         )
 
     @contextmanager

@@ -29,7 +29,9 @@ def test_every_figure_is_printed_and_the_report_has_it(run, sheet, tmp_path):
     words = Catalogue("en")
     for key in ("monitoring.figures", "validation.missing_no_outcomes"):
         assert words(key) in page.read_text()
+    assert words("policy.at_base_rate", cutoff="").strip(", ") in " ".join(page.read_text().split())
     status, text, _ = run("monitor", "latest", sheet, "--cipher", "none")
+    assert words("policy.at_base_rate", cutoff=f"{done['cutoff']:.1%}") in text
     assert status in STATUS.values() and words("validation.missing_no_feature_named") in text
     assert f"{words('validation.test_score_shift')}: {words('validation.measure_psi')}" in text
 

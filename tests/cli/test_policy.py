@@ -42,3 +42,13 @@ def test_a_line_is_set_and_approved_from_the_shell(run, home):
 def test_a_policy_that_cannot_be_used_is_refused_in_words(run, home, options, code_words):
     status, _, err = run("policy", "propose", "latest", *options, "--because", "agreed by the committee")
     assert status == 1 and code_words in err and "Traceback" not in err
+
+
+def test_what_is_measured_says_whose_line_it_is_measured_at(run, home):
+    status, text, _ = run("disparity", "latest", "age")
+    assert status == 0 and "cut-off 50.0%, the line of the policy (version 1)" in text
+    status, text, _ = run("disparity", "latest", "age", "--cutoff", "0.3", "--json")
+    assert (json.loads(text)["cutoff"], json.loads(text)["policy"]) == (0.3, None)
+    report = json.loads(run("report", "latest")[1])
+    measured = next(line for line in report["content"]["fairness"] if line["feature"] == "age")
+    assert (measured["on"]["cutoff"], measured["on"]["policy"]) == (0.3, None)

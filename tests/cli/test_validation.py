@@ -17,6 +17,8 @@ def test_every_test_is_printed_with_its_verdict_and_the_report_has_it(run, tmp_p
     done = json.loads(text)
     assert [t["id"] for t in done["tests"]] == [t.id for t in standard().tests]
     assert status == STATUS[done["verdict"]] and done["n"] <= 100
+    shown = json.loads(run("policy", "show", "latest", "--json")[1])["policy"]
+    assert (done["cutoff"], done["policy"]) == (shown["decline_at"], shown["version"])
     reported = json.loads(run("report", "latest")[1])["content"]["validation"]
     assert [(t["id"], t["verdict"]) for t in reported["tests"]] == [(t["id"], t["verdict"]) for t in done["tests"]]
     page = tmp_path / "report.html"
@@ -30,7 +32,7 @@ def test_what_was_switched_off_and_tightened_is_printed_with_its_reason(run, tmp
     status, text, _ = run(*FAST, "--config", own)
     words = Catalogue("en")
     assert status == 3 and words("validation.overall_fail") in text and "second line, file 17" in text
-    assert words("validation.tightened", listed="auc") in text and "Cut-off 30%" in text
+    assert words("validation.tightened", listed="auc") in text and "Cut-off 30.0%, another line than" in text
     page = tmp_path / "report.html"
     run("report", "latest", "--out", page)
     assert "second line, file 17" in page.read_text()

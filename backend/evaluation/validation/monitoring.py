@@ -41,6 +41,8 @@ class Monitored:
         (party, feature) that was not measured: a Host refused, or its groups were asked about for differences between them.
     again : Again
         About the same people.
+    policy : int or None
+        Version of the policy whose line the cut-off is; None = another line.
     """
 
     model: str
@@ -58,6 +60,7 @@ class Monitored:
     tenths: tuple[Calibration, ...] = ()
     unexamined: tuple[tuple[str, str], ...] = ()
     again: Again = ()
+    policy: int | None = None
 
 
 def triggers() -> Suite:

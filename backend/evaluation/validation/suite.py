@@ -240,6 +240,8 @@ class Validation:
         (party, feature) about whose groups a Host refused to answer.
     undecided : tuple of (str, str)
         (party, feature) whose groups a Host answered about, but not about decisions at this cut-off.
+    policy : int or None
+        Version of the policy whose line the cut-off is; None = another line.
     """
 
     model: str
@@ -256,6 +258,7 @@ class Validation:
     unexamined: tuple[tuple[str, str], ...] = ()
     again: Again = ()
     undecided: tuple[tuple[str, str], ...] = ()
+    policy: int | None = None
 
     def count(self, verdict: Verdict) -> int:
         """How many tests have a verdict."""
@@ -301,11 +304,14 @@ class Suite:
     ----------
     tightened : tuple of str
         Measures whose thresholds are the operator's.
+    policy : int or None
+        Version of the policy whose line the cut-off is; None = another line.
     """
 
     version: str
     tests: tuple[Test, ...]
     cutoff: float = CUTOFF
+    policy: int | None = None
     time: str = ""
     attributes: tuple[str, ...] = ()
     tightened: tuple[str, ...] = ()
@@ -415,11 +421,11 @@ def with_config(suite: Suite, config: OperatorConfig) -> Suite:
     return Suite(
         suite.version,
         changed,
-        config.cutoff or suite.cutoff,
-        config.time,
-        config.attributes,
-        tuple(config.limits),
-        config.off,
+        cutoff=config.cutoff or suite.cutoff,
+        time=config.time,
+        attributes=config.attributes,
+        tightened=tuple(config.limits),
+        off=config.off,
     )
 
 

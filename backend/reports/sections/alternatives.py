@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from backend.reports.blocks import Block, Heading, Paragraph, Table
 from backend.reports.schema import AlternativeLine, IntervalLine, SearchLine
-from backend.reports.sections.writer import NONE, Writer, figure, minute, percent, points, signed, whole
+from backend.reports.sections.writer import NONE, Writer, figure, minute, points, signed, whole
 from backend.results import NOBODY
 
 
@@ -18,7 +18,7 @@ def alternatives(write: Writer) -> list[Block]:
         constraints = _constraints(own)
         for search in own:
             named = write.named(search.attribute, search.meaning)
-            heading = Heading(write("lda_search", feature=named, cutoff=percent(search.cutoff)), 2)
+            heading = Heading(write("lda_search", feature=named, cutoff=write.line(search.cutoff, search.policy)), 2)
             blocks += [heading, *_search(write, search, constraints)]
         listed = (write("lda_constraints_are", place=k, constraints=text) for k, text in enumerate(constraints, 1))
         blocks += [*(Paragraph(line, "note") for line in listed), _chosen(write, own[0])]

@@ -344,7 +344,7 @@ def differences(write: Writer) -> list[str]:
             sentences.append(write.says(named, on))
             continue
         about = {"group": _about(write, furthest), "reference": reference_of(write, e.measures)}
-        at = "" if e.on is None or e.on.cutoff is None else write("at", cutoff=percent(e.on.cutoff))
+        at = "" if e.on is None or e.on.cutoff is None else write("at", cutoff=write.line(e.on.cutoff, e.on.policy))
         sentences.append(write.words("details.verdict_gap", feature=named, gap=value(write, furthest), at=at, **about))
     return sentences
 
@@ -411,7 +411,7 @@ def _basis(write: Writer, on: BasisLine) -> str:
     if on.cutoff is None:
         return write("on", n=whole(on.n)) + before
     part = write.part(write.content.quality.part)
-    return write("on_part", n=whole(on.n), part=part) + write("at", cutoff=percent(on.cutoff)) + before
+    return write("on_part", n=whole(on.n), part=part) + write("at", cutoff=write.line(on.cutoff, on.policy)) + before
 
 
 def _about(write: Writer, m: Measured) -> str:

@@ -189,6 +189,7 @@ def _monitored(write: Writer) -> list[Block]:
     blocks: list[Block] = [
         Heading(say("monitoring.figures"), 2),
         Paragraph(joined(say("monitoring.run_on", made=minute(found.made)), say("monitoring.sentence", **counted))),
+        Paragraph(say("policy.measured", cutoff=write.line(found.cutoff, found.policy))),
         Paragraph(say(f"monitoring.overall_{found.verdict}"), "finding" if found.verdict == "fail" else "plain"),
         table(write, found.tests),
     ]

@@ -8,7 +8,7 @@ from backend.evaluation.validation.suite import Again, Figure, by_day
 from backend.evaluation.validation.words import about_in_words, limit_in_words, value_in_words
 from backend.reports.blocks import Block, Paragraph, Table
 from backend.reports.schema import FigureLine, TestLine, ValidationSection
-from backend.reports.sections.writer import Writer, figure, minute, percent, whole
+from backend.reports.sections.writer import Writer, figure, minute, whole
 
 
 def by_party(write: Writer, keys: Iterable[tuple[str, str]]) -> str:
@@ -72,7 +72,7 @@ def counts(write: Writer, found: ValidationSection) -> str:
             ("off", "off"),
         )
     }
-    return write.words("validation.sentence", n=whole(found.n), cutoff=percent(found.cutoff), **many)
+    return write.words("validation.sentence", n=whole(found.n), cutoff=write.line(found.cutoff, found.policy), **many)
 
 
 def table(write: Writer, tests: Iterable[TestLine]) -> Table:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from backend.i18n import Catalogue, Text, brief
+from backend.policy.bands import line_key
 from backend.reports.blocks import Block, Facts, Heading, Paragraph, Table
 from backend.reports.document import Report
 from backend.reports.schema import FeatureLine, LawLine
@@ -88,6 +89,10 @@ class Writer:
     def status(self, law: LawLine) -> str:
         """The legal status of a feature under a rule, in a word or two."""
         return self.words(f"compliance.{law.status}")
+
+    def line(self, cutoff: float, version: int | None) -> str:
+        """A cut-off that something was measured at, and whose line it is."""
+        return self.words(line_key(version), cutoff=percent(cutoff), version=version)
 
     def heading(self, key: str) -> Heading:
         """A heading within a section."""
