@@ -9,7 +9,7 @@ import streamlit as st
 from app.errors import worded
 from app.panels import frame
 from app.texts import Texts, markdown, number, percent
-from backend.services.policies import line_key
+from backend.services.policies import line_kind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,7 +85,7 @@ def bands(t: Texts, policy: Policy) -> str:
 
 def measured_at(t: Texts, cutoff: float, version: int | None) -> str:
     """Return a cut-off that something was measured at, and whose line it is."""
-    return t(line_key(version), cutoff=percent(cutoff), version=version)
+    return t(f"policy.at_{line_kind(version)}", cutoff=percent(cutoff), version=version)
 
 
 def reasons_of(t: Texts, score: Score) -> str:

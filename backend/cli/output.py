@@ -22,7 +22,7 @@ from backend.atomic_file import write_whole
 from backend.errors import GlassleafError, ParameterError, SecurityError
 from backend.i18n import Catalogue, Text
 from backend.jobs.pace import SOON, rounded
-from backend.policy.bands import line_key
+from backend.policy.bands import line_kind
 from backend.remark import reason_of
 from backend.results import DEMO
 from backend.services import Glassleaf
@@ -144,7 +144,7 @@ def watched(job: Job[T], on_tick: Callable[[Job[T]], None] = print_progress, tic
 
 def measured_at(cutoff: float, version: int | None) -> str:
     """Return a cut-off that something was measured at, and whose line it is."""
-    return Catalogue("en")(line_key(version), cutoff=f"{cutoff:.1%}", version=version)
+    return Catalogue("en")(f"policy.at_{line_kind(version)}", cutoff=f"{cutoff:.1%}", version=version)
 
 
 def print_result(document: Any, text: str | Iterable[str], as_json: bool, *, ok: bool = True) -> None:

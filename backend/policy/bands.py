@@ -222,11 +222,11 @@ class MeasuredLine:
     version: int | None = None
 
 
-def line_key(version: int | None) -> str:
-    """Return the key of the text that names a :class:`MeasuredLine`; it takes `cutoff`, as it is shown, and `version`."""
+def line_kind(version: int | None) -> Literal["version", "base_rate", "other"]:
+    """Return whose line a :class:`MeasuredLine` is: the text is ``policy.at_{kind}``, of `cutoff` and `version`."""
     if version is None:
-        return "policy.at_other"
-    return "policy.at_version" if version != NOBODY_SET else "policy.at_base_rate"
+        return "other"
+    return "version" if version != NOBODY_SET else "base_rate"
 
 
 def read_policy(plain: dict[str, Any]) -> Policy:

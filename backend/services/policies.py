@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from backend.errors import ParameterError, SecurityError
 from backend.i18n import wide
-from backend.policy.bands import MARKS, TREATMENTS, MeasuredLine, Policy, Treatments, line_key, usual_policy
+from backend.policy.bands import MARKS, TREATMENTS, MeasuredLine, Policy, Treatments, line_kind, usual_policy
 from backend.policy.frontier import Costs, LinePoint, at_line, frontier, most_profitable
 from backend.policy.points import PointScale
 from backend.remark import Remark
@@ -38,7 +38,7 @@ __all__ = [
     "at_line",
     "frontier",
     "line_for",
-    "line_key",
+    "line_kind",
     "most_profitable",
     "policy_of",
 ]

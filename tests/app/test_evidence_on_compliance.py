@@ -180,7 +180,8 @@ def test_decisions_are_measured_from_the_page_and_the_card_shows_them(opened: Op
     done = evidence_job(at).result
     assert isinstance(done, Disparity), evidence_job(at).error
     assert done.feature == FEATURE
-    assert says(at, "compliance.measured_disparity", cutoff="25.0\u00a0%", records=f"{done.n:,}")
+    line = Texts("en")("policy.at_other", cutoff="25.0\u00a0%")
+    assert says(at, "compliance.measured_disparity", cutoff=line, records=f"{done.n:,}")
     t = Texts("en")
     own = [table.value for table in at.table if t("disparity.head_smd") in table.value]
     assert [list(table[t("disparity.head_records")]) for table in own] == [[f"{o.group.n:,}" for o in done.groups]]

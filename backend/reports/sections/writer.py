@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from backend.i18n import Catalogue, Text, brief
-from backend.policy.bands import line_key
+from backend.policy.bands import line_kind
 from backend.reports.blocks import Block, Facts, Heading, Paragraph, Table
 from backend.reports.document import Report
 from backend.reports.schema import FeatureLine, LawLine
@@ -92,7 +92,7 @@ class Writer:
 
     def line(self, cutoff: float, version: int | None) -> str:
         """A cut-off that something was measured at, and whose line it is."""
-        return self.words(line_key(version), cutoff=percent(cutoff), version=version)
+        return self.words(f"policy.at_{line_kind(version)}", cutoff=percent(cutoff), version=version)
 
     def heading(self, key: str) -> Heading:
         """A heading within a section."""
