@@ -324,8 +324,14 @@ def _models(t: Texts, operator: HostOperator, key: str) -> None:
 
 def _people(t: Texts, operator: HostOperator, key: str) -> None:
     """Budgets, and what left about a person, for a request for access."""
-    people, max_bits = operator.answered()
-    st.markdown(t("waits.answered", n=people, bits=number(max_bits), days=operator.limits.days))
+    people, told = operator.answered()
+    days = operator.limits.days
+    st.markdown(t("waits.answered", n=people, bits=number(told), days=days))
+    most = operator.max_bits
+    if most:
+        st.markdown(t("waits.max_bits", bits=number(most), days=days, used=number(told)))
+    else:
+        st.markdown(t("waits.max_bits_none"))
     person = st.text_input(t("host.person"), key=f"{key}_person", help=t("host.person_help"), width=320).strip()
     if not person:
         return

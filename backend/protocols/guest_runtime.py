@@ -306,7 +306,7 @@ class GuestRuntime:
 
     def ask_training(self, session: Session, parameters: Parameters, exclude: Collection[str]) -> None:
         """The same for a training, of all Hosts of the conversation; raises as :meth:`ask_approval`."""
-        draw = draw_name(self.table.ids, parameters.seed, self.times())
+        draw = draw_name(self.table.ids, session.hosts, parameters.seed, self.times())
         self._ask_operators(session, training_terms(session, parameters, self.federation, exclude, draw))
 
     def _ask_operators(self, session: Session, asked: Mapping[str, AskTraining | AskApproval]) -> None:

@@ -45,6 +45,7 @@ from backend.protocols.terms.floors import Floors
 from backend.protocols.terms.gate import Gate
 from backend.protocols.terms.noise import HostNoise
 from backend.protocols.terms.permit import Kinds
+from backend.protocols.terms.prices import book_approved, facts_of_table
 from backend.protocols.training.host import TRAINING_KINDS
 from backend.protocols.training.messages import ModelKept
 from backend.protocols.training.wrong_answers import WrongAnswerHandler
@@ -181,15 +182,17 @@ class HostParty:
         self._opening = threading.Lock()
         self._ciphers: OrderedDict[tuple[str, bytes], tuple[PublicSide, Pool[Any]]] = OrderedDict()
         self._sessions, self._partial_models = HostSessions(), HostModels(name, store)
-        if approvals is None and not simulated:
-            approvals = Approvals(name, Database(), SigningKey.generate())
+        if approvals is None and not simulated and self.accountant is not None:
+            charge = partial(book_approved, self.accountant)
+            approvals = Approvals(name, Database(), SigningKey.generate(), charge=charge)
         self.approvals = approvals if isinstance(approvals, Approvals) else None
         counts = self.accountant is not None and self.accountant.limits.counted
-        records = len(table.ids)
+        facts = facts_of_table([feature.name for feature in features], table.ids)
         floors = floors or Floors()
         self._gate = Gate(
             table,
             {feature.name: feature for feature in features},
+            facts,
             _all_kinds(),
             floors,
             self._partial_models,
@@ -200,7 +203,7 @@ class HostParty:
             self.requests,
         )
         self._approval_gate = ApprovalGate(
-            self.approvals, self._partial_models, self._sessions, records, simulated, counts, sums
+            self.approvals, self._partial_models, self._sessions, facts, simulated, counts, sums
         )
         answering = Answering(self._partial_models, self._sessions, self.accountant, self.requests, floors)
         self._handlers = self._all_handlers(table, features, answering)

@@ -8,7 +8,7 @@ on a page, who asks is looked at first: where the folder wants a sign-in, it is 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial, wraps
 from pathlib import Path
@@ -27,7 +27,7 @@ from backend.protocols.group_sums.disclosure_bound import NAMED
 from backend.protocols.group_sums.messages import AskGroupSums
 from backend.protocols.purposes.protocol import ADMITS
 from backend.protocols.terms.approvals import OPERATOR, Approvals
-from backend.protocols.terms.prices import usual_max_bits
+from backend.protocols.terms.prices import book_approved, usual_max_bits
 from backend.services.accounts import Account, Accounts
 from backend.services.cache import Cache
 from backend.services.holdings import Holding, at_host
@@ -57,6 +57,7 @@ from backend.trees.serialization import load_host, structure_hash
 
 CONFIG, DRAINING, SIGNING = "host.toml", "draining", "signing.key"
 TOLD_APART: Cache[ToldApart | None] = Cache(64)  # by folder and structure: neither the trees nor the folder change
+RECORDS: Cache[int] = Cache(64)  # by folder: how many records
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -192,6 +193,8 @@ class HostOperator:
         What is agreed with those who ask.
     read_records : callable, optional
         Reads the Host's records, to measure what a model's own splits tell apart; None if they are not here.
+    limits_for : callable, optional
+        Number of the Host's records → its limits with the default for bits, which follows from it; None = `limits` as they are.
     """
 
     def __init__(
@@ -206,6 +209,7 @@ class HostOperator:
         named: float = NAMED,
         counterparts: Counterparts = Counterparts(),  # noqa: B008 - it is frozen
         read_records: Callable[[], PartyTable] | None = None,
+        limits_for: Callable[[int], Limits] | None = None,
     ) -> None:
         self._counterparts = counterparts
         self._read_records = read_records
@@ -213,11 +217,30 @@ class HostOperator:
         self._folder, self._database = folder, database
         self.features = {feature.name: feature for feature in features}
         numbers, _ = kept_key(folder / SIGNING, lambda: SigningKey.generate().to_numbers())
-        self._approvals = Approvals(name, database, SigningKey.from_numbers(numbers))
+        self._limits_for = limits_for
+        self._approvals = Approvals(name, database, SigningKey.from_numbers(numbers), charge=self._charge)
         self._account, self._store = Accountant(database, limits), PartyStore(database)
 
     def __repr__(self) -> str:
         return f"HostOperator({self.name})"
+
+    def _charge(self, training: Approval) -> None:
+        """Book what a training costs as it is approved; raises as :func:`backend.protocols.terms.prices.book_approved`."""
+        limits = self.limits if self._limits_for is None else self._limits_for(training.about["rows"])
+        book_approved(Accountant(self._database, limits), training)
+
+    @property
+    @operators
+    def max_bits(self) -> float:
+        """Return what all answers within a window may tell about a person, bits; 0 = not limited, or the records cannot be read."""
+        read = self._read_records
+        limits_for = self._limits_for
+        if read is None or limits_for is None:
+            return self.limits.bits
+        try:
+            return limits_for(RECORDS.get(self._folder, lambda: len(read().ids))).bits
+        except GlassleafError:  # the page is shown all the same
+            return self.limits.bits
 
     @property
     @operators
@@ -432,7 +455,12 @@ def own_host(folder: Path, actor: str, user: Mapping[str, Any] | None = None) ->
         about = config.party, config.path(config.keys), database, config.features(), limits_of(config, agreement)
         counterparts = Counterparts.of_agreement(agreement)
         return HostOperator(
-            *about, who, named=named, counterparts=counterparts, read_records=partial(_records_of, config)
+            *about,
+            who,
+            named=named,
+            counterparts=counterparts,
+            read_records=partial(_records_of, config),
+            limits_for=partial(limits_of, config, agreement),
         )
     if not (folder / FILE).exists():
         raise StoreError("no_host_folder", folder=folder.absolute(), config=CONFIG, store=FILE)
@@ -500,9 +528,17 @@ def simulated_host(home: Path, federation: Federation, host: str, actor: str) ->
     party, folder = federation.party(host), home / "parties" / federation.name / host
     answers = usual_limit(federation.synthetic) if party.budget is None else party.budget
     limits = Limits(answers, party.budget_total, party.max_bits or 0.0, synthetic=federation.synthetic)
+
+    def limits_for(records: int) -> Limits:
+        """Return the limits with the default for bits, as :class:`backend.protocols.simulation.simulator.SimulatedFederation` has it."""
+        if party.max_bits is not None or federation.synthetic:
+            return limits
+        return replace(limits, bits=usual_max_bits(len(party.features), records))
+
     database = party_database(folder, federation.name, host)
     about = host, folder, database, party.features, limits
     named = 0.0 if federation.synthetic else NAMED
     counterparts = Counterparts.of_federation(federation)
     asks = party.approval == "ask"
-    return HostOperator(*about, lambda: actor, asks, named, counterparts, partial(read_table, federation, host))
+    read = partial(read_table, federation, host)
+    return HostOperator(*about, lambda: actor, asks, named, counterparts, read, limits_for)

@@ -37,6 +37,7 @@ from backend.protocols.host import HostParty
 from backend.protocols.lanes import SIZES, LaneSize
 from backend.protocols.scoring.dither import DITHER
 from backend.protocols.terms.approvals import Agreed, Approvals
+from backend.protocols.terms.prices import book_approved
 from backend.protocols.transport.message import Lane
 from backend.protocols.transport.transcript import OwnTranscript
 from backend.services.host_operation import HostOperation
@@ -84,6 +85,8 @@ class HostService:
         try:
             check_dictionary(config, self.wire.agreement)
             check_account(keys / ACCOUNTS, self.wire.agreement, self.database)
+            limits = limits_of(config, self.wire.agreement, len(table.ids))
+            accountant = Accountant(self.database, limits, records)
             self.party = HostParty(
                 config.party,
                 table,
@@ -93,7 +96,7 @@ class HostService:
                 pool=POOL,
                 tables=keys,
                 products=BinProducts(workers_of(config)),
-                accountant=Accountant(self.database, limits_of(config, self.wire.agreement, len(table.ids)), records),
+                accountant=accountant,
                 requests=RequestLog(self.database),
                 dither=dither_of(config, self.wire.agreement),
                 measures=config.limits.measures,
@@ -106,6 +109,7 @@ class HostService:
                     identity.signing,
                     agreed=agreed_models(self.wire.agreement, store),
                     volume=partial(agreed_volume, self.wire.agreement),
+                    charge=partial(book_approved, accountant),
                 ),
                 floors=floors_of(self.wire.agreement),
                 sums=asks_for_sums(self.wire.agreement),

@@ -27,6 +27,7 @@ from backend.protocols.host_state import Answer, Handlers, HostModels, HostSessi
 from backend.protocols.scoring.messages import DecisionVectors
 from backend.protocols.scoring.permuted_values_host import OtherValues
 from backend.protocols.terms.approvals import Approvals, about_model, about_training
+from backend.protocols.terms.prices import TableFacts
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import ApprovalPending
 from backend.store.approvals import GRANTED, WAITING, Approval
@@ -50,6 +51,8 @@ class ApprovalGate:
     ----------
     approvals : Approvals, optional
         None = this Host asks nobody.
+    facts : TableFacts
+        What prices depend on.
     counts : bool
         Whether questions are counted, so that one which is repeated under its name can be told from a new one.
     sums : bool
@@ -59,7 +62,7 @@ class ApprovalGate:
     approvals: Approvals | None
     partial_models: HostModels
     sessions: HostSessions
-    records: int
+    facts: TableFacts
     simulated: bool
     counts: bool
     sums: bool = False
@@ -111,7 +114,7 @@ class ApprovalGate:
         served = self.partial_models.find(model_id)
         if served is None:
             return  # a Host without a split is never asked for scores
-        grant, error = self.approvals.decide(about_training(session.guest, training, self.records))
+        grant, error = self.approvals.decide(about_training(session.guest, training, self.facts))
         if error is None and grant.state == GRANTED:
             self.approvals.grant_scores(grant, about_model(session.guest, SCORING, model_id, served, 0))
 
@@ -137,7 +140,7 @@ class ApprovalGate:
         if self.approvals is None:
             yield sender, ApprovalGranted(asked.conversation, "", sender, 0, TRAINING, asked.algorithm)
             return
-        found = self.approvals.ask(about_training(session.guest, asked, self.records))
+        found = self.approvals.ask(about_training(session.guest, asked, self.facts))
         yield sender, self.approvals.answer(found, asked.conversation, asked.algorithm)
 
     def _ask_approval(self, sender: str, asked: AskApproval) -> Answer:

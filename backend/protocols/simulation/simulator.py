@@ -6,6 +6,7 @@ Set up by the operator of a simulation, who may look at and change what Hosts ke
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from backend.protocols.scoring.host import PersonAtHost
 from backend.protocols.simulation.hosts import SimulatedHosts
 from backend.protocols.terms.approvals import Approvals
 from backend.protocols.terms.floors import Floors
-from backend.protocols.terms.prices import usual_max_bits
+from backend.protocols.terms.prices import book_approved, usual_max_bits
 from backend.protocols.transport.network import Network
 from backend.store.accountant import Accountant, Limits, usual_limit
 from backend.store.database import Database, party_database
@@ -99,7 +100,9 @@ class SimulatedFederation(HostsOperator):
             requests=RequestLog(database),
             dither=self._widths[name],
             measures=party.measures,
-            approvals="none" if key is None else Approvals(name, database, key),
+            approvals="none"
+            if key is None
+            else Approvals(name, database, key, charge=partial(book_approved, self._accounts[name])),
             signing=key,
             receipts=Receipts(database),
             floors=Floors(synthetic=synthetic),

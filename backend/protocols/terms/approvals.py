@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from backend.crypto.signing import SigningKey, is_signed, statement
 from backend.errors import ApprovalDenied, ParameterError, SecurityError
 from backend.protocols.approvals.messages import APPROVAL, NOT_MEASURED, TRAINING, ApprovalGranted, AskTraining
+from backend.protocols.terms.prices import TableFacts, approved_structure
 from backend.protocols.transport.messages import ApprovalPending
 from backend.store.approvals import DENIED, GRANTED, MAX_PER_DAY, NOT_ENOUGH, WAITING, WITHDRAWN, Approval, ApprovalBook
 from backend.store.audit_log import AuditLog
@@ -58,6 +59,9 @@ class Approvals:
         What needs no asking (:data:`Agreed`). What the operator has denied or withdrawn stays so.
     volume : callable
         Purpose → people a day that may be asked about for it, whatever operators grant; 0 = not limited.
+    charge : callable
+        Books what a training costs when it is approved (:func:`backend.protocols.terms.prices.book_approved`); raises SecurityError if
+        too few bits are left for it, and then it is not approved.
     """
 
     def __init__(
@@ -68,12 +72,14 @@ class Approvals:
         today: Callable[[], date] = lambda: datetime.now(UTC).date(),
         agreed: Agreed = lambda _: None,
         volume: Callable[[str], int] = lambda _: 0,
+        charge: Callable[[Approval], None] = lambda _: None,
     ) -> None:
         self.host = host
         self._database = database
         self._key = key
         self._agreed = agreed
         self._volume = volume
+        self._charge = charge
         self.book = ApprovalBook(database, today)
         self.log = AuditLog(database)
 
@@ -107,8 +113,8 @@ class Approvals:
         The caller raises the error after its transaction: raised inside, it would roll back the request and the log's entry, too.
         """
         with self._database.write():
-            approval = self._in_force(requested)
-            error = self._refusal(approval)
+            approval, error = self._in_force(requested)
+            error = error or self._refusal(approval)
             if error is None and approval.state == GRANTED and amount > 0:
                 error = self._use(approval, amount, question)
             if error is not None and self.book.note_refused(approval.number):
@@ -120,15 +126,18 @@ class Approvals:
         """Return a transaction of the database that has the requests."""
         return self._database.write()
 
-    def _in_force(self, requested: Approval) -> Approval:
-        """Return the newest request for what is asked, or a new one; grant it if the agreement says so."""
+    def _in_force(self, requested: Approval) -> tuple[Approval, SecurityError | None]:
+        """Return the newest request for what is asked, or a new one; grant it if the agreement says so, or return why it costs too much."""
         approval, is_new = self.book.ask(requested)
         if is_new:
             self._note("asked", approval, approval.guest, GUEST)
         agreed = self._agreed(approval) if approval.state == WAITING else None
         if agreed is not None and agreed[0] >= self.book.today():
-            return self._grant(approval.number, AGREEMENT, *agreed)
-        return approval
+            try:
+                return self._grant(approval.number, AGREEMENT, *agreed), None
+            except SecurityError as error:  # nothing was booked
+                return approval, error
+        return approval, None
 
     def _refusal(self, approval: Approval) -> SecurityError | None:
         """Return why nothing is answered under a request; None if it waits or is granted."""
@@ -184,6 +193,8 @@ class Approvals:
         ------
         ParameterError
             If it is not a request that can be allowed, a last day is over, or a volume is out of range.
+        SecurityError
+            If it is a training that could tell more about somebody than is left of this window's bits.
         """
         for last_day, volume in ((until, per_day), *([scores] if scores else [])):
             if last_day < self.book.today():
@@ -200,7 +211,7 @@ class Approvals:
             return
         until = date.fromisoformat(training.scores_until)
         with self._database.write():
-            approval = self._in_force(requested)
+            approval, _ = self._in_force(requested)
             if approval.state == WAITING and until >= self.book.today():
                 self._grant(approval.number, training.person, until, training.scores_per_day)
 
@@ -208,6 +219,9 @@ class Approvals:
         self, number: int, person: str, until: date, per_day: int, scores: tuple[date, int] | None = None
     ) -> Approval:
         with self._database.write():
+            request = self.book.get(number)
+            if request.purpose == TRAINING:
+                self._charge(request)
             grant = self.book.decide(
                 number, GRANTED, person, until=until, per_day=per_day, scores=scores, sign=self._sign
             )
@@ -293,12 +307,14 @@ def training_request(asked: Asked) -> Approval | None:
     if not asked.operator:
         return None
     training = asked.session.need(AskTraining, "training_not_asked_for")
-    return about_training(asked.session.guest, training, asked.records)
+    return about_training(asked.session.guest, training, asked.facts)
 
 
-def about_training(guest: str, asked: AskTraining, records: int) -> Approval:
+def about_training(guest: str, asked: AskTraining, facts: TableFacts) -> Approval:
     """Return a request about a training: the same terms are one request."""
     terms = {name: value for name, value in asdict(asked).items() if name != "conversation"}
     terms["exclude"] = sorted(asked.exclude)
     subject = sha256(statement("training", *(f"{name}={value!r}" for name, value in sorted(terms.items())))).hexdigest()
-    return Approval(guest, TRAINING, subject, asked.algorithm[:40], {**terms, "rows": records})
+    # What it costs, for the operator's process, which has no records.
+    price = {"structure": approved_structure(guest, asked, facts), "features": len(facts.used(asked.exclude))}
+    return Approval(guest, TRAINING, subject, asked.algorithm[:40], {**terms, **price, "rows": facts.records})

@@ -21,11 +21,13 @@ import numpy as np
 from backend.data.dictionary import Feature
 from backend.data.table import PartyTable
 from backend.errors import SecurityError
+from backend.protocols.approvals.messages import TRAINING
 from backend.protocols.host_state import HostModels, HostSession, HostSessions
 from backend.protocols.terms.approvals import Approvals
 from backend.protocols.terms.floors import Floors
 from backend.protocols.terms.noise import Noise
 from backend.protocols.terms.permit import Ask, Asked, Charge, Charged, Kind, Kinds, Permit, Reply
+from backend.protocols.terms.prices import TableFacts
 from backend.protocols.terms.records import Opened, Roster, open_rows
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import ApprovalPending
@@ -42,6 +44,8 @@ class Gate:
     ----------
     features : mapping of str to Feature
         The Host's, by name: what the dictionary says of them, no value.
+    facts : TableFacts
+        What prices depend on.
     accountant : Accountant, optional
         None = nothing is counted (a simulated Host alone).
     approvals : Approvals, optional
@@ -52,6 +56,7 @@ class Gate:
 
     table: PartyTable
     features: Mapping[str, Feature]
+    facts: TableFacts
     kinds: Kinds
     floors: Floors
     models: HostModels
@@ -101,12 +106,13 @@ class Gate:
         waiting, error = None, None
         charged: list[Charged] = []
         stored = None
-        if not counted or (accountant is None and (self.approvals is None or ask.approval is None)):
+        decided = self._decided(ask, counted)
+        if accountant is None and decided is None:
             charged = [_free(charge) for charge in ask.charges]
             self._note(ask, session.guest)
         else:
             with self._together(ask):
-                approval, error = self._approved(ask, session.guest)
+                approval, error = self._approved(ask, decided, session.guest)
                 if approval is not None and approval.state == WAITING:
                     waiting = approval
                 elif error is None:
@@ -134,7 +140,7 @@ class Gate:
             self._floors(counted),
             self.models,
             Roster(self._table(session)),
-            records=len(self.table.ids),
+            self.facts,
             counted=counted,
             operator=self.approvals is not None,
             features=self.features,
@@ -166,12 +172,18 @@ class Gate:
             stack.enter_context(self.models.trainings.together())
         return stack
 
-    def _approved(self, ask: Ask, guest: str) -> tuple[Approval | None, SecurityError | None]:
-        """Return what the operator has decided, and why it is refused; None if nobody is asked."""
+    def _decided(self, ask: Ask, counted: bool) -> Approval | None:
+        """Return what the operator decides about; a simulation that measures without counting asks for trainings alone."""
         if self.approvals is None or ask.approval is None:
+            return None
+        return ask.approval if counted or ask.approval.purpose == TRAINING else None
+
+    def _approved(self, ask: Ask, wanted: Approval | None, guest: str) -> tuple[Approval | None, SecurityError | None]:
+        """Return what the operator has decided about a request, and why it is refused; None if nobody is asked."""
+        if self.approvals is None or wanted is None:
             return None, None
         named = self.accountant is not None and self.accountant.limits.counted and bool(ask.volume_of)
-        return self.approvals.decide(ask.approval, ask.amount, (guest, ask.volume_of) if named else None)
+        return self.approvals.decide(wanted, ask.amount, (guest, ask.volume_of) if named else None)
 
     def _charge(self, accountant: Accountant | None, charge: Charge, conversation: str) -> Charged:
         """Book one question.

@@ -12,6 +12,7 @@ from backend.data.dictionary import Feature
 from backend.protocols.host_state import HostModels, HostSession
 from backend.protocols.terms.floors import Floors
 from backend.protocols.terms.noise import Noise
+from backend.protocols.terms.prices import TableFacts
 from backend.protocols.terms.records import Flags, Opened, Roster, Rows
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import HeldRecords
@@ -36,6 +37,8 @@ class Asked:
         The conversation; its state is the history that a rule decides by.
     counted : bool
         Whether questions of this conversation count; a simulation measures without.
+    facts : TableFacts
+        What prices depend on.
     operator : bool
         Whether this Host asks its operator.
     features : mapping of str to Feature
@@ -48,10 +51,15 @@ class Asked:
     floors: Floors
     models: HostModels = field(repr=False)
     roster: Roster = field(repr=False)
-    records: int
+    facts: TableFacts
     counted: bool = True
     operator: bool = True
     features: Mapping[str, Feature] = field(default_factory=dict, repr=False)
+
+    @property
+    def records(self) -> int:
+        """Return how many records the Host has."""
+        return self.facts.records
 
 
 @dataclass(frozen=True, repr=False)

@@ -6,10 +6,15 @@ many records there are, never on a value.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import dataclass
 from hashlib import sha256
 from math import log2
 
-from backend.store.accountant import EVERYBODY, TABLE, Question
+from backend.errors import SecurityError
+from backend.protocols.approvals.messages import AskTraining
+from backend.store.accountant import EVERYBODY, TABLE, Accountant, Question
+from backend.store.schema import Approval
 
 SCORE_BITS = 32.0  # of one honest score: 10 binary digits after the point, up to 22 before it
 REASON_BITS = 64.0  # of one honest set of reasons: the names of the four largest among some thousands, and their sides
@@ -36,6 +41,51 @@ def training_bits(features: int, records: int) -> float:
     return features * column_bits(records)
 
 
+@dataclass(frozen=True)
+class TableFacts:
+    """What a price depends on: no value of a record.
+
+    Attributes
+    ----------
+    features : tuple of str
+        Names of the Host's.
+    records : int
+        How many.
+    ids : str
+        SHA-256 of whose they are, in hexadecimal.
+    """
+
+    features: tuple[str, ...]
+    records: int
+    ids: str
+
+    def used(self, exclude: Collection[str]) -> list[str]:
+        """Return the features without those that are left out."""
+        return [name for name in self.features if name not in exclude]
+
+
+def facts_of_table(features: Collection[str], ids: Collection[str]) -> TableFacts:
+    """Return what prices depend on."""
+    return TableFacts(tuple(features), len(ids), sha256("\0".join(ids).encode(errors="surrogatepass")).hexdigest())
+
+
+def approved_structure(guest: str, asked: AskTraining, facts: TableFacts) -> str:
+    """Return what a training that was approved is booked under: all that its answers follow from, besides the records.
+
+    The training rows are those that came first with the same bins and draw. Another algorithm, or more and deeper trees, tell nothing
+    that the bins of all records do not tell.
+    """
+    noise = (asked.map, asked.mechanism, asked.epsilon, asked.theta, asked.alpha, asked.levels)
+    parts = (guest, asked.draw, asked.bins, asked.hide_order, sorted(asked.exclude), noise, facts.ids)
+    return sha256(repr(parts).encode()).hexdigest()
+
+
+def approved_question(guest: str, request: str, structure: str, features: int, records: int) -> Question:
+    """Return what is booked for a training that was approved."""
+    bits = training_bits(features, records)
+    return Question(guest, request, TABLE, structure, (EVERYBODY,), bits, bits)
+
+
 def training_question(guest: str, request: str, features: int, records: int, *binned: bytes | str) -> Question:
     """Return what is booked for a training before its first answer.
 
@@ -57,3 +107,20 @@ def training_question(guest: str, request: str, features: int, records: int, *bi
 def usual_max_bits(features: int, records: int) -> float:
     """Return the bits a person and window that a Host allows by default: one approved training, one score and one set of reasons."""
     return training_bits(features, records) + SCORE_BITS + REASON_BITS
+
+
+def book_approved(accountant: Accountant, approval: Approval) -> None:
+    """Book a training at the moment when it is approved: everything that it can tell is allowed from now on.
+
+    Raises
+    ------
+    SecurityError
+        If it could tell more about somebody than is left of this window's bits.
+    """
+    about = approval.about
+    question = approved_question(approval.guest, "", about["structure"], about["features"], about["rows"])
+    if accountant.count(question, whole=True).any():
+        limits = accountant.limits
+        told = accountant.given_away((EVERYBODY,))[EVERYBODY]
+        left = max(0.0, limits.bits - told)
+        raise SecurityError("training_beyond_bits", bits=question.bits, left=left, most=limits.bits, days=limits.days)

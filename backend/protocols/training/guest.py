@@ -267,10 +267,16 @@ def _bands(joint: Joint, grown: Grown) -> ScoreBands | None:
     return score_bands(grown.trees, [leaf[rows] for leaf in grown.leaves], grown.units[rows, 0])
 
 
-def draw_name(ids: Sequence[str], seed: int, times: NDArray[np.str_] | None = None) -> str:
-    """Return a name of how a Guest divides its records: SHA-256 of all that :func:`draw_parts` follows from, in hexadecimal."""
+def draw_name(ids: Sequence[str], hosts: Sequence[str], seed: int, times: NDArray[np.str_] | None = None) -> str:
+    """Return a name of how a Guest divides its records: SHA-256 of all that :func:`draw_parts` follows from, in hexadecimal.
+
+    Parameters
+    ----------
+    hosts : sequence of str
+        With whom it trains: joint records are those that all of them hold.
+    """
     dated = [] if times is None else times.tolist()
-    return sha256(repr((seed, list(ids), dated)).encode()).hexdigest()
+    return sha256(repr((seed, list(hosts), list(ids), dated)).encode()).hexdigest()
 
 
 def draw_parts(n: int, seed: int, times: NDArray[np.str_] | None = None) -> NDArray[np.int8]:

@@ -27,7 +27,7 @@ from backend.protocols.scoring.dither import check_layout
 from backend.protocols.terms.approvals import training_request
 from backend.protocols.terms.noise import Noise
 from backend.protocols.terms.permit import Ask, Asked, Charge, Kind, Permit, Reply
-from backend.protocols.terms.prices import training_question
+from backend.protocols.terms.prices import approved_question, approved_structure, training_question
 from backend.protocols.terms.records import Opened, Rows
 from backend.protocols.training.binned import Shuffled
 from backend.protocols.training.growth_record import PEOPLE, Terms
@@ -133,7 +133,7 @@ def _features(asked: Asked, exclude: Collection[str]) -> list[Feature]:
 
 
 def _rows_notes(asked: Asked, rows: NDArray[np.intp], training: Flags, approved: AskTraining | None) -> list[Note]:
-    """Return the note that binds an approval to its training rows; the same terms with others would be a question about the difference.
+    """Return the note that binds an approval to its training rows; the same bins with others would be a question about the difference.
 
     Raises
     ------
@@ -146,22 +146,26 @@ def _rows_notes(asked: Asked, rows: NDArray[np.intp], training: Flags, approved:
         raise SecurityError("few_training_rows", rows=count, least=least)
     if approved is None:
         return []
-    terms = sha256(encode(replace(approved, conversation="")))
-    terms.update(repr(asked.roster.ids()).encode())  # this Host's own records may change
     chosen = sha256(np.sort(rows[training]).astype("<i8").tobytes()).hexdigest()
-    name = f"rows {terms.hexdigest()[:50]}"
+    name = f"rows {approved_structure(asked.session.guest, approved, asked.facts)[:50]}"
     return [Note(name, chosen, "training_rows_changed", error=SecurityError)]
 
 
 def _question(asked: Asked, request: str, features: Sequence[Feature], *how: bytes | str) -> Question:
     """Return what is booked for a training: what it can tell about each person. One that goes on is booked once.
 
-    `how` and the joint records are all that its bins follow from, besides the records.
+    One that was approved was booked then, under what was approved. Otherwise `how` and the joint records are all that its bins follow
+    from, besides the records.
     """
+    guest = asked.session.guest
+    approved = asked.session.kept(AskTraining)
+    if approved is not None:
+        structure = approved_structure(guest, approved, asked.facts)
+        return approved_question(guest, request, structure, len(features), asked.records)
     rows = asked.session.rows
     joint = b"" if rows is None else rows.astype("<i8").tobytes()
     names = "\0".join(feature.name for feature in features)
-    return training_question(asked.session.guest, request, len(features), asked.records, joint, names, *how)
+    return training_question(guest, request, len(features), asked.records, joint, names, *how)
 
 
 def _check_terms(asked: Asked, fits: bool, trees: Collection[int] = ()) -> None:

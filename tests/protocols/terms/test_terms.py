@@ -1,6 +1,8 @@
 """What a real Host insists on, driven by the bytes of a Guest that lies (findings G6, G10, G13)."""
 
 import math
+from datetime import date
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,14 +13,24 @@ from worlds import GUEST, random_world, with_covers
 
 from backend.crypto.paillier.keys import PaillierSecretKey
 from backend.crypto.paillier.scheme import PaillierKeySide
+from backend.crypto.signing import SigningKey
 from backend.data.binning import make_bins
 from backend.data.dictionary import Feature
 from backend.data.table import PartyTable
 from backend.errors import SecurityError
+from backend.protocols.approvals.messages import AskTraining
 from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.explanations.messages import AskCohort
 from backend.protocols.host import HostParty
-from backend.protocols.terms.prices import column_bits, training_bits, usual_max_bits
+from backend.protocols.terms.approvals import Approvals
+from backend.protocols.terms.prices import (
+    REASON_BITS,
+    SCORE_BITS,
+    book_approved,
+    column_bits,
+    training_bits,
+    usual_max_bits,
+)
 from backend.protocols.training.messages import StartTraining
 from backend.protocols.training.row_sets import pack_rows
 from backend.protocols.transport.codec import decode, encode
@@ -30,6 +42,7 @@ from backend.store.party_store import memory_store
 from backend.trees.serialization import dump_host
 
 N = 120
+LATER = date(2999, 1, 1)
 PEOPLE = tuple(f"p{i}" for i in range(N))
 FEATURES = tuple(Feature(name=f"x{i}", meaning="x") for i in range(12))
 
@@ -39,7 +52,7 @@ def key():
     return PaillierKeySide(PaillierSecretKey.generate(512, floor=512))
 
 
-def real_host(limits, key):
+def real_host(limits, key, accountant=None, approvals="none"):
     """A Host that is not simulated, with aligned records and a key; its operator was asked before."""
     draw = np.random.default_rng(3)
     table = PartyTable("host", PEOPLE, {feature.name: draw.normal(size=N) for feature in FEATURES})
@@ -49,8 +62,8 @@ def real_host(limits, key):
         FEATURES,
         memory_store(),
         key_floor=512,
-        accountant=Accountant(Database(), limits),
-        approvals="none",
+        accountant=accountant or Accountant(Database(), limits),
+        approvals=approvals,
     )
     drive(host, OfferKey("c", key.scheme, key.offer()))
     host._sessions.of("c", GUEST).rows = np.arange(N, dtype=np.intp)
@@ -94,6 +107,87 @@ def test_by_default_a_window_has_room_for_one_training_and_not_for_two(key):
     drive(host, start())
     with raises(SecurityError, "bits_reached"):
         drive(host, start(bins=9))
+
+
+def asking_host(key, limits):
+    """A real Host that asks its operator, and what its operator decides with: one account, as at a company."""
+    accountant = Accountant(Database(), limits)
+    approvals = Approvals("host", Database(), SigningKey.generate(), charge=partial(book_approved, accountant))
+    host = real_host(limits, key, accountant=accountant, approvals=approvals)
+    return host, approvals
+
+
+def training(conversation="c", **terms):
+    values = {"algorithm": "secureboost", "trees": 1, "depth": 1, "bins": 8, "exclude": (), "hide_order": False}
+    return AskTraining(conversation, **values | terms)
+
+
+def test_a_training_is_booked_when_it_is_approved_and_its_start_adds_nothing(key):
+    host, approvals = asking_host(key, Limits(bits=usual_max_bits(len(FEATURES), N)))
+    price = pytest.approx(training_bits(len(FEATURES), N))
+    assert drive(host, training()) == ["ApprovalPending"]
+    assert host.accountant.given_away(["p5"]) == {"p5": 0.0}
+    approvals.approve(1, "ana", LATER, 5)
+    assert host.accountant.given_away(["p5"])["p5"] == price
+    assert drive(host, training()) == ["ApprovalGranted"] and drive(host, start()) == ["FeatureBins"]
+    assert host.accountant.given_away(["p5"])["p5"] == price
+    # More and deeper trees of the same bins tell nothing more; only those who may be trained on are the same.
+    assert drive(host, training(trees=9, depth=4)) == ["ApprovalPending"]
+    approvals.approve(2, "ana", LATER, 5)
+    assert drive(host, training(trees=9, depth=4)) == ["ApprovalGranted"] and drive(host, start()) == ["FeatureBins"]
+    assert host.accountant.given_away(["p5"])["p5"] == price
+    with raises(SecurityError, "training_rows_changed"):
+        drive(host, start(training=np.arange(N) < 100))
+
+
+@pytest.mark.parametrize("change", [{"draw": "another"}, {"bins": 9}, {"exclude": ("x3",)}, {"hide_order": True}])
+def test_a_training_that_could_tell_more_is_booked_for_itself_or_not_approved(key, change):
+    host, approvals = asking_host(key, Limits(bits=usual_max_bits(len(FEATURES), N)))
+    for asked in (training(), training(**change)):
+        drive(host, asked)
+    approvals.approve(1, "ana", LATER, 5)
+    with raises(SecurityError, "training_beyond_bits") as refusal:
+        approvals.approve(2, "ana", LATER, 5)
+    assert refusal.value.values["left"] == pytest.approx(SCORE_BITS + REASON_BITS)
+    assert approvals.book.get(2).state == "waiting"
+    assert host.accountant.given_away(["p5"])["p5"] == pytest.approx(training_bits(len(FEATURES), N))
+
+
+def test_what_an_agreement_approves_is_booked_too_or_refused(key):
+    limits = Limits(bits=usual_max_bits(len(FEATURES), N))
+    accountant = Accountant(Database(), limits)
+    approvals = Approvals(
+        "host",
+        Database(),
+        SigningKey.generate(),
+        agreed=lambda _: (LATER, 5),
+        charge=partial(book_approved, accountant),
+    )
+    host = real_host(limits, key, accountant=accountant, approvals=approvals)
+    assert drive(host, training()) == ["ApprovalGranted"]
+    assert host.accountant.given_away(["p5"])["p5"] == pytest.approx(training_bits(len(FEATURES), N))
+    with raises(SecurityError, "training_beyond_bits"):
+        drive(host, training(draw="another"))
+    assert [request.state for request in approvals.book.all()] == ["waiting", "granted"]
+
+
+def test_a_training_that_is_approved_with_no_price_would_cost_nothing_until_it_starts(key):
+    """With the charge removed a Guest's approvals would be promises that the account does not know."""
+    accountant = Accountant(Database(), Limits(bits=usual_max_bits(len(FEATURES), N)))
+    approvals = Approvals("host", Database(), SigningKey.generate())
+    host = real_host(Limits(), key, accountant=accountant, approvals=approvals)
+    for draw in ("a", "b"):
+        drive(host, training(draw=draw))
+    for number in (1, 2):
+        approvals.approve(number, "ana", LATER, 5)
+    assert host.accountant.given_away(["p5"]) == {"p5": 0.0}
+    for draw, answer in (("a", "FeatureBins"), ("b", None)):
+        drive(host, training(draw=draw))
+        if answer:
+            assert drive(host, start()) == [answer]
+        else:  # the start is booked all the same
+            with raises(SecurityError, "bits_reached"):
+                drive(host, start())
 
 
 def test_who_was_told_about_before_counts_when_a_whole_table_is_read():
