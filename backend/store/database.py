@@ -11,7 +11,7 @@ import sqlite3
 import threading
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -38,6 +38,8 @@ from backend.errors import StoreError
 from backend.store.schema import Base, SecretRow
 
 FILE = "store.db"
+PRIVATE = 0o600  # mode of its file
+OTHERS = 0o077  # bits of a mode
 # URL of the parties' databases, e.g. postgresql+psycopg://glassleaf@db/{federation}_{party}
 VARIABLE = "GLASSLEAF_STORE"
 HEAD = "1.0"  # the newest step of backend.store.migrations
@@ -103,6 +105,7 @@ class Database:
                 where.mkdir(parents=True, exist_ok=True, mode=0o700)
             except OSError as error:
                 raise StoreError("folder_not_made", folder=str(where), reason=error.strerror or "-") from error
+            _keep_from_others(where / FILE)
             where = f"sqlite:///{where / FILE}"
         # to open a file and set it up takes as long as a transaction
         pool: dict[str, Any] = {"poolclass": StaticPool}
@@ -340,6 +343,16 @@ def _version(connection: Connection) -> str | None:
         return None
     found: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
     return found
+
+
+def _keep_from_others(file: Path) -> None:
+    """Let the owner alone read a database, new or old; SQLite gives the files beside it the same mode."""
+    with suppress(OSError):  # that it cannot be made or opened, whoever opens it says
+        try:
+            os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE))
+        except FileExistsError:
+            if os.name == "posix" and file.stat().st_mode & OTHERS:
+                file.chmod(PRIVATE)
 
 
 def _set_up_sqlite(connection: Any, record: object) -> None:
