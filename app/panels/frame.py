@@ -373,13 +373,16 @@ def model_or_stop(t: Texts, page: str) -> str:
 
 def empty(t: Texts, start: Callable[[], Job[str]]) -> None:
     """No model yet: say what the demo is and offer to make it, or how far it is."""
+    own = session.service().federations.others_than()
     with st.container(border=True):
         st.markdown(f"## {t('empty.title')}")
-        st.markdown(t("empty.text"))
+        st.markdown(t("empty.train_first", n=len(own)) if own else t("empty.text"))
         role = session.role()
         if role not in WHOSE["train"]:
             roles = t.listed([t(f"sidebar.role_{one}") for one in WHOSE["train"]])
             st.info(t("empty.not_for", role=t(f"sidebar.role_{role}"), roles=roles), icon=":material/badge:")
+        elif own:
+            links.page("train", t("train.title"), "model_training")
         elif not demo_preparing(t):
             with st.container(horizontal=True, vertical_alignment="center"):
                 icon = ":material/play_arrow:"

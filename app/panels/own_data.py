@@ -594,13 +594,14 @@ def ready_made(
     """The demo, public data, and a federation whose files exist."""
     idle = not _making(t)
     _made(t, *READY)
-    with st.container(border=True):
-        st.markdown(f"**{t('own_data.demo')}**  \n{t('own_data.demo_about')}")
-        if not frame.demo_preparing(t):
-            st.button(t("own_data.go_demo"), key="own_go_demo", on_click=user_jobs.start, args=("demo", demo))
-        made = user_jobs.find("demo")
-        frame.outcome(t, (True, t("own_data.added")) if made is not None and made.state == "done" else None)
-        frame.demo_ended(t)
+    if not session.service().federations.others_than():
+        with st.container(border=True):
+            st.markdown(f"**{t('own_data.demo')}**  \n{t('own_data.demo_about')}")
+            if not frame.demo_preparing(t):
+                st.button(t("own_data.go_demo"), key="own_go_demo", on_click=user_jobs.start, args=("demo", demo))
+            made = user_jobs.find("demo")
+            frame.outcome(t, (True, t("own_data.added")) if made is not None and made.state == "done" else None)
+            frame.demo_ended(t)
     with st.container(border=True):
         st.markdown(f"**{t('own_data.credit_card')}**  \n{t('own_data.credit_card_about')}")
         _offer(t, "credit_card", credit_card, ready=idle)

@@ -12,7 +12,6 @@ import typer
 
 from backend.cli.output import check_extra, check_port, open_glassleaf, say
 from backend.i18n import Text
-from backend.results import DEMO
 
 NEEDED = ("streamlit", "plotly")  # what the extra [dashboard] adds
 MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
@@ -33,9 +32,8 @@ def run(
     check_installed()
     check_port(address, port)
     with open_glassleaf() as glassleaf:
-        own = [federation.name for federation in glassleaf.federations.all() if federation.name != DEMO]
-        empty = not own and not glassleaf.federations.broken()
-    if empty:
+        others = glassleaf.federations.others_than()
+    if not others:
         context.find_root().command.main(["demo"], standalone_mode=False)
     say(f"The dashboard opens on http://{address}:{port} (Ctrl-C ends it).")
     open_streamlit(MAIN, address, port)

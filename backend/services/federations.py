@@ -60,6 +60,10 @@ class Federations:
         """
         return self._workspace.broken()
 
+    def others_than(self, demo: str = DEMO) -> tuple[str, ...]:
+        """Return the names of a home's federations if it does not have the `demo`, which then stays out of it; else nothing."""
+        return self._workspace.others_than(demo)
+
     def get(self, name: str) -> Federation:
         """One federation; raises FederationError where the name is unknown."""
         return self._workspace.federation(name)

@@ -87,7 +87,10 @@ class Registry:
             return self._records.get(held[0], partial(_read, held[0]))
         records = self.all()
         if model_id == "latest" and records:
-            return min(records, key=_is_demo)  # the newest, of the bank's own federations if there are any
+            newest = min(records, key=_is_demo)  # of the bank's own federations if they have any
+            if _is_demo(newest) and self._workspace.has_beside(DEMO):
+                raise ModelError("latest_beside_demo", model=newest.id)
+            return newest
         exact = [record for record in records if record.id == model_id]
         matching = exact or [record for record in records if record.id.startswith(model_id)]
         if len(matching) == 1:

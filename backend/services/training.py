@@ -13,7 +13,7 @@ from backend import __version__
 from backend.crypto.interface import TrainingKeySide
 from backend.data.demo import write_demo
 from backend.data.federation import Federation
-from backend.errors import Cancelled, ParameterError, QuestionRefused
+from backend.errors import Cancelled, FederationError, ParameterError, QuestionRefused
 from backend.jobs import Job, work
 from backend.protocols.alignment.outcome import METHODS
 from backend.protocols.guest_runtime import GuestRuntime
@@ -87,6 +87,8 @@ class Training:
     def prepare_demo(self) -> str:
         """Write the built-in demo and train its first model on plaintext, where they are missing; returns its name.
 
+        Raises FederationError if the home has other federations and not the demo: synthetic models have no place beside a bank's own.
+
         Pages open on the model in use, so that the demo's first model is put in use as long as nobody took a step with any.
         """
         return self.start_demo().get()
@@ -97,6 +99,9 @@ class Training:
 
     def _prepare_demo(self, job: Job[Any]) -> str:
         with _demo_lock:
+            others = self._workspace.others_than(DEMO)
+            if others:
+                raise FederationError("demo_beside_federations", federations=others)
             folder = self._workspace.home / DEMO
             if not (folder / "federation.toml").exists():
                 write_demo(folder, dither=DITHER)  # as real Hosts do

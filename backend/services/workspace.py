@@ -114,6 +114,18 @@ class Workspace:
         tried = (self._try(name, folder) for name, folder in self._known().items())
         return [found for found in tried if isinstance(found, Federation)]
 
+    def has_beside(self, demo: str) -> bool:
+        """Return whether the home has another federation than the `demo`, even one whose folder is not there at the moment."""
+        return bool(self._known().keys() - {demo})
+
+    def others_than(self, demo: str) -> tuple[str, ...]:
+        """Return the federations of a home that does not have the `demo`; empty if it has it.
+
+        One whose folder is not there at the moment is still a bank's own.
+        """
+        known = self._known()
+        return () if demo in known else tuple(known)
+
     def broken(self) -> dict[str, FederationError]:
         """Return the federations that are there but cannot be used: name → its folder, and why it cannot."""
         errors = {}
