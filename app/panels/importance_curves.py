@@ -15,6 +15,7 @@ from app.texts import Texts, amount, bare, label, markdown, percent
 from app.view_models import View
 from backend.errors import GlassleafError
 from backend.services.explanation import GroupMean
+from backend.services.fairness import group_names
 
 if TYPE_CHECKING:
     from backend.data.dictionary import Feature
@@ -286,4 +287,7 @@ def _group(t: Texts, feature: Feature, found: GroupMeans, row: GroupMean) -> str
         return t("importance.bin", place=row.group.name, bins=bins)
     if row.group.kind == "code":
         return t.codes(feature).get(row.group.name, row.group.name)
-    return t("importance.no_value" if row.group.kind == "missing" else "importance.rest")
+    if row.group.kind == "missing":
+        return t("importance.no_value")
+    groups = [other.group for other in found.groups]
+    return t.text(group_names(groups, feature)[groups.index(row.group)])

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from backend.cli.output import AsJson, Bits, Cutoff, ModelId, measured_at, open_glassleaf, print_result, watched
 from backend.services.age_check import AgeRequest
-from backend.services.fairness import DisparityRequest, ProxyRequest
+from backend.services.fairness import DisparityRequest, ProxyRequest, group_names, members_of_rest
 from backend.services.scoring import cipher_named
 
 if TYPE_CHECKING:
@@ -40,48 +42,53 @@ def disparity(
 ) -> None:
     """Measure decisions by the groups of a feature, encrypted where a Host holds it; kept for findings and reports."""
     with open_glassleaf() as glassleaf:
-        done = watched(
-            glassleaf.fairness.start_disparity(
-                DisparityRequest(glassleaf.models.get(model).id, feature, cutoff, reference, key_bits=bits)
-            )
-        )
+        record = glassleaf.models.get(model)
+        request = DisparityRequest(record.id, feature, cutoff, reference, key_bits=bits)
+        done = watched(glassleaf.fairness.start_disparity(request))
+        groups = [outcome.group for outcome in done.groups]
+        disclosed = glassleaf.models.feature(record, feature)
+        names = dict(zip(groups, group_names(groups, disclosed), strict=True))
+        rest = next((name.en for group, name in names.items() if group.kind == "rest"), "")
+        called = partial(_named, rest=rest)
         before = f", answered by the Host before, on {done.measured}" if done.measured else ""
         lines = [
             f"{feature} ({done.party}), {done.n:,} records, cut-off {measured_at(done.cutoff, done.policy)}{before}:"
         ]
         for outcome in done.groups:
             rates = "  ".join(f"{name} {_share(rate)}" for name, rate in outcome.rates.items())
-            lines.append(f"  {_named(outcome.group)}, n={outcome.group.n:,}: {rates}")
+            lines.append(f"  {called(outcome.group)}, n={outcome.group.n:,}: {rates}")
         for gap in done.gaps:
             if gap.reference is None:
                 continue
             lines.append(
-                f"  {gap.measure}, against {_named(gap.reference)}; p that all differ by chance alone: {gap.p:.4f}"
+                f"  {gap.measure}, against {called(gap.reference)}; p that all differ by chance alone: {gap.p:.4f}"
             )
             lines += [
-                f"    {_named(other.group)}: difference {_share(other.difference)}, ratio {_share(other.ratio)}, p {other.p:.4f}"
+                f"    {called(other.group)}: difference {_share(other.difference)}, ratio {_share(other.ratio)}, p {other.p:.4f}"
                 for other in gap.others
             ]
-        lines += _without_cutoff(done)
-        lines += _by_cutoff(done)
-        print_result(
-            asdict(done), "\n".join(lines if done.groups else [*lines, "  no two groups of 20 records"]), as_json
-        )
+        lines += _without_cutoff(done, called)
+        lines += _by_cutoff(done, called)
+        document = asdict(done)
+        if rest:
+            codes, without_value = members_of_rest(groups, disclosed)
+            document["rest"] = {"codes": codes, "without_value": without_value}
+        print_result(document, "\n".join(lines if done.groups else [*lines, "  no two groups of 20 records"]), as_json)
 
 
-def _without_cutoff(done: Disparity) -> list[str]:
+def _without_cutoff(done: Disparity, called: Callable[[Group], str]) -> list[str]:
     """Scores against the reference group's."""
     lines = ["  scores, without a cut-off:"] if done.scores else []
     return lines + [
-        f"    {_named(s.group)}: standardised mean difference {_share(s.smd)}, p {s.p:.4f}" for s in done.scores
+        f"    {called(s.group)}: standardised mean difference {_share(s.smd)}, p {s.p:.4f}" for s in done.scores
     ]
 
 
-def _by_cutoff(done: Disparity) -> list[str]:
+def _by_cutoff(done: Disparity, called: Callable[[Group], str]) -> list[str]:
     """Adverse-impact ratios over the range of cut-offs."""
     lines = ["  adverse-impact ratio by cut-off:"] if done.cutoffs else []
     for at in done.cutoffs:
-        ratios = "  ".join(f"{_named(other.group)} {_share(other.ratio)}" for other in at.others)
+        ratios = "  ".join(f"{called(other.group)} {_share(other.ratio)}" for other in at.others)
         lines.append(f"    {at.cutoff:.1%}: {ratios}")
     return lines
 
@@ -174,8 +181,9 @@ def _up(bits: float | None) -> str:
     return f"{math.ceil(10 * (bits or 0.0)) / 10:.1f}"
 
 
-def _named(group: Group) -> str:
-    return f"{group.kind} {group.name}".strip()
+def _named(group: Group, rest: str) -> str:
+    """Return what a group is called; `rest` says who is in the one that was put together."""
+    return rest if group.kind == "rest" else f"{group.kind} {group.name}".strip()
 
 
 def _share(rate: Rate) -> str:

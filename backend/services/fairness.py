@@ -41,7 +41,7 @@ from backend.fairness.evidence import Basis, Evidence
 from backend.fairness.marking import bounds, check_cutoff, mark
 from backend.fairness.proxies import Association, associations
 from backend.fairness.proxies import as_evidence as proxy_evidence
-from backend.i18n import Text, in_both
+from backend.i18n import Catalogue, Text, in_both
 from backend.jobs import Job, work
 from backend.protocols.group_sums.contingency import ContingencyTable, Wanted
 from backend.protocols.group_sums.grouping import GROUP_LIMITS, MIN_GROUP, Group, group, read_groups, to_wire
@@ -86,6 +86,7 @@ __all__ = [
 ]
 
 RECORDS = 5000  # joint records that associations are measured on: V to ±0.03
+NAMED_MEMBERS = 5  # of the groups that were put together
 GROUPS = 5  # of a protected attribute that is a number
 BINS = 10  # of a feature that may go with it
 
@@ -229,7 +230,7 @@ class Fairness:
 
 
 def group_names(groups: Sequence[Group], feature: Feature) -> tuple[Text, ...]:
-    """Return the groups' names: a code's disclosed text, a bin by its place; no edge of a bin is known here."""
+    """Return the groups' names: a code's disclosed text, a bin by its place, and what was put together; no edge of a bin is known here."""
     bins = sum(group.kind == "bin" for group in groups)
     names = []
     for one in groups:
@@ -237,9 +238,39 @@ def group_names(groups: Sequence[Group], feature: Feature) -> tuple[Text, ...]:
             names.append(feature.categories.get(one.name) or Text(one.name))
         elif one.kind == "bin":
             names.append(in_both("measure.group_bin", place=one.name, bins=bins))
+        elif one.kind == "rest":
+            names.append(_rest_in_words(groups, feature))
         else:
             names.append(in_both(f"measure.group_{one.kind}"))
     return tuple(names)
+
+
+def members_of_rest(groups: Sequence[Group], feature: Feature) -> tuple[tuple[str, ...], bool]:
+    """Return the codes that have no group of their own, and whether people without a value have none, so that they are with them.
+
+    The party that holds the feature says only that some are together. These follow from the groups that it names, and say nothing of
+    who occurs.
+    """
+    named = {group.name for group in groups if group.kind == "code"}
+    codes = tuple(code for code in feature.categories if code not in named)
+    return codes, all(group.kind != "missing" for group in groups)
+
+
+def _rest_in_words(groups: Sequence[Group], feature: Feature) -> Text:
+    """Return who is in a group that was put together, and why."""
+    codes, without_value = members_of_rest(groups, feature)
+    members = [feature.categories[code] for code in codes[:NAMED_MEMBERS]]
+    if len(codes) > NAMED_MEMBERS:
+        members.append(in_both("measure.group_more", n=len(codes) - NAMED_MEMBERS))
+    if not codes:
+        members.append(in_both("measure.group_other"))
+    if without_value:
+        members.append(in_both("measure.group_perhaps_missing"))
+    together = Text(", ".join(one.en for one in members), "、".join(one.in_language("zh") for one in members))
+    return Text(
+        Catalogue("en")("measure.group_rest_of", members=together.en),
+        Catalogue("zh")("measure.group_rest_of", members=together.zh),
+    )
 
 
 def measure_disparity(context: MeasurementContext, request: DisparityRequest, job: Job[Disparity]) -> Disparity:

@@ -80,11 +80,13 @@ def test_a_disparity_keeps_the_cut_off_that_it_was_measured_at(glassleaf):
 
 
 def test_groups_are_named_in_both_languages():
-    feature = Feature(name="home", meaning="Home", kind=Kind.CATEGORICAL, categories={"r": "rented"})
+    codes = {"r": "rented", "o": "owned"}
+    feature = Feature(name="home", meaning="Home", kind=Kind.CATEGORICAL, categories=codes)
     groups = [Group("code", "r", 30), Group("code", "x", 30), Group("rest", "", 25), Group("missing", "", 40)]
     for language in LANGUAGES:
         say = Catalogue(language)
-        named = ("rented", "x", say("measure.group_rest"), say("measure.group_missing"))
+        rest = say("measure.group_rest_of", members="owned")  # people without a value have a group of their own
+        named = ("rented", "x", rest, say("measure.group_missing"))
         assert tuple(map(say.text, group_names(groups, feature))) == named
     translated = feature.model_copy(
         update={"categories": feature.categories | {"r": Text(feature.categories["r"].en, "租房")}}

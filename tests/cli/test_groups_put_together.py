@@ -1,0 +1,51 @@
+"""A group that was put together says who is in it and why, at the shell and where the finding is read."""
+
+import json
+
+import numpy as np
+import pytest
+
+from backend.services import Glassleaf
+
+ROWS = 500
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """Empty: the federation is new to it."""
+    return tmp_path_factory.mktemp("groups") / "home"
+
+
+@pytest.fixture
+def model(run, tmp_path):
+    """A model of people of whom some have no gender: too few to be a group of their own."""
+    draw = np.random.default_rng(4)
+    genders = draw.choice(["f", "m", ""], ROWS, p=[0.48, 0.46, 0.06])
+    ages = draw.integers(18, 80, ROWS)
+    debts = np.round(draw.normal(size=ROWS), 3)
+    late = ages / 30 + debts > 2
+    rows = [f"p{i},{ages[i]},{genders[i]},{debts[i]},{'yes' if late[i] else 'no'}" for i in range(ROWS)]
+    (tmp_path / "t.csv").write_text("\n".join(["id,age,gender,debt,late", *rows]), encoding="utf-8")
+    codes = "name,meaning,kind,categories\ngender,Gender,categorical,f=women;m=men;x=others\n"
+    (tmp_path / "codes.csv").write_text(codes, encoding="utf-8")
+    words = ("--id", "id", "--label", "late", "--positive", "yes", "--guest", "age,gender", "--host", "bureau=debt")
+    table = ("init", tmp_path / "t.csv", *words, "--dictionary", tmp_path / "codes.csv", "--out", tmp_path / "f")
+    assert run(*table)[0] == 0
+    options = ("--trees", "2", "--depth", "2", "--cipher", "none", "--most-named", "1")
+    assert run("train", tmp_path / "f", *options)[0] == 0
+    return json.loads(run("models", "--json")[1])[0]["id"]
+
+
+def test_women_are_not_compared_with_a_mixture_without_a_word(run, home, model):
+    status, text, error = run("disparity", model, "gender")
+    assert status == 0, error
+    (line,) = {one.split(", n=")[0].strip() for one in text.splitlines() if "put together" in one and ", n=" in one}
+    others = ("men" if "women" not in line else "women", "others", "no value, if any")
+    assert all(name in line for name in others) and "too few people" in line
+    document = json.loads(run("disparity", model, "gender", "--json")[1])
+    assert document["rest"]["without_value"] and set(document["rest"]["codes"]) in ({"m", "x"}, {"f", "x"})
+    with Glassleaf(home, pools=False) as glassleaf:
+        found = [one for one in glassleaf.compliance.assess(model).findings if one.feature == "gender"]
+        named = {row.about.en for one in found for row in one.disparities}
+        chinese = {row.about.in_language("zh") for one in found for row in one.disparities}
+    assert any("put together" in name for name in named) and any("合并" in name for name in chinese)
