@@ -248,6 +248,8 @@ class ScoreBatch:
         What decided.
     what_if : float or None
         Another cut-off that was asked about.
+    decided : str
+        When these people were scored, UTC, if the Guest remembered it; empty = just now.
     dither : float
         By how much, at most, the last Host has moved each margin, either way; 0 where it added nothing.
     canaries : int
@@ -277,6 +279,7 @@ class ScoreBatch:
     days: int = 0
     recalled: int = 0
     what_if: float | None = None
+    decided: str = ""
 
     @property
     def cutoff(self) -> float:

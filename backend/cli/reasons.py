@@ -42,7 +42,10 @@ def reasons(
     out: Annotated[Path | None, typer.Option(help="File of the notice: .txt, .html or .pdf.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Score a person and name what raised the score most, Host features included, under encryption; no value is opened."""
+    """Name what raised a person's score most, Host features included, under encryption; no value is opened.
+
+    Whoever was scored with the same values within 30 days is not scored again.
+    """
     kind = "" if out is None else out.suffix.lower().removeprefix(".")
     if bool(notice) != (out is not None) or (notice and (kind not in FORMATS or notice not in LANGUAGES)):
         raise ParameterError("notice_options_wrong", formats=tuple(f".{form}" for form in FORMATS))
@@ -53,7 +56,7 @@ def reasons(
             check_out(out)
             glassleaf.reasons.check_notice(record.id, notice, against)
             request = ScoringRequest(record.id, sheet, None, chosen, bits, hold=True)
-            scored = watched(glassleaf.scoring.start(request))
+            scored = glassleaf.reasons.scored_before(record.id, sheet) or watched(glassleaf.scoring.start(request))
             if scored.scores[0].decision not in ("decline", ""):  # nobody needs names, and asking for them is counted
                 _print_not_declined(record.id, scored.scores[0], scored.policy, as_json)
                 glassleaf.scoring.handed_over(scored)
@@ -72,11 +75,13 @@ def reasons(
             "features": found.features,
             "against": found.against,
             "compared": found.compared,
+            "decided": found.decided,
             "seconds": found.seconds,
         }
         ranked = f"{found.features} features ranked under {found.cipher} in {found.seconds:.1f} s"
         group = Catalogue("en")(f"compared.said_{found.against}", people=f"{found.compared:,}")
-        lines = [_text(one), group, f"{ranked}, {body['bytes']:,} bytes in all."]
+        before = [f"Scored on {found.decided[:10]}: no second score was asked for."] if found.decided else []
+        lines = [_text(one), *before, group, f"{ranked}, {body['bytes']:,} bytes in all."]
         if out is not None and not one.problem:
             body |= {"notice": str(out), "blocked": one.blocked}
             blocked = " (no notice: a reason is a prohibited basis, or nobody has shown that it is none)"

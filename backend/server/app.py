@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections import OrderedDict, defaultdict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -139,7 +138,6 @@ class ServerState:
         self._kept: defaultdict[str, OrderedDict[tuple[str, ...], _Kept]] = defaultdict(OrderedDict)
         self._batchers: dict[tuple[str, str], Batcher] = {}
         self._acting: dict[str, Glassleaf] = {}
-        self._scored: defaultdict[str, OrderedDict[tuple[str, ...], ScoreBatch]] = defaultdict(OrderedDict)
         self._reasons, self._asked_reasons = asyncio.Semaphore(1), 0
         metrics.watch_queue("online", lambda: sum(batcher.waiting for batcher in list(self._batchers.values())))
         metrics.watch_queue("reasons", lambda: self._asked_reasons)
@@ -201,17 +199,6 @@ class ServerState:
     def forget(self, name: tuple[str, ...]) -> None:
         """A request of which nothing was asked: its key stands for nothing."""
         self._kept[name[0]].pop(name, None)
-
-    def note_scored(self, name: tuple[str, ...], batch: ScoreBatch) -> None:
-        """Keep scores for as long as reasons for them may be asked."""
-        scored = self._scored[name[0]]
-        scored[name] = batch
-        while len(scored) > MAX_KEYS:
-            scored.popitem(last=False)
-
-    def scored(self, name: tuple[str, ...]) -> ScoreBatch | None:
-        """Scores of the same people with the same values by the same model and caller, if there are any."""
-        return self._scored[name[0]].get(name)
 
     async def reasons(self, services: Glassleaf, asking: ReasonsRequest) -> Reasons:
         """One question after the other."""
@@ -329,7 +316,6 @@ async def _scores(
     elif kept.question.answer.done() and kept.question.answer.exception() is not None:
         batcher.again(kept.question)
     batch = await _in_time(state, name, kept.question, seconds)
-    state.note_scored(_about(caller, record, request), batch)
     batch = with_line(batch, request.what_if)
     if batch.days and not any(score.scored for score in batch.scores):
         raise budget_spent(batch.scores[0].problem, datetime.now(UTC).date() + timedelta(days=batch.days))
@@ -374,7 +360,6 @@ async def _reasons(
             raise
         running = kept.running()
         if running is None:  # else the same request has come twice in the meantime
-            before = state.scored(_about(caller, record, request))
             cipher, bits = state.settings.cipher or "rlwe", state.settings.key_bits
             asking = ReasonsRequest(
                 record.id,
@@ -382,7 +367,6 @@ async def _reasons(
                 request.names,
                 cipher,
                 key_bits=bits,
-                scored=before,
                 hold=True,
                 against=request.against or "",
             )
@@ -411,12 +395,6 @@ def _usable(model: OpenModel, request: ScoresBody) -> SampleSheet:
             SampleError(problems=[remark for row in sorted(sheet.problems) for remark in sheet.problems[row]])
         )
     return sheet
-
-
-def _about(caller: Caller, record: ModelRecord, request: ScoresBody) -> tuple[str, ...]:
-    """What a score is of, whatever its key and its cut-off."""
-    people = json.dumps([one.model_dump() for one in request.people], sort_keys=True)
-    return caller.id, record.id, sha256(people.encode()).hexdigest()
 
 
 async def in_thread(work: Callable[..., R], *arguments: Any) -> R:

@@ -95,9 +95,11 @@ class People:
         # the Hosts first: what the Guest forgets is in one transaction with the entry that says that all did
         note.body["changed"] = {host: _forget(db, person) for host, db in databases.items() if host != guest}
         held_in = [one["model"] for h in found if h.party == guest and h.table == "artefacts" for one in h.about]
-        note.body["changed"][guest] = {"artefacts": len(held_in)}
+        decisions = self._workspace.decisions(federation)
+        note.body["changed"][guest] = {"artefacts": len(held_in), "decisions": len(decisions.about(person))}
 
         def keep() -> None:
+            decisions.forget(person)
             for model in held_in:
                 self._models.forget(self._models.get(model), person)
 
@@ -159,6 +161,16 @@ class People:
                 DELETE,
                 "part that the record had in the training of each model; the operator's texts on models and Hosts' dossiers are about "
                 "nobody who is scored: they are kept, and not searched",
+            ),
+            Holding(
+                party,
+                "decisions",
+                tuple(
+                    {"model": model, "policy": version, "created": created}
+                    for model, version, created in self._workspace.decisions(federation).about(person)
+                ),
+                DELETE,
+                f"the last score by each model, so that reasons can be given: {RETENTION['decisions'].days} days",
             ),
             Holding(
                 party,

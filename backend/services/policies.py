@@ -231,6 +231,14 @@ def policy_of(workspace: Workspace, record: ModelRecord, day: date | None = None
     return version.policy
 
 
+def policy_version(workspace: Workspace, record: ModelRecord, version: int) -> Policy:
+    """Return one version of a model's policy; the base rate for :data:`NOBODY_SET`."""
+    for stored in workspace.policies(record.federation).versions(record.id):
+        if stored.version == version:
+            return stored.policy
+    return usual_policy(record.task, record.positive_rate)
+
+
 def line_for(workspace: Workspace, record: ModelRecord, cutoff: float | None = None) -> MeasuredLine:
     """Return the line that something is measured at: the cut-off given, which is a what-if, else the policy's line today.
 

@@ -42,12 +42,13 @@ from backend.reports.adverse_action_notice import (
 from backend.results import ModelRecord, Score, ScoreBatch
 from backend.services.audit import Note, of_model, recorded, sheet_hash, traffic
 from backend.services.compliance import Compliance, Finding
+from backend.services.decided import own_digests, remember
 from backend.services.explanation import Explanation
 from backend.services.measurement import Measurement, MeasurementContext, drawn
 from backend.services.notice_details import NoticeDetails
 from backend.services.notices import as_stated, notice_of, refuse_without_meaning, refuse_without_reason
-from backend.services.policies import line_for
-from backend.services.scoring import Rules, ScoringRequest, begun, score
+from backend.services.policies import line_for, policy_version
+from backend.services.scoring import Rules, ScoringRequest, begun, remembered_batch, score
 from backend.services.waiting import TIMEOUT, repeated
 from backend.store.journal import Run
 from backend.trees.backgrounds import Against, Background, methods
@@ -86,7 +87,8 @@ class ReasonsRequest:
     against : {"", "all", "approved", "covers"}
         Whom people are compared with (:class:`backend.trees.backgrounds.Background`); empty = all applicants, where the model knows them.
     scored : ScoreBatch or None
-        A scoring of the same sheet; None = it is scored first, which is a question about everybody of its own.
+        A scoring of the same sheet. None = that of the last 30 days if the Guest remembers one of everybody with the same values; else it
+        is scored first, which is a question about everybody of its own.
     hold : bool
         As :class:`backend.services.scoring.ScoringRequest` has it.
     """
@@ -170,6 +172,8 @@ class Reasons:
         Training records in that group; 0 where their number is not known.
     cutoff : float
         At which "approved" were only just so.
+    decided : str
+        When these people were scored, UTC, if the Guest remembered it; empty = with these reasons, or by whoever asked.
     """
 
     model_id: str
@@ -186,6 +190,7 @@ class Reasons:
     against: Against = "covers"
     compared: int = 0
     cutoff: float = 0.5
+    decided: str = ""
 
 
 @dataclass(frozen=True)
@@ -232,12 +237,43 @@ class ReasonsService:
     def _reasons(self, note: Note, request: ReasonsRequest, job: Job[Reasons]) -> Reasons:
         record, digest = self._models.get(request.model_id), sheet_hash(request.samples)
         note.about(record, rows=len(request.samples.ids), input_sha256=digest)
-        rules = Rules.of(self._measurement.workspace, self._models, record)
-        done = give_reasons(self._measurement.context(record), request, self._known_of_features(record), rules, job)
+        workspace = self._measurement.workspace
+        rules = Rules.of(workspace, self._models, record)
+        scored = request.scored or self.scored_before(record.id, request.samples)
+        wanted = replace(request, scored=scored)
+        done, batch = give_reasons(
+            self._measurement.context(record), wanted, self._known_of_features(record), rules, job
+        )
         note.body = of_reasons(record, done, digest)
-        if not request.hold:
-            note.keep = lambda: self.handed_over(done)
+
+        def keep() -> None:
+            if scored is None:
+                remember(workspace, record, request.samples, batch, rules.seen.names)
+            if not request.hold:
+                self.handed_over(done)
+
+        note.keep = keep
         return done
+
+    def scored_before(self, model_id: str, sheet: SampleSheet) -> ScoreBatch | None:
+        """Return the scores of a sheet's people that are remembered; None unless of everybody, with the same values of the Guest."""
+        record = self._models.get(model_id)
+        workspace = self._measurement.workspace
+        rules = Rules.of(workspace, self._models, record)
+        good = [row for row in range(len(sheet.ids)) if row not in sheet.problems]
+        if sheet.hosts or not good:
+            return None
+        stored = workspace.decisions(record.federation).of(record.id, [sheet.ids[row] for row in good])
+        digests = own_digests(sheet.guest, rules.seen.names)
+        decisions = []
+        for row in good:
+            decision = stored.get(sheet.ids[row])
+            if decision is None or decision.own != digests[row]:
+                return None
+            decisions.append(decision)
+        policies = {one.policy: policy_version(workspace, record, one.policy) for one in decisions}
+        compiled = self._models.compiled(record)
+        return remembered_batch(record, compiled, sheet, np.array(good, dtype=np.intp), decisions, policies, rules)
 
     def handed_over(self, reasons: Reasons) -> None:
         """Whoever asked to hold the names has passed them on: the journal forgets them."""
@@ -336,8 +372,8 @@ def _blocker(finding: Finding) -> Blocker | None:
 
 def give_reasons(
     context: MeasurementContext, request: ReasonsRequest, known: Mapping[str, Reason], rules: Rules, job: Job[Any]
-) -> Reasons:
-    """Score where that was not done, then ask for names.
+) -> tuple[Reasons, ScoreBatch]:
+    """Score if that was not done, then ask for names; return both.
 
     Parameters
     ----------
@@ -370,7 +406,7 @@ def give_reasons(
     finally:
         if runtime.journal is not None:
             runtime.journal.ended(run)
-    return Reasons(
+    reasons = Reasons(
         model_id=record.id,
         people=_people(batch, good, found, known),
         names=request.names,
@@ -385,7 +421,9 @@ def give_reasons(
         against=background.against,
         compared=background.records(context.model),
         cutoff=line,
+        decided=batch.decided,
     )
+    return reasons, batch
 
 
 def _scored(context: MeasurementContext, request: ReasonsRequest, rules: Rules, job: Job[Any]) -> ScoreBatch:
@@ -537,6 +575,7 @@ def of_reasons(record: ModelRecord, reasons: Reasons, input_sha256: str) -> dict
         "cipher": reasons.cipher,
         "key_bits": reasons.key_bits,
         "counted": True,
+        "decided": reasons.decided,
         "traffic": traffic(reasons.transcript),
         "input_sha256": input_sha256,
     }

@@ -31,6 +31,11 @@ class SeenValues:
     ranges: Mapping[str, tuple[float, float]]
     categories: Mapping[str, frozenset[str]]
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the Guest's features that the model uses."""
+        return (*self.ranges, *self.categories)
+
 
 def seen_values(model: GuestModel, trained: PartyTable) -> SeenValues:
     """Return what the Guest's features of a model were in the records that it was trained on."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
@@ -28,7 +28,7 @@ from backend.policy.bands import Mark, Policy
 from backend.protocols.approvals.messages import SCORING
 from backend.protocols.guest_runtime import GuestRuntime
 from backend.protocols.scoring.effort import refreshed
-from backend.protocols.scoring.guest import Scored, ScoringClient
+from backend.protocols.scoring.guest import Scored, ScoringClient, Timings
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.messages import Acknowledge
 from backend.protocols.transport.transcript import TranscriptEntry
@@ -37,6 +37,7 @@ from backend.results import JOINT, Evaluation, ModelRecord, Score, ScoreBatch, S
 from backend.services import audit
 from backend.services.audit import Auditor, Note, recorded
 from backend.services.compliance import Compliance
+from backend.services.decided import remember
 from backend.services.policies import policy_of
 from backend.services.registry import Compiled, Registry
 from backend.services.score_marks import (
@@ -51,6 +52,7 @@ from backend.services.score_marks import (
 )
 from backend.services.waiting import TIMEOUT, repeated
 from backend.services.workspace import Workspace
+from backend.store.decisions import StoredDecision
 from backend.store.journal import Run
 from backend.trees.metrics import measure
 
@@ -195,6 +197,8 @@ class Scoring:
         )
 
         def keep() -> None:
+            if counted:
+                remember(self._workspace, record, request.samples, batch, rules.seen.names)
             if not request.hold:
                 self._workspace.journal(record.federation).handed_over(batch.run)
 
@@ -550,6 +554,53 @@ def sample_scores(
         marks = (*host_mark(bare.not_held_by, chain), *marks_of_row(flags, i))
         out.append(with_what_if(decided(bare, policy, marks), what_if))
     return tuple(out)
+
+
+def remembered_batch(
+    record: ModelRecord,
+    compiled: Compiled,
+    sheet: SampleSheet,
+    good: NDArray[np.intp],
+    decisions: Sequence[StoredDecision],
+    policies: Mapping[int, Policy],
+    rules: Rules,
+) -> ScoreBatch:
+    """Return the scores of a sheet as they were, each decided by the policy that decided then.
+
+    Parameters
+    ----------
+    good : ndarray of int
+        Rows of the sheet that are remembered, in the order of `decisions`.
+    policies : mapping of int to Policy
+        By version.
+    """
+    own = sheet.guest.take(good)
+    chain = [step.host for step in compiled.guest.folding.steps]
+    held = {}
+    for host in chain:
+        held[host] = np.array([host not in decision.absent for decision in decisions])
+    scored = Scored([decision.units for decision in decisions], held, 0, Timings())
+    flags = guest_marks(rules.seen, sheet.guest)
+    by_version = {}
+    for version, policy in policies.items():
+        by_version[version] = sample_scores(sheet, good, compiled, own, scored, policy, flags, {}, None)
+    scores = list(next(iter(by_version.values())))
+    for row, decision in zip(good.tolist(), decisions, strict=True):
+        scores[row] = by_version[decision.policy][row]
+    return ScoreBatch(
+        model_id=record.id,
+        cipher="",
+        key_bits=0,
+        policy=policies[max(policies)],
+        scores=tuple(scores),
+        stages=(),
+        transcript=(),
+        leaves=record.n_leaves,
+        ciphertexts_per_sample=0,
+        score_bits=record.score_bits,
+        seconds=0.0,
+        decided=min(decision.created for decision in decisions),
+    )
 
 
 def failed_score(sample_id: str, problems: tuple[Remark, ...]) -> Score:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from backend.protocols.transport.messages import ConversationReceipt
     from backend.store.audit_log import AuditLog
     from backend.store.database import Database
+    from backend.store.decisions import Decisions
     from backend.store.journal import Journal
     from backend.store.measurements import Measurements
     from backend.store.model_states import ModelStates
@@ -326,6 +327,12 @@ class Workspace:
         from backend.store.policies import Policies  # noqa: PLC0415 (as above)
 
         return Policies(self.database(federation))
+
+    def decisions(self, federation: str) -> Decisions:
+        """Return what the Guest remembers of its scores."""
+        from backend.store.decisions import Decisions  # noqa: PLC0415 (as above)
+
+        return Decisions(self.database(federation))
 
     def measurements(self, federation: str) -> Measurements:
         """What was measured as evidence about a federation's models."""

@@ -9,6 +9,7 @@ from sqlalchemy import CursorResult, Integer, delete
 
 from backend.store.accountant import DAYS, drop_replies
 from backend.store.database import Database
+from backend.store.decisions import KEPT as DECISIONS_KEPT
 from backend.store.job_log import KEPT as JOBS_KEPT
 from backend.store.journal import KEPT, STATED, forget_sent
 from backend.store.schema import Base
@@ -49,6 +50,9 @@ RETENTION = {
         DAYS, "as long as a Host knows a question: a training goes on, and is not counted again", "created"
     ),
     "stated": Period(STATED.days, "until an auditor who may have drawn the terms has been there", "created"),
+    "decisions": Period(
+        DECISIONS_KEPT.days, "as long as reasons for a score may be asked without a second one", "created"
+    ),
     "jobs": Period(JOBS_KEPT.days, "until whoever started one has seen how it ended; names no person", "started"),
     "receipts": Period(
         BUSINESS_DAYS, "until two parties have compared what they sent each other; of nobody in particular", "created"

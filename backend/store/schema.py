@@ -153,6 +153,19 @@ class PolicyVersion(MappedAsDataclass, Base):
         return replace(read_policy(self.body), version=self.version)
 
 
+class DecisionRow(Base):
+    """The Guest's last score of a person by a model (:mod:`backend.store.decisions`)."""
+
+    __tablename__ = "decisions"
+    model_id: Mapped[str] = mapped_column(String(ID), primary_key=True)
+    subject: Mapped[str] = mapped_column(String(NAME), primary_key=True)
+    own: Mapped[str] = mapped_column(String(64))
+    units: Mapped[str] = mapped_column(Text)  # longer than a number of the database may be
+    absent: Mapped[str] = mapped_column(Text)
+    policy: Mapped[int] = mapped_column(Integer)
+    created: Mapped[str] = mapped_column(String(TIME), index=True)
+
+
 class AuditRow(Base):
     """An entry of the Guest's audit log (:mod:`backend.store.audit_log`)."""
 

@@ -38,6 +38,9 @@ def test_reasons_are_named_and_a_notice_is_written(run, home, person, tmp_path):
     assert body["id"] == person and body["decision"] == "decline" and body["features"] > 4 and body["messages"] > 8
     assert len(body["reasons"]) <= 4 and body["blocked"] == any(r["blockers"] for r in body["reasons"])
     assert status == int(body["blocked"]) and out.read_text().startswith("<!DOCTYPE html>")
+    before = asked(home)
+    status, text, _ = run("reasons", "latest", "--id", person, "--bits", 2048)
+    assert "no second score was asked for" in text and "score" not in asked(home)[len(before) :]
 
 
 def test_whom_a_person_is_compared_with_is_said_and_an_unknown_group_is_refused(run, person):
@@ -83,6 +86,7 @@ def asked(home):
 def test_an_accepted_person_who_was_to_get_a_notice_is_told_of_and_asked_no_reasons(run, home, person, tmp_path):
     with Glassleaf(home, pools=False) as glassleaf:
         decide_at(glassleaf, 1.0)
+        glassleaf.reasons._measurement.workspace.decisions("demo").forget(person)  # another test had a decision
     before, out = asked(home), tmp_path / "notice.txt"
     words = ("--id", person, "--bits", 2048, "--notice", "en", "--out", out, "--json")
     status, text, _ = run("reasons", "latest", *words)

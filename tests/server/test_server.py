@@ -795,13 +795,11 @@ def test_a_caller_finds_room_whoever_holds_lines_and_who_is_answered_keeps_its_o
 def test_who_asks_a_lot_has_no_other_callers_requests_forgotten(tmp_path, monkeypatch):
     monkeypatch.setattr(app, "MAX_KEYS", 2)
     state = app.ServerState(SimpleNamespace(home=tmp_path), PLAIN, ProcessCounts())
-    first, scored = ("shop", "m", "scores", "key"), ("shop", "m", "people")
+    first = ("shop", "m", "scores", "key")
     kept = state.kept(first, "body")
-    state.note_scored(scored, ScoreBatch("m", "none", 0, 0.5, (), (), (), 1, 1, 1, 0.0))
     for i in range(9):
         state.kept(("bank", "m", "scores", str(i)), "body")
-        state.note_scored(("bank", "m", str(i)), state.scored(scored))
-    assert state.kept(first, "body") is kept and state.scored(scored) is not None
+    assert state.kept(first, "body") is kept
     assert sum(len(own) for own in state._kept.values()) == 4
 
 

@@ -232,7 +232,7 @@ def test_the_entry_says_what_was_done_without_the_id(glassleaf, people):
     assert (entry.action, entry.body["what"], entry.body["because"]) == ("person", "forget", WHY)
     for host in record.hosts:
         assert entry.body["changed"][host]["answers"] >= 1 and entry.body["changed"][host]["questions"] == 1
-    assert entry.body["changed"][record.guest] == {"artefacts": 1}
+    assert entry.body["changed"][record.guest] == {"artefacts": 1, "decisions": 1}
     assert person not in glassleaf.audit.export("demo")
     glassleaf.people.show("demo", person)
     again = last(glassleaf).body["person"]

@@ -1,6 +1,7 @@
 """Reasons through the service: names of the plain SHAP values' largest, notices, blockers, budgets, the audit log."""
 
 from dataclasses import asdict, replace
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pandas as pd
@@ -95,6 +96,7 @@ def declined(context):
 
 
 def ask(context, ids, cutoff=0.5, **kwargs):
+    forgotten(context, ids)
     decide_at(context.glassleaf, cutoff, context.record.id)
     table = context.runtime.table
     sheet = context.glassleaf.samples.of_person(context.record.id, ids[0])
@@ -102,6 +104,12 @@ def ask(context, ids, cutoff=0.5, **kwargs):
         own = table.take(np.array([table.row_of[i] for i in ids]))
         sheet = type(sheet)(tuple(ids), own, {}, {}, ())
     return context.glassleaf.reasons.start(ReasonsRequest(context.record.id, sheet, key_bits=KEY, **kwargs)).get()
+
+
+def forgotten(context, ids):
+    """Have the Guest forget its scores of some people, so that they are scored again."""
+    for one in ids:
+        context.glassleaf.reasons._measurement.workspace.decisions("demo").forget(one)
 
 
 @pytest.mark.slow
@@ -277,3 +285,56 @@ def test_a_feature_without_a_meaning_is_no_reason_that_a_notice_states(context, 
         notice_of(person, bare, federation, standing, "2026-11-22")
     context.glassleaf.reasons.check_notice(context.record.id, "en")
     context.glassleaf.reasons.check_notice(context.record.id, "zh")
+
+
+@pytest.fixture
+def scored(context, declined):
+    """A person who was scored and declined by the line of 0.3, and the sheet."""
+    person = declined[3]
+    forgotten(context, [person])
+    decide_at(context.glassleaf, 0.3, context.record.id)
+    sheet = context.glassleaf.samples.of_person(context.record.id, person)
+    asked = ScoringRequest(context.record.id, sheet, None, "none", KEY)
+    return person, sheet, context.glassleaf.scoring.start(asked).get()
+
+
+def scores_of(context, person):
+    """How often each Host has answered with a score of a person."""
+    counts = {}
+    for host in context.record.hosts:
+        account = context.runtime.operator.account(host)
+        counts[host] = sum(one.times for one in account.about(person) if one.kind == "score")
+    return counts
+
+
+def test_reasons_for_a_score_need_no_second_one_and_state_the_decision_that_was_made(context, scored):
+    person, sheet, batch = scored
+    before = scores_of(context, person)
+    decide_at(context.glassleaf, 0.9, context.record.id)  # another line since
+    found = context.glassleaf.reasons.start(ReasonsRequest(context.record.id, sheet, key_bits=KEY)).get()
+    assert scores_of(context, person) == before and found.decided
+    said, score = found.people[0].score, batch.scores[0]
+    assert (said.decision, said.policy, said.band) == ("decline", score.policy, score.band)
+    assert (said.units, said.margin, said.guest_part, said.hosts_part, said.remarks) == (
+        score.units,
+        score.margin,
+        score.guest_part,
+        score.hosts_part,
+        score.remarks,
+    )
+    entry = context.glassleaf.audit.entries("demo")[-1]
+    assert (entry.action, entry.body["decided"]) == ("reasons", found.decided)
+
+
+def test_other_values_an_older_score_or_a_forgotten_person_are_scored_again(context, scored):
+    person, sheet, _ = scored
+    reasons = context.glassleaf.reasons
+    assert reasons.scored_before(context.record.id, sheet) is not None
+    columns = {name: column if column.dtype == object else column + 1.0 for name, column in sheet.guest.columns.items()}
+    changed = replace(sheet, guest=replace(sheet.guest, columns=columns))
+    assert reasons.scored_before(context.record.id, changed) is None
+    later = datetime.now(UTC) + timedelta(days=30, minutes=1)
+    stored = context.glassleaf.reasons._measurement.workspace.decisions("demo")
+    assert stored.of(context.record.id, [person]) and not stored.of(context.record.id, [person], later)
+    forgotten(context, [person])
+    assert reasons.scored_before(context.record.id, sheet) is None
