@@ -9,7 +9,7 @@ nothing of a Host's values, and neither party sees what the other handed over.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import TypeVar
 
 import gmpy2
@@ -21,9 +21,11 @@ from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.explanations.opening import TermsOpening, honest_numbers
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.opening import Opening
+from backend.protocols.scoring.packing import Packing
+from backend.protocols.terms.floors import SCORE_BITS
 from backend.store.request_log import LoggedRow
 from backend.trees.backgrounds import backgrounds, left_shares, shares_of
-from backend.trees.ensemble import GuestModel, Split
+from backend.trees.ensemble import GuestModel, Registered, Split
 from backend.trees.serialization import content_hash, load_guest
 
 Opener = Callable[[LoggedRow], Opening]
@@ -47,7 +49,7 @@ class Replayed:
 
 
 def replay(
-    rows: Sequence[LoggedRow], opener: Opener, partial_model: str, registered: str, floor: int = KEY_BITS_FLOOR
+    rows: Sequence[LoggedRow], opener: Opener, partial_model: str, registered: Registered, floor: int = KEY_BITS_FLOOR
 ) -> Replayed:
     """Check the requests of one model.
 
@@ -59,8 +61,8 @@ def replay(
         The Guest: row → its opening; may raise.
     partial_model : str
         The Guest's partial model, as the Guest hands it over.
-    registered : str
-        Hash of the Guest's partial model, which the Host received when the model was registered.
+    registered : Registered
+        What the Host received when the model was registered: hash of the Guest's partial model, and layout of its scores.
     floor : int
         Shortest key, bits; lower only in tests.
     """
@@ -73,14 +75,24 @@ def replay(
 
 
 def _replayed(
-    rows: Sequence[Row], partial_model: str, registered: str, checker: Callable[[GuestModel], Callable[[Row], None]]
+    rows: Sequence[Row],
+    partial_model: str,
+    registered: Registered,
+    checker: Callable[[GuestModel], Callable[[Row], None]],
 ) -> Replayed:
-    if content_hash(partial_model) != registered:
+    wrong = ""
+    model = None
+    if not registered.guest_hash:
+        wrong = "no partial model was registered"
+    elif content_hash(partial_model) != registered.guest_hash:
         wrong = "the Guest's partial model is not the one that was registered"
-        if not registered:
-            wrong = "no partial model was registered"
+    else:
+        model = load_guest(partial_model)
+        wrong = _layout_problem(model, registered)
+    if model is None or wrong:
         return Replayed(len(rows), tuple((row.number, wrong) for row in rows))
-    check, problems = checker(load_guest(partial_model)), []
+    check = checker(model)
+    problems = []
     for row in rows:
         work.check()
         try:
@@ -88,6 +100,17 @@ def _replayed(
         except GlassleafError as error:
             problems.append((row.number, str(error)))
     return Replayed(len(rows), tuple(problems))
+
+
+def _layout_problem(model: GuestModel, registered: Registered) -> str:
+    """Return what is wrong with the layout by which a Host books answers and adds dither; empty if it is that of the partial model."""
+    layout = Packing(model).layout
+    if registered.layout != layout:
+        told = None if registered.layout is None else astuple(registered.layout)
+        return str(SecurityError("layout_of_other_model", told=told or (), registered=astuple(layout)))
+    if layout.score_bits < SCORE_BITS:
+        return str(SecurityError("few_score_bits", got=layout.score_bits, least=SCORE_BITS))
+    return ""
 
 
 def _check(row: LoggedRow, opening: Opening, weights: HonestWeights, floor: int) -> None:
@@ -138,7 +161,7 @@ def replay_terms(
     rows: Sequence[LoggedTerms],
     opener: Callable[[LoggedTerms], TermsOpening],
     partial_model: str,
-    registered: str,
+    registered: Registered,
     floor: int = KEY_BITS_FLOOR,
 ) -> Replayed:
     """Check terms of reasons of one model: parameters as in :func:`replay`."""

@@ -46,7 +46,7 @@ from backend.store.database import Database
 from backend.store.journal import Journal
 from backend.store.receipts import Stated
 from backend.store.request_log import LoggedRow, RequestLog
-from backend.trees.ensemble import HostModel
+from backend.trees.ensemble import HostModel, Registered
 
 STARTING = 45.0  # seconds after the start within which links to other companies are waited for
 # a conversation's name, the Guest's own messages, and Host → its receipt and key
@@ -76,8 +76,8 @@ class HostsOperator:
         """Width on a logit of what a Host adds to scores."""
         raise NotAvailable(host, Remark("its_dither"))
 
-    def logged(self, host: str) -> tuple[RequestLog | None, Callable[[str], str]]:
-        """Its sample of requests, and model → the reported hash of the Guest's partial model."""
+    def logged(self, host: str) -> tuple[RequestLog | None, Callable[[str], Registered]]:
+        """Its sample of requests, and model → what the Guest has told of its partial model."""
         raise NotAvailable(host, Remark("its_sample"))
 
     def account(self, host: str) -> Accountant:

@@ -67,7 +67,7 @@ from backend.store.database import Database
 from backend.store.party_store import PartyStore
 from backend.store.receipts import Receipt, Receipts, Stated
 from backend.store.request_log import RequestLog
-from backend.trees.ensemble import HostModel
+from backend.trees.ensemble import HostModel, Registered
 
 _log = logging.getLogger("glassleaf")
 
@@ -356,9 +356,9 @@ class HostParty:
             raise SecurityError("simulated_hosts_only")
         return decision(self._gate.table, self._partial_models.get(model_id), person)
 
-    def registered(self, model_id: str) -> str:
-        """Hash of the Guest's partial model as the Guest reported it, for an auditor; empty where it did not."""
-        return self._partial_models.get(model_id).model.guest_hash
+    def registered(self, model_id: str) -> Registered:
+        """What the Guest has told of its partial model, for an auditor."""
+        return self._partial_models.get(model_id).model.registered
 
     def capacity(self, model_id: str) -> float:
         """What all answers about a model can tell about one record here at most, bits, for this Host's operator."""

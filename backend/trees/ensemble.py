@@ -261,6 +261,22 @@ class Layout:
         return self.score_bits + self.scale
 
 
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """What a Host was told of the Guest's partial model when it kept its own: an auditor compares both with the partial model itself.
+
+    Attributes
+    ----------
+    guest_hash : str
+        Of the Guest's partial model; empty = none was told.
+    layout : Layout, optional
+        What the Host books and adds dither by.
+    """
+
+    guest_hash: str
+    layout: Layout | None
+
+
 @dataclass(frozen=True)
 class HostModel:
     """A Host's partial model: the shape of the trees and the rules of its own splits.
@@ -280,6 +296,11 @@ class HostModel:
     layout: Layout | None = None
     guest_hash: str = ""
     medians: Medians = field(default_factory=dict, repr=False)
+
+    @property
+    def registered(self) -> Registered:
+        """Return what the Guest has told of its partial model."""
+        return Registered(self.guest_hash, self.layout)
 
     @cached_property
     def capacity(self) -> float:

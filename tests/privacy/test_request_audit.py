@@ -12,10 +12,11 @@ from backend.errors import SecurityError
 from backend.privacy.request_audit import HonestWeights, replay
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.opening import Opening, open_vector
-from backend.protocols.scoring.packing import canaries
+from backend.protocols.scoring.packing import Packing, canaries
 from backend.store.accountant import SCORE
 from backend.store.database import Database
 from backend.store.request_log import LoggedRow, RequestLog
+from backend.trees.ensemble import Registered
 from backend.trees.serialization import content_hash, dump_guest
 
 
@@ -31,7 +32,12 @@ def sent(world, secret_key, change=lambda numbers: numbers, canary=True):
 
 def audit(world, row, opener, partial_model=None):
     text = dump_guest(partial_model or world.model)
-    return replay([row], opener, text, content_hash(dump_guest(world.model)), floor=512)
+    return replay([row], opener, text, registered(world.model), floor=512)
+
+
+def registered(model):
+    """What an honest Guest tells a Host of its partial model."""
+    return Registered(content_hash(dump_guest(model)), Packing(model).layout)
 
 
 @pytest.mark.parametrize("kind", ["plain", "vectors", "class trees", "median"])
@@ -98,8 +104,34 @@ def test_a_refusal_to_open_and_another_partial_model_count_against_the_guest(sec
     other = replace(world.model, base_scores=(9.0,))
     found = audit(world, row, lambda r: open_vector(key, r.vector), partial_model=other)
     assert "not the one that was registered" in found.problems[0][1]
-    unregistered = replay([row], refuses, dump_guest(world.model), "", floor=512)
+    unregistered = replay([row], refuses, dump_guest(world.model), Registered("", None), floor=512)
     assert unregistered.problems == ((1, "no partial model was registered"),)
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [{"score_bits": 0}, {"score_bits": 9}, {"slots": 2, "slot_bits": 30}, {"scale": 3}],
+)
+def test_a_layout_told_that_is_not_the_registered_one_is_found(lie, secret_key):
+    """G12: a Host adds dither and books bits by the layout that it was told."""
+    world = random_world(5, 1, n_trees=3)
+    row, key = sent(world, secret_key)
+    honest = registered(world.model)
+    told = replace(honest, layout=replace(honest.layout, **lie))
+    text = dump_guest(world.model)
+    for layout in (told, replace(honest, layout=None)):
+        found = replay([row], lambda r: open_vector(key, r.vector), text, layout, floor=512)
+        assert [number for number, _ in found.problems] == [1]
+        assert "score layout" in found.problems[0][1]
+
+
+def test_a_registered_model_of_fewer_bits_than_dither_needs_is_found(secret_key):
+    world = random_world(5, 1, n_trees=3)
+    coarse = replace(world.model, score_bits=3)
+    row, key = sent(world, secret_key)
+    text = dump_guest(coarse)
+    found = replay([row], lambda r: open_vector(key, r.vector), text, registered(coarse), floor=512)
+    assert "3" in found.problems[0][1] and "4" in found.problems[0][1]
 
 
 def test_a_ciphertext_opens_to_what_was_encrypted(secret_key):

@@ -16,7 +16,9 @@ from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.explanations.opening import TermsOpening, honest_numbers, values_alike
 from backend.protocols.explanations.paillier_layout import PaillierLayout
 from backend.protocols.scoring.opening import Opening, open_vector
+from backend.protocols.scoring.packing import Packing
 from backend.trees.backgrounds import COVERS, backgrounds
+from backend.trees.ensemble import Registered
 from backend.trees.serialization import content_hash, dump_guest
 
 
@@ -47,7 +49,8 @@ def sent(world, secret_key, change=lambda numbers: numbers, person=0, background
 
 def audit(world, row, opener):
     text = dump_guest(world.model)
-    return replay_terms([row], opener, text, content_hash(text), floor=512).problems
+    registered = Registered(content_hash(text), Packing(world.model).layout)
+    return replay_terms([row], opener, text, registered, floor=512).problems
 
 
 @pytest.mark.parametrize(("seed", "n_hosts"), [(1, 1), (5, 2), (7, 3)])

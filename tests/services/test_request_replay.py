@@ -52,7 +52,8 @@ def test_an_imported_and_a_trained_half_are_both_registered(glassleaf):
         TrainingRequest("demo", SecureBoostParameters(trees=2, depth=2, cipher="none"))
     ).get()
     _, registered = runtime_of(glassleaf).operator.logged(record.hosts[0])
-    assert registered(record.id) == record.content_hash
+    told = registered(record.id)
+    assert told.guest_hash == record.content_hash and told.layout.score_bits == record.score_bits
 
 
 def test_a_request_under_a_key_that_the_guest_does_not_have_is_told(glassleaf):

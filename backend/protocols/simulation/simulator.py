@@ -33,7 +33,7 @@ from backend.store.key_file import kept_key
 from backend.store.party_store import PartyStore
 from backend.store.receipts import Receipts
 from backend.store.request_log import RequestLog
-from backend.trees.ensemble import HostModel
+from backend.trees.ensemble import HostModel, Registered
 
 HOST_POOL = 2048  # obfuscators kept ready
 
@@ -113,8 +113,8 @@ class SimulatedFederation(HostsOperator):
         """Width of what it adds to scores."""
         return self._widths[host]
 
-    def logged(self, host: str) -> tuple[RequestLog | None, Callable[[str], str]]:
-        """Its sample of requests, and model → the reported hash of the Guest's partial model."""
+    def logged(self, host: str) -> tuple[RequestLog | None, Callable[[str], Registered]]:
+        """Its sample of requests, and model → what the Guest has told of its partial model."""
         party = self.served.hosts[host]
         return party.requests, party.registered
 
