@@ -29,7 +29,7 @@ from backend.protocols.transport.codec import RemarkOnWire
 from backend.remark import Remark
 from backend.results import JOINT
 from backend.trees.ensemble import GuestTree, Split
-from backend.trees.importers.partition import PartialModels
+from backend.trees.importers.partition import PartialModels, is_whole
 from backend.trees.importers.whole import WholeModel, WholeSplit, WholeTree, leaves_of
 from backend.trees.metrics import measure
 
@@ -262,7 +262,8 @@ def _columns(
         if codes is None:
             columns[i] = party, _numbers(cells, feature)
             continue
-        _refuse_unmet(file, cells, feature, codes, feature.name in given)
+        own = party == federation.guest.name
+        _refuse_unmet(file, cells, feature, codes, given=feature.name in given, own=own)
         known = {cell: codes.get("" if cell in feature.missing else cell, np.nan) for cell in set(cells)}
         columns[i] = party, np.array([known[cell] for cell in cells], dtype=np.float64)
         strange = sorted({cell for cell in known if cell and cell not in feature.missing} - codes.keys())
@@ -293,14 +294,24 @@ def _number(text: str) -> float:
         return float("nan")
 
 
-def _refuse_unmet(file: str, cells: Sequence[str], feature: Feature, codes: Mapping[str, int], given: bool) -> None:
-    """Refuse categories that no cell has where that shows that cells and categories are written in different ways."""
+def _refuse_unmet(
+    file: str, cells: Sequence[str], feature: Feature, codes: Mapping[str, int], *, given: bool, own: bool
+) -> None:
+    """Refuse categories that no cell has where that shows that cells and categories are written in different ways.
+
+    Only the Guest's `own` cells are shown.
+    """
     where = {"file": file, "feature": shown(feature.name)}
     blank = [cell for cell in cells if not cell or cell in feature.missing]
     held = set(cells) - set(blank)
     if held and not held & codes.keys():
         texts = tuple(shown(text) for text in codes)
         raise ModelError("no_cell_in_categories", **where, categories=texts)
+    # numbers that no cell is, beside cells that are no such number: places in a list, or labels that were encoded otherwise
+    numbers = [*held, *filter(None, codes)]
+    if not given and held - codes.keys() and {*codes} - held - {""} and all(map(is_whole, numbers)):
+        known = tuple(sorted(held, key=int)) if own else Remark("other_numbers")
+        raise ModelError("category_codes_unproven", **where, codes=tuple(filter(None, codes)), known=known)
     odd = [text for text in codes if text and looks_missing(text) and text not in held]
     if odd and blank and not given and "" not in codes:
         raise ModelError("category_may_be_missing", **where, category=shown(odd[0]))

@@ -230,8 +230,8 @@ def _seen_codes(head: _Section, n_features: int) -> dict[int, frozenset[int]]:
         return {}
     seen = {}
     for column, info in enumerate(infos):
-        codes = info.split(":")
-        if all(code.isdecimal() for code in codes):
+        codes = [code for code in info.split(":") if code != "-1"]  # stands for a missing value
+        if codes and all(code.isdecimal() for code in codes):
             seen[column] = frozenset(map(int, codes))
     return seen
 

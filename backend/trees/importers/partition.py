@@ -213,6 +213,8 @@ def _named(
         raise ModelError(
             "category_counts_as_missing", **where, category=shown(blank[0]), advice=_advice(blank[0], feature)
         )
+    if given is None:
+        _check_numbers(where, texts, feature)
     strange = [text for text in texts if text and text not in feature.categories]
     if feature.categories and strange and (given is not None or len(strange) == len(texts)):
         found, expected = tuple(map(shown, strange)), tuple(map(shown, feature.categories))
@@ -220,24 +222,48 @@ def _named(
     return dict(enumerate(texts))
 
 
+def _check_numbers(where: Mapping[str, str], texts: Sequence[str], feature: Feature) -> None:
+    """Raise ModelError if the file's texts are numbers that may be places among the federation's codes, which are numbers, too."""
+    codes = list(feature.categories)
+    if not codes or not all(map(is_whole, [*texts, *codes])):
+        return
+    counted = set(texts) == {str(place) for place in range(len(texts))}
+    if not set(texts) <= set(codes) or (counted and len(texts) < len(codes)):
+        raise ModelError("category_codes_unproven", **where, codes=tuple(texts), known=tuple(codes))
+
+
+def is_whole(text: str) -> bool:
+    """Return whether a text is a whole number as libraries count codes."""
+    return text.isascii() and text.isdecimal() and str(int(text)) == text
+
+
 def _proven(
     where: Mapping[str, str], feature: Feature, used: Sequence[int], seen: frozenset[int] | None
 ) -> dict[int, str]:
     """Return code → text if the model's codes are surely the federation's own, which are whole numbers; nothing is guessed.
 
-    They are if exactly these codes occurred in training, or if the federation counts from 0, so that a code and its place among all are
-    the same. Else a model's code 1 may as well be the second of the federation's codes 1 and 2.
+    A model's code 1 may be the code 1 or the second of the federation's codes. Both are the same if the federation counts from 0, in the
+    same order as texts, and all its codes occurred in training: the last one did. If the federation does not count from 0, the codes
+    are its own if just these occurred.
 
     Raises
     ------
     ModelError
         The codes may be places in a list.
     """
-    own = {int(code): code for code in feature.categories if code.isdecimal() and str(int(code)) == code}
+    own = {int(code): code for code in feature.categories if is_whole(code)}
     if not own or len(own) < len(feature.categories):
         return own  # a text is then missing, and asked for
-    from_zero = set(own) == set(range(len(own))) and len(own) <= SORTED_ALIKE
-    if from_zero or (seen is not None and seen == own.keys()):
+    from_zero = own.keys() == set(range(len(own)))
+    if from_zero and not own.keys() >= set(used):
+        return own  # as above
+    if from_zero:
+        # a split tells two codes apart, so that two codes both occurred
+        all_occurred = seen == own.keys() if seen is not None else len(own) <= 2 or max(own) in used
+        proven = all_occurred and len(own) <= SORTED_ALIKE
+    else:
+        proven = seen == own.keys()
+    if proven:
         return own
     occurred = tuple(sorted(seen)) if seen is not None else tuple(used)
     raise ModelError("category_codes_unproven", **where, codes=occurred, known=tuple(own.values()))

@@ -94,7 +94,22 @@ def test_codes_take_the_texts_that_are_given_in_their_order(tmp_path):
 
 def test_codes_are_the_federations_own_where_it_lists_them_as_whole_numbers(tmp_path):
     coded = FEATURES["c"].model_copy(update={"categories": {"0": "none", "1": "one", "2": "two"}})
-    assert score_texts(coded_xgboost(tmp_path), coded, ["0", "1", "2", None]) == [-0.25, 0.5, -0.25, -0.25]
+    last = coded_xgboost(tmp_path, codes=(2,))
+    assert score_texts(last, coded, ["0", "1", "2", None]) == [-0.25, -0.25, 0.5, -0.25]
+    # without the last code two of three may have been encoded as 0 and 1
+    with pytest.raises(ModelError) as refused:
+        score_texts(coded_xgboost(tmp_path), coded, ["0"])
+    assert refused.value.code == "category_codes_unproven"
+    seen = replace(coded_xgboost(tmp_path), seen_codes={0: frozenset({0, 1, 2})})
+    assert score_texts(seen, coded, ["0", "1", "2", None]) == [-0.25, 0.5, -0.25, -0.25]
+    with pytest.raises(ModelError) as refused:
+        score_texts(replace(seen, seen_codes={0: frozenset({0, 1})}), coded, ["0"])
+    assert refused.value.code == "category_codes_unproven"
+    # as texts 10 comes before 2
+    many = coded.model_copy(update={"categories": {str(code): "one of 12" for code in range(12)}})
+    with pytest.raises(ModelError) as refused:
+        score_texts(replace(seen, seen_codes={0: frozenset(range(12))}), many, ["0"])
+    assert refused.value.code == "category_codes_unproven"
     with pytest.raises(ModelError, match="the code 3 is"):
         score_texts(coded_xgboost(tmp_path, codes=(1, 3)), coded, ["0"])
 
