@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from concurrent.futures import wait as wait_for
+from contextlib import contextmanager
+from threading import BoundedSemaphore
 from typing import Any, cast
 
 import grpc
@@ -17,12 +19,13 @@ from backend.link.causes import cause_of, packed
 from backend.link.frames import BusyError, pack_control
 from backend.link.handshake import CHECK, MAX_GREETING
 from backend.link.node import Node
-from backend.link.peers import Peer
+from backend.link.peers import BESIDE, Peer
 from backend.link.rpc import AFTER, ATTACH, DELIVER, HELLO, INSTANCE, OPTIONS, WAIT, Inflow, Outflow, delivered
 from backend.remark import Remark
 
 _log = logging.getLogger("glassleaf")
 BUSY_SECONDS = 0.5
+REFUSALS = 32  # calls that are being refused
 _Context = Any  # grpc.ServicerContext, whose stubs lack auth_context's values
 
 
@@ -42,12 +45,12 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
 
     def __init__(self, node: Node, address: str) -> None:
         self._node = node
-        self._watched: dict[int, tuple[_Context, float]] = {}  # call → since when nothing came on it
+        self._watched: dict[int, tuple[_Context, float]] = {}  # call → until when something has to come on it
         self._attached: dict[_Context, tuple[Peer, Outflow, _Ended]] = {}
         self._flows: dict[str, Outflow] = {}
         self._lock, self._stopped = threading.Lock(), threading.Event()
         self._leaf = node.leaf_written()
-        workers = 4 + node.settings.rpcs * len(node.peers)
+        workers = REFUSALS + (node.settings.rpcs + BESIDE) * len(node.peers)
         options = [
             *OPTIONS,
             ("grpc.so_reuseport", 0),
@@ -82,7 +85,8 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
         """The three calls of the link; bytes in, bytes out."""
         method = handler_call_details.method
         if method == HELLO:
-            return grpc.unary_unary_rpc_method_handler(self._hello)
+            # as a stream, whose handler begins before the greeting has come: it takes a place, and has a deadline
+            return grpc.stream_unary_rpc_method_handler(self._hello)
         if method == DELIVER:
             return grpc.stream_unary_rpc_method_handler(self._deliver)
         if method == ATTACH:
@@ -119,16 +123,33 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
             context.abort(grpc.StatusCode.UNAUTHENTICATED, packed(cause_of(error)))
             raise
 
-    def _hello(self, request: bytes, context: _Context) -> bytes:
+    def _hello(self, requests: Iterator[bytes], context: _Context) -> bytes:
         peer = self._peer(context)
+        with self._place(peer.beside, context):
+            try:
+                request = next(self._in_time(requests, context, self._node.settings.handshake), b"")
+            except grpc.RpcError as error:  # cut, by the other side or for being late
+                error.__traceback__ = None
+                return b""
+            try:
+                if len(request) > MAX_GREETING:
+                    raise SecurityError("greeting_too_long", n=len(request), limit=MAX_GREETING)
+                self._node.greeted(peer, request)
+            except SecurityError as error:
+                peer.failed(cause_of(error))
+                context.abort(grpc.StatusCode.FAILED_PRECONDITION, packed(cause_of(error)))
+            return self._node.greeting()
+
+    @contextmanager
+    def _place(self, places: BoundedSemaphore, context: _Context) -> Iterator[None]:
+        """Take one of a peer's own places for a call; a peer that has none left is told to try again."""
+        if not places.acquire(blocking=False):
+            self._busy(context)
         try:
-            if len(request) > MAX_GREETING:
-                raise SecurityError("greeting_too_long", n=len(request), limit=MAX_GREETING)
-            self._node.greeted(peer, request)
-        except SecurityError as error:
-            peer.failed(cause_of(error))
-            context.abort(grpc.StatusCode.FAILED_PRECONDITION, packed(cause_of(error)))
-        return self._node.greeting()
+            yield
+        finally:
+            places.release()
+            self._watched.pop(id(context), None)
 
     def _greeted(self, context: _Context) -> Peer:
         """A peer that has greeted in this start of its process."""
@@ -141,20 +162,17 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
     def _deliver(self, requests: Iterator[bytes], context: _Context) -> bytes:
         checking = dict(context.invocation_metadata()).get(INSTANCE) == CHECK
         peer = self._peer(context) if checking else self._greeted(context)
-        if not peer.calls.acquire(blocking=False):
-            self._busy(context)
-        try:
-            return pack_control(delivered(self._node, peer, self._in_time(requests, context), checking))
-        except BusyError:
-            self._busy(context)
-        except SecurityError as error:
-            _log.warning("%s: %s", peer.name, cause_of(error))
-            context.abort(grpc.StatusCode.INVALID_ARGUMENT, packed(cause_of(error)))
-        except grpc.RpcError as error:  # the call was cut, by the other side or for being idle
-            error.__traceback__ = None  # gRPC keeps the error with the call: a circle that would keep the call open
-        finally:
-            peer.calls.release()
-            self._watched.pop(id(context), None)
+        with self._place(peer.calls, context):
+            try:
+                frames = self._in_time(requests, context, self._node.settings.idle)
+                return pack_control(delivered(self._node, peer, frames, checking))
+            except BusyError:
+                self._busy(context)
+            except SecurityError as error:
+                _log.warning("%s: %s", peer.name, cause_of(error))
+                context.abort(grpc.StatusCode.INVALID_ARGUMENT, packed(cause_of(error)))
+            except grpc.RpcError as error:  # the call was cut, by the other side or for being idle
+                error.__traceback__ = None  # gRPC keeps the error with the call: a circle that would keep the call open
         return b""
 
     @staticmethod
@@ -162,15 +180,20 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
         context.set_trailing_metadata(((AFTER, str(BUSY_SECONDS)),))
         context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, packed(Remark("link_busy")))
 
-    def _in_time(self, requests: Iterator[bytes], context: _Context) -> Iterator[bytes]:
-        """The same, cut where nothing comes for longer than is accepted."""
-        self._watched[id(context)] = (context, time.monotonic())
+    def _in_time(self, requests: Iterator[bytes], context: _Context, longest: float) -> Iterator[bytes]:
+        """The same, cut if nothing comes for `longest` seconds."""
+        self._watched[id(context)] = (context, time.monotonic() + longest)
         for request in requests:
             yield request
-            self._watched[id(context)] = (context, time.monotonic())
+            self._watched[id(context)] = (context, time.monotonic() + longest)
 
     def _attach(self, requests: Iterator[bytes], context: _Context) -> Iterator[bytes]:
         peer = self._greeted(context)
+        with self._place(peer.beside, context):
+            yield from self._frames_of(peer, requests, context)
+
+    def _frames_of(self, peer: Peer, requests: Iterator[bytes], context: _Context) -> Iterator[bytes]:
+        """Attach a peer's stream; yield what is sent to it."""
         flow = Outflow(self._node, peer)
         inflow = Inflow(self._node, peer, flow)
         with self._lock:
@@ -215,8 +238,8 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
                 if peer.is_silent or flow.is_stuck:
                     ended.why = Remark("link_silent" if peer.is_silent else "link_stuck")
                     attached.cancel()
-            for context, since in list(self._watched.values()):
-                if time.monotonic() - since > self._node.settings.idle:
+            for context, until in list(self._watched.values()):
+                if time.monotonic() > until:
                     context.cancel()
 
 

@@ -16,6 +16,7 @@ from backend.link.outbox import Outbox, Refused
 from backend.protocols.transport.wire import Quiet
 from backend.remark import Remark
 
+BESIDE = 4  # calls of a peer beside its messages: greetings, and the attached stream with the one that it replaces
 MIB = 1 << 20
 _DAY = timedelta(days=1)
 # until nobody needs an answer
@@ -41,7 +42,7 @@ class LinkSettings:
     message, memory : int
         Longest message, and all messages together, bytes.
     rpcs : int
-        Calls that one peer may have open at once.
+        Messages that one peer may be sending at once, each in a call of its own.
     bind, proxy, connect
         As in :class:`backend.link.config.LinkOptions`.
     """
@@ -93,6 +94,7 @@ class Peer:
         self.party, self.name, self._settings = party, party.name, settings
         self.inbox, self.outbox = Inbox(hand, memory), Outbox(settings.queue, memory, refused)
         self.calls = threading.BoundedSemaphore(settings.rpcs)
+        self.beside = threading.BoundedSemaphore(BESIDE)
         self.expires: datetime | None = None
         self.instance = ""
         self.latency = float("nan")

@@ -435,6 +435,18 @@ def test_one_peer_has_so_many_calls_and_no_more(links, slow):
         slow.over.set()
 
 
+def test_greetings_that_never_come_take_their_senders_places_alone_and_not_for_long(links, slow):
+    bank = links.bank(handshake=1.0)
+    with channel(bank, links.companies.identity("shop")) as made:
+        hello = made.stream_unary(HELLO)
+        silent = [hello.future(slow(), timeout=IN_TIME) for _ in range(40)]
+        until(lambda: refused_for_room(silent) == 36)
+        telecom = links.host("telecom")
+        links.up(telecom)
+        until(lambda: all(call.done() for call in silent))
+        greet(made, said(bank))  # and who greets afterwards is heard
+
+
 def test_an_attached_stream_with_a_wrong_frame_ends(bank, shop):
     for frame in (b"", b"\1", b"\2\xc1", b"\3", pack_control(Beat(1.0)), pack(sound(bank, agreement="0" * 64)[0], b"")):
         call = shop.stream_stream(ATTACH)(iter([frame]), timeout=IN_TIME, metadata=((INSTANCE, ME),))
