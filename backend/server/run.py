@@ -18,6 +18,7 @@ from backend.errors import ParameterError
 from backend.ops.health import serving
 from backend.ops.logs import log_as_json
 from backend.ops.metrics import ProcessCounts
+from backend.ops.open_files import raise_limit
 from backend.server.app import Settings, create_app
 from backend.server.guard import MAX_BODY
 from backend.server.tokens import Tokens
@@ -133,6 +134,7 @@ def serve(
     options: dict[str, Any] = {"access_log": False, "server_header": False, "timeout_graceful_shutdown": CLOSING}
     options |= {"ws": "none"}  # of which there is none here, and which BoundedHttp would not bound
     options |= {"log_config": None} if json_logs else {}
+    raise_limit()
     gc.freeze()  # what is imported stays: a full collection looks at it no more while callers wait
     with serving(ops_port, partial(_not_ready, glassleaf), metrics.text) if ops_port else nullcontext():
         uvicorn.run(app, host=address, port=port, http=BoundedHttp, **options)

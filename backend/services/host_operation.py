@@ -12,9 +12,11 @@ from backend.link.kinds import ALWAYS, all_kinds, kinds_of
 from backend.link.wire import LinkWire
 from backend.ops.health import OpsServer
 from backend.ops.metrics import HostMetrics
+from backend.ops.open_files import nearly_all_open
 from backend.protocols.host import HostParty, Served
 from backend.protocols.transport.message import Lane
 from backend.protocols.transport.messages import EndConversation
+from backend.remark import Remark
 from backend.store.approvals import ApprovalBook
 from backend.store.database import Database
 
@@ -81,6 +83,8 @@ class HostOperation:
             check_valid(self._wire.agreement, datetime.now(UTC))
         except SecurityError:
             found.append("The agreement is not valid today.")
+        if nearly_all_open():
+            found.append(Remark("too_many_open").sentence())
         if not self._guest.is_attached:
             found.append("There is no link to the Guest.")
         return tuple(found)

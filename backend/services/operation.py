@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backend.errors import ParameterError, StoreError
+from backend.ops.open_files import nearly_all_open
 from backend.remark import Remark
 from backend.services.audit import Auditor
 from backend.services.workspace import Workspace
@@ -30,6 +31,8 @@ class Operation:
         problems = []
         if shutil.disk_usage(self._workspace.home).free < ROOM:
             problems.append(Remark("disk_full"))
+        if nearly_all_open():
+            problems.append(Remark("too_many_open"))
         if not self.is_writable():
             problems.append(Remark("home_not_writable"))
         try:

@@ -678,6 +678,8 @@ def test_a_home_is_ready_until_its_disk_is_full_or_a_federation_is_broken(unaske
         assert [why.code for why in opened.operation.not_ready()] == ["federations_unusable"]
         monkeypatch.setattr("backend.services.operation.ROOM", 1 << 80)
         assert opened.operation.not_ready()[0].code == "disk_full"
+        monkeypatch.setattr("backend.services.operation.nearly_all_open", lambda: True)
+        assert "too_many_open" in [why.code for why in opened.operation.not_ready()]
 
 
 @contextmanager
