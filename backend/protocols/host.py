@@ -28,7 +28,7 @@ from backend.protocols.audit_head.messages import AskAuditHeads, KeepAuditHead
 from backend.protocols.audit_head.protocol import MAX_ENTRIES, keep_head, kept_heads
 from backend.protocols.baselines.host import WalkHandler
 from backend.protocols.baselines.messages import PassOn
-from backend.protocols.explanations.host import ReasonsHandler
+from backend.protocols.explanations.host import REASONS_KINDS
 from backend.protocols.explanations.messages import ReasonTerms
 from backend.protocols.group_sums.host import GroupSumsHandler
 from backend.protocols.group_sums.messages import GroupPairs, MoreGroupPairs
@@ -216,7 +216,6 @@ class HostParty:
             WrongAnswerHandler(self.name, self._sessions, self.approvals.log if self.approvals else None),
             WalkHandler(table, self._partial_models, self._sessions, self._simulated),
             GroupSumsHandler(self.name, table, by_name, answering, self._approval_gate.hold_sums),
-            ReasonsHandler(table, answering),
         )
         handlers: Handlers = {
             OfferKey: self._offer_key,
@@ -478,7 +477,7 @@ class HostParty:
 
 def _all_kinds() -> Kinds:
     """Return every kind of message that passes the gate, with its rule and its handler."""
-    return {**ALIGNMENT_KINDS, **TRAINING_KINDS, **SCORING_KINDS, **PERMUTED_KINDS}
+    return {**ALIGNMENT_KINDS, **TRAINING_KINDS, **SCORING_KINDS, **PERMUTED_KINDS, **REASONS_KINDS}
 
 
 def _counts(answer: HeldRecords, asked: int) -> tuple[int, int, int]:

@@ -18,7 +18,7 @@ import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from functools import cache
 
@@ -299,6 +299,24 @@ class Accountant:
         }
         session.execute(_NOTE, row)
         return spent
+
+    def count_again(self, question: Question, most: int) -> None:
+        """Count an answer to a question that is answered anew each time it comes.
+
+        Raises
+        ------
+        QuestionRefused
+            If it was answered `most` times before.
+        """
+        if not self.limits.counted:
+            return
+        with self._database.write() as session:
+            for number in range(most):
+                time = replace(question, request=f"{question.request}.time{number}")
+                if session.execute(_QUESTION, time.key).first() is None:
+                    self.count(time, digest=secrets.token_hex(32))
+                    return
+        raise QuestionRefused("ranked_too_often", times=most)
 
     def together(self) -> AbstractContextManager[object]:
         """Within, questions are counted and bound all together, or none of them where something is raised."""

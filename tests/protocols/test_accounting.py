@@ -187,12 +187,11 @@ def test_every_kind_of_message_that_reads_records_is_accounted_for(noted):
     unpaid = {kind for host in noted for kind, (_, uncounted) in host.noted.items() if uncounted}
     assert unpaid == set()
     assert {kind for host in noted for kind, (read, _) in host.noted.items() if read} >= {
-        "AskCohort",
         "AskGroupPairs",
         "AskGroupSums",
-        "AskReasons",
         "AssignAges",
         "DecisionVectors",
+        "ReasonTerms",
         "StartRanks",
         "StartTraining",
     }

@@ -90,7 +90,9 @@ class Plain:
             for factors, weighting in ways[:-1]:
                 sent = weighting.passed_on(sent, factors.decide(one, True))
             factors, weighting = ways[-1]
-            out.append(encryption.sums(weighting.sums(weighting.values(sent, factors.decide(one, True)))))
+            out.append(
+                encryption.sums(weighting.sums(weighting.values(sent, factors.decide(one, True)), 1, lambda _: 0))
+            )
         return np.array(out, dtype=float)
 
     def median(self, feature):

@@ -22,9 +22,7 @@ from backend.protocols.approvals.messages import (
     AskTraining,
 )
 from backend.protocols.baselines.messages import AskCandidates, StartWalk
-from backend.protocols.explanations.messages import AskCohort, AskReasons
 from backend.protocols.host_state import Answer, Handlers, HostModels, HostSession, HostSessions
-from backend.protocols.scoring.messages import DecisionVectors
 from backend.protocols.scoring.permuted_values_host import OtherValues
 from backend.protocols.terms.approvals import Approvals, about_model, about_training
 from backend.protocols.terms.prices import TableFacts
@@ -33,9 +31,6 @@ from backend.protocols.transport.messages import ApprovalPending
 from backend.store.approvals import GRANTED, WAITING, Approval
 
 PURPOSE_OF: dict[type[Message], str] = {
-    DecisionVectors: SCORING,
-    AskReasons: REASONS,
-    AskCohort: REASONS,
     StartWalk: "comparisons",
     AskCandidates: "comparisons",
 }

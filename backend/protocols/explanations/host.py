@@ -1,14 +1,14 @@
-"""A Host's handler for reasons: multiplies encrypted terms by its factors, ranks the outcome or adds it up. Reads none of it.
+"""A Host's side of reasons: multiplies encrypted terms by its factors, ranks the outcome or adds it up. Reads none of it.
 
-The steps are those of :mod:`backend.protocols.explanations.guest`.
+The steps are those of :mod:`backend.protocols.explanations.guest`. Rules read a message against the question it belongs to, and see no
+value; the gate opens a person's record for the message that brings this person's terms, and nothing of it is kept.
 """
 
 from __future__ import annotations
 
 import hashlib
-import secrets
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Any
 
@@ -16,8 +16,8 @@ import msgpack
 import numpy as np
 
 from backend.crypto.paillier.scheme import PaillierPublicSide
-from backend.data.table import PartyTable
-from backend.errors import QuestionRefused, SecurityError
+from backend.errors import SecurityError
+from backend.protocols.approvals.messages import REASONS as APPROVED_REASONS
 from backend.protocols.explanations.host_factors import CompiledFactors, Decided
 from backend.protocols.explanations.messages import (
     MIN_PEOPLE,
@@ -30,327 +30,432 @@ from backend.protocols.explanations.messages import (
     OpenRanking,
     ReasonTerms,
 )
-from backend.protocols.explanations.shape import MAGNITUDE_BITS, ReasonShape
+from backend.protocols.explanations.shape import MAGNITUDE_BITS, RANKED, ReasonShape
 from backend.protocols.explanations.weighting import PersonWeighting, Weighting, weighting_of
-from backend.protocols.host_state import (
-    Answer,
-    Answering,
-    Flags,
-    Handlers,
-    HostSession,
-    ServedModel,
-    digest_of,
-    members,
-)
+from backend.protocols.host_state import Flags, HostSession, ServedModel, digest_of, members
 from backend.protocols.ranking.host import RankingHost
+from backend.protocols.terms.approvals import model_request
+from backend.protocols.terms.noise import Noise
+from backend.protocols.terms.permit import Ask, Asked, Charge, Kind, Permit, Reply, Sample
+from backend.protocols.terms.records import Opened, Records, Rows
 from backend.protocols.transport.codec import encode
-from backend.protocols.transport.messages import HeldRecords
 from backend.protocols.transport.packing import from_bitmap, to_bitmap
 from backend.store.accountant import COHORT, REASONS, Question
-from backend.trees.ensemble import Columns
-
-RANKED = 2  # times that one question is ranked: once, and once more where the answer was lost
+from backend.store.schema import Approval
 
 
 @dataclass(repr=False)
-class _Request:
-    """People whose terms are coming in, and what was done for them so far."""
+class Reasons:
+    """A question for reasons: the people whose terms are coming in, and what was made of them so far. It has no value of anybody.
+
+    Attributes
+    ----------
+    digest : str
+        SHA-256 of the question, without its terms.
+    approval : Approval
+        What the operator decides about, for each message that brings terms.
+    missing : set of int
+        Positions among the ids of whom terms may still come.
+    cohort : Question, optional
+        How sums are booked once all terms have come; None = names are asked for.
+    masks : ndarray of bool, optional
+        ``(people, own features, 2)``: hides sides that are passed on; None at the last Host.
+    name : str
+        Of the question about the person who is ranked; empty = it cannot be repeated.
+    values_enc : object
+        Of one person, to be ranked; of a cohort, added up.
+    sides : ndarray of bool, optional
+        ``(2, features)``: of the person who is ranked, this Host's shares.
+    """
 
     served: ServedModel
+    compiled: CompiledFactors
     shape: ReasonShape
     weighting: Weighting | PersonWeighting
-    # of everybody who is answered about, by position among the ids; each is used once
-    factors: dict[int, Decided]
-    held: Flags
     asked: AskReasons | AskCohort
-    digest: str  # of the question, without its terms
-    masks: Flags | None = None  # (people, own features, 2), of sides that are passed on
-    name: str = ""  # of the question about the person who is ranked, where it may be repeated
-    cohort: Question | None = None  # as it is counted
-    values_enc: Any = None  # of one person, to be ranked; of a cohort, added up
-    sides: Flags | None = None  # (2, features): of that person, this Host's shares
+    held: Flags
+    digest: str
+    approval: Approval
+    missing: set[int] = field(default_factory=set)
+    cohort: Question | None = None
+    masks: Flags | None = None
+    name: str = ""
+    values_enc: Any = None
+    sides: Flags | None = None
     opened: OpenRanking | None = None
 
-    def people(self, index: int) -> list[Decided]:
-        """How those whose terms have come answer here: from that one on, as many of a cohort as share a message."""
+    def take(self, index: int) -> range:
+        """Return the people whose terms a message has, from that position on: as many of a cohort as share a message.
+
+        Raises
+        ------
+        SecurityError
+            If one of them is not answered about, or their terms have come.
+        """
         together = 1 if isinstance(self.weighting, PersonWeighting) else self.weighting.together
-        indices = range(index, min(index + together, len(self.held)))
-        if index % together or not indices or any(i not in self.factors for i in indices):
+        people = range(index, min(index + together, len(self.held)))
+        if index % together or not people or not self.missing.issuperset(people):
             raise SecurityError("terms_of_other_person")
-        return [self.factors.pop(i) for i in indices]
+        self.missing.difference_update(people)
+        return people
 
 
 @dataclass(frozen=True, repr=False)
-class _Ranking:
-    """One person's ranking, and the question that it answers; one without a name is counted anew each time."""
+class Ranking:
+    """One person's ranking, and the name of the question that it answers; empty = it cannot be repeated."""
 
     host: RankingHost
     question: str
     structure: str
 
 
-@dataclass(repr=False)
-class ReasonsHandler:
-    """Answers requests for reasons."""
+@dataclass(frozen=True, repr=False)
+class _Terms:
+    """Terms that have come, as their rule has read them.
 
-    table: PartyTable
-    answering: Answering
+    Attributes
+    ----------
+    digest : str
+        SHA-256 of question and terms.
+    """
 
-    def __post_init__(self) -> None:
-        self.sessions = self.answering.sessions
+    reasons: Reasons
+    digest: str
 
-    def handlers(self) -> Handlers:
-        """What this handler answers."""
-        return {
-            AskReasons: self._ask_reasons,
-            AskCohort: self._ask_cohort,
-            ReasonTerms: self._reason_terms,
-            OpenRanking: self._open_ranking,
-            ChooseLabels: self._choose_labels,
-        }
 
-    def _ask_reasons(self, sender: str, asked: AskReasons) -> Answer:
-        """Step 1 for names; everybody is a question of their own, since their terms come one after the other."""
-        session, served = self._opened(sender, asked)
-        columns, held = session.look_up(self.table, asked.ids)
-        disclosed = shape_of(asked).told
-        reached, message = np.zeros(len(held), dtype=np.uint8), HeldRecords(asked.conversation, to_bitmap(held))
-        for i, known in enumerate(held.tolist()):
-            # of whom there is no record nothing is counted, but their terms are bound to the question as anybody's
-            people, name = asked.ids[i : i + 1] if known else (), of_person(asked.request, i)
-            question = self._question(session, served, asked, people, disclosed, name)
-            _, told_guest, _ = self.answering.count(question, asked.conversation, asked.ids[i : i + 1], held[i : i + 1])
-            if told_guest.spent:
-                reached[i] = told_guest.spent[0]
-                message = replace(told_guest, held=message.held, spent=reached.tobytes())
-        request = self._begin(session, served, asked, columns, held, reached == 0)
-        if not served.plan.last:
-            own = asked.features[served.index + 1]
-            request.masks = random_flags(len(held), own, 2)
-            message = replace(message, masks=to_bitmap(request.masks.ravel()))
-        yield sender, message
+# Rules: what the gate reads of a message. No value of a record is here.
 
-    def _ask_cohort(self, sender: str, asked: AskCohort) -> Answer:
-        """Step 1 for sums: all of the people, each for the first time within the window, or nobody.
 
-        They are counted when all terms have come: what is broken off before has told nothing.
-        """
-        session, served = self._opened(sender, asked)
-        columns, held = session.look_up(self.table, asked.ids)
-        people = members(asked.ids, held)
-        if len(set(asked.ids)) < len(asked.ids):
-            raise SecurityError("cohort_names_twice")
-        min_people = max(MIN_PEOPLE, self.answering.min_group)
-        if len(people) < min_people:
-            raise SecurityError("small_cohort", people=len(people), least=min_people)
-        shape = shape_of(asked)
-        disclosed = shape.sums_bits(len(asked.ids))
-        self._check_carried(asked, shape, served, len(people), disclosed)
-        question = self._question(session, served, asked, people, disclosed, "")
-        self.answering.count_all(question, asked.conversation, only_look=True)
-        request = self._begin(session, served, asked, columns, held, np.ones(len(asked.ids), dtype=bool))
-        request.cohort = question
-        yield sender, HeldRecords(asked.conversation, to_bitmap(held))
+def read_reasons(asked: Asked) -> Ask:
+    """Step 1 for names. Everybody is a question of their own, since their terms come one after the other.
 
-    def _check_carried(
-        self, asked: AskCohort, shape: ReasonShape, served: ServedModel, people: int, bits: float
-    ) -> None:
-        """Raise SecurityError if sums could say how too many of a cohort's people answer here (decision 0042).
+    Nothing is booked about people without a record, but their terms are bound to the question as anybody's.
 
-        All answers about one person take `capacity` bits; sums may carry a share of what it takes to name all people's.
-        """
-        layout = served.model.layout
-        scale = 0 if layout is None else max(0, layout.scale)
-        if asked.value_bits > shape.scale + MAGNITUDE_BITS + scale:
-            raise SecurityError("values_too_long", bits=asked.value_bits, most=shape.scale + MAGNITUDE_BITS + scale)
-        share = self.answering.named_share(asked.conversation)
-        each = share * served.model.capacity
-        if share and bits > people * each:
-            wanted = ceil(bits / each) if each else 0
-            raise SecurityError("cohort_could_name", bits=round(bits), people=people, wanted=wanted)
+    Raises
+    ------
+    SecurityError
+        If another party than the model's Guest asks, or for another shape.
+    """
+    message: AskReasons = asked.message
+    served = _served(asked)
+    reasons = _question(asked, served)
+    disclosed = reasons.shape.told
+    charges = []
+    for i, held in enumerate(reasons.held.tolist()):
+        people = message.ids[i : i + 1] if held else ()
+        name = of_person(message.request, i)
+        charges.append(Charge(_booked(asked.session, served, REASONS, people, disclosed, name)))
+    return Ask(
+        approval=reasons.approval,
+        amount=len(message.ids),
+        volume_of=message.request,
+        charges=charges,
+        held=reasons.held,
+        subject=reasons,
+    )
 
-    @staticmethod
-    def _question(
-        session: HostSession,
-        served: ServedModel,
-        asked: AskReasons | AskCohort,
-        people: tuple[str, ...],
-        disclosed: float,
-        request: str,
-    ) -> Question:
-        kind, capacity = COHORT if isinstance(asked, AskCohort) else REASONS, served.model.capacity
-        return Question(session.guest, request, kind, served.structure, people, min(disclosed, capacity), capacity)
 
-    def _opened(self, sender: str, asked: AskReasons | AskCohort) -> tuple[HostSession, ServedModel]:
-        session, served = self.sessions.of(asked.conversation), self.answering.partial_models.get(asked.model_id)
-        if not sender == session.guest == served.model.guest:
-            raise SecurityError("reasons_by_other_than_guest")
-        if not asked.ids:
-            raise SecurityError("reasons_of_no_person")
-        return session, served
+def read_cohort(asked: Asked) -> Ask:
+    """Step 1 for sums: all of the people, each for the first time within the window, or nobody.
 
-    @staticmethod
-    def _begin(
-        session: HostSession,
-        served: ServedModel,
-        asked: AskReasons | AskCohort,
-        columns: Columns,
-        held: Flags,
-        answered: Flags,
-    ) -> _Request:
-        """How people answer at this Host's splits is all that is kept of them."""
-        plan, counts, cohort = served.plan, asked.features, isinstance(asked, AskCohort)
-        compiled = CompiledFactors(served.model, served.step, asked.shares)
-        own = counts[served.index + 1 :][:1]
-        if len(counts) != plan.hosts + 1 or min(counts) < 0 or own != (len(compiled.names),):
-            raise SecurityError("features_do_not_fit")
-        shape = shape_of(asked)
-        weighting: Weighting | PersonWeighting
-        if cohort:
-            weighting = weighting_of(session.cipher, compiled, shape, plan, len(asked.ids))
-        else:
-            weighting = PersonWeighting(session.cipher, compiled, shape, plan)
-        factors = {
-            i: Decided.of(compiled, {name: column[i : i + 1] for name, column in columns.items()}, bool(held[i]))
-            for i in np.flatnonzero(answered).tolist()
-        }
-        same = hashlib.sha256(session.key + encode(replace(asked, conversation=""))).hexdigest()
-        return session.keep(_Request, _Request(served, shape, weighting, factors, held, asked, same))
+    They are booked when all terms have come: what is broken off before has told nothing.
 
-    def _reason_terms(self, sender: str, message: ReasonTerms) -> Answer:
-        """Step 2; at a cohort's last people, step 3."""
-        session = self.sessions.of(message.conversation)
-        request = session.need(_Request, "Terms came before reasons were asked for.")
-        served = request.served
-        if sender != served.preceding:
-            raise SecurityError("terms_of_other_sender", sender=served.preceding)
-        decided, question = request.people(message.person), message.question
-        self._keep_sample(session, request, message)
-        if isinstance(request.asked, AskReasons):
-            # a Host before this one made new bytes of the same question
-            question = question if served.index else digest_of(request.digest, message.terms)
-            name = of_person(request.asked.request, message.person)
-            self.answering.bind(session.guest, name, message.conversation, question)
-            request.name = name
-            yield from self._one_of_many(request, message, decided[0], question)
-        else:
-            kept = np.concatenate([one.kept for one in decided], axis=1)
-            yield from self._some_of_cohort(session, request, message, kept, question)
+    Raises
+    ------
+    SecurityError
+        As :func:`read_reasons`; if too few people have a record, one is named twice, or sums could say too much.
+    """
+    message: AskCohort = asked.message
+    served = _served(asked)
+    people = members(message.ids, asked.roster.held(message.ids))
+    if len(set(message.ids)) < len(message.ids):
+        raise SecurityError("cohort_names_twice")
+    least = asked.floors.people(MIN_PEOPLE)
+    if len(people) < least:
+        raise SecurityError("small_cohort", least=least)
+    shape = shape_of(message)
+    disclosed = shape.sums_bits(len(message.ids))
+    _check_sums(asked, served, shape, len(people), disclosed)
+    reasons = _question(asked, served)
+    reasons.cohort = _booked(asked.session, served, COHORT, people, disclosed, "")
+    return Ask(
+        approval=reasons.approval,
+        amount=len(message.ids),
+        charges=[Charge(reasons.cohort, whole=True, only_look=True)],
+        held=reasons.held,
+        subject=reasons,
+    )
 
-    def _one_of_many(self, request: _Request, message: ReasonTerms, decided: Decided, question: str) -> Answer:
-        """Step 2 for names."""
-        served, before, weighting = request.served, self._sides_before(request, message.sides), request.weighting
-        if not isinstance(weighting, PersonWeighting):
-            raise SecurityError("names_in_place_of_sums")
-        if request.masks is not None:
-            own = decided.sides ^ request.masks[message.person]
-            sides = to_bitmap(np.concatenate([before, own]).ravel())
-            terms = weighting.passed_on(message.terms, decided)
-            yield served.following, ReasonTerms(message.conversation, message.person, terms, question, sides)
-            return
-        # the Guest's own features come first, of which it needs no share from here
-        none = np.zeros((request.shape.features[0], 2), dtype=bool)
-        request.values_enc = weighting.values(message.terms, decided)
-        request.sides = np.concatenate([none, before, decided.sides]).T
-        yield from self._share(self.sessions.of(message.conversation), request)
 
-    @staticmethod
-    def _sides_before(request: _Request, sides: bytes) -> Flags:
-        """What the Hosts before this one passed on, ``(their features, 2)``."""
-        count = sum(request.shape.features[1 : request.served.index + 1])
-        return from_bitmap(sides, 2 * count).reshape(count, 2)
+def _served(asked: Asked) -> ServedModel:
+    """Return the model; raise SecurityError if another party than its Guest asks, or about nobody."""
+    served = asked.models.get(asked.message.model_id)
+    if not asked.sender == asked.session.guest == served.model.guest:
+        raise SecurityError("reasons_by_other_than_guest")
+    if not asked.message.ids:
+        raise SecurityError("reasons_of_no_person")
+    return served
 
-    def _some_of_cohort(
-        self, session: HostSession, request: _Request, message: ReasonTerms, kept: Flags, question: str
-    ) -> Answer:
-        """Step 2 for sums; at the last people, step 3."""
-        served, weighting = request.served, request.weighting
-        if isinstance(weighting, PersonWeighting):
-            raise SecurityError("sums_in_place_of_names")
-        if not request.factors and request.cohort is not None:
-            self.answering.count_all(request.cohort, message.conversation)
-        if not served.plan.last:
-            terms = weighting.passed_on(message.terms, kept)
-            yield served.following, ReasonTerms(message.conversation, message.person, terms, question)
-            return
-        request.values_enc = weighting.values(message.terms, kept, request.values_enc)
-        if not request.factors:
-            session.drop(_Request)
-            sums = weighting.sums(request.values_enc, len(request.held))
-            yield served.following, ContributionSums(message.conversation, sums)
 
-    def _keep_sample(self, session: HostSession, request: _Request, message: ReasonTerms) -> None:
-        """Keep some people's terms for an auditor, as vectors are kept; those of nobody here would only displace them."""
-        cipher, requests = session.cipher, self.answering.requests
-        if requests is None or not isinstance(cipher, PaillierPublicSide):
-            return
-        if request.served.index or not request.held[message.person]:
-            return
-        if self.sessions.counts(message.conversation):
-            subject = request.asked.ids[message.person]
-            asked = request.asked.shares, request.asked.features, request.asked.value_bits
-            row: bytes = msgpack.packb([message.terms, *asked])
-            requests.note(request.asked.model_id, [subject], cipher.key.to_bytes(), [row], REASONS)
+def _question(asked: Asked, served: ServedModel) -> Reasons:
+    """Return the question; raise SecurityError if its sizes do not fit the model, or no key that can weigh was offered."""
+    message: AskReasons | AskCohort = asked.message
+    session = asked.session
+    plan = served.plan
+    compiled = CompiledFactors(served.model, served.step, message.shares)
+    counts = message.features
+    own = counts[served.index + 1 :][:1]
+    if len(counts) != plan.hosts + 1 or min(counts) < 0 or own != (len(compiled.names),):
+        raise SecurityError("features_do_not_fit")
+    shape = shape_of(message)
+    weighting: Weighting | PersonWeighting
+    if isinstance(message, AskCohort):
+        weighting = weighting_of(session.cipher, compiled, shape, plan, len(message.ids))
+    else:
+        weighting = PersonWeighting(session.cipher, compiled, shape, plan)
+    digest = hashlib.sha256(session.key + encode(replace(message, conversation=""))).hexdigest()
+    approval = model_request(asked, served, APPROVED_REASONS, len(message.ids))
+    return Reasons(served, compiled, shape, weighting, message, asked.roster.held(message.ids), digest, approval)
 
-    def _open_ranking(self, sender: str, message: OpenRanking) -> Answer:
-        session = self.sessions.of(message.conversation)
-        request = session.need(_Request, "A ranking was opened before reasons were asked for.")
-        if sender != session.guest or request.cohort or not request.served.plan.last:
-            raise SecurityError("ranking_opened_out_of_turn")
-        request.opened = message
-        yield from self._share(session, request)
 
-    @staticmethod
-    def _share(session: HostSession, request: _Request) -> Answer:
-        """Step 3, once a person's terms have come, through other Hosts maybe, and the Guest's offer: each is ranked once."""
-        weighting, sides, opened = request.weighting, request.sides, request.opened
-        if sides is None or opened is None or not isinstance(weighting, PersonWeighting):
-            return
-        ranking = weighting.ranking(request.values_enc, sides, request.shape)
-        session.keep(_Ranking, _Ranking(ranking, request.name, request.served.structure))
-        request.values_enc = request.sides = request.opened = None
-        yield session.guest, MaskedContributions(opened.conversation, ranking.share(opened.offer))
+def _booked(
+    session: HostSession, served: ServedModel, kind: str, people: tuple[str, ...], disclosed: float, request: str
+) -> Question:
+    capacity = served.model.capacity
+    return Question(session.guest, request, kind, served.structure, people, min(disclosed, capacity), capacity)
 
-    def _choose_labels(self, sender: str, message: ChooseLabels) -> Answer:
-        session = self.sessions.of(message.conversation)
-        ranking = session.need(_Ranking, "Labels were chosen of no ranking.")
-        if sender != session.guest:
-            raise SecurityError("labels_by_other_than_guest")
-        session.drop(_Ranking)
-        self._count_ranking(session.guest, ranking, message.conversation)
-        yield sender, GarbledRanking(message.conversation, ranking.host.garble(message.choices))
 
-    def _count_ranking(self, guest: str, ranking: _Ranking, conversation: str) -> None:
-        """Raise QuestionRefused where a question was ranked :data:`RANKED` times before.
+def _check_sums(asked: Asked, served: ServedModel, shape: ReasonShape, people: int, bits: float) -> None:
+    """Raise SecurityError if sums could say how too many of a cohort's people answer here (decision 0042).
 
-        A question is repeated uncounted in the same terms, but what else goes into a ranking is the Guest's word: one that shifted its
-        shares, again and again, would find out how large each contribution is.
-        """
-        if not ranking.question or self.answering.account(conversation) is None:
-            return
-        for number in range(RANKED):
-            name = f"{ranking.question}.ranked{number}"
-            question = Question(guest, name, REASONS, ranking.structure, ())
-            with suppress(QuestionRefused):  # that one is taken
-                self.answering.count(question, conversation, (), np.zeros(0, dtype=bool))
-                self.answering.bind(guest, name, conversation, secrets.token_hex(32))
-                return
-        raise QuestionRefused("ranked_too_often", times=RANKED)
+    All answers about one person take `capacity` bits; sums may carry a share of what it takes to name all people's.
+    """
+    message: AskCohort = asked.message
+    layout = served.model.layout
+    scale = 0 if layout is None else max(0, layout.scale)
+    most = shape.scale + MAGNITUDE_BITS + scale
+    if message.value_bits > most:
+        raise SecurityError("values_too_long", bits=message.value_bits, most=most)
+    share = asked.floors.named_share
+    each = share * served.model.capacity
+    if share and bits > people * each:
+        wanted = ceil(bits / each) if each else 0
+        raise SecurityError("cohort_could_name", bits=round(bits), people=len(message.ids), wanted=wanted)
+
+
+def read_terms(asked: Asked) -> Ask:
+    """Step 2: read whose terms have come, and open the records of these people.
+
+    With a cohort's last terms all of it is booked. Terms for names are bound to the question about their person.
+
+    Raises
+    ------
+    SecurityError
+        If they come from another party than they should, or nobody waits for them.
+    """
+    message: ReasonTerms = asked.message
+    reasons = asked.session.need(Reasons, "terms_before_reasons")
+    served = reasons.served
+    if asked.sender != served.preceding:
+        raise SecurityError("terms_of_other_sender", sender=served.preceding)
+    people = reasons.take(message.person)
+    # A Host before this one made new bytes of the same question.
+    digest = message.question if served.index else digest_of(reasons.digest, message.terms)
+    binds = None
+    charges = []
+    if reasons.cohort is None:
+        reasons.name = of_person(reasons.asked.request, message.person) if isinstance(reasons.asked, AskReasons) else ""
+        binds = (reasons.name, digest)
+    elif not reasons.missing:
+        charges.append(Charge(reasons.cohort, whole=True))
+    ids = tuple(reasons.asked.ids[i] for i in people)
+    return Ask(
+        opens={"people": Rows(ids=ids, columns=served.features)},
+        approval=reasons.approval,
+        charges=charges,
+        binds=binds,
+        held=reasons.held[people.start : people.stop],
+        sample=_sample(asked, reasons, ids),
+        subject=_Terms(reasons, digest),
+    )
+
+
+def _sample(asked: Asked, reasons: Reasons, ids: tuple[str, ...]) -> Sample | None:
+    """Return one person's terms, of which some are stored for an auditor; under RLWE there is nothing that a Guest could open."""
+    cipher = asked.session.cipher
+    if reasons.served.index or not isinstance(cipher, PaillierPublicSide):
+        return None
+    sizes = reasons.asked.shares, reasons.asked.features, reasons.asked.value_bits
+    row: bytes = msgpack.packb([asked.message.terms, *sizes])
+    return Sample(reasons.asked.model_id, REASONS, cipher.key.to_bytes(), ids, lambda _: row)
+
+
+def read_ranking(asked: Asked) -> Ask:
+    """Read that a ranking begins; raise SecurityError if no names were asked for, or another Host ranks."""
+    reasons = asked.session.need(Reasons, "ranking_before_reasons")
+    if asked.sender != asked.session.guest or reasons.cohort is not None or not reasons.served.plan.last:
+        raise SecurityError("ranking_opened_out_of_turn")
+    return Ask(approval=reasons.approval, subject=reasons)
+
+
+def read_labels(asked: Asked) -> Ask:
+    """Read which ranking ends. The answer is counted, since a question is ranked :data:`RANKED` times at most.
+
+    A question is repeated in the same terms, but what else goes into a ranking is the Guest's word: one that shifted its shares, again and
+    again, would find out how large each contribution is.
+
+    Raises
+    ------
+    SecurityError
+        If none was begun.
+    """
+    ranking = asked.session.need(Ranking, "labels_of_no_ranking")
+    if asked.sender != asked.session.guest:
+        raise SecurityError("labels_by_other_than_guest")
+    asked.session.drop(Ranking)
+    charges = []
+    if ranking.question:
+        question = Question(asked.session.guest, ranking.question, REASONS, ranking.structure, ())
+        charges.append(Charge(question, times=RANKED))
+    return Ask(charges=charges, subject=ranking)
+
+
+# Handlers: what is answered to a message that has a permit.
+
+
+def answer_reasons(permit: Permit, opened: Opened, message: AskReasons, noise: Noise) -> Reply:
+    """Say who is answered about; a Host whose sides are passed on sends masks of them."""
+    reasons: Reasons = permit.ask.subject
+    reasons.missing = set(np.flatnonzero(~permit.spent).tolist())
+    reply = permit.held_records()
+    if not reasons.served.plan.last:
+        reasons.masks = noise.flags(len(message.ids), message.features[reasons.served.index + 1], 2)
+        reply = replace(reply, masks=to_bitmap(reasons.masks.ravel()))
+    permit.session.drop(Ranking)
+    permit.session.keep(Reasons, reasons)
+    yield permit.guest, reply
+
+
+def answer_cohort(permit: Permit, opened: Opened, message: AskCohort, noise: Noise) -> Reply:
+    """Say of whom there is a record."""
+    reasons: Reasons = permit.ask.subject
+    reasons.missing = set(range(len(message.ids)))
+    permit.session.drop(Ranking)
+    permit.session.keep(Reasons, reasons)
+    yield permit.guest, permit.held_records()
+
+
+def answer_terms(permit: Permit, opened: Opened, message: ReasonTerms, noise: Noise) -> Reply:
+    """Step 2; at a cohort's last people, step 3."""
+    terms: _Terms = permit.ask.subject
+    decided = _decided(terms.reasons, opened["people"])
+    if terms.reasons.cohort is None:
+        yield from _weigh_person(permit, terms, message, decided[0])
+    else:
+        yield from _weigh_cohort(permit, terms, message, decided, noise)
+
+
+def _decided(reasons: Reasons, people: Records) -> list[Decided]:
+    """Return how each of some people answers at this Host's splits."""
+    decided = []
+    for i, held in enumerate(people.held.tolist()):
+        person = {name: column[i : i + 1] for name, column in people.columns.items()}
+        decided.append(Decided.of(reasons.compiled, person, held))
+    return decided
+
+
+def _weigh_person(permit: Permit, terms: _Terms, message: ReasonTerms, decided: Decided) -> Reply:
+    """Step 2 for names."""
+    reasons = terms.reasons
+    served = reasons.served
+    weighting = reasons.weighting
+    if not isinstance(weighting, PersonWeighting):
+        raise SecurityError("names_in_place_of_sums")
+    before = _sides_before(reasons, message.sides)
+    if reasons.masks is not None:
+        own = decided.sides ^ reasons.masks[message.person]
+        sides = to_bitmap(np.concatenate([before, own]).ravel())
+        passed_on = weighting.passed_on(message.terms, decided)
+        yield served.following, ReasonTerms(message.conversation, message.person, passed_on, terms.digest, sides)
+        return
+    # The Guest's own features come first, of which it needs no share from here.
+    none = np.zeros((reasons.shape.features[0], 2), dtype=bool)
+    reasons.values_enc = weighting.values(message.terms, decided)
+    reasons.sides = np.concatenate([none, before, decided.sides]).T
+    yield from _share(permit, reasons)
+
+
+def _sides_before(reasons: Reasons, sides: bytes) -> Flags:
+    """Return what the Hosts before this one passed on, ``(their features, 2)``."""
+    count = sum(reasons.shape.features[1 : reasons.served.index + 1])
+    return from_bitmap(sides, 2 * count).reshape(count, 2)
+
+
+def _weigh_cohort(
+    permit: Permit, terms: _Terms, message: ReasonTerms, decided: Sequence[Decided], noise: Noise
+) -> Reply:
+    """Step 2 for sums; at the last people, step 3."""
+    reasons = terms.reasons
+    served = reasons.served
+    weighting = reasons.weighting
+    if isinstance(weighting, PersonWeighting):
+        raise SecurityError("sums_in_place_of_names")
+    kept = np.concatenate([person.kept for person in decided], axis=1)
+    if not served.plan.last:
+        passed_on = weighting.passed_on(message.terms, kept)
+        yield served.following, ReasonTerms(message.conversation, message.person, passed_on, terms.digest)
+        return
+    reasons.values_enc = weighting.values(message.terms, kept, reasons.values_enc)
+    if not reasons.missing:
+        permit.session.drop(Reasons)
+        sums = weighting.sums(reasons.values_enc, len(reasons.held), noise.below)
+        yield served.following, ContributionSums(message.conversation, sums)
+
+
+def answer_ranking(permit: Permit, opened: Opened, message: OpenRanking, noise: Noise) -> Reply:
+    """Take the Guest's offer."""
+    reasons: Reasons = permit.ask.subject
+    reasons.opened = message
+    yield from _share(permit, reasons)
+
+
+def _share(permit: Permit, reasons: Reasons) -> Reply:
+    """Step 3, once a person's terms have come, through other Hosts maybe, and the Guest's offer: each is ranked once."""
+    weighting = reasons.weighting
+    sides = reasons.sides
+    offer = reasons.opened
+    if sides is None or offer is None or not isinstance(weighting, PersonWeighting):
+        return
+    ranking = weighting.ranking(reasons.values_enc, sides, reasons.shape)
+    permit.session.keep(Ranking, Ranking(ranking, reasons.name, reasons.served.structure))
+    reasons.values_enc = None
+    reasons.sides = None
+    reasons.opened = None
+    yield permit.guest, MaskedContributions(offer.conversation, ranking.share(offer.offer))
+
+
+def answer_labels(permit: Permit, opened: Opened, message: ChooseLabels, noise: Noise) -> Reply:
+    """Garble the circuit that names the largest contributions."""
+    ranking: Ranking = permit.ask.subject
+    yield permit.guest, GarbledRanking(message.conversation, ranking.host.garble(message.choices))
+
+
+REASONS_KINDS = {
+    AskReasons: Kind(read_reasons, answer_reasons),
+    AskCohort: Kind(read_cohort, answer_cohort),
+    ReasonTerms: Kind(read_terms, answer_terms, passed_on=True),
+    OpenRanking: Kind(read_ranking, answer_ranking),
+    ChooseLabels: Kind(read_labels, answer_labels),
+}
 
 
 def shape_of(asked: AskReasons | AskCohort) -> ReasonShape:
-    """Sizes as they were asked for."""
+    """Return the sizes that were asked for."""
     if isinstance(asked, AskCohort):
         return ReasonShape(asked.features, 1, asked.value_bits)
     return ReasonShape(asked.features, asked.names, asked.value_bits, asked.groups)
 
 
-def random_flags(*shape: int) -> Flags:
-    """``shape`` random bits from the operating system."""
-    count = int(np.prod(shape))
-    return from_bitmap(secrets.token_bytes((count + 7) // 8), count).reshape(shape)
-
-
 def of_person(request: str, index: int) -> str:
-    """Name of the question about one of the people of a request; none where it has none."""
+    """Return the name of the question about one of the people of a request; empty if it has none."""
     return request and f"{request}.{index}"

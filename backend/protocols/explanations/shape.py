@@ -22,6 +22,7 @@ from backend.protocols.ranking.shape import RankingShape
 TERM_BITS = 26  # the Guest's numbers are multiples of 2^-26 of the margin's unit
 COEFFICIENT_BITS = 22  # each Host's factors are multiples of 2^-22
 MAX_NAMES = 8
+RANKED = 2  # times that one question is ranked: once, and once more if the answer was lost
 ROUNDED_BITS = (
     8  # sums over a cohort are told to a multiple of 2^-8 of the margin's unit: 0.0001 of a mean over 50 people
 )
@@ -111,10 +112,18 @@ class ReasonShape:
 
 
 def names_bits(features: int, names: int) -> float:
-    """What so many names out of so many features, each with its bit, tell about a person at most: log2 of the number of answers."""
-    # fewer names come where fewer contributions are above 0; a Guest that repeats the question may choose the other side each time, so
-    # that a name comes in three ways: above, below, neither
-    return log2(sum(comb(max(features, 0), k) * 3**k for k in range(max(min(names, features), 0) + 1)))
+    """Return what so many names out of so many features, each with its bit, tell about a person at most.
+
+    That is log2 of the number of answers for each time that the question is ranked: a Guest may rank again with other numbers. There are
+    fewer names if fewer contributions are above 0.
+
+    Examples
+    --------
+    >>> names_bits(1, 1) == 2 * log2(3)
+    True
+    """
+    most = max(min(names, features), 0)
+    return RANKED * log2(sum(comb(max(features, 0), k) << k for k in range(most + 1)))
 
 
 def units(values: NDArray[np.float64], bits: int) -> NDArray[np.int64]:

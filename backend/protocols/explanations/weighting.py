@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -28,6 +28,8 @@ from backend.protocols.ranking.host import MarkedNumbers, RankingHost
 from backend.protocols.ranking.packing import PackedBlinds
 
 _Sums = dict[int, tuple[list[int], list[int]]]
+Below = Callable[[int], int]
+"""Limit → a uniform random integer from 0 to the limit - 1."""
 
 
 class PaillierWeighting:
@@ -81,14 +83,14 @@ class PaillierWeighting:
             raise SecurityError("key_cannot_rank")
         return PackedBlinds(self._side, self._spread(values), self._layout.packing).blinded(added)
 
-    def sums(self, values: Any, people: int) -> bytes:
-        """A cohort's values for the Guest, refreshed; what lies below their last digit and above their width is drawn at random."""
+    def sums(self, values: Any, people: int, below: Below) -> bytes:
+        """Return a cohort's values for the Guest, refreshed, with random numbers below their last digit and above their width."""
         slot = self._layout.slot
         added = []
         for held in self._layout.layout(self._party):
             # of the last feature in a pack, all that the plaintext has room for
             rooms = [1 << slot] * (held - 1) + [1 << (self._layout.plain_bits - slot * (held - 1))]
-            blinds = [blind(self._shape, people, room) << (slot * i) for i, room in enumerate(rooms)]
+            blinds = [blind(self._shape, people, room, below) << (slot * i) for i, room in enumerate(rooms)]
             added.append(sum(blinds))
         return self._side.refreshed(values, added)
 
@@ -189,12 +191,12 @@ class RlweWeighting:
         reply = self._side.reply(values, self._features, [a + r for a, r in zip(added, blinds, strict=True)])
         return reply, [self._ranking.against(r) for r in blinds]
 
-    def sums(self, values: Any, people: int) -> bytes:
-        """Masked slots that add up to the sums, with random numbers below their last digit and above their width."""
-        return self._side.reply(values, self._features, self._blinds(people))
+    def sums(self, values: Any, people: int, below: Below) -> bytes:
+        """Return masked slots that add up to the sums, with random numbers below their last digit and above their width."""
+        return self._side.reply(values, self._features, self._blinds(people, below))
 
-    def _blinds(self, people: int) -> list[int]:
-        return [blind(self._shape, people, self._side.modulus) for _ in range(self._features)]
+    def _blinds(self, people: int, below: Below) -> list[int]:
+        return [blind(self._shape, people, self._side.modulus, below) for _ in range(self._features)]
 
     def _weighted(self, terms: bytes, kept: NDArray[np.bool_]) -> Weighed:
         return self._side.weighted(terms, self._factors(kept) << self._lift, self._plan.index == 0)
@@ -233,9 +235,9 @@ class RowWeighting(RlweWeighting):
         """A ciphertext a key for the Guest's features, and one for each of the Host's."""
         return self._rows.add(terms, *self._parts(kept), before)
 
-    def sums(self, values: Totals, people: int) -> bytes:
-        """Each of them with all but the sums hidden."""
-        return self._rows.replies(values, self._blinds(people))
+    def sums(self, values: Totals, people: int, below: Below) -> bytes:
+        """Return each of them with all but the sums hidden."""
+        return self._rows.replies(values, self._blinds(people, below))
 
 
 Weighting = PaillierWeighting | RlweWeighting
@@ -270,7 +272,7 @@ class PersonWeighting:
         return terms[:at], terms[at:]
 
 
-def blind(shape: ReasonShape, people: int, room: int) -> int:
+def blind(shape: ReasonShape, people: int, room: int, below: Below) -> int:
     """Return what is added to a sum over a cohort that has `room` modulo which it is read.
 
     A uniform number below the last digit that is told, and a uniform multiple of 2^width above all that was announced: neither an honest
@@ -278,7 +280,8 @@ def blind(shape: ReasonShape, people: int, room: int) -> int:
     """
     width = shape.sum_width(people)
     above = hidden_above(width, room)
-    return secrets.randbits(shape.noise_bits) + ((1 + secrets.randbelow(above)) << width if above else 0)
+    low = below(1 << shape.noise_bits)
+    return low + ((1 + below(above)) << width) if above else low
 
 
 def weighting_of(

@@ -193,13 +193,16 @@ class Gate:
         SecurityError
             If it is about all of its people or nobody, and a limit is reached for some.
         QuestionRefused
-            If its request id stood for another question.
+            If its request id stood for another question, or it was answered too often.
         """
         if accountant is None:
             return _free(charge)
         question = replace(charge.question, conversation=conversation)
         reply = None
-        if charge.only_look:
+        if charge.times:
+            accountant.count_again(question, charge.times)
+            spent = np.zeros(len(question.people), dtype=bool)
+        elif charge.only_look:
             spent = accountant.spent(question)
         elif charge.digest:
             spent, reply = accountant.count_bound(question, charge.digest)
@@ -244,8 +247,10 @@ class Gate:
         if sample is None or self.requests is None or ask.held is None:
             return
         answered = ask.held.copy()
-        if charged:
-            answered[ask.held] = ~np.concatenate([charge.spent for charge in charged])
+        # Of a question about all of its people or nobody, nobody is over a limit.
+        some = [done.spent for charge, done in zip(ask.charges, charged, strict=True) if not charge.whole]
+        if some:
+            answered[ask.held] = ~np.concatenate(some)
         indices = np.flatnonzero(answered).tolist()
         ids = [sample.ids[i] for i in indices]
         bodies = [sample.body(i) for i in indices]

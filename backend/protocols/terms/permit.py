@@ -74,12 +74,15 @@ class Charge:
         Look whether it would be answered, and book nothing.
     digest : str
         SHA-256 of the bytes that it came in, if all have come: it is bound to them.
+    times : int
+        How often the question is answered at most, each time with an answer of its own; 0 = once, and then with the same answer.
     """
 
     question: Question
     whole: bool = False
     only_look: bool = False
     digest: str = ""
+    times: int = 0
 
 
 @dataclass(frozen=True, repr=False)

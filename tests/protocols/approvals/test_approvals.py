@@ -406,6 +406,9 @@ def test_scores_reasons_and_each_measurement_are_requests_of_their_own():
 def test_every_question_about_a_model_is_held():
     assert {name for name, kind in MESSAGES.items() if "model_id" in kind.__dataclass_fields__} == {
         *(kind.__name__ for kind in PURPOSE_OF),
+        "DecisionVectors",
+        "AskReasons",
+        "AskCohort",
         "AskApproval",
         "KeepModel",
         "ModelKept",

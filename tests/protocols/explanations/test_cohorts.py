@@ -16,7 +16,7 @@ from backend.crypto.plain import PlainKeySide
 from backend.errors import Cancelled, SecurityError
 from backend.protocols.explanations.guest import ReasonsClient
 from backend.protocols.explanations.guest_terms import CompiledTerms
-from backend.protocols.explanations.host import _Request
+from backend.protocols.explanations.host import Reasons
 from backend.protocols.explanations.shape import names_bits
 from backend.protocols.host import HostParty
 from backend.protocols.simulation.hosts import SimulatedHosts
@@ -134,17 +134,19 @@ def test_fewer_than_fifty_people_and_somebody_twice_are_refused(tmp_path):
                 ask_about(rows)
 
 
-@pytest.mark.parametrize(("names", "bits"), [(0, 0.0), (1, math.log2(1 + 24 * 3)), (4, 19.81), (8, 32.41)])
-def test_names_tell_as_many_bits_as_there_are_sets_of_so_many_or_fewer_each_above_below_or_neither(names, bits):
-    assert names_bits(24, names) == pytest.approx(bits, abs=0.005)
+@pytest.mark.parametrize(("features", "names"), [(3, 0), (3, 1), (4, 2), (4, 4), (2, 3)])
+def test_names_tell_as_many_bits_as_two_answers_take_of_all_sets_of_so_many_or_fewer_each_with_a_bit(features, names):
+    answers = 0
+    for signs in itertools.product((None, False, True), repeat=features):  # not named, or named with a bit
+        answers += sum(sign is not None for sign in signs) <= names
+    assert names_bits(features, names) == pytest.approx(2 * math.log2(answers))
 
 
 def test_terms_come_of_as_many_people_at_once_as_the_sizes_say_and_of_nobody_twice():
-    asked = _Request(
-        None, None, SimpleNamespace(together=3), {i: i for i in range(8)}, np.ones(8, dtype=bool), None, ""
-    )
-    assert asked.people(3) == [3, 4, 5]
+    weighting = SimpleNamespace(together=3)
+    asked = Reasons(None, None, None, weighting, None, np.ones(8, dtype=bool), "", None, missing=set(range(8)))
+    assert asked.take(3) == range(3, 6)
     for index in (-3, 1, 3, 4, 9):
         with pytest.raises(SecurityError):
-            asked.people(index)
-    assert asked.people(6) == [6, 7] and asked.people(0) == [0, 1, 2]
+            asked.take(index)
+    assert asked.take(6) == range(6, 8) and asked.take(0) == range(3)

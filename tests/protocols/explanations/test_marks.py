@@ -94,7 +94,7 @@ def test_drops_are_the_difference_of_two_plain_walks_to_the_last_bit(seed):
             decided = factors.decide(columns, row is not None)
             if step is folding.steps[-1]:
                 with patch.object(ReasonShape, "noise_bits", 0):
-                    found = encryption.sums(weighting.sums(weighting.values(sent, decided), 1), 1)
+                    found = encryption.sums(weighting.sums(weighting.values(sent, decided), 1, lambda _: 0), 1)
             else:
                 sent = weighting.passed_on(sent, decided)
         unit = 1 << (shape.scale - world.model.score_bits)

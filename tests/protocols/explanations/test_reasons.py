@@ -1,5 +1,6 @@
 """Reasons under encryption are those of plain SHAP values; sums are theirs within the bound; one person's values stay closed."""
 
+import secrets
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache
@@ -215,7 +216,7 @@ def integers(world, compiled, side, key, *rows):
     encryption, weighting, held = weighted(world, compiled, side, key, rows)
     # without the numbers that hide the lowest bits, sums are exact
     with patch.object(ReasonShape, "noise_bits", 0):
-        return encryption.sums(weighting.sums(held, len(rows)), len(rows))
+        return encryption.sums(weighting.sums(held, len(rows), secrets.randbelow), len(rows))
 
 
 @pytest.mark.slow

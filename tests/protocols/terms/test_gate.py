@@ -31,17 +31,12 @@ NO_RECORDS = {
 # Their handlers have the table themselves and check by their own care. The list only becomes shorter (docs/decisions/0043-one-gate.md).
 NOT_MOVED = {
     "AskCandidates",
-    "AskCohort",
     "AskGroupPairs",
     "AskGroupSums",
-    "AskReasons",
     "AskWalk",
-    "ChooseLabels",
     "GroupPairs",
     "MoreGroupPairs",
-    "OpenRanking",
     "PassOn",
-    "ReasonTerms",
     "StartWalk",
 }
 TABLE = PartyTable("host", ("a", "b", "c"), {"x": np.array([1.0, 2.0, 3.0]), "y": np.array([4.0, 5.0, 6.0])})
