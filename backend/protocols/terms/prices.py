@@ -17,9 +17,7 @@ from backend.store.accountant import EVERYBODY, TABLE, Accountant, Question
 from backend.store.schema import Approval
 
 SCORE_BITS = 32.0  # of one honest score: 10 binary digits after the point, up to 22 before it
-REASON_BITS = (
-    64.0  # of one honest set of reasons: the four largest among some 300 features and their sides, ranked twice
-)
+REASON_BITS = 64.0  # of one honest set of reasons: the four largest of some 300 features and their sides, ranked twice
 
 
 def column_bits(records: int) -> float:
