@@ -121,18 +121,20 @@ def test_weights_longer_than_a_score_announces_come_back_as_random_numbers(ciphe
     else:
         key = PaillierKeySide(secret_key)
     hidden = key.room.bit_length() // 2
-    weights = np.full((2, m), 1 << hidden, dtype=object)
+    weights = np.full((12, m), 1 << hidden, dtype=object)
     if cipher == "rlwe":
         weights = weights.astype(np.int64)
     vectors = DecisionVectors(
-        "c", MODEL_ID, world.tables[GUEST].ids[:2], m, 1, key.encrypt(weights), sum_bits=announced
+        "c", MODEL_ID, world.tables[GUEST].ids[:12], m, 1, key.encrypt(weights), sum_bits=announced
     )
     with running(world, simulated=False, options=REAL) as (_, _, served):
         answers = driven(served.hosts["host0"], OfferKey("c", key.scheme, key.offer()), vectors)
     (scores,) = [answer for answer in answers if isinstance(answer, EncryptedScores)]
-    for number in key.decrypt(scores.scores, 2):
+    read = 0
+    for number in key.decrypt(scores.scores, 12):
         kept = (number % key.room + (1 << (hidden - 1))) >> hidden
-        assert not 0 <= kept <= m, "the number of entries kept is read above the width"
+        read += 0 <= kept <= m  # by chance: one of some 50 under RLWE
+    assert read < 6, "the number of entries kept is read above the width"
 
 
 def test_a_layout_of_no_bits_is_not_kept(tmp_path):
