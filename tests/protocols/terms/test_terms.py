@@ -15,17 +15,22 @@ from backend.crypto.paillier.keys import PaillierSecretKey
 from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.crypto.signing import SigningKey
 from backend.data.binning import make_bins
+from backend.data.credit_card import CREDIT_CARD_FEATURES, HOST_COLUMNS, ROWS
+from backend.data.demo import PARTIES
 from backend.data.dictionary import Feature
 from backend.data.table import PartyTable
 from backend.errors import SecurityError
 from backend.protocols.approvals.messages import AskTraining
 from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.explanations.messages import AskCohort
+from backend.protocols.explanations.shape import names_bits
 from backend.protocols.host import HostParty
-from backend.protocols.terms.approvals import Approvals
+from backend.protocols.scoring.fed_eini import CompiledGuest
+from backend.protocols.terms.approvals import Approvals, about_training
 from backend.protocols.terms.prices import (
     REASON_BITS,
     SCORE_BITS,
+    TableFacts,
     book_approved,
     column_bits,
     training_bits,
@@ -35,6 +40,7 @@ from backend.protocols.training.messages import StartTraining
 from backend.protocols.training.row_sets import pack_rows
 from backend.protocols.transport.codec import decode, encode
 from backend.protocols.transport.messages import OfferKey
+from backend.reports.adverse_action_notice import MAX_REASONS
 from backend.services.host_operator import limits_of
 from backend.store.accountant import EVERYBODY, TABLE, Accountant, Limits, Question
 from backend.store.database import Database
@@ -259,3 +265,28 @@ def test_a_real_host_reads_no_variable_that_loosens(monkeypatch, tmp_path):
     assert (
         limits.answers == 1 and limits.bits == pytest.approx(usual_max_bits(len(FEATURES), N)) and not limits.synthetic
     )
+
+
+DEMO_ROWS = 6_000
+SIZES = {
+    **{f"demo {party.name}": (len(features), DEMO_ROWS) for party, features in PARTIES[1:]},
+    "credit cards": (len(HOST_COLUMNS), ROWS),
+}
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_by_default_a_window_has_room_for_one_training_one_score_and_one_set_of_reasons(size):
+    """The sizes are those of the demo's Hosts and of the public credit cards; the score is of a hundred trees, with its canary."""
+    features, records = SIZES[size]
+    account = Accountant(Database(), Limits(bits=usual_max_bits(features, records)))
+    facts = TableFacts(tuple(f"x{i}" for i in range(features)), records, "0" * 64)
+    book_approved(account, about_training(GUEST, training(), facts))
+    model = random_world(2, 1, n_trees=100, depth=3).model
+    bits = float(CompiledGuest(model).sum_bits(canary=True))
+    reasons = names_bits(len(CREDIT_CARD_FEATURES), MAX_REASONS)
+    assert bits > 24 and reasons > 16  # as large as honest ones are
+    for kind, told in (("score", bits), ("reasons", reasons)):
+        question = Question(GUEST, "", kind, "model", ("p",), told, 1_000.0)
+        assert account.count(question).tolist() == [False]
+    with raises(SecurityError, "training_beyond_bits"):
+        book_approved(account, about_training(GUEST, training(draw="another"), facts))
