@@ -41,7 +41,10 @@ SMALL_BYTES = 1 << 24
 SEEN = 1024  # nodes remembered, so that polynomials are kept from the second time on that the same rows are asked about
 PARALLEL_MIN = 128  # products from which on other processes save more than they cost
 
-Masks = list[list[Any]]  # by block and group; None where no row of the block is in a bin of the group
+# A 0/1 polynomial in SEAL's form, and whether it stands for 0, which SEAL refuses to multiply by: no row of the block is in a bin of the
+# group.
+Mask = tuple[Any, bool]
+Masks = list[list[Mask]]  # by block and group
 
 
 class KeptMasks:
@@ -194,8 +197,7 @@ def replies_of(
             at = (i * numbers + p) * width
             ciphertext = read_fresh(of, blob[at : at + width])
             for g, mask in enumerate(by_group):
-                if mask is not None:
-                    sums[g][p] = _plus(of, sums[g][p], ciphertext, mask)
+                sums[g][p] = _plus(of, sums[g][p], ciphertext, mask)
     replies = (
         sealed(zeros, one, sum_positions(group, block), flood_range(of.parameters))
         for group, row in zip(wanted, sums, strict=True)
@@ -206,7 +208,7 @@ def replies_of(
 
 def _masks(
     of: Ring, places: NDArray[np.int32], wanted: Sequence[range], block: int, kept: KeptMasks
-) -> Callable[[int], list[Any]]:
+) -> Callable[[int], list[Mask]]:
     """The polynomials of a block, group by group; made now, or kept from a tree before."""
     name = sha256(repr((of.parameters.name, block, places.shape, wanted)).encode() + places.tobytes()).digest()
     found = kept.find(name)
@@ -217,7 +219,7 @@ def _masks(
     keeps = kept.wanted(name, size)
     made: Masks = []
 
-    def of_block(i: int) -> list[Any]:
+    def of_block(i: int) -> list[Mask]:
         row = [_mask(of, places[:, cut[i]], group, block) for group in wanted]
         if keeps:
             made.append(row)
@@ -228,23 +230,28 @@ def _masks(
     return of_block
 
 
-def _mask(of: Ring, places: NDArray[np.int32], group: range, block: int) -> Any:
+def _mask(of: Ring, places: NDArray[np.int32], group: range, block: int) -> Mask:
+    """Return the polynomial of a block's rows in a group of bins; one that stands for 0 takes as long to make as another."""
     coefficients = np.zeros(of.parameters.degree, dtype=np.int64)
     coefficients[mask_positions(places.astype(np.intp), group, block)] = 1
-    if not coefficients.any():
-        return None
-    plain = of.plaintext(coefficients)
+    nothing = not coefficients.any()
+    plain = of.plaintext(np.ones_like(coefficients) if nothing else coefficients)
     of.evaluator.transform_to_ntt_inplace(plain, of.first)
-    return plain
+    return plain, nothing
 
 
-def _plus(of: Ring, total: Any, ciphertext: Any, mask: Any) -> Any:
+def _plus(of: Ring, total: Any | None, ciphertext: Any, mask: Mask) -> Any | None:
+    """Return a sum and the ciphertext times a mask; a mask of 0 takes as long as another, and its product is dropped.
+
+    How long a Host works on a node must not say whether its rows avoid some bins: the Guest waits for the answer.
+    """
+    plain, nothing = mask
     product = seal.Ciphertext()
-    of.evaluator.multiply_plain(ciphertext, mask, product)
-    if total is None:
-        return product
-    of.evaluator.add_inplace(total, product)
-    return total
+    of.evaluator.multiply_plain(ciphertext, plain, product)
+    if nothing:
+        of.evaluator.add_inplace(product, product)
+        return total
+    return of.plus(total, product)
 
 
 def sealed(zeros: Zeros, total: Any, shown: NDArray[np.intp], span: int, added: Sequence[int] = ()) -> bytes:

@@ -111,6 +111,21 @@ def test_the_root_s_polynomials_are_kept_from_the_second_tree_on_and_give_the_sa
     assert after == [after[0], 2 * after[0], 2 * after[0]]
 
 
+def test_rows_that_avoid_some_bins_take_as_many_products_as_others(monkeypatch):
+    """The Guest waits for the answer: how long it takes must not say which bins no row is in."""
+    plus = bin_sums._plus
+    masks = []
+    monkeypatch.setattr(bin_sums, "_plus", lambda of, total, c, mask: masks.append(mask) or plus(of, total, c, mask))
+    products = []
+    values, bins = node(7)
+    for some in (bins, [(np.zeros_like(index), count) for index, count in bins]):
+        masks.clear()
+        assert (opened(summed(values, some, 4096), some, 4096) == by_bin(values, some)).all()
+        products.append((len(masks), sum(nothing for _, nothing in masks)))
+    (spread, none_empty), (alike, empty) = products
+    assert spread == alike and empty > none_empty
+
+
 @pytest.mark.parametrize(("room", "times"), [(1 << 24, 2), (1, 3)])
 def test_a_process_that_has_others_for_large_nodes_keeps_few_polynomials_itself(monkeypatch, room, times):
     bin_sums._kept.cache_clear()
