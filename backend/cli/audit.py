@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from backend.cli.output import AsJson, FederationName, open_glassleaf, print_result, save
+from backend.cli.output import AsJson, FederationName, check_out, open_glassleaf, print_result, save, text_of
+from backend.errors import ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from backend.services import Glassleaf
+    from backend.services.re_performance import RePerformed
     from backend.store.audit_log import Entry, Verdict
 
 Federation = Annotated[str, typer.Argument(help="A federation's name (default: every one that is known).")]
@@ -23,7 +26,7 @@ app = typer.Typer(
     name="audit",
     no_args_is_help=True,
     help="The audit log: verify, show, export; key, what signatures are checked with; replay, what the Guest really sent; "
-    "reconcile, what two parties say.",
+    "re-perform and half, scores recomputed; reconcile, what two parties say.",
 )
 
 
@@ -58,6 +61,59 @@ def replay(federation: Federation = "", as_json: AsJson = False) -> None:
         as_json,
         ok=not any(one.found.problems for _, one in found),
     )
+
+
+@app.command("re-perform")
+def re_perform(
+    federation: Federation = "",
+    half: Annotated[Path | None, typer.Option(help="The Guest's half, as `audit half` wrote it.")] = None,
+    samples: Annotated[
+        list[Path] | None, typer.Option("--sample", help="A Host's half, as `host sample` wrote it; one a Host.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Recompute the scores in Hosts' secret samples from both halves; exit status 1 where one differs.
+
+    In a simulation a federation is enough; otherwise the parties hand over their halves as files.
+    """
+    from backend.cli import language_of_shell
+    from backend.services.re_performance import re_perform_files
+
+    if bool(half) != bool(samples) or (half and federation):
+        raise ParameterError("halves_or_federation")
+    if half is not None:
+        found = {"": re_perform_files(text_of(half), [text_of(file) for file in samples or []])}
+    else:
+        with open_glassleaf() as glassleaf:
+            found = {name: glassleaf.audit.re_perform(name) for name in _chosen(glassleaf, federation)}
+    language = language_of_shell()
+    lines = []
+    for name, performed in found.items():
+        lines += _performed_text(name, performed, language)
+    print_result(
+        [_performed_json(name, performed, language) for name, performed in found.items()],
+        lines or "No federation yet.",
+        as_json,
+        ok=not any(performed.differences for performed in found.values()),
+    )
+
+
+@app.command()
+def half(
+    federation: FederationName,
+    samples: Annotated[list[Path], typer.Argument(help="What Hosts handed over, as `host sample` wrote it.")],
+    out: Annotated[
+        Path, typer.Option(help="File to write: the Guest's half, with values of people, for the auditor alone.")
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Write the Guest's half of Hosts' samples, for `audit re-perform`; logged."""
+    check_out(out)
+    with open_glassleaf() as glassleaf:
+        name = glassleaf.federations.get(federation).name
+        text = glassleaf.audit.half(name, [text_of(file) for file in samples])
+    save(out, text.encode())
+    print_result({"file": str(out)}, f"The Guest's half is written to {out}.", as_json)
 
 
 @app.command()
@@ -138,6 +194,41 @@ def reconcile_two(
 
 def _chosen(glassleaf: Glassleaf, federation: str) -> Sequence[str]:
     return [glassleaf.federations.get(federation).name] if federation else [f.name for f in glassleaf.federations.all()]
+
+
+def _performed_text(name: str, performed: RePerformed, language: str) -> list[str]:
+    """Return what was recomputed, and what differs: whose, how often and by how much."""
+    wrong = len({(one.request, one.place) for one in performed.differences})
+    head = f"{name}: " if name else ""
+    lines = [f"{head}{performed.scores} scores recomputed, {performed.opened} steps opened: {wrong or 'none'} differ"]
+    counts: Counter[tuple[str, str, str]] = Counter()
+    for one in performed.differences:
+        counts[one.model_id, " or ".join(one.parties), one.why.sentence(language)] += 1
+    lines += [f"  {n} × {parties} ({model}): {why}" for (model, parties, why), n in counts.most_common()]
+    lines += [f"  not covered: {n} × {why.sentence(language)}" for why, n in performed.not_covered]
+    return lines
+
+
+def _performed_json(name: str, performed: RePerformed, language: str) -> dict[str, Any]:
+    differences = [
+        {
+            "model": one.model_id,
+            "request": one.request,
+            "place": one.place,
+            "parties": list(one.parties),
+            "code": one.why.code,
+            "words": one.why.sentence(language),
+            "by": list(one.by),
+        }
+        for one in performed.differences
+    ]
+    return {
+        "federation": name,
+        "scores": performed.scores,
+        "opened": performed.opened,
+        "differences": differences,
+        "not_covered": {why.code: n for why, n in performed.not_covered},
+    }
 
 
 def _verdict_json(verdict: Verdict) -> dict[str, Any]:

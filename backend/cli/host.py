@@ -7,6 +7,7 @@ On the Host's own folder; on a simulated Host's with `--federation` and `--host`
 from __future__ import annotations
 
 import inspect
+import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -30,6 +31,7 @@ from backend.cli.output import (
     print_result,
     save,
     say,
+    text_of,
 )
 from backend.errors import ParameterError
 from backend.i18n import Catalogue, Text
@@ -261,6 +263,26 @@ def export(
     save(out, text.encode())
     lines = text.count("\n")
     print_result({"file": str(out), "lines": lines}, f"{lines} lines written to {out}.", as_json)
+
+
+@app.command()
+@at_host
+def sample(
+    operator: HostOperator,
+    out: Annotated[
+        Path, typer.Option(help="File to write: this Host's half, with values of people, for the auditor alone.")
+    ],
+    others: Annotated[
+        list[Path] | None,
+        typer.Option("--also", help="The half of another Host of the chain: this Host's of the same people, too."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write this Host's half of its secret sample of scores, for `glassleaf audit re-perform`; logged."""
+    text = operator.sample([text_of(file) for file in others or []])
+    save(out, text.encode())
+    rows = len(json.loads(text)["rows"])
+    print_result({"file": str(out), "rows": rows}, f"{rows} people of the sample written to {out}.", as_json)
 
 
 @app.command()

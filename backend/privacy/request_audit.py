@@ -115,11 +115,11 @@ def _layout_problem(model: GuestModel, registered: Registered) -> str:
 
 def _check(row: LoggedRow, opening: Opening, weights: HonestWeights, floor: int) -> None:
     """Raise SecurityError where the opening is not that of the row, or not of weights that an honest Guest sends."""
-    _check_opened(PaillierPublicKey.from_bytes(row.public_key, floor), row.vector, opening)
+    check_opened(PaillierPublicKey.from_bytes(row.public_key, floor), row.vector, opening)
     weights.check(opening.numbers)
 
 
-def _check_opened(key: PaillierPublicKey, blob: bytes, opening: Opening) -> None:
+def check_opened(key: PaillierPublicKey, blob: bytes, opening: Opening) -> None:
     """Raise SecurityError where logged ciphertexts do not open like this."""
     sent = key.load(blob, len(blob) // key.width)
     if not len(sent) == len(opening.numbers) == len(opening.roots):
@@ -181,7 +181,7 @@ def check_terms(row: LoggedTerms, opening: TermsOpening, model: GuestModel, floo
     if not possible:
         raise SecurityError("terms_of_unknown_shares")
     key = PaillierPublicKey.from_bytes(row.public_key, floor)
-    _check_opened(key, row.terms, opening.sent)
+    check_opened(key, row.terms, opening.sent)
     try:
         honest = [honest_numbers(model, opening.values, key.bits, background) for background in possible]
     except (KeyError, TypeError, ValueError) as error:

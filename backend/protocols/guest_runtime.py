@@ -32,6 +32,7 @@ from backend.protocols.guest import GuestParty
 from backend.protocols.guest_keys import GuestKeys
 from backend.protocols.purposes.protocol import state_purpose
 from backend.protocols.scoring.host import PersonAtHost
+from backend.protocols.scoring.host_half import HostHalf
 from backend.protocols.scoring.opening import Opening, open_vector
 from backend.protocols.training.algorithms import Parameters
 from backend.protocols.training.guest import draw_name
@@ -78,6 +79,10 @@ class HostsOperator:
 
     def logged(self, host: str) -> tuple[RequestLog | None, Callable[[str], Registered]]:
         """Its sample of requests, and model → what the Guest has told of its partial model."""
+        raise NotAvailable(host, Remark("its_sample"))
+
+    def half(self, host: str, rows: Sequence[LoggedRow]) -> HostHalf:
+        """What it hands an auditor who recomputes scores: of its own sample, and of `rows` of other Hosts' samples."""
         raise NotAvailable(host, Remark("its_sample"))
 
     def account(self, host: str) -> Accountant:

@@ -38,6 +38,7 @@ from backend.protocols.purposes.messages import StatePurpose
 from backend.protocols.purposes.protocol import answer_purpose, check_purpose
 from backend.protocols.scoring.dither import DITHER
 from backend.protocols.scoring.host import SCORING_KINDS, PersonAtHost, decision
+from backend.protocols.scoring.host_half import HostHalf, host_half, sampled_rows
 from backend.protocols.scoring.messages import DecisionVectors, MoreVectors
 from backend.protocols.scoring.permuted_values_host import PERMUTED_KINDS
 from backend.protocols.terms.approvals import Approvals
@@ -66,7 +67,7 @@ from backend.store.accountant import Accountant
 from backend.store.database import Database
 from backend.store.party_store import PartyStore
 from backend.store.receipts import Receipt, Receipts, Stated
-from backend.store.request_log import RequestLog
+from backend.store.request_log import LoggedRow, RequestLog
 from backend.trees.ensemble import HostModel, Registered
 
 _log = logging.getLogger("glassleaf")
@@ -354,6 +355,17 @@ class HostParty:
         if not self._simulated:
             raise SecurityError("simulated_hosts_only")
         return decision(self._gate.table, self._partial_models.get(model_id), person)
+
+    def half(self, rows: Sequence[LoggedRow]) -> HostHalf:
+        """What it hands an auditor who recomputes scores: of its own sample, and of `rows` of other Hosts' samples."""
+        accountant = self.accountant
+
+        def changed(row: LoggedRow) -> bool:
+            guest = self._partial_models.get(row.model_id).model.guest
+            return accountant is not None and not accountant.is_current(guest, row.request)
+
+        wanted = [] if self.requests is None else sampled_rows(self.requests, rows)
+        return host_half(self.name, wanted, self._partial_models, self._gate.table, self._gate.noise, changed)
 
     def registered(self, model_id: str) -> Registered:
         """What the Guest has told of its partial model, for an auditor."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import logging
 import secrets
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial, wraps
 from hashlib import sha256
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from backend.data.federation import Federation
     from backend.data.table import PartyTable, SampleSheet
+    from backend.privacy.re_performance import RePerformed
     from backend.protocols.transport.transcript import TranscriptEntry
     from backend.results import ModelRecord, Score, ScoreBatch
     from backend.services.request_replay import HostReplay
@@ -228,6 +229,28 @@ class AuditTrail:
         }
         return found
 
+    @recorded("re-perform")
+    def re_perform(self, note: Note, federation: str) -> RePerformed:
+        """An auditor with all parties' halves of the sample recomputes its scores (simulation)."""
+        from backend.services.re_performance import re_perform_all  # noqa: PLC0415 (needed here alone)
+
+        performed = re_perform_all(self._workspace.runtime(federation), self._workspace.guest_store(federation))
+        note.federation = federation
+        note.body = _of_re_performance(performed)
+        return performed
+
+    @recorded("half")
+    def half(self, note: Note, federation: str, samples: Sequence[str]) -> str:
+        """The Guest's half of samples that Hosts hand over, as text, for an auditor."""
+        from backend.protocols.scoring.host_half import load_half  # noqa: PLC0415 (as above)
+        from backend.services.re_performance import guest_half  # noqa: PLC0415 (as above)
+
+        halves = [load_half(text) for text in samples]
+        half = guest_half(self._workspace.runtime(federation), self._workspace.guest_store(federation), halves)
+        note.federation = federation
+        note.body = {"rows": sum(len(one.rows) for one in halves), "requests": len(half.statements)}
+        return half.dump()
+
     def export(self, federation: str, *, receipts: bool = False) -> str:
         """The log as lines of JSON, a line an entry; exporting is logged too, as the last one. With `receipts` for a comparison."""
         self._auditor.note(federation, "export", {"what": "audit"})
@@ -244,6 +267,16 @@ class AuditTrail:
         """Log in every federation that the actor signed in, by `way` (the identity provider's name)."""
         for federation in self._workspace.federations():
             self._auditor.note(federation.name, "sign-in", {"way": way})
+
+
+def _of_re_performance(performed: RePerformed) -> dict[str, Any]:
+    """Counts alone: no person is named in the log."""
+    return {
+        "scores": performed.scores,
+        "differences": len(performed.differences),
+        "parties": sorted({party for one in performed.differences for party in one.parties}),
+        "not_covered": sum(n for _, n in performed.not_covered),
+    }
 
 
 def of_model(record: ModelRecord) -> dict[str, Any]:

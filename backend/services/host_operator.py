@@ -11,23 +11,29 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial, wraps
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from backend.crypto.signing import SigningKey
 from backend.data.dictionary import Feature
 from backend.data.federation import Federation
-from backend.data.table import PartyTable, read_table
-from backend.errors import GlassleafError, ModelError, ParameterError, SignInError, StoreError
+from backend.data.table import PartyTable, read_table, records_version
+from backend.errors import GlassleafError, ModelError, NotAvailable, ParameterError, SignInError, StoreError
 from backend.i18n import Text
 from backend.link.agreement import Agreement, load_agreement, named_share
 from backend.link.config import HostConfig, load_config
 from backend.protocols.approvals.messages import TRAINING
 from backend.protocols.group_sums.disclosure_bound import NAMED
 from backend.protocols.group_sums.messages import AskGroupSums
+from backend.protocols.host_state import HostModels
 from backend.protocols.purposes.protocol import ADMITS
+from backend.protocols.scoring.dither import DITHER, usual_dither
+from backend.protocols.scoring.host_half import host_half, load_half, rows_of, sampled_rows
 from backend.protocols.terms.approvals import OPERATOR, Approvals
+from backend.protocols.terms.noise import HostNoise
 from backend.protocols.terms.prices import book_approved, usual_max_bits
+from backend.remark import Remark
 from backend.services.accounts import Account, Accounts
 from backend.services.cache import Cache
 from backend.services.holdings import Holding, at_host
@@ -52,6 +58,7 @@ from backend.store.database import FILE, Database, party_database
 from backend.store.key_file import kept_key
 from backend.store.party_store import PartyStore
 from backend.store.receipts import Receipt, Receipts
+from backend.store.request_log import LoggedRow, RequestLog
 from backend.trees.ensemble import HostModel, SplitRule
 from backend.trees.serialization import load_host, structure_hash
 
@@ -195,6 +202,8 @@ class HostOperator:
         Reads the Host's records, to measure what a model's own splits tell apart; None if they are not here.
     limits_for : callable, optional
         Number of the Host's records → its limits with the default for bits, which follows from it; None = `limits` as they are.
+    read_sampled : callable, optional
+        Reads the Host's records, with their version and the width of its dither, for an auditor; None if they are not here.
     """
 
     def __init__(
@@ -210,7 +219,9 @@ class HostOperator:
         counterparts: Counterparts = Counterparts(),  # noqa: B008 - it is frozen
         read_records: Callable[[], PartyTable] | None = None,
         limits_for: Callable[[int], Limits] | None = None,
+        read_sampled: Callable[[], tuple[PartyTable, str, float]] | None = None,
     ) -> None:
+        self._read_sampled = read_sampled
         self._counterparts = counterparts
         self._read_records = read_records
         self.name, self.require, self.limits, self.decides, self._named = name, who, limits, decides, named
@@ -377,6 +388,34 @@ class HostOperator:
         return self._approvals.log.verify({})
 
     @operators
+    def sample(self, others: Sequence[str] = ()) -> str:
+        """Return this Host's half of its sample of scores, and of `others`, halves of other Hosts, for an auditor.
+
+        It holds values of the people in the sample and this Host's partial models; that it was made is logged.
+
+        Raises
+        ------
+        NotAvailable
+            If the Host's records are not here.
+        SecurityError
+            If one of the others is no half.
+        """
+        if self._read_sampled is None:
+            raise NotAvailable(self.name, Remark("its_records"))
+        table, version, width = self._read_sampled()
+        account = Accountant(self._database, self.limits, version)
+        models = HostModels(self.name, self._store)
+
+        def changed(row: LoggedRow) -> bool:
+            return not account.is_current(models.get(row.model_id).model.guest, row.request)
+
+        rows = [row for text in others for row in rows_of(load_half(text))]
+        wanted = sampled_rows(RequestLog(self._database), rows)
+        half = host_half(self.name, wanted, models, table, HostNoise(width, self._store.secret), changed)
+        self._note("sample", {"rows": len(half.rows)})
+        return half.dump()
+
+    @operators
     def export(self) -> str:
         """The log and all receipts as lines of JSON, for :mod:`backend.services.reconciliation`; exporting is logged, too."""
         self._note("export", {"what": "audit"})
@@ -461,6 +500,7 @@ def own_host(folder: Path, actor: str, user: Mapping[str, Any] | None = None) ->
             counterparts=counterparts,
             read_records=partial(_records_of, config),
             limits_for=partial(limits_of, config, agreement),
+            read_sampled=partial(_sampled_of, config, agreement),
         )
     if not (folder / FILE).exists():
         raise StoreError("no_host_folder", folder=folder.absolute(), config=CONFIG, store=FILE)
@@ -472,6 +512,14 @@ def _records_of(config: HostConfig) -> PartyTable:
     from backend.services.host_service import read_source  # noqa: PLC0415 (extra link)
 
     return read_source(config)[0]
+
+
+def _sampled_of(config: HostConfig, agreement: Agreement | None) -> tuple[PartyTable, str, float]:
+    """Read the records of a Host at its own company, their version, and the width of its dither."""
+    from backend.services.host_service import dither_of, read_source  # noqa: PLC0415 (extra link)
+
+    width = DITHER if agreement is None else dither_of(config, agreement)
+    return (*read_source(config), width)
 
 
 def host_files(place: Path) -> tuple[Path, Path]:
@@ -541,4 +589,10 @@ def simulated_host(home: Path, federation: Federation, host: str, actor: str) ->
     counterparts = Counterparts.of_federation(federation)
     asks = party.approval == "ask"
     read = partial(read_table, federation, host)
-    return HostOperator(*about, lambda: actor, asks, named, counterparts, read, limits_for)
+
+    def read_sampled() -> tuple[PartyTable, str, float]:
+        width = usual_dither(federation.synthetic) if party.dither is None else party.dither
+        content = sha256((federation.folder / party.file).read_bytes()).hexdigest()
+        return read(), records_version(content, party.features), width
+
+    return HostOperator(*about, lambda: actor, asks, named, counterparts, read, limits_for, read_sampled)

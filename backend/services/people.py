@@ -184,8 +184,8 @@ class People:
                 "stated",
                 (),
                 KEEP,
-                "values like those with which reasons were asked for, in the same intervals of the model, of anybody: by a hash of the "
-                f"encrypted terms, without ids, so that nobody can be found in them; gone within {RETENTION['stated'].days} days",
+                "values with which scores were asked for, and values like those with which reasons were, of anybody: by a hash of the "
+                f"request, without ids, so that nobody can be found in them; gone within {RETENTION['stated'].days} days",
             ),
             Holding(party, "measurements", (), KEEP, "figures of groups, without ids"),
             Holding(party, "audit", (), KEEP, "hashes and counts, without ids"),

@@ -12,6 +12,8 @@ from backend.protocols.guest_runtime import GuestRuntime
 from backend.store.accountant import REASONS, SCORE
 from backend.store.party_store import PartyStore
 from backend.store.request_log import LoggedRow
+from backend.trees.folding import fold_structure
+from backend.trees.serialization import load_guest
 
 
 @dataclass(frozen=True)
@@ -37,8 +39,13 @@ def replay_requests(runtime: GuestRuntime, store: PartyStore) -> tuple[HostRepla
         by_model = defaultdict(list)
         for row in log.rows() if log is not None else ():
             by_model[row.model_id].append(row)
-        for model_id, rows in by_model.items():
+        for model_id, kept in by_model.items():
             about = store.artefact(model_id), registered(model_id), runtime.keys.floor
+            # What a Host made of the request before it came here, `re-perform` recomputes.
+            first = host == first_host(about[0])
+            rows = [row for row in kept if first and (row.kind == REASONS or row.vector)]
+            if not rows:
+                continue
             scores = replay([row for row in rows if row.kind == SCORE], runtime.open_request, *about)
             terms = [_terms(host, row) for row in rows if row.kind == REASONS]
             named = replay_terms(terms, lambda row: runtime.open_terms(row.public_key, row.terms), *about)
@@ -48,6 +55,13 @@ def replay_requests(runtime: GuestRuntime, store: PartyStore) -> tuple[HostRepla
                 log.forget([row.number for row in rows if row.number not in bad])
             out.append(HostReplay(host, model_id, found))
     return tuple(out)
+
+
+def first_host(partial_model: str) -> str:
+    """Return the Host that gets a Guest's requests first hand, by the Guest's partial model; empty if no Host has a split."""
+    model = load_guest(partial_model)
+    steps = fold_structure(model.skeletons, model.guest, model.hosts).steps
+    return steps[0].host if steps else ""
 
 
 def _terms(host: str, row: LoggedRow) -> LoggedTerms:

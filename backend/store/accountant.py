@@ -418,6 +418,12 @@ class Accountant:
         if rows:
             session.execute(_COUNT, rows)
 
+    def is_current(self, guest: str, request: str) -> bool:
+        """Return whether a question was booked on the records that are here now; False if it is not known (any more)."""
+        with self._database.read() as session:
+            row = session.get(QuestionRow, (guest, request))
+            return row is not None and row.records == self._records
+
     def reply_to(self, guest: str, request: str, digest: str) -> bytes | None:
         """Bind a counted question to the bytes it came in; returns the answer it got, if it was asked before.
 

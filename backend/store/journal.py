@@ -11,7 +11,7 @@ import json
 import secrets
 import threading
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -64,8 +64,9 @@ class Batch:
 class Run:
     """One scoring as its journal has it, under a name of its own."""
 
-    def __init__(self, database: Database, name: str) -> None:
+    def __init__(self, database: Database, name: str, stated: list[tuple[str, str]] | None = None) -> None:
         self._database, self.name, self._sent = database, name, _SentFiles.of(database)
+        self._stated = [] if stated is None else stated
 
     def wanted(self) -> None:
         """Whoever asked still waits: it is kept for another :data:`KEPT`."""
@@ -131,6 +132,20 @@ class Run:
             self._delete(session, RunPieceRow, number)
         self._forget_sent(number)
 
+    def state(self, request: str, statement: str, *, soon: bool = False) -> None:
+        """Write down how scores came about, for an auditor who has drawn some of them.
+
+        Parameters
+        ----------
+        soon : bool
+            With the next question, or by :meth:`Journal.settle`: for one question after the other.
+        """
+        if soon:
+            self._stated.append((_of_scores(request), statement))
+            return
+        with self._database.write() as session:
+            _state(session, [(_of_scores(request), statement)])
+
     def drop(self, number: int) -> None:
         """Forget a batch that will never be answered: it is asked again, if at all."""
         with self._database.write() as session:
@@ -144,6 +159,18 @@ class Run:
     def _forget_sent(self, number: int) -> None:
         if self._sent is not None:
             self._sent.forget(f"{self.name}-{number}-")
+
+
+def _of_scores(request: str) -> str:
+    """Return the name under which a statement about scores is stored: the request's does not show in it."""
+    return sha256(f"scores {request}".encode()).hexdigest()
+
+
+def _state(session: Session, statements: Sequence[tuple[str, str]]) -> None:
+    """Store statements by their digests."""
+    now = datetime.now(UTC).isoformat()
+    for digest, body in statements:
+        session.merge(StatedRow(digest=digest, created=now, body=body))
 
 
 def _named(session: Session, run: str, numbers: Collection[int]) -> dict[int, Batch]:
@@ -220,6 +247,7 @@ class Journal:
         self._sent = _SentFiles.of(database)
         self._busy: set[str] = set()
         self._done: set[str] = set()
+        self._stated: list[tuple[str, str]] = []  # of scores, by digest
         self._swept = -SWEPT  # when messages without a run, which a kill leaves, were looked for
         self._lock = threading.Lock()
 
@@ -241,6 +269,7 @@ class Journal:
         with self._lock:
             with self._database.write() as session:
                 self._forget_done(session)
+                self._write_stated(session)
                 old = session.execute(_TOO_OLD, {"before": (now - KEPT).isoformat()}).all()
                 session.execute(_TOO_OLD_STATED, {"before": (now - STATED).isoformat()})
                 runs = session.execute(_ASKING, {"question": question}).scalars()
@@ -248,7 +277,7 @@ class Journal:
                 about = {"run": known or secrets.token_hex(16), "question": question, "now": now.isoformat()}
                 # whoever asks again wants it: a day counts from now
                 session.execute(_WANTED if known else _BEGIN, about)
-                run = Run(self._database, about["run"])
+                run = Run(self._database, about["run"], self._stated)
                 if known:
                     run.batches(range(batches))
                 else:
@@ -270,11 +299,8 @@ class Journal:
 
     def state(self, terms: bytes, values: Mapping[str, float | str | None]) -> None:
         """Write down which values terms were made with, for an auditor who may have drawn them."""
-        row = StatedRow(
-            digest=sha256(terms).hexdigest(), created=datetime.now(UTC).isoformat(), body=json.dumps(values)
-        )
         with self._database.write() as session:
-            session.merge(row)
+            _state(session, [(sha256(terms).hexdigest(), json.dumps(values))])
 
     def stated(self, terms: bytes) -> dict[str, float | str | None]:
         """Which values terms were made with; raises SecurityError where that is not known (any more)."""
@@ -284,6 +310,13 @@ class Journal:
             raise SecurityError("terms_not_stated")
         values: dict[str, float | str | None] = json.loads(row.body)
         return values
+
+    def stated_scores(self, request: str) -> str | None:
+        """Return the statement about a request's scores; None if there is none (any more)."""
+        self.settle()
+        with self._database.read() as session:
+            row = session.get(StatedRow, _of_scores(request))
+        return None if row is None else row.body
 
     def training(self, guest: str, question: str) -> GuestTraining:
         """The training that was broken off, or a new one; see :func:`backend.store.trainings.guest_training`."""
@@ -314,10 +347,17 @@ class Journal:
     def settle(self) -> None:
         """Forget runs that were handed over since the last question."""
         with self._lock:
-            if self._done:
+            if self._done or self._stated:
                 with self._database.write() as session:
                     self._forget_done(session)
+                    self._write_stated(session)
                 self._forgotten(all_others=False)
+
+    def _write_stated(self, session: Session) -> None:
+        statements = list(self._stated)
+        if statements:
+            _state(session, statements)
+            del self._stated[: len(statements)]
 
     def _forget_done(self, session: Session) -> None:
         if self._done:

@@ -1,5 +1,7 @@
 """A secret sample of the requests a Host answered, kept for an auditor. The rows are encrypted: the Host itself can read none of them.
 
+Under RLWE many people share a ciphertext, so that of each person in the sample the name of the request and the place in it are kept alone.
+
 The Host draws which rows to keep after they have arrived, so no Guest knows which of its requests will be audited
 (docs/decisions/0011-audit.md). Of more rows than there is room for a uniform sample stays, so that no flood of later ones displaces
 those that were not audited yet; questions about people who were not answered about are no part of it.
@@ -36,7 +38,14 @@ class LoggedRow:
     public_key : bytes
         The modulus, big-endian.
     vector : bytes
-        Ciphertexts, entry by entry; of terms with the shares, features and value_bits that came with them (msgpack).
+        Ciphertexts, entry by entry, as they came; of terms with the shares, features and value_bits that came with them (msgpack);
+        empty under RLWE.
+    request : str
+        The Guest's name for the question; empty if it cannot be repeated.
+    place : int
+        Position of the person in the question.
+    dither : int
+        Largest number that a Host before this one adds to the score, units.
     """
 
     number: int
@@ -46,6 +55,9 @@ class LoggedRow:
     subject: str
     public_key: bytes = field(repr=False)
     vector: bytes = field(repr=False)
+    request: str = ""
+    place: int = 0
+    dither: int = 0
 
 
 class RequestLog:
@@ -63,16 +75,48 @@ class RequestLog:
         self._database, self._rate, self._kept = database, rate, kept
 
     def note(
-        self, model_id: str, ids: Sequence[str], public_key: bytes, bodies: Sequence[bytes], kind: str = SCORE
+        self,
+        model_id: str,
+        ids: Sequence[str],
+        public_key: bytes,
+        bodies: Sequence[bytes],
+        kind: str = SCORE,
+        *,
+        request: str = "",
+        places: Sequence[int] = (),
+        dither: int = 0,
     ) -> None:
-        """Sample the rows of a request; raises SecurityError where the rows cannot be stored, so nothing may be answered."""
-        draw, day = secrets.SystemRandom(), datetime.now(UTC).date().isoformat()
-        of_all = {"day": day, "kind": kind, "model_id": model_id, "public_key": public_key}
-        rows = [
-            RequestRow(**of_all, subject=subject, body=body, priority=draw.random())
-            for subject, body in zip(ids, bodies, strict=True)
-            if draw.random() < self._rate
-        ]
+        """Sample the rows of a request.
+
+        Parameters
+        ----------
+        places : sequence of int, optional
+            Position of each person in the request; by default 0, 1, …
+
+        Raises
+        ------
+        SecurityError
+            If the rows cannot be stored, so that nothing may be answered.
+        """
+        draw = secrets.SystemRandom()
+        day = datetime.now(UTC).date().isoformat()
+        rows = []
+        for subject, body, place in zip(ids, bodies, places or range(len(ids)), strict=True):
+            if draw.random() >= self._rate:
+                continue
+            row = RequestRow(
+                day=day,
+                kind=kind,
+                model_id=model_id,
+                subject=subject,
+                public_key=public_key,
+                body=body,
+                priority=draw.random(),
+                request=request,
+                place=place,
+                dither=dither,
+            )
+            rows.append(row)
         if not rows:
             return
         try:
@@ -88,10 +132,22 @@ class RequestLog:
     def rows(self) -> list[LoggedRow]:
         """The sampled rows, oldest first."""
         with self._database.read() as session:
-            return [
-                LoggedRow(row.number, row.day, row.kind, row.model_id, row.subject, row.public_key, row.body)
-                for row in session.scalars(select(RequestRow).order_by(RequestRow.number))
-            ]
+            rows = []
+            for row in session.scalars(select(RequestRow).order_by(RequestRow.number)):
+                logged = LoggedRow(
+                    row.number,
+                    row.day,
+                    row.kind,
+                    row.model_id,
+                    row.subject,
+                    row.public_key,
+                    row.body,
+                    row.request,
+                    row.place,
+                    row.dither,
+                )
+                rows.append(logged)
+            return rows
 
     def about(self, person: str) -> list[tuple[int, str, str, str, int]]:
         """A person's rows without their ciphertexts: number, day, kind, model, bytes."""

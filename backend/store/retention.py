@@ -49,7 +49,7 @@ RETENTION = {
     "trainings": Period(
         DAYS, "as long as a Host knows a question: a training goes on, and is not counted again", "created"
     ),
-    "stated": Period(STATED.days, "until an auditor who may have drawn the terms has been there", "created"),
+    "stated": Period(STATED.days, "until an auditor who may have drawn the terms or scores has been there", "created"),
     "decisions": Period(
         DECISIONS_KEPT.days, "as long as reasons for a score may be asked without a second one", "created"
     ),

@@ -278,7 +278,17 @@ class QuestionRow(Base):
 
 
 class RequestRow(Base):
-    """A request in an auditor's sample (:mod:`backend.store.request_log`)."""
+    """A request in an auditor's sample (:mod:`backend.store.request_log`).
+
+    Attributes
+    ----------
+    request : str
+        The Guest's name for the question; empty if it cannot be repeated.
+    place : int
+        Position of the person in it.
+    dither : int
+        Largest number that a Host before this one adds to the score, units.
+    """
 
     __tablename__ = "requests"
     number: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
@@ -289,6 +299,9 @@ class RequestRow(Base):
     public_key: Mapped[bytes] = mapped_column(LargeBinary)
     body: Mapped[bytes] = mapped_column(LargeBinary)
     priority: Mapped[float] = mapped_column(Float)
+    request: Mapped[str] = mapped_column(String(64), default="")
+    place: Mapped[int] = mapped_column(Integer, default=0)
+    dither: Mapped[int] = mapped_column(BigInteger, default=0)
 
 
 class SecretRow(Base):
@@ -340,7 +353,7 @@ class TrainingRow(Base):
 
 
 class StatedRow(Base):
-    """With which values of its own the Guest made the terms that it sent; it states them where an auditor has drawn these terms."""
+    """With which values of its own the Guest made what it sent, and what came back: stated if an auditor has drawn it."""
 
     __tablename__ = "stated"
     digest: Mapped[str] = mapped_column(String(64), primary_key=True)

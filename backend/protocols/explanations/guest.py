@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.data.medians import sides
 from backend.data.table import PartyTable
-from backend.errors import QuestionRefused
+from backend.errors import QuestionRefused, SecurityError
 from backend.protocols.explanations.encryption import PersonEncryption, ReasonKey, TermEncryption, encryption_of
 from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.explanations.messages import (
@@ -42,6 +42,7 @@ from backend.protocols.transport.messages import HeldRecords, OfferKey
 from backend.protocols.transport.packing import from_bitmap
 from backend.remark import Remark
 from backend.store.journal import Journal, Run
+from backend.trees.shap import largest_contributions
 
 WHOLE = -1  # stands for the question about all people in the journal; they are numbered from 0
 
@@ -214,6 +215,10 @@ class ReasonsClient:
         sums = np.array(encryption.sums(answer.sums, n), dtype=np.float64) / float(1 << shape.scale)
         # the last Host hides what lies below 2^-ROUNDED_BITS
         error_bound = n * compiled.error_bound + 2.0 ** (shape.noise_bits - shape.scale)
+        # A Host that moves contributions is noticed if one is larger than the model can give.
+        bounds = largest_contributions(compiled.model.trees, [feature for _, feature in compiled.items])
+        if (np.abs(sums) > n * bounds + error_bound).any():
+            raise SecurityError("impossible_sums")
         return Summed(compiled.items, sums, n, error_bound)
 
     def _send(self, people: PartyTable, i: int, encryption: TermEncryption | PersonEncryption) -> None:

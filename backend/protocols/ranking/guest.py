@@ -19,6 +19,7 @@ from collections.abc import Callable
 import numpy as np
 
 from backend.crypto.garbling import LABEL, Bits, Evaluator, read_labels
+from backend.errors import SecurityError
 from backend.protocols.alignment.oblivious_transfer import REPLIES, TransferReceiver
 from backend.protocols.ranking.circuit import lengths, outputs
 from backend.protocols.ranking.shape import OWN, RankingShape, Turns, cut
@@ -68,7 +69,11 @@ class RankingGuest:
     def names(self, circuit: bytes) -> tuple[int, ...]:
         """Steps 4 and 5: the positions of the k largest numbers above 0, ascending; fewer where fewer are above 0.
 
-        Raises SecurityError where the message came out of turn, has a wrong length, or was damaged.
+        Raises
+        ------
+        SecurityError
+            If the message came out of turn, has a wrong length or was damaged, or the Host has garbled another circuit: more names come
+            than were asked for, or a bit of a number that is not named.
         """
         self._turns.take(3)
         shape = self._shape
@@ -78,4 +83,7 @@ class RankingGuest:
         left, right = (read_labels(labels, count) for labels, count in zip((own, theirs), shape.inputs, strict=True))
         bits = gates.decode(outputs(gates, left, right, shape), decoding)
         self.marked = tuple(int(i) for i in np.flatnonzero(bits[shape.n :]))
-        return tuple(int(i) for i in np.flatnonzero(bits[: shape.n]))
+        names = tuple(int(i) for i in np.flatnonzero(bits[: shape.n]))
+        if not shape.possible(names, self.marked):
+            raise SecurityError("impossible_names")
+        return names

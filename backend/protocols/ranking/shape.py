@@ -88,6 +88,14 @@ class RankingShape:
             raise ParameterError("ranking_sides_do_not_fit", numbers=self.n)
         return np.zeros(0, dtype=bool) if given is None else given.ravel()
 
+    def possible(self, names: Sequence[int], marked: Sequence[int]) -> bool:
+        """Return whether a ranking can name these numbers, and mark those."""
+        if not set(marked) <= set(names):
+            return False
+        if not self.groups:
+            return len(names) <= self.k
+        return len(names) <= self.max_names and len({self.groups[i] for i in names}) <= self.k
+
     def against(self, blind: int, digit: int = 0) -> int:
         """The Host's share of the u at a digit, where `blind` is added to all of them."""
         return -(blind >> (self.slot * digit)) % (1 << self.width)

@@ -39,10 +39,13 @@ class CompiledGuest:
         No sum of a sample's entries has a larger absolute value.
     bound_entries : ndarray of int
         Entries of the tree that binds a score to its request.
+    features : tuple of str
+        The Guest's features that the model uses.
     """
 
     def __init__(self, model: GuestModel) -> None:
         self.score_bits = model.score_bits
+        self.features = tuple(sorted({rule.feature for rule in model.rules.values()}))
         self.packing = packing = Packing(model)
         self.folding = folding = fold_structure(model.skeletons, model.guest, model.hosts)
         self.largest = packing.largest

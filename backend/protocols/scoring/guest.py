@@ -39,6 +39,7 @@ from backend.protocols.scoring.effort import DECRYPT, ENCRYPT, ScoringEffort
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores, MoreVectors
 from backend.protocols.scoring.packing import canaries, request_offsets
+from backend.protocols.scoring.statement import ScoreStatement
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import Acknowledge, HeldRecords, OfferKey
@@ -248,11 +249,27 @@ class ScoringClient:
         if self.run is None:
             return
         last, request = self._chain[-1], self._journal[number].request
+        self.run.state(request, self._statement(batch, scores.dither).dump(), soon=self.owed is not None)
         if self.owed is not None:
             self.owed.append((last, request))
             return
         self.run.answered(number, self._answer_bytes(batch, scores.dither))
         self.session.send(last, Acknowledge(self.session.name, (request,)))
+
+    def _statement(self, batch: slice, dither: int) -> ScoreStatement:
+        """Return what an auditor is told of a batch that was answered."""
+        refused = [i - batch.start for i in self._refused if batch.start <= i < batch.stop]
+        columns = {name: self.table.columns[name][batch] for name in self.compiled.features}
+        return ScoreStatement(
+            self.model_id,
+            tuple(self._units[batch]),
+            tuple(refused),
+            dither,
+            self._canaries is not None,
+            self._offsets[batch],
+            columns,
+            {host: known[batch] for host, known in self._held.items()},
+        )
 
     def _answer_bytes(self, batch: slice, dither: int) -> bytes:
         """What the journal keeps of a batch that was answered."""

@@ -138,7 +138,7 @@ def read_vectors(asked: Asked) -> Ask:
         others=[] if other is None else other.charges(asked.session.guest, served, score),
         reply=question.request if message.pieces == 1 else "",
         held=held,
-        sample=_sample(asked, served, cipher),
+        sample=_sample(asked, question, cipher),
         subject=_Vectors(served, cipher, question, digest, other),
     )
 
@@ -180,19 +180,25 @@ def _counted(session: HostSession, question: DecisionVectors, served: ServedMode
     return Question(session.guest, question.request, SCORE, served.structure, people, disclosed, capacity)
 
 
-def _sample(asked: Asked, served: ServedModel, cipher: PublicSide) -> Sample | None:
-    """Return the rows of which some are stored for an auditor; under RLWE there is nothing that a Guest could open."""
+def _sample(asked: Asked, question: DecisionVectors, cipher: PublicSide) -> Sample | None:
+    """Return the rows of which some are stored for an auditor.
+
+    Every Host of a chain keeps what came to it. Without a person's own ciphertexts, as under RLWE, the person's place is kept alone.
+    """
     message: DecisionVectors = asked.message
-    if served.index or not isinstance(cipher, PaillierPublicSide):
-        return None
-    size = message.entries * cipher.key.width
-    if len(message.vectors) != len(message.ids) * size:
-        return None
+    request = question.request
+    if isinstance(cipher, PaillierPublicSide):
+        size = message.entries * cipher.key.width
+        if len(message.vectors) == len(message.ids) * size:
 
-    def row(i: int) -> bytes:
-        return message.vectors[i * size : (i + 1) * size]
+            def row(i: int) -> bytes:
+                return message.vectors[i * size : (i + 1) * size]
 
-    return Sample(message.model_id, SCORE, cipher.key.to_bytes(), message.ids, row)
+            key = cipher.key.to_bytes()
+            return Sample(message.model_id, SCORE, key, message.ids, row, request, question.dither)
+    if not request:
+        return None
+    return Sample(message.model_id, SCORE, b"", message.ids, lambda i: b"", request, question.dither)
 
 
 def read_more(asked: Asked) -> Ask:

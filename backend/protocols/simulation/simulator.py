@@ -5,7 +5,7 @@ Set up by the operator of a simulation, who may look at and change what Hosts ke
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -21,6 +21,7 @@ from backend.protocols.guest_runtime import GuestRuntime, HostsOperator, OnRecei
 from backend.protocols.host import HostParty
 from backend.protocols.scoring.dither import usual_dither
 from backend.protocols.scoring.host import PersonAtHost
+from backend.protocols.scoring.host_half import HostHalf
 from backend.protocols.simulation.hosts import SimulatedHosts
 from backend.protocols.terms.approvals import Approvals
 from backend.protocols.terms.floors import Floors
@@ -32,7 +33,7 @@ from backend.store.journal import Journal
 from backend.store.key_file import kept_key
 from backend.store.party_store import PartyStore
 from backend.store.receipts import Receipts
-from backend.store.request_log import RequestLog
+from backend.store.request_log import LoggedRow, RequestLog
 from backend.trees.ensemble import HostModel, Registered
 
 HOST_POOL = 2048  # obfuscators kept ready
@@ -117,6 +118,10 @@ class SimulatedFederation(HostsOperator):
         """Its sample of requests, and model → what the Guest has told of its partial model."""
         party = self.served.hosts[host]
         return party.requests, party.registered
+
+    def half(self, host: str, rows: Sequence[LoggedRow]) -> HostHalf:
+        """What it hands an auditor who recomputes scores."""
+        return self.served.hosts[host].half(rows)
 
     def account(self, host: str) -> Accountant:
         """The account of its answers."""

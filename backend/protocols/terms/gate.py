@@ -254,7 +254,16 @@ class Gate:
         indices = np.flatnonzero(answered).tolist()
         ids = [sample.ids[i] for i in indices]
         bodies = [sample.body(i) for i in indices]
-        self.requests.note(sample.model_id, ids, sample.public_key, bodies, sample.kind)
+        self.requests.note(
+            sample.model_id,
+            ids,
+            sample.public_key,
+            bodies,
+            sample.kind,
+            request=sample.request,
+            places=indices,
+            dither=sample.dither,
+        )
 
     def _note(self, ask: Ask, guest: str) -> None:
         """Store what a training was asked for.

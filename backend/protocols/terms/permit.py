@@ -106,13 +106,23 @@ class Charged:
 
 @dataclass(frozen=True, repr=False)
 class Sample:
-    """Bytes of a question, person by person, of which the Host stores a secret sample for an auditor."""
+    """Bytes of a question, person by person, of which the Host stores a secret sample for an auditor.
+
+    Attributes
+    ----------
+    request : str
+        The Guest's name for the question; empty if it cannot be repeated.
+    dither : int
+        Largest number that a Host before this one adds to a score, units.
+    """
 
     model_id: str
     kind: str
     public_key: bytes
     ids: tuple[str, ...]
     body: Callable[[int], bytes]
+    request: str = ""
+    dither: int = 0
 
 
 @dataclass(frozen=True, repr=False)

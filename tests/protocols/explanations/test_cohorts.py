@@ -14,10 +14,12 @@ from worlds import GUEST, random_world, with_covers
 
 from backend.crypto.plain import PlainKeySide
 from backend.errors import Cancelled, SecurityError
+from backend.protocols.explanations import guest as reasons_guest
 from backend.protocols.explanations.guest import ReasonsClient
 from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.explanations.host import Reasons
 from backend.protocols.explanations.shape import names_bits
+from backend.protocols.explanations.weighting import PaillierWeighting
 from backend.protocols.host import HostParty
 from backend.protocols.simulation.hosts import SimulatedHosts
 from backend.protocols.transport.channel import Session
@@ -26,6 +28,7 @@ from backend.store.accountant import COHORT, Accountant, Limits
 from backend.store.database import Database
 from backend.store.party_store import memory_store
 from backend.trees.serialization import dump_host
+from backend.trees.shap import largest_contributions, shap_values
 
 N = 160
 OTHER_ID = "m-other"
@@ -150,3 +153,56 @@ def test_terms_come_of_as_many_people_at_once_as_the_sizes_say_and_of_nobody_twi
         with pytest.raises(SecurityError):
             asked.take(index)
     assert asked.take(6) == range(6, 8) and asked.take(0) == range(3)
+
+
+def everybodys_values(world):
+    """SHAP values with all columns in one place: features, and ``(n, features)``."""
+    rules = {**world.model.rules, **world.hosts["host0"].rules}
+    rows = [world.row(i) for i in world.tables[GUEST].ids]
+    columns = {}
+    for party, feature in world.model.dictionary:
+        number = world.tables[party].columns[feature.name].dtype.kind != "O"
+        values = [row.get(feature.name) for row in rows]
+        columns[feature.name] = np.array(values, dtype=float if number else object)
+    return shap_values(world.model, rules, columns, len(rows))
+
+
+def moving(monkeypatch, units):
+    """Have the Host add `units` to the first feature's sum and take them off the second's."""
+    honest = PaillierWeighting.sums
+
+    def lying(weighting, *arguments):
+        numbers = np.frombuffer(honest(weighting, *arguments), dtype="<i8").copy()
+        numbers[:1] += units  # as arrays: random digits above may wrap
+        numbers[1:2] -= units
+        return numbers.tobytes()
+
+    # patched: a Host that lies in an answer of its own
+    monkeypatch.setattr(PaillierWeighting, "sums", lying)
+
+
+def test_what_a_lying_host_makes_of_sums_of_contributions(tmp_path, monkeypatch):
+    world = world_of_everybody()
+    scale = 1 << CompiledTerms(world.model).shape(1).scale
+    rows = range(N)
+    with counting(world, [tmp_path / name for name in "abcd"]) as asked:
+        honest = asked(rows)
+        moving(monkeypatch, scale)  # a logit among 160 people
+        moved = asked(rows, at=1)
+        assert moved.sums[0] - honest.sums[0] == pytest.approx(1.0, abs=0.01)  # not covered
+        monkeypatch.undo()
+        moving(monkeypatch, 12 * N * scale)
+        with pytest.raises(SecurityError) as refusal:
+            asked(rows, at=2)
+        assert refusal.value.code == "impossible_sums"
+        # patched: the one check removed, so that the lie is seen to need it
+        monkeypatch.setattr(reasons_guest, "largest_contributions", lambda trees, features: np.full(len(features), 1e9))
+        assert asked(rows, at=3).sums[0] > 10 * N
+
+
+def test_no_contribution_is_larger_than_the_leaves_give():
+    world = with_covers(random_world(7, 1, n=60, n_trees=6), 7)
+    features, values = everybodys_values(world)
+    bounds = largest_contributions(world.model.trees, features)
+    assert (np.abs(values) <= bounds + 1e-12).all()
+    assert np.abs(values).max() > 0.1 * bounds.max()

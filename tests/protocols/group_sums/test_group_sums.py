@@ -361,3 +361,22 @@ def test_who_only_asks_whether_it_would_be_answered_is_told_no_group(monkeypatch
         assert (receiver, told.features, told.groups, told.sums) == (GUEST, (), (), ())
         questions.send([np.ones(int(rows.sum()), dtype=np.int64)], ["host0"])
         assert questions.ask({"host0": ["host0_c"]}, 4)  # in the same conversation
+
+
+def test_what_a_lying_host_makes_of_group_sums():
+    """It exchanges people between groups as it likes, as long as totals stay and no group has more marks than people."""
+    with asking() as (_, questions, rows):
+        marks = [np.arange(rows.sum()) % 2]
+        questions.send(marks, ["host0"])
+        right = questions.ask({"host0": ["host0_x"]}, 2)["host0", "host0_x"]
+        sent = questions._sent[GUEST]
+        moved = right.sums.copy()
+        moved[:, 0] += 5
+        moved[:, 1] -= 5
+        assert _possible(replace(right, sums=moved), sent)  # not covered
+        moved[:, 0] += right.groups[0].n
+        moved[:, 1] -= right.groups[0].n
+        assert not _possible(replace(right, sums=moved), sent)
+        lost = right.sums.copy()
+        lost[:, 0] -= 1
+        assert not _possible(replace(right, sums=lost), sent)

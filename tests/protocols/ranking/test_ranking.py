@@ -434,3 +434,37 @@ def test_unchecked_bent_columns_would_read_how_large_contributions_are_from_one_
     secret = guest.secret()
     for lower in (4, 5, 6):  # from when on nobody is named is how large the largest is
         assert guest.names_if_lower(lower, secret) == {i for i, value in enumerate(values) if value > lower}
+
+
+def inverted(circuit, shape):
+    """A circuit whose every bit means the opposite: what decodes it is exchanged."""
+    *head, decoding = cut(circuit, lengths(shape))
+    exchanged = np.frombuffer(decoding, dtype="<u8").reshape(-1, 2, 2)[:, ::-1]
+    return b"".join([*head, exchanged.tobytes()])
+
+
+def test_what_a_lying_host_makes_of_names(sides, monkeypatch):
+    """A Host that inverts the circuit names too many and is noticed; one that ranks other numbers is not: nobody else knows them."""
+    guest, host = sides(SMALL)
+    circuit = inverted(host.garble(guest.choose(host.share(guest.open()))), guest._shape)
+    with pytest.raises(SecurityError) as refusal:
+        guest.names(circuit)
+    assert refusal.value.code == "impossible_names"
+
+    guest, host = sides(SMALL)
+    circuit = inverted(host.garble(guest.choose(host.share(guest.open()))), guest._shape)
+    # patched: the one check removed, so that the lie is seen to need it
+    monkeypatch.setattr(RankingShape, "possible", lambda *arguments: True)
+    assert guest.names(circuit) == (0, 1, 2, 3, 5)  # all but the three largest
+    monkeypatch.undo()
+
+    guest, _ = sides(SMALL)
+    _, lying = sides(SMALL[::-1])
+    assert guest.names(lying.garble(guest.choose(lying.share(guest.open())))) == (0, 1, 3)
+
+
+def test_names_that_a_ranking_can_give():
+    plain, grouped = RankingShape(6, 2, BITS), RankingShape(6, 2, BITS, True, 4, (0, 0, 1, 1, 2, 2))
+    assert plain.possible((1, 4), ()) and plain.possible((), ())
+    assert not plain.possible((1, 2, 4), ()) and not plain.possible((1,), (2,))
+    assert grouped.possible((0, 1, 2, 3), (3,)) and not grouped.possible((0, 2, 4), ())

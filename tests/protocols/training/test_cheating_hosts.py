@@ -302,6 +302,28 @@ def test_a_leaf_without_rows_takes_the_weight_of_the_node_above(criterion):
     assert tree.nodes[2] == below
 
 
+# what no check covers
+
+
+def test_a_host_that_bins_by_false_values_is_not_noticed(monkeypatch):
+    """K3: it gives three people a value of their own and owns the leaf that this makes, which is lenient to whom it sends there later."""
+    favoured = 3
+    honest = HostTraining.__init__
+
+    def lying(training, features, columns, start, history, **named):
+        false = dict(columns)
+        name = features[0].name
+        false[name] = np.where(np.arange(len(columns[name])) < favoured, 99.0, columns[name] / 10)
+        honest(training, features, false, start, history, **named)
+
+    # patched: a Host that lies in an answer of its own
+    monkeypatch.setattr(HostTraining, "__init__", lying)
+    with joined(3, n=200, hosts=1, gaps=0.0, coded=False) as parties:
+        grown = secureboost.grow(parties.joint, replace(BOOSTED, bins=32))
+    assert grown.trees  # sums, rows and bins fit, so that nothing is said
+    assert choice_bits([32], [False]) > 4.9  # what is metered: log2 of the cuts that it could choose among
+
+
 # after a break
 
 
