@@ -171,7 +171,7 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
             except BusyError:
                 self._busy(context)
             except SecurityError as error:
-                _log.warning("%s: %s", peer.name, cause_of(error))
+                _log.warning("A call was refused: %s", cause_of(error), extra={"party": peer.name})
                 context.abort(grpc.StatusCode.INVALID_ARGUMENT, packed(cause_of(error)))
             except grpc.RpcError as error:  # the call was cut, by the other side or for being idle
                 error.__traceback__ = None  # gRPC keeps the error with the call: a circle that would keep the call open

@@ -294,7 +294,8 @@ class Node:
 
     def _refused(self, message: Outgoing, cause: Remark, after: float) -> None:
         """A message of this party, or one that it passed on, will not be delivered: whoever waits for its answer is told."""
-        _log.warning("%s: a message of %s bytes was not delivered: %s", self.party.name, len(message.blob), cause)
+        party = next((one.name for one in self.agreement.parties if one.spiffe == message.receiver), "")
+        _log.warning("A message of %d bytes was not delivered: %s", len(message.blob), cause, extra={"party": party})
         why = Remark("not_delivered", {"why": cause})
         if self.is_guest:
             self._put_own(self._by_spiffe[message.receiver].name, Refusal(message.conversation, why, wait=after))
@@ -307,4 +308,4 @@ class Node:
             try:
                 guest.outbox.put(refusal)
             except (PartyUnreachable, SecurityError):
-                _log.warning("%s: %s cannot be told of it", self.party.name, guest.name)
+                _log.warning("The Guest cannot be told of it.", extra={"party": guest.name})

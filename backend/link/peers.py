@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from backend.link.outbox import Outbox, Refused
 from backend.protocols.transport.wire import Quiet
 from backend.remark import Remark
 
+_log = logging.getLogger("glassleaf")
 BESIDE = 4  # calls of a peer beside its messages: greetings, and the attached stream with the one that it replaces
 MIB = 1 << 20
 _DAY = timedelta(days=1)
@@ -118,7 +120,10 @@ class Peer:
             if not self._attached and time.monotonic() - self._cut_at > self._settings.grace:
                 self._since = time.time()
             self._attached += 1
+            is_first = self._attached == 1
             self._ever, self._left, self._why, self._heard = True, False, None, time.monotonic()
+        if is_first:
+            _log.info("A link stands.", extra={"party": self.name})
 
     def heard(self) -> None:
         """Something came from it."""
@@ -128,14 +133,20 @@ class Peer:
         """A link to it has ended; `left` = the other side has said that it stops."""
         with self._lock:
             self._attached -= 1
-            if not self._attached:  # else another one has taken its place
+            is_last = not self._attached  # else another one has taken its place
+            if is_last:
                 self._cut_at, self._since, self._why, self._left = time.monotonic(), time.time(), why, left
+        if is_last:
+            _log.warning("A link has ended: %s", why, extra={"party": self.name})
         self.outbox.put_back()
 
     def failed(self, why: Remark) -> None:
         """It could not be reached, for this reason."""
         with self._lock:
+            is_new = self._why is None or self._why.code != why.code  # tried again and again
             self._why = why
+        if is_new:
+            _log.warning("A link cannot be made: %s", why, extra={"party": self.name})
 
     @property
     def silence_timeout(self) -> float:

@@ -1,7 +1,7 @@
 """Logs as lines of JSON (RFC 8259), one an event.
 
-A line holds the event's fixed words, numbers, types of errors and places in the code; what else would be filled into the words, or stands
-in an error's text, may name a person or hold a value, and stays out.
+A line holds the event's fixed words, numbers, codes of causes, names of parties, types of errors and places in the code; what else would be
+filled into the words, or stands in an error's text, may name a person or hold a value, and stays out.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from backend import errors
+from backend.remark import Remark, known
 
 FIELDS = {
     "run": r"[0-9a-f]{32}",
     "conversation": r"[0-9a-f]{32}|c\d{1,9}",
     "stage": r"[a-z]{1,20}",
     "lane": r"[a-z]{1,20}",
+    "party": r"[a-z][a-z0-9_]{0,30}",
 }
 """Field of an event that holds a word → what it has to look like."""
 OWN = ("glassleaf", "uvicorn.error")  # loggers whose words are fixed; of others it is not known what is in them
@@ -54,6 +56,11 @@ class JsonLines(logging.Formatter):
         if record.exc_info and record.exc_info[0] is not None:
             types.append(record.exc_info[0].__name__)
             traces.append("".join(traceback.format_tb(record.exc_info[2])))
+        causes = [one.code for one in given if isinstance(one, Remark)]
+        for one in given:
+            causes += [remark.code for remark in one.remarks] if isinstance(one, errors.GlassleafError) else []
+        causes = [code for code in causes if known(code)]
+        line |= {"cause": causes[0]} if causes else {}
         line |= {"numbers": numbers} if numbers else {}
         line |= {"error": types[0]} if types else {}
         line |= {"trace": traces[0]} if traces else {}

@@ -1,5 +1,7 @@
 """Links between parties of their own: who is who, what is delivered once and in order, what is refused, what a link says of itself."""
 
+import json
+import logging
 import os
 import re
 import subprocess
@@ -19,6 +21,7 @@ from backend.link.node import Node
 from backend.link.outbox import Outbox, Outgoing
 from backend.link.peers import LANE_SECONDS, MIB
 from backend.link.wire import LinkWire
+from backend.ops.logs import JsonLines
 from backend.protocols.training.messages import ModelKept
 from backend.protocols.transport.messages import EndConversation, OfferKey, Refusal
 from backend.protocols.transport.wire import Wire, new_conversation
@@ -314,6 +317,20 @@ def test_what_may_be_sent_later_alone_keeps_no_sender_busy():
     put("another")
     waiting.join(IN_TIME)
     assert not waiting.is_alive()
+
+
+def test_how_a_link_begins_and_ends_is_logged_on_both_sides_with_the_partys_name_and_the_cause(links, caplog):
+    caplog.set_level(logging.INFO, "glassleaf")
+    bank = links.bank()
+    shop = links.host("shop")
+    links.up(shop)
+    shop.shut_down()
+    until(lambda: not bank.peer("shop").is_attached)
+    lines = [json.loads(JsonLines().format(record)) for record in caplog.records]
+    told = [(line["event"].partition(":")[0], line["party"]) for line in lines if "link" in line["event"]]
+    assert told.count(("A link stands.", "shop")) == told.count(("A link stands.", "bank")) == 1
+    (ended,) = [line for line in lines if line["event"].startswith("A link has ended") and line["party"] == "shop"]
+    assert ended["cause"] == "link_left"
 
 
 def test_answers_come_back_in_the_lane_of_the_question(links):

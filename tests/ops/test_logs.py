@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from backend.errors import SampleError
+from backend.errors import SampleError, SecurityError
 from backend.ops.logs import JsonLines
+from backend.remark import Remark
 
 BACKEND = Path(__file__).resolve().parents[2] / "backend"
 PERSON = "A152504"
@@ -43,6 +44,19 @@ def test_an_event_is_a_line_with_its_words_numbers_and_conversation(log):
     assert line["event"] == "%d of %d were scored." and line["numbers"] == [3, 4]
     assert (line["conversation"], line["seconds"], line["lane"]) == ("a" * 32, 0.25, "online")
     assert line["level"] == "info" and line["time"].endswith("+00:00")
+
+
+def test_a_cause_is_a_code_and_a_party_has_a_name(log):
+    logger, lines = log
+    why = Remark("link_silent", {"id": PERSON})
+    logger.warning("A link has ended: %s", why, extra={"party": "shop"})
+    logger.warning(
+        "A call was refused: %s", SecurityError("bits_reached", id=PERSON, days=28, bits=9), extra={"party": PERSON}
+    )
+    ended, refused = lines()
+    assert (ended["cause"], ended["party"]) == ("link_silent", "shop")
+    assert refused["cause"] == "bits_reached" and "party" not in refused
+    assert PERSON not in json.dumps([ended, refused])
 
 
 def test_nobodys_id_gets_into_a_line_however_it_is_handed_in(log):

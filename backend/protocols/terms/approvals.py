@@ -6,6 +6,7 @@ counts is who opened the conversation (as the link proves), the purpose, and the
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from backend.protocols.host_state import ServedModel
     from backend.protocols.terms.permit import Asked
 
+_log = logging.getLogger("glassleaf")
 AGREEMENT = "agreement"  # who has decided if no operator was asked
 Agreed = Callable[[Approval], tuple[date, int] | None]
 """Last day and volume of what needs no asking, by agreement; None if its operator decides."""
@@ -137,6 +139,8 @@ class Approvals:
                 return self._grant(approval.number, AGREEMENT, *agreed), None
             except SecurityError as error:  # nothing was booked
                 return approval, error
+        if is_new:
+            _log.info("A request waits for the operator.", extra={"party": approval.guest})
         return approval, None
 
     def _refusal(self, approval: Approval) -> SecurityError | None:
