@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from backend.data.cells import cell_text as cell_text  # noqa: PLC0414 - the pages write tables, too
@@ -260,6 +262,8 @@ class ScoreBatch:
         Where a Host's limit was reached, after so many days at the latest it answers again; 0 where none was.
     recalled : int
         People whose scores the Guest's journal had from an earlier attempt that was broken off: the transcript has no message about them.
+    notes : tuple of Remark
+        On the whole table: what was ignored, filled in, counted or not understood.
     """
 
     model_id: str
@@ -280,6 +284,7 @@ class ScoreBatch:
     recalled: int = 0
     what_if: float | None = None
     decided: str = ""
+    notes: tuple[Remark, ...] = ()
 
     @property
     def cutoff(self) -> float:
@@ -348,6 +353,8 @@ class Streamed:
         What decided.
     written : bool
         Whether the file was written: where nobody was scored, one that is there already stays.
+    kept : int
+        Failed rows that keep their row of the file that was there.
     """
 
     model_id: str
@@ -364,13 +371,14 @@ class Streamed:
     partial: int = 0
     refused: int = 0
     policy: Policy = field(default_factory=Policy)
+    kept: int = 0
 
 
 def scores_csv(batch: ScoreBatch) -> bytes:
     """Results as CSV; cells that a spreadsheet would run as a formula are neutralised."""
     classes = any(s.predicted for s in batch.scores)
     what_if = batch.what_if is not None
-    return scores_head(classes, what_if) + scores_rows(batch.scores, classes, what_if)
+    return scores_head(classes, what_if) + scores_rows(batch.scores, batch.model_id, classes, what_if)
 
 
 def score_columns(classes: bool, what_if: bool) -> list[str]:
@@ -380,7 +388,7 @@ def score_columns(classes: bool, what_if: bool) -> list[str]:
         columns.append("predicted")
     if what_if:
         columns.append("what_if")
-    return [*columns, "base", "guest_part", "hosts_part", "not_held_by", "marks", "problem", "remarks"]
+    return [*columns, "base", "guest_part", "hosts_part", "not_held_by", "marks", "problem", "remarks", "model"]
 
 
 def scores_head(classes: bool, what_if: bool = False) -> bytes:
@@ -388,7 +396,7 @@ def scores_head(classes: bool, what_if: bool = False) -> bytes:
     return csv_text([score_columns(classes, what_if)]).encode()
 
 
-def scores_rows(scores: Iterable[Score], classes: bool, what_if: bool = False) -> bytes:
+def scores_rows(scores: Iterable[Score], model_id: str, classes: bool, what_if: bool = False) -> bytes:
     """Return lines of scores as CSV."""
     rows = []
     for s in scores:
@@ -399,38 +407,63 @@ def scores_rows(scores: Iterable[Score], classes: bool, what_if: bool = False) -
             answer.append(s.predicted)
         if what_if:
             answer.append(s.what_if)
-        end = [" ".join(s.not_held_by), " ".join(s.marks), s.problem, remark_codes(s)]
+        end = [" ".join(s.not_held_by), " ".join(s.marks), s.problem, remark_codes(s), model_id]
         rows.append([s.id, s.status, *shown[:2], *answer, *shown[2:], *end])
     return csv_text(rows).encode()
 
 
-def with_earlier(new: bytes, earlier: bytes, failed: Collection[str]) -> tuple[bytes, int]:
-    """Return scores as CSV in which rows that failed now keep their line of an earlier file, and how many these are.
+def earlier_rows(file: Path, model_id: str, ids: Collection[str]) -> dict[str, dict[str, str]]:
+    """Return the rows of a file of scores about some people that a model scored: id → column → cell.
 
-    A budget that is spent would else take scores from a file that has them. A kept row has the remark `kept_from_earlier_file`.
-
-    Parameters
-    ----------
-    failed : collection of str
-        Ids of the rows that have no score now.
+    Only a score of the same model may stand for one that the model did not give now. A file that has no scores has no such rows.
     """
-    rows = list(csv.DictReader(io.StringIO(new.decode())))
-    old = csv.DictReader(io.StringIO(earlier.decode("utf-8-sig", errors="replace")))
-    columns = list(rows[0]) if rows else []
-    if old.fieldnames != columns:
-        return new, 0
-    scored = {row["id"]: row for row in old if row["status"] in SCORED}
-    lost = {cell_text(one) for one in failed} & scored.keys()
-    kept = 0
+    rows: dict[str, dict[str, str]] = {}
+    for row in _rows_of(file):
+        scored = row.get("model") == model_id and row.get("status") in SCORED
+        if scored and row.get("id", "") in ids:
+            rows[row["id"]] = row
+    return rows
+
+
+def _rows_of(file: Path) -> Iterator[dict[str, str]]:
+    """Yield the rows of a file of scores, CSV or Parquet, its cells as texts."""
+    if file.suffix == ".parquet":
+        from pyarrow import ArrowException, parquet  # noqa: PLC0415 - slow to import
+
+        with suppress(ArrowException, OSError):
+            for batch in parquet.ParquetFile(file).iter_batches():
+                for row in batch.to_pylist():
+                    yield {name: "" if value is None else str(value) for name, value in row.items()}
+        return
+    with file.open(encoding="utf-8-sig", errors="replace", newline="") as text, suppress(csv.Error):
+        for row in csv.DictReader(text):
+            yield {name: plain_cell(cell or "") for name, cell in row.items() if name is not None}
+
+
+def kept_row(row: Mapping[str, str], columns: Sequence[str]) -> list[str]:
+    """Return the cells of a row that is kept from an earlier file, with the remark that it is."""
+    codes = [*row.get("remarks", "").split(), EARLIER]
+    cells = {**row, "remarks": " ".join(dict.fromkeys(codes))}
+    return [cells.get(column, "") for column in columns]
+
+
+def with_earlier(new: bytes, earlier: Mapping[str, Mapping[str, str]]) -> tuple[bytes, int]:
+    """Return scores as CSV in which failed rows keep their row of an earlier file, and how many these are.
+
+    A budget that is spent would else take scores from a file that has them. A row that the policy refuses is not kept.
+    """
+    reader = csv.reader(io.StringIO(new.decode(), newline=""))
+    columns = next(reader)
+    id_at = columns.index("id")
+    status_at = columns.index("status")
     lines = [columns]
-    for row in rows:
+    kept = 0
+    for row in reader:
         line = row
-        if row["id"] in lost:
-            line = scored[row["id"]]
-            codes = [*(line["remarks"] or "").split(), EARLIER]
-            line = {**line, "remarks": " ".join(dict.fromkeys(codes))}
+        if row[status_at] == "failed" and plain_cell(row[id_at]) in earlier:
+            line = kept_row(earlier[plain_cell(row[id_at])], columns)
             kept += 1
-        lines.append([plain_cell(line[column] or "") for column in columns])
+        lines.append([plain_cell(cell) for cell in line])
     return csv_text(lines).encode(), kept
 
 

@@ -22,6 +22,7 @@ import psutil
 
 from backend.data.federation import Federation
 from backend.protocols.training.parameters import SecureBoostParameters
+from backend.results import SCORED
 from backend.services import Glassleaf
 from bench.aims import aims_of
 from bench.cases import DEPTH, TREES, case_of
@@ -60,7 +61,7 @@ def measure(quick: bool = False) -> dict[str, Any]:
         plain_seconds, plain_largest, _ = scored(folder, "none")
     return {
         "rows": len(found),
-        "scored": int((found.status == "ok").sum()),
+        "scored": int(found.status.isin(SCORED).sum()),
         "seconds": seconds,
         "rows_per_second": len(found) / seconds,
         "processor_ms_per_row": 1000 * processor / len(found),

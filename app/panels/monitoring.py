@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app.panels import frame, policies, upload, validation
-from app.texts import Texts, number, percent
+from app.texts import Texts, markdown, number, percent
 from app.view_models import View
 from backend.errors import GlassleafError
 from backend.services.monitoring import MonitoringRequest
@@ -28,6 +28,11 @@ def last(t: Texts, view: View, done: Monitored) -> None:
     counted = {"n": f"{done.n:,}", "failed": f"{done.failed:,}", "outcomes": f"{done.outcomes:,}"}
     at = t("policy.measured", cutoff=policies.measured_at(t, done.cutoff, done.policy))
     st.markdown(t.joined(t("monitoring.sentence", **counted), at))
+    share = percent(done.partial / done.n)
+    st.markdown(t("monitoring.partial", n=done.partial, people=f"{done.n:,}", share=share))
+    for feature, code, n in done.new_codes:
+        words = t("monitoring.new_code", n=n, feature=markdown(feature), code=markdown(code))
+        st.warning(words, icon=":material/new_label:")
     validation.table(t, view, done.tests, "monitoring.figures")
     if done.brier is not None:
         st.markdown(f"{t('monitoring.brier')} **{number(done.brier)}**")

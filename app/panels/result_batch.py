@@ -35,6 +35,8 @@ def draw(t: Texts, view: View, done: ScoreBatch, took: Speed) -> None:
         st.metric(t("score.failed"), f"{len(done.scores) - len(good):,}", help=t("score.failed_help"), border=True)
         st.metric(t("score.a_second"), number(took.a_second), help=t("score.a_second_help"), border=True)
     st.markdown(sentence(t, view, done))
+    for note in done.notes:
+        st.caption(f":material/info: {markdown(errors.worded(t, note, partial(session.host_title, t)))}")
 
 
 def sentence(t: Texts, view: View, done: ScoreBatch) -> str:
@@ -42,7 +44,17 @@ def sentence(t: Texts, view: View, done: ScoreBatch) -> str:
     good = [score for score in done.scores if score.scored]
     absent = sum(bool(score.not_held_by) for score in good)
     per = t.duration(done.seconds / max(len(good), 1))
-    words = [t("score.batch_sentence", n=len(good), people=f"{len(good):,}", absent=absent, per=per)]
+    understood_in_part = sum(score.status == "partial" for score in good)
+    words = [
+        t(
+            "score.batch_sentence",
+            n=len(good),
+            people=f"{len(good):,}",
+            absent=absent,
+            partial=understood_in_part,
+            per=per,
+        )
+    ]
     if view.task == "classes" and good:
         counts = Counter(score.predicted for score in good).most_common()
         words.append(t("score.batch_classes", listed=t.listed([f"{markdown(c)} {n:,}" for c, n in counts])))

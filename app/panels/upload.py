@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, TypeVar
 
@@ -69,7 +69,7 @@ def read(t: Texts, key: str, name: str, data: bytes, take: Callable[[Reading], T
     """What `take` makes of a file, once its owner has said what the file leaves open; None until then."""
     key = f"{key}_{sha256(data).hexdigest()[:12]}"  # what was said of one file is not said of the next
     how = Reading()
-    for _ in range(3):  # encoding, decimals, sheet
+    for _ in fields(Reading):
         try:
             return take(how)
         except AmbiguousFile as file:
@@ -86,10 +86,13 @@ def _ask(t: Texts, key: str, name: str, file: AmbiguousFile) -> str | None:
     choices = list(file.choices)
     with st.container(border=True):
         st.markdown(f":material/help: {t(f'upload.why_{question}', file=markdown(name))}")
+        if question == "ids":
+            st.caption(markdown(file.sentence(t.language)))
         words: dict[str, Callable[[str], str]] = {
             "encoding": lambda choice: t(f"upload.encoding_{choice}"),
             "decimal": lambda choice: t(f"upload.decimal_{choice}"),
             "sheet": markdown,
+            "ids": lambda choice: t("upload.ids_as_written"),
         }
         answer: str | None = st.radio(
             t(f"upload.ask_{question}"),

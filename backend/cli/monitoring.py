@@ -14,6 +14,7 @@ from backend.cli.output import (
     Cutoff,
     Decimal,
     Encoding,
+    Ids,
     ModelId,
     Sheet,
     measured_at,
@@ -21,6 +22,7 @@ from backend.cli.output import (
     print_result,
     watched,
 )
+from backend.cli.scoring import remark_document
 from backend.cli.validation import STATUS, answered_before, worst
 from backend.i18n import Catalogue
 from backend.services.monitoring import MonitoringRequest
@@ -52,16 +54,20 @@ def monitor(
     encoding: Encoding = "",
     decimal: Decimal = "",
     sheet: Sheet = "",
+    ids: Ids = "",
     as_json: AsJson = False,
 ) -> None:
     """Score later people under encryption and compare them with the model's own data; exit status 3 where a trigger is reached."""
     chosen = cipher_named(cipher) if cipher else None
     with open_glassleaf() as glassleaf:
         record = glassleaf.models.get(model)
-        read = glassleaf.monitoring.read(record.id, later, how=Reading(encoding, decimal, sheet), label=label)
+        read = glassleaf.monitoring.read(record.id, later, how=Reading(encoding, decimal, sheet, ids), label=label)
         request = MonitoringRequest(record.id, read, feature, cutoff, chosen, bits)
         done = watched(glassleaf.monitoring.start(request))
-    print_result(asdict(done), _text(done), as_json)
+    notes = read.sheet.notes
+    document = {**asdict(done), "notes": [remark_document(note) for note in notes]}
+    lines = [*(f"Note: {note.sentence()}" for note in notes), _text(done)]
+    print_result(document, lines, as_json)
     if STATUS[done.verdict]:
         raise typer.Exit(STATUS[done.verdict])
 
@@ -71,6 +77,9 @@ def _text(done: Monitored) -> str:
     many = {"n": f"{done.n:,}", "failed": f"{done.failed:,}", "outcomes": f"{done.outcomes:,}"}
     lines = [f"{done.model}: {say(f'monitoring.overall_{done.verdict}')}", say("monitoring.sentence", **many)]
     lines.append(say("policy.measured", cutoff=measured_at(done.cutoff, done.policy)))
+    lines.append(say("monitoring.partial", n=done.partial, people=f"{done.n:,}", share=f"{done.partial / done.n:.1%}"))
+    for feature, code, n in done.new_codes:
+        lines.append(say("monitoring.new_code", n=n, feature=feature, code=code))
     lines += [
         f"  {test.verdict.replace('_', ' '):12}  {say(f'validation.test_{test.id}')}: {worst(say, test)}"
         for test in done.tests

@@ -47,6 +47,9 @@ Encoding = Annotated[str, typer.Option(help="Encoding of a CSV that is not UTF-8
 Decimal = Annotated[
     str, typer.Option(help="What decimals are written with, where the file leaves it open: point or comma.")
 ]
+Ids = Annotated[
+    str, typer.Option(help="as-written: ten or more people are scored whose ids the Hosts are not known to have.")
+]
 Sheet = Annotated[str, typer.Option(help="Which sheet of a workbook (default: the only one with cells).")]
 PassphraseFile = Annotated[
     Path | None,

@@ -16,6 +16,7 @@ from backend.cli.output import (
     Bits,
     Decimal,
     Encoding,
+    Ids,
     Jobs,
     ModelId,
     Scheduler,
@@ -40,15 +41,13 @@ from backend.errors import (
     StoreError,
 )
 from backend.remark import Remark
-from backend.results import counts_of, csv_text, with_earlier
+from backend.results import counts_of, csv_text, earlier_rows, with_earlier
 from backend.services.audit import decisions
 from backend.services.samples import Reading
 from backend.services.scoring import KEY_BITS, ScoringRequest, cipher_named
 from backend.services.streaming import StreamRequest, in_groups
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from backend.jobs import Job
     from backend.results import Score, ScoreBatch
     from backend.services import Glassleaf
@@ -107,6 +106,7 @@ def score(
     encoding: Encoding = "",
     decimal: Decimal = "",
     sheet: Sheet = "",
+    ids: Ids = "",
     jobs: Jobs = 0,
     backend: Backend = "loky",
     scheduler: Scheduler = "",
@@ -118,7 +118,7 @@ def score(
     chosen = cipher_named(cipher) if cipher else None
     if out is not None:
         check_out(out)
-    source, how = samples if "://" in samples else Path(samples), Reading(encoding, decimal, sheet)
+    source, how = samples if "://" in samples else Path(samples), Reading(encoding, decimal, sheet, ids)
     with open_glassleaf(workers) as glassleaf:
         record = glassleaf.models.get(model)  # a wrong name before a wrong file
         again = _again(context, record.id)
@@ -139,8 +139,7 @@ def score(
         plain = None
         if check:
             plain = glassleaf.scoring.start(ScoringRequest(model, read, what_if, "none"), counted=False).get()
-        document, text = _in_words(batch, [note.sentence() for note in read.notes], plain, written)
-        document["notes"] = [remark_document(note) for note in read.notes]
+        document, text = _in_words(batch, plain, written)
         if kept:
             document["kept"] = kept
             text += "\n" + Remark("rows_kept", {"n": kept, "file": str(written)}).sentence()
@@ -153,11 +152,11 @@ def score(
 
 
 def _saved(file: Path, data: bytes, batch: ScoreBatch) -> int:
-    """Write scores to a file; rows that have no score now keep their line of an earlier file. Returns how many these are."""
+    """Write scores to a file; rows that failed keep their line of an earlier file. Returns how many these are."""
     kept = 0
     if file.is_file():
-        failed = [score.id for score in batch.scores if not score.scored]
-        data, kept = with_earlier(data, file.read_bytes(), failed)
+        failed = {score.id for score in batch.scores if score.status == "failed"}
+        data, kept = with_earlier(data, earlier_rows(file, batch.model_id, failed))
     save(file, data)
     return kept
 
@@ -200,16 +199,18 @@ def _streamed(glassleaf: Glassleaf, request: StreamRequest, again: str, as_json:
     went_on = f", {done.resumed:,} of them before" if done.resumed else ""
     where = f"written to {request.out}" if done.written else f"{request.out} was left as it is"
     pace = f"{(done.rows - done.resumed) / max(done.seconds, 1e-9):,.0f} rows/s"
-    lines.append(
-        f"{done.scored:,} scored ({done.partial:,} of them partial), {done.failed:,} failed{went_on}, in {done.seconds:.1f} s ({pace}) "
-        f"under {done.cipher}; {where}"
+    counts = (
+        f"{done.scored:,} scored ({done.partial:,} of them partial), {done.refused:,} refused, {done.failed:,} failed"
     )
+    lines.append(f"{counts}{went_on}, in {done.seconds:.1f} s ({pace}) under {done.cipher}; {where}")
+    if done.kept:
+        lines.append(Remark("rows_kept", {"n": done.kept, "file": str(request.out)}).sentence())
     if done.dither > 0:
         lines.append(f"Margins are within ±{done.dither:g} of the model's: the last Host has added dither.")
     print_result(
         asdict(done) | {"notes": [remark_document(note) for note in done.notes]}, lines, as_json, ok=bool(done.scored)
     )
-    if done.failed or done.partial:
+    if done.failed or done.partial or done.refused:
         raise typer.Exit(NOT_ALL_OK)
 
 
@@ -239,16 +240,15 @@ def _decided_text(counts: dict[str, int], policy: Policy) -> str:
     return f"{decided}. {policy_line(policy)}" if decided else policy_line(policy)
 
 
-def _in_words(
-    batch: ScoreBatch, notes: Sequence[str], plain: ScoreBatch | None, out: Path | None
-) -> tuple[dict[str, Any], str]:
+def _in_words(batch: ScoreBatch, plain: ScoreBatch | None, out: Path | None) -> tuple[dict[str, Any], str]:
     """A scoring as a document and in words."""
     document: dict[str, Any] = asdict(batch)
     counts = counts_of(batch.scores)
     document["counts"] = counts
     for row, score in zip(document["scores"], batch.scores, strict=True):
         row["remarks"] = [remark_document(remark) for remark in score.remarks]
-    lines = [f"Note: {note}" for note in notes]
+    document["notes"] = [remark_document(note) for note in batch.notes]
+    lines = [f"Note: {note.sentence()}" for note in batch.notes]
     lines += [_score_text(s) if s.scored else f"{s.id}: {s.problem}" for s in batch.scores[:SHOWN]]
     lines += [f"… and {len(batch.scores) - SHOWN:,} more"] if len(batch.scores) > SHOWN else []
     lines.append(_decided_text(decisions(batch.scores), batch.policy))

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from backend.data.csv_file import examples, shown
 from backend.data.held import RowsOf
-from backend.errors import SampleError
+from backend.errors import AmbiguousFile, SampleError
 from backend.remark import Remark
 
 FEW = 10  # people below which a sheet is not stopped, but marked
@@ -22,6 +22,11 @@ _DECIMALS = re.compile(r"\.0+$")
 _ZEROS = re.compile(r"(?<!\d)0+(?=\d)")
 _SCIENTIFIC = re.compile(r"\d(\.\d+)?[eE]\+?\d{1,2}")
 _SIGNS = re.compile(r"[-_./\\·‐-―−]")
+MAX_SHAPES = 3  # shapes that ids of one system have at most
+SHAPE_SHARE = 0.95  # share of the known ids that these shapes cover
+JUDGED = 2_000  # known ids whose shapes are looked at
+AS_WRITTEN = "as-written"  # answer of the person who hands in the sheet: these are new people
+_DIGITS = re.compile(r"0+")
 
 
 def _without_exponent(text: str) -> str:
@@ -53,34 +58,88 @@ def plain_id(text: str) -> str:
 
 
 class KnownIds:
-    """The Guest's ids, and by which other writing they can be found."""
+    """The ids of a table, and by which other writing they can be found."""
 
-    def __init__(self, ids: Sequence[str], row_of: RowsOf) -> None:
+    def __init__(self, ids: Sequence[str], row_of: RowsOf | None = None) -> None:
         self._ids = ids
-        self._row_of = row_of
+        self._row_of = RowsOf(ids) if row_of is None else row_of
         self._alike: RowsOf | None = None
+        self._shapes: tuple[Callable[[str], str], frozenset[str]] | None = None
+
+    def __len__(self) -> int:
+        return len(self._ids)
 
     def absent(self, ids: Sequence[str]) -> list[int]:
-        """Return the rows of `ids` whose id the Guest's table does not have."""
+        """Return the rows of `ids` whose id the table does not have."""
         return np.flatnonzero(self._row_of.of(ids) < 0).tolist()
 
     def alike(self, ids: Sequence[str]) -> list[str]:
-        """Return for each id the Guest's id that differs in writing alone; "" if there is none."""
+        """Return for each id the table's id that differs in writing alone; "" if there is none."""
         if self._alike is None:
-            self._alike = RowsOf([plain_id(one) for one in self._ids])
-        rows = self._alike.of([plain_id(one) for one in ids]).tolist()
+            self._alike = RowsOf([plain_id(text) for text in self._ids])
+        rows = self._alike.of([plain_id(text) for text in ids]).tolist()
         return [self._ids[row] if row >= 0 else "" for row in rows]
 
+    def strangers(self, ids: Sequence[str]) -> list[str]:
+        """Return the ids that have not the shape of the table's; empty if the table's have too many shapes to tell."""
+        if self._shapes is None:
+            self._shapes = _shapes_of(self._ids)
+        shape, shapes = self._shapes
+        return [text for text in ids if shapes and shape(text) not in shapes]
 
-def check_ids(ids: Sequence[str], known: KnownIds, *, stop: bool = True) -> dict[int, Remark]:
-    """Return a remark for each row whose id the Guest writes otherwise.
+    def looks(self, ids: Sequence[str]) -> tuple[str, str]:
+        """Return the commonest shape of some ids and of the table's."""
+        if self._shapes is None:
+            self._shapes = _shapes_of(self._ids)
+        shape = self._shapes[0]
+        here = Counter(shape(text) for text in ids).most_common(1)
+        there = Counter(shape(text) for text in self._ids[:JUDGED]).most_common(1)
+        return here[0][0], there[0][0]
 
-    Raises
-    ------
-    SampleError
-        If `stop`, and of ten or more ids fewer than half are the Guest's, and most of the others would be if they were written otherwise,
-        or have not the shape of any of the Guest's ids.
+
+def exact_shape(text: str) -> str:
+    """Return an id with 0 for each digit, A and a for each letter.
+
+    Examples
+    --------
+    >>> exact_shape("00515"), exact_shape("AB-07"), exact_shape("515.0")
+    ('00000', 'AA-00', '000.0')
     """
+    letters = []
+    for letter in text:
+        if letter.isdigit():
+            letters.append("0")
+        elif letter.isalpha():
+            letters.append("A" if letter.isupper() else "a")
+        else:
+            letters.append(letter)
+    return "".join(letters)
+
+
+def loose_shape(text: str) -> str:
+    """Return the shape of an id with one digit for any number of them: ids that are counted on have it."""
+    return _DIGITS.sub("0", exact_shape(text))
+
+
+def length_shape(text: str) -> str:
+    """Return only how long an id is: random ids have nothing else in common."""
+    return "?" * len(text)
+
+
+def _shapes_of(ids: Sequence[str]) -> tuple[Callable[[str], str], frozenset[str]]:
+    """Return how shapes are told, and the few shapes that nearly all ids have; no shapes if they have many."""
+    step = max(1, len(ids) // JUDGED)
+    drawn = ids[::step]
+    for shape in (exact_shape, loose_shape, length_shape):
+        counts = Counter(shape(text) for text in drawn)
+        common = sum(n for _, n in counts.most_common(MAX_SHAPES))
+        if drawn and common >= SHAPE_SHARE * len(drawn):
+            return shape, frozenset(counts)
+    return length_shape, frozenset()
+
+
+def check_ids(ids: Sequence[str], known: KnownIds) -> dict[int, Remark]:
+    """Return a remark for each row whose id the Guest writes otherwise."""
     absent = [row for row in known.absent(ids) if ids[row]]
     if not absent:
         return {}
@@ -90,10 +149,54 @@ def check_ids(ids: Sequence[str], known: KnownIds, *, stop: bool = True) -> dict
         if other:
             values = {"id": shown(ids[row]), "other_id": shown(other), "cause": Remark(cause(ids[row], other))}
             remarks[row] = Remark("id_written_otherwise", values)
-    few_known = len(ids) - len(absent) < KNOWN_SHARE * len(ids)
-    if stop and few_known and len(ids) >= FEW and 2 * len(remarks) >= len(absent):
-        raise _stopped(ids, absent, alike)
     return remarks
+
+
+def stop_if_few_held(
+    ids: Sequence[str], known: KnownIds, held: KnownIds, *, name: str, one_host: bool, as_written: bool
+) -> None:
+    """Refuse a sheet of ten or more people of whom the Hosts cannot have half, as far as the Guest knows before it asks.
+
+    Parameters
+    ----------
+    known : KnownIds
+        The ids of the Guest's table.
+    held : KnownIds
+        The ids that alignment found at every party.
+    name : str
+        What the question calls the sheet.
+    one_host : bool
+        Whether there is one Host: an id of the Guest's table that alignment did not find is then not there.
+    as_written : bool
+        Whether a person said that the ids are meant as they are written.
+
+    Raises
+    ------
+    SampleError
+        Most of the ids that the Guest does not know would be known if they were written otherwise.
+    AmbiguousFile
+        Most of the ids that the Guest does not know have not the shape of ids that the Hosts have; or alignment did not find most of
+        the ids at the only Host. The answer may be that they are meant as they are.
+    """
+    if len(ids) < FEW or not len(held):
+        return
+    absent = [row for row in known.absent(ids) if ids[row]]
+    texts = [ids[row] for row in absent]
+    if len(absent) > KNOWN_SHARE * len(ids):
+        alike = known.alike(texts)
+        if 2 * sum(map(bool, alike)) >= len(absent):
+            raise _stopped(ids, absent, alike)
+    if as_written:
+        return
+    strangers = held.strangers(texts)
+    if len(strangers) > KNOWN_SHARE * len(ids):
+        here, there = held.looks(strangers)
+        values = {"file": name, "n": len(strangers), "rows": len(ids), "here": here, "there": there}
+        raise AmbiguousFile("ids_of_another_shape", "ids", {AS_WRITTEN: (here,)}, **values)
+    not_held = len(held.absent(ids)) - len(absent)
+    if one_host and not_held > KNOWN_SHARE * len(ids):
+        values = {"file": name, "n": len(ids) - not_held, "rows": len(ids)}
+        raise AmbiguousFile("ids_not_at_host", "ids", {AS_WRITTEN: ()}, **values)
 
 
 def _stopped(ids: Sequence[str], absent: Sequence[int], alike: Sequence[str]) -> SampleError:
@@ -138,12 +241,27 @@ def cause(written: str, other: str) -> str:
     return "ids_without_zeros"
 
 
-def ids_alike(ids: Sequence[str]) -> Mapping[str, str]:
-    """Return ids of one table that differ in writing alone: the second of them → the first, such as 6 → 00006."""
+def ids_alike(ids: Sequence[str]) -> dict[str, str]:
+    """Return ids of one table that differ in writing alone: the second of them → the first, such as 6 → 00006.
+
+    Examples
+    --------
+    >>> ids_alike(["00006", "7", "6"])
+    {'6': '00006'}
+    """
     first: dict[str, str] = {}
     alike: dict[str, str] = {}
-    for one in ids:
-        earlier = first.setdefault(plain_id(one), one)
-        if earlier != one:
-            alike.setdefault(one, earlier)
+    for text in ids:
+        earlier = first.setdefault(plain_id(text), text)
+        if text and earlier != text:
+            alike.setdefault(text, earlier)
     return alike
+
+
+def alike_note(ids: Sequence[str]) -> list[Remark]:
+    """Return a note on ids of one table that differ in writing alone, if there are any."""
+    alike = ids_alike(ids)
+    if not alike:
+        return []
+    pairs = [Remark("id_and_other", {"id": shown(text), "other_id": shown(other)}) for text, other in alike.items()]
+    return [Remark("ids_alike", {"n": len(alike), "ids": examples(pairs[:3], len(pairs))})]

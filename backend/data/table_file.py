@@ -16,6 +16,7 @@ from typing import BinaryIO
 
 from backend.data.csv_file import TABLE, FileLimits, TableText, parse_csv, shown, too_many_bytes
 from backend.data.decimal_mark import chosen, decided, plain
+from backend.data.id_forms import AS_WRITTEN
 from backend.errors import AmbiguousFile, FederationError, ParameterError
 from backend.remark import Remark
 
@@ -42,14 +43,22 @@ class Reading:
         One of :data:`DECIMALS`.
     sheet : str
         A workbook's sheet.
+    ids : str
+        ``as-written``: the ids of a sheet of samples are meant as they are, whatever the Guest knows.
     """
 
     encoding: str = ""
     decimal: str = ""
     sheet: str = ""
+    ids: str = ""
 
     def __post_init__(self) -> None:
-        for what, value, known in (("encoding", self.encoding, ENCODINGS), ("decimal", self.decimal, DECIMALS)):
+        answers = (
+            ("encoding", self.encoding, tuple(ENCODINGS)),
+            ("decimal", self.decimal, tuple(DECIMALS)),
+            ("ids", self.ids, (AS_WRITTEN,)),
+        )
+        for what, value, known in answers:
             if value and value not in known:
                 raise ParameterError("unknown_reading", what=what, value=shown(value), choices=tuple(known))
 

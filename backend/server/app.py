@@ -50,6 +50,7 @@ from backend.services import Glassleaf
 from backend.services.online import Online, OpenModel, with_what_if
 from backend.services.reasons import Reasons, ReasonsRequest
 from backend.services.roles import ANALYST
+from backend.services.samples import AS_WRITTEN
 from backend.services.scoring import KEY_BITS, Cipher
 
 MAX_DEADLINE = 600_000  # ms
@@ -312,7 +313,7 @@ async def _scores(
         except GlassleafError as error:
             state.forget(name)
             raise problem_of(error) from error
-        kept.question = batcher.ask(people)
+        kept.question = batcher.ask(people, as_written=request.ids == AS_WRITTEN)
     elif kept.question.answer.done() and kept.question.answer.exception() is not None:
         batcher.again(kept.question)
     batch = await _in_time(state, name, kept.question, seconds)
@@ -389,6 +390,7 @@ def _usable(model: OpenModel, request: ScoresBody) -> SampleSheet:
     """The people's sheet; raises Problem where one of them cannot be scored."""
     people = [one.person() for one in request.people]
     model.check(people)
+    model.check_ids(people, as_written=request.ids == AS_WRITTEN)
     sheet = model.sheet(people)
     if sheet.problems:
         raise problem_of(

@@ -13,7 +13,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -26,6 +26,7 @@ from backend.services.online import OpenModel, Person
 
 if TYPE_CHECKING:
     from backend.data.table import SampleSheet
+    from backend.remark import Remark
 
 WAIT = 0.008  # seconds that the first of a batch waits for others
 IDLE = 1.0  # seconds without a question after which what was handed over is put aside
@@ -53,6 +54,7 @@ class PendingRequest:
     answer: asyncio.Future[ScoreBatch]
     batch: RequestBatch | None = None
     dropped: bool = False
+    as_written: bool = False
     came: float = 0.0
 
 
@@ -91,9 +93,10 @@ class Batcher:
         """Requests that are in no batch yet, and batches that are to be sent again."""
         return len(self._waiting) + len(self._again)
 
-    def ask(self, people: tuple[Person, ...]) -> PendingRequest:
+    def ask(self, people: tuple[Person, ...], *, as_written: bool = False) -> PendingRequest:
         """Queue a request."""
-        question = PendingRequest(people, asyncio.get_running_loop().create_future(), came=time.perf_counter())
+        answer: asyncio.Future[ScoreBatch] = asyncio.get_running_loop().create_future()
+        question = PendingRequest(people, answer, as_written=as_written, came=time.perf_counter())
         self._waiting.append(question)
         self._rouse()
         return question
@@ -206,25 +209,28 @@ class Batcher:
             with self._metrics.timed("question"):
                 done = self._model.score(batch.sheet)
             self._count(done)
+            notes = {question: self._model.notes(done.scores[part]) for question, part in batch.parts.items()}
         except Exception as error:
             if not isinstance(error, GlassleafError):
                 _log.error("A batch of scores failed: %s", type(error).__name__)  # its text may hold data
             for question in batch.parts or batch.questions:
                 in_loop(_fail, question, error)
             return
-        in_loop(self._hand_over, batch, done)
+        in_loop(self._hand_over, batch, done, notes)
         try:
             self._model.handed_over(done)
         except Exception as error:  # they have their scores
             _log.error("A batch of scores could not be put aside: %s", type(error).__name__)
 
-    def _hand_over(self, batch: RequestBatch, done: ScoreBatch) -> None:
+    def _hand_over(
+        self, batch: RequestBatch, done: ScoreBatch, notes: Mapping[PendingRequest, tuple[Remark, ...]]
+    ) -> None:
         """In the loop: every request gets its own scores."""
         self._asking = len(self._waiting) + len(batch.parts)
         for question, part in batch.parts.items():
             question.batch = None
             if not question.answer.done():
-                question.answer.set_result(replace(done, scores=done.scores[part]))
+                question.answer.set_result(replace(done, scores=done.scores[part], notes=notes[question]))
 
     def _count(self, done: ScoreBatch) -> None:
         """Count and log one question; nothing that is said of it says whom it was about."""
@@ -246,14 +252,23 @@ class Batcher:
             problems = [
                 replace(remark, row=row - own.start + 1) for row in own for remark in sheet.problems.get(row, ())
             ]
-            if problems:
+            refusal = SampleError(problems=problems) if problems else self._refusal(question)
+            if refusal is not None:
                 question.batch = None
-                in_loop(_fail, question, SampleError(problems=problems))
+                in_loop(_fail, question, refusal)
             else:
                 batch.parts[question] = slice(len(rows), len(rows) + len(own))
                 rows += own
         if rows:
             batch.sheet = sheet.take(rows)
+
+    def _refusal(self, question: PendingRequest) -> GlassleafError | None:
+        """Return why a request's ids stop it before anything is asked, or None."""
+        try:
+            self._model.check_ids(question.people, as_written=question.as_written)
+        except GlassleafError as error:
+            return error
+        return None
 
 
 def _fail(question: PendingRequest, error: Exception) -> None:

@@ -15,6 +15,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from backend.errors import (
+    AmbiguousFile,
     ApprovalPending,
     GlassleafError,
     HostBusy,
@@ -49,6 +50,7 @@ KINDS: Mapping[type[GlassleafError], str] = {
     ModelError: "unknown",
     PartyUnreachable: "host",
     SampleError: "unusable",
+    AmbiguousFile: "unusable",
     ParameterError: "unusable",
     ApprovalPending: "approval",
     HostBusy: "busy",

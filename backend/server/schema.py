@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from backend.i18n import Text
 from backend.remark import Remark
-from backend.results import ModelRecord, Score, ScoreBatch, Status
+from backend.results import ModelRecord, Score, ScoreBatch, Status, counts_of
 from backend.services.online import Person, Value
 from backend.services.policies import Policy
 from backend.services.reasons import Against, PersonReasons
@@ -33,11 +33,15 @@ class Asked(BaseModel):
 
 
 class ScoresBody(BaseModel):
-    """Whom to score. The model's policy decides; `what_if` is another cut-off, whose answer is no decision."""
+    """Whom to score. The model's policy decides; `what_if` is another cut-off, whose answer is no decision.
+
+    With `ids` = ``as-written`` ten or more people are scored although their ids are not such as the Hosts are known to have.
+    """
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
     people: Annotated[list[Asked], Field(min_length=1, max_length=MAX_PEOPLE)]
     what_if: Annotated[float, Field(ge=0.0, le=1.0)] | None = None
+    ids: Literal["", "as-written"] = ""
 
 
 class ReasonsBody(ScoresBody):
@@ -126,12 +130,17 @@ class ScoreAnswer(BaseModel):
 
 
 class ScoresAnswer(BaseModel):
-    """Scores in the order of the request; each is within ±`dither` of the model's."""
+    """Scores in the order of the request, each within ±`dither` of the model's, and how many people have which status.
+
+    `notes` say what was not understood about the request as a whole.
+    """
 
     model: str
     cipher: str
     dither: float
     policy: PolicyAnswer
+    counts: dict[Status, int]
+    notes: list[RemarkAnswer]
     scores: list[ScoreAnswer]
 
     @classmethod
@@ -139,7 +148,15 @@ class ScoresAnswer(BaseModel):
         """From what the services answer."""
         scores = [ScoreAnswer.of(score) for score in batch.scores]
         policy = PolicyAnswer.of(batch.policy)
-        return cls(model=batch.model_id, cipher=batch.cipher, dither=batch.dither, policy=policy, scores=scores)
+        return cls(
+            model=batch.model_id,
+            cipher=batch.cipher,
+            dither=batch.dither,
+            policy=policy,
+            counts=counts_of(batch.scores),
+            notes=[RemarkAnswer.of(note) for note in batch.notes],
+            scores=scores,
+        )
 
 
 class ReasonAnswer(BaseModel):

@@ -41,17 +41,19 @@ from backend.jobs import Job, work
 from backend.policy.bands import MeasuredLine
 from backend.protocols.group_sums.grouping import MIN_GROUP, group
 from backend.protocols.group_sums.guest import GroupQuestions, pairs_a_record
-from backend.results import JOINT, MONITORING, SCORES, TRAINING, ModelRecord
+from backend.results import JOINT, MONITORING, SCORES, TRAINING, ModelRecord, ScoreBatch
 from backend.services.asked_sums import AskedSums, people_hash
 from backend.services.fairness import GROUPS, feature_of
 from backend.services.measurement import GroupWork, Measurement, MeasurementContext, Rows, Sessions, asked_by, sums_bits
 from backend.services.policies import line_for
+from backend.services.samples import Known, understood
 from backend.services.scoring import Scoring, ScoringRequest
 
 __all__ = ["LaterSheet", "Monitored", "Monitoring", "MonitoringRequest", "triggers"]
 
 PARTS = ("test", JOINT, TRAINING)  # whose scores later ones are compared with: the first that is kept
 LATER, SHIFT = "later", "shift"  # parts of the people that answers are kept about
+CODE_REMARKS = ("code_unseen", "code_written_otherwise")  # codes of remarks on a code that the model does not know
 REFERENCE = 2000  # training records at most, beside which a Host's columns are summed
 # shares of the work that are done once the people are scored, and once acceptance is compared by the feature
 SCORED, BY_FEATURE = 0.05, 0.25
@@ -105,9 +107,16 @@ class Monitoring:
     def read(
         self, model_id: str, source: bytes | Path, name: str = "samples", how: Reading = AS_IT_IS, label: str = ""
     ) -> LaterSheet:
-        """A later sheet: CSV, XLSX or Parquet; raises as :func:`backend.data.table.read_later_sheet`."""
-        federation = self._measurement.workspace.federation(self._models.get(model_id).federation)
-        return LaterSheet(*read_later_sheet(federation, source, name=name, how=how, label=label))
+        """A later sheet: CSV, XLSX or Parquet, its ids and codes compared with those that the Guest knows.
+
+        Raises as :func:`backend.data.table.read_later_sheet` and :meth:`backend.services.samples.Known.stop`.
+        """
+        record = self._models.get(model_id)
+        federation = self._measurement.workspace.federation(record.federation)
+        sheet, outcomes = read_later_sheet(federation, source, name=name, how=how, label=label)
+        known = Known.of(self._measurement.workspace, self._models, record)
+        known.stop(sheet.ids, source.name if isinstance(source, Path) else name, how)
+        return LaterSheet(understood(sheet, known), outcomes)
 
     def start(self, request: MonitoringRequest) -> Job[Monitored]:
         """Monitor in the background; kept until it is repeated."""
@@ -154,6 +163,7 @@ class Monitoring:
             run.of_feature()
         with work.part(BY_FEATURE, 1.0):
             run.of_hosts(before)
+        run.of_rows(batch)
         done = run.result(len(sheet.ids) - len(rows))
         self._measurement.keep(record, MONITORING, "", [asdict(done)], {"n": done.n})
         self._scoring.handed_over(batch)
@@ -200,6 +210,17 @@ class _Run:
         self._unexamined: list[tuple[str, str]] = []
         self._again: list[tuple[str, str, str]] = []
         self.found: dict[str, Found] = {}
+        self._partial = 0
+        self._new_codes: dict[tuple[str, str], int] = {}
+
+    def of_rows(self, batch: ScoreBatch) -> None:
+        """How many rows were understood in part alone, and which codes the model does not know."""
+        for score in batch.scores:
+            self._partial += score.status == "partial"
+            for remark in score.remarks:
+                if remark.code in CODE_REMARKS:
+                    key = remark.column, str(remark.values["cell"])
+                    self._new_codes[key] = self._new_codes.get(key, 0) + 1
 
     def result(self, failed: int) -> Monitored:
         """Every trigger judged."""
@@ -226,6 +247,8 @@ class _Run:
             tuple(self._unexamined),
             tuple(self._again),
             self._line.version,
+            self._partial,
+            tuple((*key, n) for key, n in sorted(self._new_codes.items())),
         )
 
     def _calibration(self, labels: Floats, predicted: Floats) -> Found:

@@ -13,14 +13,17 @@ from backend.crypto.registry import Cipher
 from backend.crypto.workers import Workers
 from backend.data.bounded_text import RepeatedNameError, json_values
 from backend.data.csv_file import TableText, shown
+from backend.data.id_forms import AS_WRITTEN
 from backend.data.table import PartyTable, SampleSheet, sheet_of
+from backend.data.table_file import AS_IT_IS, Reading
 from backend.errors import ModelError, SampleError
-from backend.results import ModelRecord, ScoreBatch
+from backend.remark import Remark
+from backend.results import ModelRecord, Score, ScoreBatch
 from backend.services.audit import Auditor
 from backend.services.compliance import Compliance
 from backend.services.registry import Registry
-from backend.services.samples import understood
-from backend.services.score_marks import with_what_if
+from backend.services.samples import Known, table_notes, understood
+from backend.services.score_marks import few_held, with_what_if
 from backend.services.scoring import KEY_BITS, Conversation, Scoring, ScoringRequest
 from backend.services.workspace import Workspace
 from backend.store.journal import Journal
@@ -83,7 +86,7 @@ class Online:
     def open(self, record: ModelRecord, cipher: Cipher | None = None, key_bits: int = KEY_BITS) -> OpenModel:
         """Keep a model ready; `cipher` None = RLWE where it holds the model's scores, else Paillier."""
         chosen = cipher or self._scoring.suited(record.id, MANY)
-        return OpenModel(self._workspace, self._auditor, self._scoring, record, chosen, key_bits)
+        return OpenModel(self._workspace, self._models, self._auditor, self._scoring, record, chosen, key_bits)
 
 
 class OpenModel:
@@ -92,6 +95,7 @@ class OpenModel:
     def __init__(
         self,
         workspace: Workspace,
+        models: Registry,
         auditor: Auditor,
         scoring: Scoring,
         record: ModelRecord,
@@ -99,7 +103,7 @@ class OpenModel:
         key_bits: int,
     ) -> None:
         self.record, self.cipher, self.key_bits = record, cipher, key_bits
-        self._workspace, self._auditor, self._scoring = workspace, auditor, scoring
+        self._workspace, self._models, self._auditor, self._scoring = workspace, models, auditor, scoring
         self._conversation, self._reported = Conversation(), 0.0
 
     def check(self, people: Sequence[Person]) -> None:
@@ -132,8 +136,26 @@ class OpenModel:
             text = TableText("people", header, cells, [row + 1 for row in rows], {})
             if rows:
                 parts.append((rows, sheet_of(federation, text, {}, hosts_allowed=False, records=lambda: runtime.table)))
-        codes = self._scoring.known_codes(self.record)
-        return understood(_joined(people, parts), runtime.table, codes)
+        return understood(_joined(people, parts), self._known())
+
+    def check_ids(self, people: Sequence[Person], *, as_written: bool = False) -> None:
+        """Refuse one request's people if the Hosts cannot have half of them; see :meth:`backend.services.samples.Known.stop`."""
+        how = Reading(ids=AS_WRITTEN) if as_written else AS_IT_IS
+        self._known().stop([one.id.strip() for one in people], "people", how)
+
+    def notes(self, scores: Sequence[Score]) -> tuple[Remark, ...]:
+        """Return what is said about one request as a whole; other requests may have been asked with it."""
+        ids = [score.id for score in scores]
+        marks = {}
+        for row, score in enumerate(scores):
+            remarks = tuple(remark for remark in score.remarks if remark.code != "not_held")
+            if remarks:
+                marks[row] = remarks
+        asked = len(self._models.compiled(self.record).guest.folding.steps)
+        return (*table_notes(ids, marks, (), self._known()), *few_held(scores, asked))
+
+    def _known(self) -> Known:
+        return Known.of(self._workspace, self._models, self.record)
 
     def score(self, sheet: SampleSheet) -> ScoreBatch:
         """Score them as one question, held in the Guest's journal until :meth:`handed_over`."""

@@ -12,6 +12,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar, cast
 
+from backend.data.id_forms import KnownIds
 from backend.errors import ModelError, ParameterError
 from backend.i18n import Text
 from backend.results import DEMO, JOINT, ModelRecord, read_record
@@ -167,6 +168,11 @@ class Registry:
 
         # by what is stored: somebody may have been forgotten since
         return self.derived(("parts", store.content_hash(parts_of(record))), record, read)
+
+    def joint_ids(self, record: ModelRecord) -> KnownIds:
+        """The ids of joint records, which every Host had when the model was trained or imported."""
+        version = self._workspace.guest_store(record.federation).content_hash(parts_of(record))
+        return self.derived(("joint ids", version), record, lambda: KnownIds(tuple(self.part_of(record))))
 
     def forget(self, record: ModelRecord, person: str) -> None:
         """Take a person out of the parts of a model's joint records; metrics and counts stay those of the training."""

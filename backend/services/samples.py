@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,17 +15,18 @@ from backend.data.cells import csv_text
 from backend.data.csv_file import shown
 from backend.data.dictionary import Feature, Kind
 from backend.data.federation import Federation
-from backend.data.id_forms import check_ids
+from backend.data.id_forms import AS_WRITTEN, KnownIds, alike_note, check_ids, stop_if_few_held
 from backend.data.known_codes import read_codes
-from backend.data.table import SAMPLES, PartyTable, SampleSheet
+from backend.data.table import SAMPLES, SampleSheet
 from backend.data.table_file import AS_IT_IS, SUFFIXES, Reading
 from backend.errors import SampleError
 from backend.remark import Remark
-from backend.results import OUTSIDE
+from backend.results import OUTSIDE, ModelRecord
 from backend.services.registry import Registry
+from backend.services.score_marks import seen_of
 from backend.services.workspace import Workspace
 
-__all__ = ["SAMPLES", "SUFFIXES", "Reading", "Samples"]
+__all__ = ["AS_WRITTEN", "SAMPLES", "SUFFIXES", "Reading", "Samples"]
 WHOLE = 1e15  # up to here a float is written as a whole number where it is one
 
 
@@ -62,18 +63,21 @@ class Samples:
         Raises
         ------
         AmbiguousFile
-            The file can be read in several ways, and `how` does not say in which.
+            The file can be read in several ways, or its ids are not such as the Hosts have, and `how` does not say in which.
         SampleError
             The sheet as a whole is not usable, or most of its ids are written otherwise than the Guest's.
         """
         sheet = tables.read_samples(self._federation(model_id), source, name=name, how=how)
-        return self._understood(model_id, sheet)
+        known = self._known(model_id)
+        known.stop(sheet.ids, source.name if isinstance(source, Path) else name, how)
+        return understood(sheet, known)
 
     def _understood(self, model_id: str, sheet: SampleSheet) -> SampleSheet:
         """Return the sheet with its codes and ids compared; see :func:`understood`."""
-        record = self._models.get(model_id)
-        table = self._workspace.runtime(record.federation).table
-        return understood(sheet, table, self._models.compiled(record).known_codes)
+        return understood(sheet, self._known(model_id))
+
+    def _known(self, model_id: str) -> Known:
+        return Known.of(self._workspace, self._models, self._models.get(model_id))
 
     def template(self, model_id: str) -> bytes:
         """A CSV to fill in: the Guest's id and features, and two of its own records, written as people write them."""
@@ -88,35 +92,92 @@ class Samples:
         return self._workspace.federation(self._models.get(model_id).federation)
 
 
-def understood(
-    sheet: SampleSheet, table: PartyTable, codes: Mapping[str, frozenset[str]], *, stop: bool = True
-) -> SampleSheet:
-    """Return a sheet with its codes spelled as the model knows them, and marks on what was not understood.
+@dataclass(frozen=True)
+class Known:
+    """What the Guest can compare a sheet with before any Host is asked.
 
-    Parameters
+    Attributes
     ----------
-    table : PartyTable
-        The Guest's own.
+    ids : KnownIds
+        Of the Guest's table.
+    held : KnownIds
+        That alignment found at every party.
     codes : mapping of str to frozenset of str
-        Categorical feature of the Guest → the codes that the model knows.
-    stop : bool
-        Whether a sheet is refused if most of its ids are written otherwise than the Guest's.
-
-    Raises
-    ------
-    SampleError
-        See :func:`backend.data.id_forms.check_ids`.
+        Categorical feature of the Guest that the model uses → the codes that the model was trained on.
+    one_host : bool
+        Whether the model has one Host.
     """
-    guest, marks = read_codes(sheet.guest, codes)
+
+    ids: KnownIds
+    held: KnownIds
+    codes: Mapping[str, frozenset[str]]
+    one_host: bool
+
+    @classmethod
+    def of(cls, workspace: Workspace, models: Registry, record: ModelRecord) -> Known:
+        """Return what is known of a model's people and codes."""
+        table = workspace.runtime(record.federation).table
+        codes = dict(models.compiled(record).known_codes)
+        seen = seen_of(workspace, models, record).categories
+        codes.update({name: seen[name] for name in codes if name in seen})
+        return cls(table.known_ids, models.joint_ids(record), codes, len(record.hosts) == 1)
+
+    def stop(self, ids: Sequence[str], name: str, how: Reading = AS_IT_IS) -> None:
+        """Refuse a sheet of which the Hosts cannot have half the people; see :func:`stop_if_few_held`."""
+        as_written = how.ids == AS_WRITTEN
+        stop_if_few_held(ids, self.ids, self.held, name=name, one_host=self.one_host, as_written=as_written)
+
+
+def understood(sheet: SampleSheet, known: Known) -> SampleSheet:
+    """Return a sheet with its codes spelled as the model knows them, and marks on what was not understood."""
+    guest, marks = read_codes(sheet.guest, known.codes)
     problems = dict(sheet.problems)
-    for row, remark in check_ids(sheet.ids, table.known_ids, stop=stop).items():
+    for row, remark in check_ids(sheet.ids, known.ids).items():
         if row in problems:
             problems[row] = (*problems[row], remark)
         else:
             marks[row] = (remark, *marks.get(row, ()))
     marks = {row: remarks for row, remarks in sorted(marks.items()) if row not in problems}
-    counts = _counted(marks)
-    return replace(sheet, guest=guest, problems=problems, marks=marks, notes=(*sheet.notes, *counts))
+    notes = (*sheet.notes, *table_notes(sheet.ids, marks, problems, known))
+    return replace(sheet, guest=guest, problems=problems, marks=marks, notes=notes)
+
+
+def table_notes(
+    ids: Sequence[str], marks: Mapping[int, tuple[Remark, ...]], problems: Collection[int], known: Known
+) -> tuple[Remark, ...]:
+    """Return what is said about a table as a whole: new people, ids that are alike, and each kind of mark with its count.
+
+    Parameters
+    ----------
+    marks : mapping of int to tuple of Remark
+        Row → what was not understood in it.
+    problems : collection of int
+        Rows that cannot be scored.
+    """
+    notes: list[Remark] = []
+    new = []
+    for row in known.ids.absent(ids):
+        otherwise = any(remark.code == "id_written_otherwise" for remark in marks.get(row, ()))
+        if row not in problems and not otherwise:
+            new.append(row)
+    if new:
+        examples = tuple(shown(ids[row]) for row in new[:3])
+        notes.append(Remark("ids_new_to_guest", {"n": len(new), "rows": len(ids), "ids": examples}))
+    return (*notes, *alike_note(ids), *_counted(marks))
+
+
+def added_notes(notes: dict[tuple[str, str, str], Remark], more: Sequence[Remark]) -> None:
+    """Add the notes on another group of rows to those on earlier ones: what is counted is summed."""
+    for note in more:
+        example = note.values.get("example")
+        kind = (example.code, example.column) if isinstance(example, Remark) else ("", "")
+        key = note.code, note.column or kind[1], kind[0]
+        if key in notes and "n" in note.values:
+            values = dict(notes[key].values)
+            for name in {"n", "rows"} & note.values.keys():
+                values[name] = int(str(values[name])) + int(str(note.values[name]))
+            notes[key] = replace(notes[key], values=values)
+        notes.setdefault(key, note)
 
 
 def _counted(marks: Mapping[int, tuple[Remark, ...]]) -> list[Remark]:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from backend.data.dictionary import Kind
+from backend.data.id_forms import FEW
 from backend.data.table import PartyTable
 from backend.policy.bands import MARKS, Mark, Policy
 from backend.remark import Remark
-from backend.results import Score
+from backend.results import JOINT, ModelRecord, Score
+from backend.services.registry import Registry
+from backend.services.workspace import Workspace
 from backend.trees.ensemble import GuestModel
 
 
@@ -37,8 +40,25 @@ class SeenValues:
         return (*self.ranges, *self.categories)
 
 
-def seen_values(model: GuestModel, trained: PartyTable) -> SeenValues:
-    """Return what the Guest's features of a model were in the records that it was trained on."""
+def seen_of(workspace: Workspace, models: Registry, record: ModelRecord) -> SeenValues:
+    """Return the Guest's values that a model of the registry was trained on."""
+
+    def read() -> SeenValues:
+        table = workspace.runtime(record.federation).table
+        part_of = models.part_of(record)
+        ids = [i for i, part in part_of.items() if part in ("training", JOINT) and i in table.row_of]
+        rows = np.array([table.row_of[i] for i in ids], dtype=np.intp)
+        imported = JOINT in part_of.values()
+        return seen_values(models.partial_model(record), table.take(rows), imported=imported)
+
+    return models.derived("seen", record, read)
+
+
+def seen_values(model: GuestModel, trained: PartyTable, *, imported: bool = False) -> SeenValues:
+    """Return what the Guest's features of a model were in the records that it was trained on.
+
+    An `imported` model was trained on other records: it knows the codes that its splits name, and no others.
+    """
     used = {split.feature for tree in model.trees for split in tree.splits.values() if split.owner == model.guest}
     ranges = {}
     categories = {}
@@ -48,8 +68,9 @@ def seen_values(model: GuestModel, trained: PartyTable) -> SeenValues:
         column = trained.columns[feature.name]
         if feature.kind is Kind.CATEGORICAL:
             # A code is known if somebody in training had it, or if a split names it.
+            named = model.known_codes.get(feature.name, frozenset())
             in_records = frozenset(code for code in column.tolist() if code is not None)
-            categories[feature.name] = in_records | model.known_codes.get(feature.name, frozenset())
+            categories[feature.name] = named if imported and named else in_records | named
         else:
             known = column[~np.isnan(column)]
             if len(known):
@@ -89,6 +110,15 @@ def host_mark(not_held_by: tuple[str, ...], chain: tuple[str, ...]) -> tuple[Mar
     if not not_held_by:
         return ()
     return ("no_host",) if len(not_held_by) == len(chain) else ("some_hosts",)
+
+
+def few_held(scores: Sequence[Score], hosts: int) -> tuple[Remark, ...]:
+    """Return a note if of ten or more people fewer than half are held by any of the `hosts` that were asked."""
+    answered = [score for score in scores if score.scored]
+    held = sum(len(score.not_held_by) < hosts for score in answered)
+    if len(answered) < FEW or 2 * held >= len(answered):
+        return ()
+    return (Remark("few_held", {"n": held, "rows": len(answered)}),)
 
 
 def decided(score: Score, policy: Policy, marks: tuple[Mark, ...]) -> Score:

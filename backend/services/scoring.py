@@ -33,7 +33,7 @@ from backend.protocols.transport.channel import Session
 from backend.protocols.transport.messages import Acknowledge
 from backend.protocols.transport.transcript import TranscriptEntry
 from backend.remark import Remark
-from backend.results import JOINT, Evaluation, ModelRecord, Score, ScoreBatch, Stage, scores_csv
+from backend.results import Evaluation, ModelRecord, Score, ScoreBatch, Stage, scores_csv
 from backend.services import audit
 from backend.services.audit import Auditor, Note, recorded
 from backend.services.compliance import Compliance
@@ -43,11 +43,12 @@ from backend.services.registry import Compiled, Registry
 from backend.services.score_marks import (
     SeenValues,
     decided,
+    few_held,
     guest_marks,
     host_mark,
     marks_of_row,
     refused_score,
-    seen_values,
+    seen_of,
     with_what_if,
 )
 from backend.services.waiting import TIMEOUT, repeated
@@ -222,10 +223,6 @@ class Scoring:
         folding = self._models.compiled(self._models.get(model_id)).guest.folding
         return {self._models.guest_model(model_id).guest: folding.n_entries, **refreshed(folding)}
 
-    def known_codes(self, record: ModelRecord) -> Mapping[str, frozenset[str]]:
-        """Return the Guest's categorical features → the codes that a model knows."""
-        return self._models.compiled(record).known_codes
-
     def handed_over(self, batch: ScoreBatch) -> None:
         """Whoever asked to hold the scores has passed them on: the journal forgets them."""
         self._workspace.journal(self._models.get(batch.model_id).federation).handed_over(batch.run)
@@ -275,15 +272,7 @@ class Rules:
     @classmethod
     def of(cls, workspace: Workspace, models: Registry, record: ModelRecord, day: date | None = None) -> Rules:
         """Return the rules of a model as they hold on a UTC day, by default today."""
-
-        def seen() -> SeenValues:
-            table = workspace.runtime(record.federation).table
-            part_of = models.part_of(record)
-            ids = [i for i, part in part_of.items() if part in ("training", JOINT) and i in table.row_of]
-            rows = np.array([table.row_of[i] for i in ids], dtype=np.intp)
-            return seen_values(models.partial_model(record), table.take(rows))
-
-        return cls(policy_of(workspace, record, day), models.derived("seen", record, seen))
+        return cls(policy_of(workspace, record, day), seen_of(workspace, models, record))
 
 
 def score(
@@ -347,14 +336,13 @@ def score(
         if runtime.journal is not None:
             runtime.journal.ended(run)
     job.at("done", runtime.guest.name, len(good))
+    scores = sample_scores(sheet, good, compiled, question.own, scored, rules.policy, flags, refused, request.what_if)
     return ScoreBatch(
         model_id=record.id,
         cipher=key.scheme,
         key_bits=key.bits,
         policy=rules.policy,
-        scores=sample_scores(
-            sheet, good, compiled, question.own, scored, rules.policy, flags, refused, request.what_if
-        ),
+        scores=scores,
         stages=(prepared, *stages(scored)),
         transcript=question.transcript,
         leaves=record.n_leaves,
@@ -367,6 +355,7 @@ def score(
         days=scored.days,
         recalled=scored.recalled,
         what_if=request.what_if,
+        notes=(*sheet.notes, *few_held(scores, len(scored.held))),
     )
 
 
@@ -405,6 +394,7 @@ def _nobody_asked(
         score_bits=record.score_bits,
         seconds=0.0,
         what_if=request.what_if,
+        notes=request.samples.notes,
     )
 
 

@@ -15,10 +15,11 @@ counts twice. Killed before 4, the next run does 4 first.
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, date, datetime
@@ -32,6 +33,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from backend.atomic_file import held_alone, write_whole
 from backend.crypto.registry import Cipher
+from backend.data.cells import csv_text, plain_cell
 from backend.data.federation import Federation
 from backend.data.row_groups import DatabaseTable, LongFile, Survey, TableSource, sheets, survey
 from backend.data.table import SAMPLES, SampleSheet
@@ -47,6 +49,8 @@ from backend.results import (
     ScoreBatch,
     Streamed,
     counts_of,
+    earlier_rows,
+    kept_row,
     remark_codes,
     score_columns,
     scores_head,
@@ -54,7 +58,7 @@ from backend.results import (
 )
 from backend.services.policies import policy_of
 from backend.services.registry import Registry
-from backend.services.samples import understood
+from backend.services.samples import Known, added_notes, understood
 from backend.services.scoring import KEY_BITS, Scoring, ScoringRequest, failed_score
 from backend.services.waiting import LASTING
 from backend.services.workspace import Workspace
@@ -132,7 +136,7 @@ class Streaming:
         today = datetime.now(UTC).date()
         policy = policy_of(self._workspace, record, today)
         federation = self._workspace.federation(record.federation)
-        form = form_of(request.out, record.task == "classes", request.what_if is not None)
+        form = form_of(request.out, record.id, record.task == "classes", request.what_if is not None)
         keep_no_large_blocks()
         with held_alone(_beside(request.out, "lock")):
             job.at("read")
@@ -140,7 +144,7 @@ class Streaming:
             with work.part(0.0, SURVEYED):
                 known = survey(federation, source, request.how)
             cipher = request.cipher or self._scoring.suited(record.id, known.rows)
-            partial_file = _Partial(request.out, form, _plan(request, record, known, cipher, policy))
+            partial_file = _Partial(request.out, form, record.id, _plan(request, record, known, cipher, policy))
             resumed = partial_file.progress.rows
             self._hand_over(record, partial_file.progress.run)
             notes = self._groups(record, source, known, cipher, request, today, partial_file, job)
@@ -163,6 +167,7 @@ class Streaming:
             end.partial,
             end.refused,
             policy,
+            partial_file.kept,
         )
 
     def _groups(
@@ -178,7 +183,7 @@ class Streaming:
     ) -> tuple[Remark, ...]:
         """Steps 1 to 4 for every group that is not through; while the first of :data:`IN_FLIGHT` ends, the next are read and scored."""
         federation, runtime = self._workspace.federation(record.federation), self._workspace.runtime(record.federation)
-        notes: dict[tuple[str, str], Remark] = {}
+        notes: dict[tuple[str, str, str], Remark] = {}
         job.total, resumed = known.rows, partial_file.progress.rows
         job.at("score", done=resumed)
         rest = sheets(federation, source, known, lambda: runtime.table, partial_file.progress.groups)
@@ -193,18 +198,21 @@ class Streaming:
                 scores, batch = self._followed(sheet, inner, job)
             run = "" if batch is None else batch.run
             partial_file.add(scores, run, 0.0 if batch is None else batch.dither)
+            if batch is not None:
+                added_notes(notes, batch.notes)
             self._hand_over(record, run)
             flying.popleft()
             job.at("score", done=before + count)
 
         with closing(rest) as read:
             try:
-                codes = self._models.compiled(record).known_codes
+                familiar = Known.of(self._workspace, self._models, record)
                 for number, raw in enumerate(read):
-                    stop = partial_file.progress.rows == 0 and number == 0
-                    sheet = understood(raw, runtime.table, codes, stop=stop)
-                    for note in sheet.notes:
-                        notes.setdefault((note.code, note.column), note)
+                    if partial_file.progress.rows == 0 and number == 0:
+                        familiar.stop(raw.ids, source.name, request.how)
+                    sheet = understood(raw, familiar)
+                    if not sheet.usable:
+                        added_notes(notes, sheet.notes)
                     flying.append((sheet, self._begun(record, sheet, cipher, request, today)))
                     if len(flying) == IN_FLIGHT:
                         land()
@@ -268,8 +276,9 @@ class Streaming:
 class _Partial:
     """The groups that are through, and how far they go."""
 
-    def __init__(self, out: Path, form: _Form, plan: str) -> None:
-        self._out, self._form = out, form
+    def __init__(self, out: Path, form: _Form, model_id: str, plan: str) -> None:
+        self._out, self._form, self._model_id = out, form, model_id
+        self.kept = 0  # failed rows that keep their row of the file that was there
         self._file, self._note = _beside(out, "partial"), _beside(out, "progress")
         self.progress = _Progress(plan, 0, 0, 0, 0, 0.0, "")
         if self._note.exists():
@@ -277,6 +286,13 @@ class _Partial:
         else:
             self._file.unlink(missing_ok=True)
             self._put(form.head, self.progress)
+
+    def _earlier(self) -> dict[str, dict[str, str]]:
+        """Return the rows that the file already has about people who failed now."""
+        failed = self.progress.rows - self.progress.scored - self.progress.refused
+        if not failed or not self._out.is_file():
+            return {}
+        return earlier_rows(self._out, self._model_id, self._form.failed(self._file))
 
     def _read(self, plan: str) -> _Progress:
         try:
@@ -329,7 +345,7 @@ class _Partial:
             self._note_down(replace(self.progress, finished=True))
             with self._file.open("r+b") as file:
                 file.truncate(self.progress.size)
-            self._form.finish(self._file, self._out)
+            self.kept = self._form.finish(self._file, self._out, self._earlier())
         self._file.unlink(missing_ok=True)
         for draft in [*self._note.parent.iterdir()]:  # what a run that was killed has left behind
             if draft.name.startswith(f"{self._note.name}."):
@@ -348,10 +364,11 @@ class _Form:
 
     head: bytes
     lines: Callable[[tuple[Score, ...]], bytes]
-    finish: Callable[[Path, Path], None]
+    failed: Callable[[Path], set[str]]
+    finish: Callable[[Path, Path, Mapping[str, Mapping[str, str]]], int]
 
 
-def form_of(out: Path, classes: bool, what_if: bool = False) -> _Form:
+def form_of(out: Path, model_id: str, classes: bool, what_if: bool = False) -> _Form:
     """CSV, or Parquet by way of an Arrow stream, which can be cut and gone on with.
 
     Raises
@@ -360,7 +377,12 @@ def form_of(out: Path, classes: bool, what_if: bool = False) -> _Form:
         Nothing here writes Parquet.
     """
     if out.suffix != PARQUET_SUFFIX:
-        return _Form(scores_head(classes, what_if), partial(scores_rows, classes=classes, what_if=what_if), _copied)
+        return _Form(
+            scores_head(classes, what_if),
+            partial(scores_rows, model_id=model_id, classes=classes, what_if=what_if),
+            _failed,
+            _copied,
+        )
     try:
         import pyarrow as pa  # noqa: PLC0415 - only who asks for Parquet needs it
     except ImportError:
@@ -373,14 +395,19 @@ def form_of(out: Path, classes: bool, what_if: bool = False) -> _Form:
 
     def lines(scores: tuple[Score, ...]) -> bytes:
         # a figure that a score has not is NaN there, and null in the file
-        columns = [pa.array(_column(name, scores), schema.field(name).type, from_pandas=True) for name in schema.names]
+        columns = [
+            pa.array(_column(name, scores, model_id), schema.field(name).type, from_pandas=True)
+            for name in schema.names
+        ]
         return bytes(pa.record_batch(columns, schema=schema).serialize())
 
-    return _Form(bytes(schema.serialize()), lines, _as_parquet)
+    return _Form(bytes(schema.serialize()), lines, _failed_in_batches, _as_parquet)
 
 
-def _column(name: str, scores: tuple[Score, ...]) -> list[Any]:
+def _column(name: str, scores: tuple[Score, ...], model_id: str) -> list[Any]:
     """One of the columns of Parquet."""
+    if name == "model":
+        return [model_id] * len(scores)
     if name in ("not_held_by", "marks"):
         return [" ".join(getattr(score, name)) for score in scores]
     if name == "remarks":
@@ -388,30 +415,101 @@ def _column(name: str, scores: tuple[Score, ...]) -> list[Any]:
     return list(map(attrgetter("margin" if name == "score" else name), scores))
 
 
-def _copied(file: Path, out: Path) -> None:
+def _failed(file: Path) -> set[str]:
+    """Return the ids of the rows of a partial file that failed."""
+    with file.open(encoding="utf-8", newline="") as text:
+        return {plain_cell(row["id"]) for row in csv.DictReader(text) if row["status"] == "failed"}
+
+
+def _failed_in_batches(file: Path) -> set[str]:
+    """As :func:`_failed`, of an Arrow stream."""
+    import pyarrow as pa  # noqa: PLC0415 (as above)
+
+    ids: set[str] = set()
+    with file.open("rb") as lines, pa.ipc.open_stream(lines) as batches:
+        for batch in _whole_batches(batches):
+            rows = zip(batch.column("id").to_pylist(), batch.column("status").to_pylist(), strict=True)
+            ids.update(name for name, status in rows if status == "failed")
+    return ids
+
+
+def _whole_batches(batches: Any) -> Iterator[Any]:
+    """Yield the batches of a stream, whether or not its end was written."""
+    while True:
+        try:
+            yield batches.read_next_batch()
+        except StopIteration:
+            return
+
+
+def _copied(file: Path, out: Path, earlier: Mapping[str, Mapping[str, str]]) -> int:
+    """Put the file in its place; returns how many rows are kept from the earlier one."""
     if out.exists() and not out.is_file():  # a pipe
         with file.open("rb") as lines, out.open("wb") as to:
             while part := lines.read(1 << 20):
                 to.write(part)
-    else:
+        return 0
+    if not earlier:
         file.replace(out)
+        return 0
+    draft = _beside(out, "new")
+    kept = 0
+    with (
+        file.open(encoding="utf-8", newline="") as text,
+        open(draft, "w", encoding="utf-8", newline="", opener=_private) as to,
+    ):
+        rows = csv.reader(text)
+        columns = next(rows)
+        to.write(csv_text([columns]))
+        for row in rows:
+            line = [plain_cell(cell) for cell in row]
+            sample_id = line[columns.index("id")]
+            if line[columns.index("status")] == "failed" and sample_id in earlier:
+                line = kept_row(earlier[sample_id], columns)
+                kept += 1
+            to.write(csv_text([line]))
+        to.flush()
+        os.fsync(to.fileno())
+    draft.replace(out)
+    return kept
 
 
-def _as_parquet(file: Path, out: Path) -> None:
-    """A row group a group."""
+def _as_parquet(file: Path, out: Path, earlier: Mapping[str, Mapping[str, str]]) -> int:
+    """A row group a group; returns how many rows are kept from the earlier file."""
     import pyarrow as pa  # noqa: PLC0415 (as above)
     from pyarrow import parquet  # noqa: PLC0415 (as above)
 
     draft = _beside(out, "new")
+    kept = 0
     with file.open("ab") as end:
         end.write(END_OF_STREAM)
     with file.open("rb") as lines, pa.ipc.open_stream(lines) as batches:
         with open(draft, "wb", opener=_private) as to, parquet.ParquetWriter(to, batches.schema) as writer:
             for batch in batches:
-                writer.write_batch(batch)
+                rows = batch.to_pylist() if earlier else []
+                lost = [place for place, row in enumerate(rows) if row["status"] == "failed" and row["id"] in earlier]
+                for place in lost:
+                    rows[place] = _typed(kept_row(earlier[rows[place]["id"]], batches.schema.names), batches.schema)
+                kept += len(lost)
+                writer.write_batch(pa.RecordBatch.from_pylist(rows, schema=batches.schema) if lost else batch)
         with draft.open("r+b") as whole:
             os.fsync(whole.fileno())
     draft.replace(out)
+    return kept
+
+
+def _typed(cells: Sequence[str], schema: Any) -> dict[str, object]:
+    """Return a row's cells as its columns have them."""
+    row: dict[str, object] = {}
+    for field, cell in zip(schema, cells, strict=True):
+        kind = str(field.type)
+        if kind == "double":
+            row[field.name] = float(cell) if cell else None
+        elif kind == "int64":
+            row[field.name] = int(cell) if cell else None
+        else:
+            row[field.name] = cell
+    return row
 
 
 def source_of(request: StreamRequest, federation: Federation) -> TableSource:

@@ -90,3 +90,16 @@ def test_a_table_that_has_become_a_draft_is_not_taken_again(opened: Opened) -> N
     at.button(key="own_later").click().run()
     assert not at.exception and at.file_uploader(key="own_upload").value is None
     assert not says(at, "upload.stays", name="loans.csv", size=size(len(TABLE)))
+
+
+def test_ids_that_look_like_none_of_the_hosts_are_asked_about(opened: Opened) -> None:
+    at = opened("score")
+    at.get_by_key("score_way").set_value("upload")
+    at.run()
+    sheet = b"id\n" + b"".join(b"no %d/7\n" % number for number in range(12))
+    at.file_uploader(key="score_upload").upload("new.csv", sheet).run()
+    assert says(at, "upload.why_ids", file="new.csv")
+    (question,) = [one for one in at.radio if one.key.endswith("_ids")]
+    assert not says(at, "upload.rows", n=12, rows=12, usable=0, bad=12)
+    question.set_value("as-written").run()
+    assert says(at, "upload.rows", n=12, rows=12, usable=0, bad=12)

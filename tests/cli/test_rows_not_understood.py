@@ -51,6 +51,8 @@ def trained(home, tmp_path_factory) -> str:
         glassleaf.federations.init(table, division, home / "codes", "codes.csv")
         file = home / "codes" / "federation.toml"
         file.write_text(file.read_text().replace("[[hosts]]", "[[hosts]]\nbudget = 0"), encoding="utf-8")
+        shop = home / "codes" / "shop.csv"  # the Host has 300 of the 400
+        shop.write_text("".join(shop.read_text().splitlines(keepends=True)[:301]), encoding="utf-8")
         parameters = SecureBoostParameters(trees=4, depth=3, cipher="none")
         return glassleaf.training.start(TrainingRequest("codes", parameters, most_named=1.0)).get().id
 
@@ -108,6 +110,68 @@ def test_fewer_than_ten_are_marked_and_new_people_pass(run, trained, sheet):
     status, document, _ = scores(run, trained, sheet(new))
     assert {remark["code"] for score in document["scores"] for remark in score["remarks"]} == {"not_held"}
     assert status == 3 and document["counts"] == {"ok": 0, "partial": 12, "refused": 0, "failed": 0}
+    assert [note["code"] for note in document["notes"]] == ["ids_new_to_guest", "few_held"]
+    assert document["notes"][0]["values"]["n"] == 12
+
+
+@pytest.mark.parametrize(
+    "ids", [lambda number: f"C-{number}", lambda number: f"{number:09d}", lambda number: f"p{number}"]
+)
+@pytest.mark.parametrize("more", [("score",), ("score", "--out"), ("monitor",)])
+def test_ids_that_look_like_none_of_the_hosts_stop_a_table_unless_they_are_meant(
+    run, trained, sheet, tmp_path, ids, more
+):
+    rows = [{**row, "id": ids(number)} for number, row in enumerate(rows_of()[:40])]
+    options = ("--out", tmp_path / "scores.parquet") if "--out" in more else ()
+    words = (more[0], trained, sheet(rows), *options, "--cipher", "none", "--json")
+    status, text, error = run(*words)
+    assert status == 1 and not text and "40 of these 40 ids are unknown to the Guest and look like" in error
+    status, text, _ = run(*words, "--ids", "as-written")
+    assert status == 3 and json.loads(text)["partial" if len(more) > 1 or more == ("monitor",) else "notes"]
+
+
+def test_people_whom_the_only_host_did_not_have_stop_a_sheet_unless_they_are_meant(run, trained, sheet):
+    rows = rows_of()[295:325]
+    status, _, error = scores(run, trained, sheet(rows))
+    assert status == 1 and "the Host had 5 of these 30 ids at most" in error
+    status, document, _ = scores(run, trained, sheet(rows), "--ids", "as-written")
+    assert status == 3 and document["counts"] == {"ok": 5, "partial": 25, "refused": 0, "failed": 0}
+    (note,) = document["notes"]
+    assert (note["code"], note["values"]) == ("few_held", {"n": 5, "rows": 30})
+
+
+def test_two_ids_that_differ_in_writing_alone_are_named(run, trained, sheet):
+    rows = rows_of()[:3]
+    rows[2] = {**rows[2], "id": rows[0]["id"].lstrip("0")}
+    _, document, _ = scores(run, trained, sheet(rows))
+    (note,) = [note for note in document["notes"] if note["code"] == "ids_alike"]
+    assert note["values"]["n"] == 1 and "'11' for '00000011'" in note["sentence"]
+
+
+def test_what_is_counted_is_counted_over_all_groups_of_a_long_table(run, trained, sheet, tmp_path, monkeypatch):
+    monkeypatch.setattr("backend.data.row_groups.GROUP", 50)
+    monkeypatch.setattr("backend.data.parquet_file.BATCH", 50)
+    rows = [{**row, "home": "castle" if number % 2 else "RENT"} for number, row in enumerate(rows_of()[:200])]
+    table = tmp_path / "long.parquet"
+    pd.DataFrame(rows)[["id", "home", "grade", "age"]].to_parquet(table)
+    status, document, _ = scores(run, trained, table, "--out", tmp_path / "scores.parquet")
+    counted = {note["values"]["example"]["code"]: note["values"]["n"] for note in document["notes"]}
+    assert status == 3 and document["partial"] == 200
+    assert counted == {"code_written_otherwise": 100, "code_unseen": 100}
+
+
+def test_monitoring_names_new_codes_and_the_share_of_rows_understood_in_part(run, trained, sheet):
+    rows = rows_of()[:40]
+    for number in range(10):
+        rows[number] = {
+            **rows[number],
+            "home": "castle" if number < 6 else "Own",
+            "grade": f"{rows[number]['grade']}.0",
+        }
+    words = ("monitor", trained, sheet(rows), "--cipher", "none")
+    document = json.loads(run(*words, "--json")[1])
+    assert document["partial"] == 10
+    assert document["new_codes"] == [["home", "'Own'", 4], ["home", "'castle'", 6]]
 
 
 def test_a_whole_code_has_one_value_in_whatever_form(run, trained, sheet):
@@ -151,6 +215,33 @@ def test_into_parquet_rows_have_the_same_status_and_remarks(run, trained, sheet,
     assert found.remarks[2] == "code_unseen:home"
     lost = changed(rows_of()[:30], id=lambda text: text.lstrip("0"))
     assert "zeros at the start" in scores(run, trained, sheet(lost), "--out", tmp_path / "lost.parquet")[2]
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_a_spent_budget_takes_no_score_from_a_file_that_has_it(run, home, tmp_path, monkeypatch, form):
+    monkeypatch.setenv("GLASSLEAF_BUDGET", "1")
+    with Glassleaf(home, pools=False) as glassleaf:
+        demo = glassleaf.models.all("demo")[0]
+        known = glassleaf.models.test_ids(demo)[: 5 if form == "csv" else 10][-5:]
+        column = glassleaf.federations.get("demo").guest.id
+    out = tmp_path / f"scores.{form}"
+    people = tmp_path / "people.csv"
+    people.write_text("\n".join([column, *known[:3]]), encoding="utf-8")
+    assert run("score", demo.id, people, *WORDS, "--out", out)[0] == 0
+    load = pd.read_parquet if form == "parquet" else pd.read_csv
+    before = load(out)
+    people.write_text("\n".join([column, *known[:4]]), encoding="utf-8")
+    status, text, _ = run("score", demo.id, people, *WORDS, "--out", out, "--json")
+    after = load(out)
+    assert status == 3 and json.loads(text)["kept"] == 3
+    assert after.status.tolist() == ["ok"] * 4 and after.score.tolist()[:3] == before.score.tolist()
+    assert after.remarks.tolist()[:3] == ["kept_from_earlier_file"] * 3
+    # another model's scores are not kept
+    before.assign(model="another").to_csv(out) if form == "csv" else before.assign(model="another").to_parquet(out)
+    people.write_text("\n".join([column, *known]), encoding="utf-8")
+    assert run("score", demo.id, people, *WORDS, "--out", out, "--json")[0] == 3
+    assert load(out).status.tolist() == [*["failed"] * 4, "ok"]
+    assert "kept_from_earlier_file" not in str(load(out).remarks.tolist())
 
 
 def test_rows_that_an_earlier_file_has_are_kept_if_they_cannot_be_scored_again(run, trained, sheet, tmp_path):

@@ -507,6 +507,23 @@ def test_what_was_not_understood_is_no_ok_over_http(glassleaf):
     assert alone.status_code == 422 and "upper and lower case" in alone.text
 
 
+def test_ids_of_another_shape_stop_a_request_and_not_those_that_come_with_it(glassleaf):
+    values = {feature.name: None for feature in glassleaf.federations.get("demo").guest.features}
+    strange = [{"id": f"no {number}/{number}", "values": values} for number in range(12)]
+
+    async def work(client):
+        together = [ask(client, glassleaf, strange, "new-1"), ask(client, glassleaf, ids(glassleaf, 2, 80), "new-2")]
+        refused, other = await asyncio.gather(*together)
+        meant = await ask(client, glassleaf, strange, "new-3", ids="as-written")
+        return refused, other, meant
+
+    refused, other, meant = run_with(glassleaf, work)
+    assert refused.status_code == 422 and "ids_of_another_shape" in refused.text
+    assert other.status_code == 200 and other.json()["counts"]["ok"] == 2 and other.json()["notes"] == []
+    assert meant.json()["counts"] == {"ok": 0, "partial": 12, "refused": 0, "failed": 0}
+    assert [note["code"] for note in meant.json()["notes"]] == ["ids_new_to_guest", "few_held"]
+
+
 def test_no_id_and_no_value_stands_in_a_log(one_answer, caplog):
     person, *_ = ids(one_answer, 1)
     caplog.set_level(logging.DEBUG)
@@ -816,6 +833,12 @@ class Scorer:
 
     def __init__(self):
         self.sizes, self.told = [], threading.Event()
+
+    def check_ids(self, people, *, as_written=False):
+        pass
+
+    def notes(self, scores):
+        return ()
 
     def sheet(self, people):
         return SimpleNamespace(ids=[one.id for one in people], problems={}, take=lambda rows: self.sheet(people))

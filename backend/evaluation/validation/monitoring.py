@@ -43,6 +43,10 @@ class Monitored:
         About the same people.
     policy : int or None
         Version of the policy whose line the cut-off is; None = another line.
+    partial : int
+        People who were scored although something about them was not understood, or a Host has no record of them.
+    new_codes : tuple of (str, str, int)
+        Feature of the Guest, code that the model does not know, people who have it.
     """
 
     model: str
@@ -61,6 +65,8 @@ class Monitored:
     unexamined: tuple[tuple[str, str], ...] = ()
     again: Again = ()
     policy: int | None = None
+    partial: int = 0
+    new_codes: tuple[tuple[str, str, int], ...] = ()
 
 
 def triggers() -> Suite:
@@ -74,6 +80,7 @@ def read_monitored(kept: dict[str, Any]) -> Monitored:
         "tests": read_tests(kept["tests"]),
         "tenths": tuple(Calibration(**row) for row in kept["tenths"]),
         "unexamined": tuple((party, feature) for party, feature in kept["unexamined"]),
+        "new_codes": tuple((feature, code, n) for feature, code, n in kept.get("new_codes", ())),
         "again": tuple((party, feature, day) for party, feature, day in kept.get("again", ())),
     }
     return Monitored(**{**kept, **lists})
