@@ -10,6 +10,7 @@ import streamlit as st
 from app import session, user_jobs, view_models
 from app.panels import (
     attention,
+    costs,
     engine,
     frame,
     notice_details,
@@ -259,10 +260,24 @@ def ask() -> ScoringInput:
         )
         session.keep("engine", (cipher, bits))
         presenter.switch(t, view, last)
-    off = not usable or bool(running)
+    # with Hosts' values typed in, nobody's budget is used
+    alone = sheet is not None and len(sheet.ids) == 1 and bool(usable) and not sheet.hosts
+    person_id = sheet.ids[0] if sheet is not None and alone else ""
+    answers_cost = backend.leakage.cost_of_answers(model_id, person_id) if usable else ()
+    explain = bool(person_id) and reasons.can_be_asked(view)
+    costs.line(t, view, answers_cost, reasons=explain)
+    day = backend.reasons.day_of_score(model_id, person_id) if person_id else ""
+    if day and sheet is not None:
+        costs.before(t, day, same=backend.reasons.scored_before(model_id, sheet) is not None)
+    costs.spent(t, view, answers_cost)
+    off = not usable or bool(running) or any(cost.score_spent for cost in answers_cost)
     offered = sheet is None or bool(usable)  # of a file without a usable row there is nothing to send
     go = offered and button.button(
         t("score.go"), type=frame.emphasis(), icon=":material/lock:", disabled=off, key="score_go"
+    )
+    no_reasons = any(cost.reasons_spent for cost in answers_cost)
+    both = explain and button.button(
+        t("score.go_why"), icon=":material/help:", disabled=off or no_reasons, key="score_go_why"
     )
 
     def score() -> None:
@@ -270,8 +285,9 @@ def ask() -> ScoringInput:
             session.keep("typed", sheet if way == "type" else None)  # for the leak meter; uploads are not kept
             begin(ScoringRequest(model_id, sheet, None, cipher, bits, hold=True), given)
 
-    if go:
+    if go or both:
         score()
+        session.keep("with_reasons", id(user_jobs.find("score")) if both else None)
         session.rerun()
     return ScoringInput(way, sheet, answer, (cipher, bits), score if usable else None)
 
@@ -325,7 +341,13 @@ def answered(
     again: Callable[[], None] | None,
 ) -> None:
     """The answer, and the reasons where they are asked for."""
-    if done is None and job is None:
+    before = None
+    if done is None and sheet is not None and len(sheet.ids) == 1:
+        before = backend.reasons.scored_before(model_id, sheet)
+    if before is not None and (job is None or job.result is not None):
+        policies.remembered(t, before.scores[0], before.decided[:10])
+        explained(before, sheet, under)
+    elif done is None and job is None:
         st.info(t("score.not_yet"), icon=":material/lock:")
     elif job is not None and job.result is None:
         run.ended(t, job, again=again)
@@ -350,10 +372,14 @@ def explained(done: ScoreBatch, sheet: SampleSheet | None, under: tuple[engine.E
 
     def explain() -> None:
         if sheet is not None and against is not None:
-            wanted = ReasonsRequest(model_id, sheet, cipher=cipher, key_bits=bits, scored=done, against=against)
+            scored = None if done.decided else done
+            wanted = ReasonsRequest(model_id, sheet, cipher=cipher, key_bits=bits, scored=scored, against=against)
             user_jobs.start("reasons", lambda: backend.reasons.start(wanted))
 
-    if go:
+    wished = session.kept("with_reasons") == id(job) and against is not None
+    if wished:
+        session.keep("with_reasons", None)  # asked for by the same press as the score
+    if go or wished:
         explain()
         session.rerun()
     known = len(done.scores) == 1 and done.scores[0].id in people.index

@@ -88,6 +88,14 @@ def measured_at(t: Texts, cutoff: float, version: int | None) -> str:
     return t(f"policy.at_{line_kind(version)}", cutoff=percent(cutoff), version=version)
 
 
+def remembered(t: Texts, score: Score, day: str) -> None:
+    """Draw the decision about a person who was scored before."""
+    points = "" if score.points is None else t("policy.remembered_points", points=score.points)
+    version = t("policy.by", version=score.policy) if score.policy else t("policy.by_base_rate")
+    words = t("policy.remembered", day=day, decision=t(f"score.{score.decision}"), chance=percent(score.probability))
+    st.info(t.joined(words, points, version, reasons_of(t, score)), icon=":material/history:")
+
+
 def reasons_of(t: Texts, score: Score) -> str:
     """Return why the decision is not the band's; "" if it is."""
     if score.decision == score.band or not score.marks:

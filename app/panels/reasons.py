@@ -31,7 +31,7 @@ def asked(
 ) -> tuple[Against | None, bool]:
     """Against whom "why?" can be asked about the one person who was scored, None where it cannot; and whether it was."""
     frame.section(t, "reasons.why", "reasons")
-    if len(done.scores) > 1 or view.task != "binary" or view.model.outputs.aggregation != "sum" or not _hosts(view):
+    if len(done.scores) > 1 or not can_be_asked(view):
         st.caption(t("reasons.unfit"))
         return None, False
     if view.task == "binary" and done.scores[0].decision == "accept":
@@ -45,6 +45,11 @@ def asked(
         t("reasons.ask"), icon=":material/help:", disabled=not fits, key="reasons_go", help=t("reasons.ask_help")
     )
     return (against if fits else None), go
+
+
+def can_be_asked(view: View) -> bool:
+    """Return whether the model is one that reasons are given for."""
+    return view.task == "binary" and view.model.outputs.aggregation == "sum" and bool(_hosts(view))
 
 
 def _compared(t: Texts, view: View) -> Against:

@@ -93,6 +93,10 @@ class HostsOperator:
         """What all answers about a model can tell about one record at most, bits."""
         raise NotAvailable(host, Remark("its_capacity"))
 
+    def structure(self, host: str, model_id: str) -> str:
+        """Under which name its account has a model."""
+        raise NotAvailable(host, Remark("its_account"))
+
     def decision(self, host: str, model_id: str, person: str) -> PersonAtHost:
         """What it holds about one person, and which entries it keeps."""
         raise NotAvailable(host, Remark("its_view_of_a_person"))

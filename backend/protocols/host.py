@@ -375,6 +375,10 @@ class HostParty:
         """What all answers about a model can tell about one record here at most, bits, for this Host's operator."""
         return self._partial_models.get(model_id).model.capacity
 
+    def structure(self, model_id: str) -> str:
+        """Return under which name the account has a model, for this Host's operator."""
+        return self._partial_models.get(model_id).structure
+
     @property
     def draining(self) -> bool:
         """Whether it takes on no new conversation."""

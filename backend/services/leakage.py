@@ -29,7 +29,7 @@ from backend.services.audit import Auditor, Note, recorded
 from backend.services.registry import Registry
 from backend.services.samples import Samples
 from backend.services.workspace import Workspace
-from backend.store.accountant import COHORT, REASONS, SCORE
+from backend.store.accountant import COHORT, REASONS, SCORE, Question
 from backend.trees.ensemble import Columns, GuestModel
 from backend.trees.folding import fold_structure
 
@@ -76,6 +76,28 @@ class Audited:
             return joint_audit(session, self.record.id, self.model, known)
         finally:
             job.keep_transcript(session.close())
+
+
+@dataclass(frozen=True)
+class AnswerCost:
+    """What one more answer about a person costs at a Host.
+
+    Attributes
+    ----------
+    score : float
+        Bits that a score tells at most.
+    reasons : float or None
+        The same of reasons; None if the model gives none.
+    score_spent, reasons_spent : bool
+        Whether the Host would not answer now, since the person's budget is spent. Of a Host at its own company nobody knows before it is
+        asked.
+    """
+
+    host: str
+    score: float
+    reasons: float | None
+    score_spent: bool = False
+    reasons_spent: bool = False
 
 
 class Leakage:
@@ -126,6 +148,26 @@ class Leakage:
             for told in found
             for max_bits in [capacities.get(told.host, 0.0)]
         )
+
+    def cost_of_answers(self, model_id: str, person: str = "") -> tuple[AnswerCost, ...]:
+        """Return what a score and its reasons cost at each Host of a model, and whether a person's budget is spent."""
+        record = self._models.get(model_id)
+        runtime = self._workspace.runtime(record.federation)
+        costs = self._costs(record)
+        found = []
+        for step in self._models.compiled(record).guest.folding.steps:
+            spent = set()
+            if person and runtime.simulated:
+                account = runtime.operator.account(step.host)
+                capacity = runtime.operator.capacity(step.host, record.id)
+                structure = runtime.operator.structure(step.host, record.id)
+                for kind in (SCORE, REASONS):
+                    told = min(costs.get(kind, 0.0), capacity)
+                    question = Question(record.guest, "", kind, structure, (person,), told, capacity)
+                    if account.reached(question).any():
+                        spent.add(kind)
+            found.append(AnswerCost(step.host, costs[SCORE], costs.get(REASONS), SCORE in spent, REASONS in spent))
+        return tuple(found)
 
     def _costs(self, record: ModelRecord) -> dict[str, float]:
         """Kind of question → what an answer tells at most by its own size, bits; names as many as a notice states."""

@@ -255,6 +255,12 @@ class ReasonsService:
         note.keep = keep
         return done
 
+    def day_of_score(self, model_id: str, person: str) -> str:
+        """Return the UTC day of a person's last score that is remembered, whatever the values; empty if there is none."""
+        record = self._models.get(model_id)
+        stored = self._measurement.workspace.decisions(record.federation).of(record.id, [person])
+        return stored[person].created[:10] if person in stored else ""
+
     def scored_before(self, model_id: str, sheet: SampleSheet) -> ScoreBatch | None:
         """Return the scores of a sheet's people that are remembered; None unless of everybody, with the same values of the Guest."""
         record = self._models.get(model_id)

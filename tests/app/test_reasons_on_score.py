@@ -3,6 +3,7 @@
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -15,7 +16,8 @@ from backend.reports.adverse_action_notice import Blocker
 from backend.services import Glassleaf
 from backend.services.reasons import Reason, ReasonsRequest
 from backend.services.scoring import ScoringRequest
-from tests.app.conftest import Opened, World, job_of, put_job
+from backend.store.accountant import Accountant
+from tests.app.conftest import Opened, World, forget_jobs, job_of, put_job
 from tests.app.reading_out import says
 
 T = Texts("en")
@@ -138,3 +140,25 @@ def test_a_prohibited_reason_is_shown_in_red_and_the_file_says_why_there_is_no_n
     (error,) = at.error
     assert "15 USC 1691" in error.value and says(error.value, "reasons.blocker")
     assert says(at, "reasons.notice_blocked")
+
+
+def test_one_press_asks_for_score_and_reasons_and_says_before_what_both_cost(opened: Opened, world: World) -> None:
+    at = opened("score")
+    assert says(at, "cost.both") and not at.button(key="score_go_why").disabled
+    at = finished(at.button(key="score_go_why").click().run(), "score")
+    at = finished(at.run(), "reasons")
+    found = job_of("reasons").result
+    assert not at.exception and found.people[0].score.units == job_of("score").result.scores[0].units
+    # another session finds the decision, and asks no second score for reasons
+    forget_jobs(world.home)
+    again = opened("score")
+    assert not again.exception and says(again, "cost.same") and says(again, "policy.remembered")
+    again = finished(again.button(key="reasons_go").click().run(), "reasons")
+    assert job_of("reasons").result.decided
+
+
+def test_where_a_persons_budget_is_spent_nothing_can_be_asked(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Accountant, "reached", lambda _, question: np.ones(len(question.people), dtype=np.uint8))
+    at = opened("score")
+    assert says(at, "cost.spent")
+    assert at.button(key="score_go").disabled and at.button(key="score_go_why").disabled

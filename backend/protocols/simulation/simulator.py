@@ -131,6 +131,10 @@ class SimulatedFederation(HostsOperator):
         """What all answers about a model can tell about one record at most, bits."""
         return self.served.hosts[host].capacity(model_id)
 
+    def structure(self, host: str, model_id: str) -> str:
+        """Under which name its account has a model."""
+        return self.served.hosts[host].structure(model_id)
+
     def decision(self, host: str, model_id: str, person: str) -> PersonAtHost:
         """What it holds about one person, and which entries it keeps."""
         return self.served.hosts[host].decision(model_id, person)
