@@ -1,5 +1,7 @@
 """At which line does the model decide, and what would another one mean?"""
 
+from dataclasses import replace
+
 import streamlit as st
 
 from app import session
@@ -14,22 +16,29 @@ frame.header(t, "decide", session.notices(), view.federation)
 frame.outcome(t, session.outcome())
 standing = backend.policies.standing(model_id)
 policies.standing(t, standing)
-card = backend.model_cards.get(model_id)
-if view.task != "binary" or not card.parts:
-    st.info(t("decide.only_two"), icon=":material/rule:")
-    st.stop()
 
 frame.section(t, "decide.choose", "cutoff")
-proposal = decision_line.bands(t, standing)
-points = decision_line.points_of(card.parts[0], decision_line.costs(t))
-if points:
-    decision_line.draw(t, points, standing, proposal.cutoff)
-frame.section(t, "decide.groups")
-decision_line.by_group(t, view, backend.policies.by_group(model_id))
+proposal = decision_line.bands(t, standing, view)
+given = decision_line.costs(t) if view.task == "binary" else None
+frontier = backend.policies.frontier(model_id, proposal.declines, given)
+if frontier is None:
+    st.info(t("decide.no_scores"), icon=":material/query_stats:")
+else:
+    decision_line.draw(t, frontier, standing, proposal)
+st.caption(f":material/help: {t('decide.what_if')}")
+if view.task == "binary":
+    frame.section(t, "decide.groups")
+    decision_line.by_group(t, view, backend.policies.by_group(model_id), standing, proposal)
 
 person = session.decides_as()
 if session.role() != REGULATOR:
     frame.section(t, "decide.propose")
+    if view.task == "binary":
+        proposal = replace(proposal, points=decision_line.points(t, standing.policy.points))
+    with st.expander(t("decide.treatments"), icon=":material/rule:", key="decide_treatments"):
+        treated = decision_line.treatments(t, standing.policy.treatments)
+    proposal = replace(proposal, treatments=treated)
+    policies.warned(t, backend.policies.warnings(model_id, proposal))
     with st.form("decide_propose", border=False):
         owner = st.text_input(t("decide.owner"), key="decide_owner")
         name = st.text_input(t("decide.person"), person, key="decide_person", disabled=bool(person))
@@ -41,6 +50,7 @@ if session.role() != REGULATOR:
             )
 elif standing.proposed is not None:
     frame.section(t, "decide.approve")
+    policies.described(t, standing.proposed.policy)
     with st.form("decide_approve", border=False):
         name = st.text_input(t("decide.person"), person, key="decide_person", disabled=bool(person))
         reason = st.text_area(t("decide.reason"), key="decide_reason")

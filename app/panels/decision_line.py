@@ -1,23 +1,37 @@
-"""Where the line is chosen by looking: what acceptance, bad rate and profit would be along the cut-off."""
+"""Where the line is chosen by looking: what acceptance, outcomes and profit would be along it; and the policy that is proposed."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app.panels import disparity, frame, lines
-from app.texts import Texts, amount, markdown, percent
+from app.panels import disparity, evidence, frame, lines
+from app.texts import Texts, amount, bare, markdown, number, percent
 from app.view_models import View
-from backend.services.policies import Costs, LinePoint, Policy, PolicyStanding, at_line, frontier, most_profitable
+from backend.services.fairness import BY_CUTOFF
+from backend.services.policies import (
+    MARKS,
+    TREATMENTS,
+    Costs,
+    Frontier,
+    LinePoint,
+    PointScale,
+    Policy,
+    PolicyStanding,
+    Treatments,
+    at_line,
+    most_profitable,
+)
 
 if TYPE_CHECKING:
-    from backend.evaluation.performance import Performance
     from backend.fairness.evidence import Evidence
 
-STEP = 5  # percent between two rows of the table under the chart
+ROWS = 19  # of the table under the chart
+NOBODY = 0  # percent of the slider for classes at which nobody is referred
 
 
 def costs(t: Texts) -> Costs | None:
@@ -30,94 +44,25 @@ def costs(t: Texts) -> Costs | None:
     return Costs(gain, loss) if gain > 0 or loss > 0 else None
 
 
-def points_of(part: Performance, given: Costs | None) -> tuple[LinePoint, ...]:
-    """Return what each measured cut-off means; empty if the model has no two outcomes."""
-    measured = part.separation
-    if measured is None or not sum(part.counts):
-        return ()
-    base_rate = part.counts[1] / sum(part.counts)
-    return frontier(measured.cutoffs, measured.true_positive, measured.false_positive, base_rate, given)
-
-
-def draw(t: Texts, points: Sequence[LinePoint], standing: PolicyStanding, chosen: float) -> None:
-    """Draw acceptance and bad rate along the cut-off, with today's line and the one that is looked at."""
-    point = at_line(points, chosen)
-    now = at_line(points, standing.policy.cutoff)
-    sentence = t(
-        "decide.sentence",
-        line=percent(chosen),
-        accepted=percent(point.accepted),
-        bad=_share(point.bad_rate),
-        now=percent(standing.policy.cutoff),
-        now_accepted=percent(now.accepted),
-        now_bad=_share(now.bad_rate),
-    )
-    st.markdown(sentence)
-    frame.chart(
-        t, _curves(t, points, standing.policy.cutoff, chosen, sentence), sentence, lambda: _table(t, points), "decide"
-    )
-    best = most_profitable(points)
-    if best is not None:
-        words = t(
-            "decide.profit", best=percent(best.cutoff), profit=amount(best.profit, ""), here=amount(point.profit, "")
+def bands(t: Texts, standing: PolicyStanding, view: View) -> Policy:
+    """Draw the lines of a proposal, starting from today's; return the policy that they make."""
+    now = standing.policy
+    if view.task == "classes":
+        usual = NOBODY if now.refer_at is None else round(100 * now.refer_at)
+        at = st.slider(
+            t("decide.refer_classes"),
+            NOBODY,
+            99,
+            usual,
+            format="%d %%",
+            key="decide_refer",
+            help=t("decide.refer_classes_help"),
         )
-        st.markdown(words)
-
-
-def _share(value: float) -> str:
-    return "–" if math.isnan(value) else percent(value)
-
-
-def _curves(t: Texts, points: Sequence[LinePoint], now: float, chosen: float, sentence: str) -> str:
-    across = [point.cutoff for point in points]
-    accepted = [point.accepted for point in points]
-    bad = [0.0 if math.isnan(point.bad_rate) else point.bad_rate for point in points]
-    hover = []
-    for point in points:
-        words = f"{t('card.cutoff')} {percent(point.cutoff)}\n{t('decide.accepted')}: {percent(point.accepted)}\n"
-        hover.append((point.cutoff, f"{words}{t('decide.bad_rate')}: {_share(point.bad_rate)}"))
-    return lines.drawing(
-        [
-            lines.Line(across, accepted, t("decide.accepted"), width=3),
-            lines.Line(across, bad, t("decide.bad_rate"), dash="dot"),
-            lines.Line([now, now], [0.0, 1.0], t("decide.today"), dash="dash"),
-            lines.Line([chosen, chosen], [0.0, 1.0], t("decide.looked_at"), width=2),
-        ],
-        lines.between(t("card.cutoff"), 0.0, 1.0, lines.share),
-        lines.between(t("decide.share"), 0.0, 1.0, lines.share),
-        sentence,
-        hover,
-    )
-
-
-def _table(t: Texts, points: Sequence[LinePoint]) -> frame.Columns:
-    """Return a row every few percent of the cut-off."""
-    rows = [at_line(points, step / 100) for step in range(STEP, 100, STEP)]
-    rows = list(dict.fromkeys(rows))
-    columns = {
-        t("card.cutoff"): [percent(row.cutoff) for row in rows],
-        t("decide.accepted"): [percent(row.accepted) for row in rows],
-        t("decide.bad_rate"): [_share(row.bad_rate) for row in rows],
-    }
-    if not math.isnan(rows[0].profit):
-        columns[t("decide.profit_head")] = [amount(row.profit, "") for row in rows]
-    return columns
-
-
-def by_group(t: Texts, view: View, measured: Mapping[str, Sequence[Evidence]]) -> None:
-    """Draw what was measured of groups along the cut-off; if nothing was, say where it is measured."""
-    if not measured:
-        st.caption(f":material/groups: {t('decide.no_groups')}")
-        return
-    for feature, rows in measured.items():
-        st.markdown(f"**{markdown(t.meaning(view.model.feature(feature)))}**")
-        disparity.across(t, rows, f"decide_{feature}")
-
-
-def bands(t: Texts, standing: PolicyStanding) -> Policy:
-    """Draw the lines and points of a proposal, starting from today's; return the policy that they make."""
-    usual = min(99, max(1, round(100 * standing.policy.cutoff)))
-    before = standing.policy.refer_at
+        return Policy("classes", decline_at=None, refer_at=None if at == NOBODY else at / 100)
+    if view.task == "number":
+        return _number_bands(t, now)
+    usual = min(99, max(1, round(100 * now.cutoff)))
+    before = now.refer_at
     low, high = st.slider(
         t("decide.lines"),
         1,
@@ -127,9 +72,232 @@ def bands(t: Texts, standing: PolicyStanding) -> Policy:
         key="decide_lines",
         help=t("decide.lines_help"),
     )
-    return Policy(
-        decline_at=high / 100,
-        refer_at=None if low == high else low / 100,
-        points=standing.policy.points,
-        treatments=standing.policy.treatments,
+    return Policy(decline_at=high / 100, refer_at=None if low == high else low / 100)
+
+
+def _number_bands(t: Texts, now: Policy) -> Policy:
+    """Draw the lines of a model of a number, on its own scale."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        side = st.segmented_control(
+            t("decide.declines"),
+            ["above", "below"],
+            default=now.declines,
+            required=True,
+            format_func=lambda name: t(f"decide.declines_{name}"),
+            key="decide_declines",
+        )
+        line = st.number_input(t("decide.decline_number"), value=now.decline_at, key="decide_decline")
+        refer = st.number_input(
+            t("decide.refer_number"), value=now.refer_at, key="decide_refer_number", help=t("decide.refer_number_help")
+        )
+    return Policy("number", decline_at=line, refer_at=refer, declines="below" if side == "below" else "above")
+
+
+def points(t: Texts, now: PointScale | None) -> PointScale | None:
+    """Draw whether a score has points, and which odds they stand for."""
+    wanted = st.toggle(t("decide.points"), now is not None, key="decide_points", help=t("policy.points_help"))
+    if not wanted:
+        return None
+    usual = now or PointScale()
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        base = st.number_input(t("decide.base_points"), 0, 10_000, usual.base_points, key="decide_base")
+        odds = st.number_input(t("decide.base_odds"), 0.001, 1e6, usual.base_odds, key="decide_odds", format="%g")
+        double = st.number_input(t("decide.double"), 1, 1000, usual.double, key="decide_double")
+    scale = PointScale(int(base), float(odds), int(double))
+    doubled = t("decide.points_sentence", base=scale.base_points, odds=bare(scale.base_odds), double=scale.double)
+    st.caption(f"{doubled} {t('policy.points_help')}")
+    return scale
+
+
+def treatments(t: Texts, now: Treatments) -> Treatments:
+    """Draw what happens to whom something is unusual about."""
+    chosen: dict[str, Any] = {}
+    for start in range(0, len(MARKS), 3):
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            for mark in MARKS[start : start + 3]:
+                chosen[mark] = st.selectbox(
+                    t(f"policy.unusual_{mark}"),
+                    TREATMENTS,
+                    TREATMENTS.index(now.of(mark)),
+                    format_func=lambda name: t(f"policy.treat_{name}"),
+                    key=f"decide_treat_{mark}",
+                )
+    return Treatments(**chosen)
+
+
+def line_of(policy: Policy) -> float | None:
+    """Return the line that a chart shows of a policy; None if it draws none."""
+    return policy.refer_at if policy.task == "classes" else policy.decline_at
+
+
+def draw(t: Texts, found: Frontier, standing: PolicyStanding, proposal: Policy) -> None:
+    """Draw acceptance, outcomes and profit along the line: today's, the one that waits, and the one that is looked at."""
+    task = proposal.task
+    shown = percent if task != "number" else number
+    looked_at = line_of(proposal)
+    now = line_of(standing.policy)
+    sentences = []
+    if looked_at is not None:
+        values = _values(task, at_line(found.points, looked_at), shown(looked_at))
+        sentences.append(t(f"decide.sentence_{task}", **values))
+    if now is not None:
+        values = _values(task, at_line(found.points, now), shown(now))
+        sentences.append(t(f"decide.now_{task}", **values))
+    part = t(f"score.part_{found.part}")
+    sentences.append(t("decide.measured_on", n=f"{found.people:,}", part=part))
+    sentence = t.joined(*sentences)
+    verticals = _verticals(t, standing, looked_at)
+    table = partial(_table, t, found, task)
+    frame.chart(t, _curves(t, found, task, verticals, sentence), sentence, table, "decide")
+    best = most_profitable(found.points)
+    if best is None or looked_at is None:
+        return
+    here = at_line(found.points, looked_at)
+    words = t("decide.profit", best=percent(best.cutoff), profit=amount(best.profit, ""), here=amount(here.profit, ""))
+    frame.chart(t, _profits(t, found, verticals, words), words, table, "decide_profit")
+
+
+def _values(task: str, point: LinePoint, line: str) -> dict[str, str]:
+    """Return what a sentence says of one line."""
+    shown = percent if task != "number" else number
+    outcome = "–" if math.isnan(point.outcome) else shown(point.outcome)
+    return {"line": line, "accepted": percent(point.accepted), "outcome": outcome}
+
+
+def _verticals(t: Texts, standing: PolicyStanding, looked_at: float | None) -> list[tuple[float, str, str, int]]:
+    """Return the lines that are drawn upright: place, name, dash and width."""
+    found = []
+    now = line_of(standing.policy)
+    if now is not None:
+        found.append((now, t("decide.today"), "dash", 2))
+    waiting = None if standing.proposed is None else line_of(standing.proposed.policy)
+    if waiting is not None:
+        found.append((waiting, t("decide.waiting"), "dashdot", 2))
+    if looked_at is not None and looked_at not in (now, waiting):
+        found.append((looked_at, t("decide.looked_at"), "solid", 1))
+    return found
+
+
+def _across(t: Texts, found: Frontier, task: str) -> lines.Axis:
+    if task != "number":
+        return lines.between(t("decide.line_axis"), 0.0, 1.0, lines.share)
+    return lines.rounded(t("decide.line_axis"), [point.cutoff for point in found.points], bare)
+
+
+def _upright(verticals: Sequence[tuple[float, str, str, int]], low: float, high: float) -> list[lines.Line]:
+    return [lines.Line([at, at], [low, high], name, dash=dash, width=width) for at, name, dash, width in verticals]
+
+
+def _curves(
+    t: Texts, found: Frontier, task: str, verticals: Sequence[tuple[float, str, str, int]], sentence: str
+) -> str:
+    """Return acceptance along the line, and as a second curve the share of bad or wrong outcomes."""
+    across = [point.cutoff for point in found.points]
+    drawn = [lines.Line(across, [point.accepted for point in found.points], t(f"decide.accepted_{task}"), width=3)]
+    if task != "number":
+        known = [point for point in found.points if not math.isnan(point.outcome)]
+        outcomes = [point.outcome for point in known]
+        drawn.append(lines.Line([point.cutoff for point in known], outcomes, t(f"decide.outcome_{task}"), dash="dot"))
+    shown = percent if task != "number" else number
+    hover = []
+    for point in found.points:
+        outcome = "–" if math.isnan(point.outcome) else shown(point.outcome)
+        words = [shown(point.cutoff), f"{t(f'decide.accepted_{task}')}: {percent(point.accepted)}"]
+        words.append(f"{t(f'decide.outcome_{task}')}: {outcome}")
+        hover.append((point.cutoff, "\n".join(words)))
+    return lines.drawing(
+        [*drawn, *_upright(verticals, 0.0, 1.0)],
+        _across(t, found, task),
+        lines.between(t("decide.share"), 0.0, 1.0, lines.share),
+        sentence,
+        hover,
     )
+
+
+def _profits(t: Texts, found: Frontier, verticals: Sequence[tuple[float, str, str, int]], sentence: str) -> str:
+    across = [point.cutoff for point in found.points]
+    profits = [point.profit for point in found.points]
+    up = lines.rounded(t("decide.profit_head"), [0.0, *profits], bare)
+    hover = []
+    for point in found.points:
+        hover.append((point.cutoff, f"{percent(point.cutoff)}\n{t('decide.profit_head')}: {amount(point.profit, '')}"))
+    drawn = [lines.Line(across, profits, t("decide.profit_head"), width=3), *_upright(verticals, up.low, up.high)]
+    return lines.drawing(drawn, _across(t, found, "binary"), up, sentence, hover)
+
+
+def _table(t: Texts, found: Frontier, task: str) -> frame.Columns:
+    """Return some rows along the line."""
+    step = max(1, len(found.points) // ROWS)
+    rows = found.points[step - 1 :: step]
+    shown: Callable[[float], str] = percent if task != "number" else number
+    columns = {
+        t("decide.line_axis"): [shown(row.cutoff) for row in rows],
+        t(f"decide.accepted_{task}"): [percent(row.accepted) for row in rows],
+        t(f"decide.outcome_{task}"): ["–" if math.isnan(row.outcome) else shown(row.outcome) for row in rows],
+    }
+    if not math.isnan(rows[0].profit):
+        columns[t("decide.profit_head")] = [amount(row.profit, "") for row in rows]
+    return columns
+
+
+def by_group(
+    t: Texts, view: View, measured: Mapping[str, Sequence[Evidence]], standing: PolicyStanding, proposal: Policy
+) -> None:
+    """Draw acceptance by group along the cut-off, as far as it was measured; if nothing was, say where it is measured."""
+    if not measured:
+        st.caption(f":material/groups: {t('decide.no_groups')}")
+        return
+    verticals = _verticals(t, standing, line_of(proposal))
+    for feature, rows in measured.items():
+        rates = [row for row in rows if row.measure == BY_CUTOFF and row.cutoff is not None and row.value is not None]
+        st.markdown(f"**{markdown(evidence.plain(t, view, feature))}**")
+        if not rates:
+            st.caption(t("decide.group_not_along"))
+            continue
+        sentence = disparity.range_sentence(t, rows) or t("decide.groups")
+        frame.chart(
+            t,
+            _group_curves(t, rates, verticals, sentence),
+            sentence,
+            partial(_group_table, t, rates),
+            f"decide_{feature}",
+        )
+
+
+def _groups(t: Texts, rates: Sequence[Evidence]) -> dict[str, list[Evidence]]:
+    """Return group → its acceptance, lowest cut-off first."""
+    found: dict[str, list[Evidence]] = {}
+    for row in sorted(rates, key=lambda row: row.cutoff or 0.0):
+        found.setdefault(t.text(row.about), []).append(row)
+    return found
+
+
+def _group_curves(
+    t: Texts, rates: Sequence[Evidence], verticals: Sequence[tuple[float, str, str, int]], sentence: str
+) -> str:
+    drawn = []
+    hover: dict[float, list[str]] = {}
+    dashes = tuple(lines.DASHES)
+    for place, (name, rows) in enumerate(_groups(t, rates).items()):
+        cutoffs = [row.cutoff or 0.0 for row in rows]
+        shares = [row.value or 0.0 for row in rows]
+        drawn.append(lines.Line(cutoffs, shares, name, dash=dashes[place % len(dashes)], dots=True))
+        for cutoff, share in zip(cutoffs, shares, strict=True):
+            hover.setdefault(cutoff, [percent(cutoff)]).append(f"{name}: {percent(share)}")
+    words = [(cutoff, "\n".join(said)) for cutoff, said in sorted(hover.items())]
+    return lines.drawing(
+        [*drawn, *_upright(verticals, 0.0, 1.0)],
+        lines.between(t("decide.line_axis"), 0.0, 1.0, lines.share),
+        lines.between(t("decide.accepted_binary"), 0.0, 1.0, lines.share),
+        sentence,
+        words,
+    )
+
+
+def _group_table(t: Texts, rates: Sequence[Evidence]) -> frame.Columns:
+    cutoffs = sorted({row.cutoff or 0.0 for row in rates})
+    columns = {t("decide.line_axis"): [percent(cutoff) for cutoff in cutoffs]}
+    for name, rows in _groups(t, rates).items():
+        shares = {row.cutoff: percent(row.value or 0.0) for row in rows}
+        columns[markdown(name)] = [shares.get(cutoff, "–") for cutoff in cutoffs]
+    return columns

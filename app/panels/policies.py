@@ -8,12 +8,13 @@ import streamlit as st
 
 from app.errors import worded
 from app.panels import frame
-from app.texts import Texts, markdown, number, percent
-from backend.services.policies import line_kind
+from app.texts import Texts, bare, markdown, number, percent
+from backend.services.policies import MARKS, line_kind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from backend.remark import Remark
     from backend.results import Score
     from backend.services.policies import Policy, PolicyStanding, PolicyVersion
 
@@ -33,11 +34,33 @@ def standing(t: Texts, found: PolicyStanding) -> None:
     """Draw the policy that holds, who set it, what waits for a second person, and what speaks against it."""
     line(t, found.policy)
     if found.version is not None:
+        described(t, found.policy)
         st.caption(_who(t, found.version))
     if found.proposed is not None:
         words = t.joined(t("policy.waits", version=found.proposed.version), bands(t, found.proposed.policy))
         st.info(words, icon=":material/hourglass_empty:")
-    for warning in found.warnings:
+    warned(t, found.warnings)
+
+
+def described(t: Texts, policy: Policy) -> None:
+    """Draw a policy in words: lines, points and what happens to the unusual."""
+    scale = policy.points
+    points = ""
+    if scale is not None:
+        points = t("policy.points_are", base=scale.base_points, odds=bare(scale.base_odds), double=scale.double)
+    unusual = []
+    for mark in MARKS:
+        treatment = policy.treatments.of(mark)
+        if treatment != "score":
+            words = {"mark": t(f"policy.unusual_{mark}"), "treatment": t(f"policy.treat_{treatment}")}
+            unusual.append(t("policy.treated_one", **words))
+    treated = t("policy.treated", listed=t.listed(unusual)) if unusual else ""
+    st.markdown(t.joined(bands(t, policy), points, treated))
+
+
+def warned(t: Texts, warnings: Sequence[Remark]) -> None:
+    """Draw what speaks against a policy."""
+    for warning in warnings:
         st.warning(markdown(worded(t, warning)), icon=":material/warning:")
 
 

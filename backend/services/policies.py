@@ -8,13 +8,15 @@ from datetime import UTC, date, datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from backend.errors import ParameterError, SecurityError
 from backend.i18n import wide
-from backend.policy.bands import MARKS, TREATMENTS, MeasuredLine, Policy, Treatments, line_kind, usual_policy
+from backend.policy.bands import MARKS, TREATMENTS, MeasuredLine, Policy, Side, Treatments, line_kind, usual_policy
 from backend.policy.frontier import Costs, LinePoint, at_line, frontier, most_profitable
 from backend.policy.points import PointScale
 from backend.remark import Remark
-from backend.results import ModelRecord
+from backend.results import PARTS, SCORES, ModelRecord
 from backend.services.audit import Auditor, Note, recorded
 from backend.services.registry import Registry
 from backend.services.workspace import Workspace
@@ -28,6 +30,7 @@ __all__ = [
     "MARKS",
     "TREATMENTS",
     "Costs",
+    "Frontier",
     "LinePoint",
     "PointScale",
     "Policy",
@@ -36,7 +39,6 @@ __all__ = [
     "PolicyVersion",
     "Treatments",
     "at_line",
-    "frontier",
     "line_for",
     "line_kind",
     "most_profitable",
@@ -74,6 +76,24 @@ class PolicyStanding:
     warnings: tuple[Remark, ...]
 
 
+@dataclass(frozen=True)
+class Frontier:
+    """What each line would mean, on some records.
+
+    Attributes
+    ----------
+    part : str
+        Of the data, of :data:`backend.results.PARTS`.
+    people : int
+    points : tuple of LinePoint
+        Lowest cut-off first.
+    """
+
+    part: str
+    people: int
+    points: tuple[LinePoint, ...]
+
+
 class PolicyService:
     """Keeps, proposes and approves the policies of models."""
 
@@ -104,6 +124,26 @@ class PolicyService:
         record = self._models.get(model_id)
         outputs = self._models.partial_model(record).outputs
         return policy.warnings(self._models.dither(record.id), logit=outputs.link == "logistic")
+
+    def frontier(self, model_id: str, declines: Side = "above", costs: Costs | None = None) -> Frontier | None:
+        """Return what each line would mean to people whose scores are stored; None if no scores of the model are.
+
+        They are released scores of records that the model was not trained on, where there are any (:mod:`backend.services.model_card`).
+        """
+        record = self._models.get(model_id)
+        stored = self._models.measured(record, SCORES)
+        part = next((name for name in PARTS if name in stored), "")
+        if not part:
+            return None
+        body = stored[part].rows[0]
+        labels = np.array(body["labels"], dtype=np.float64)
+        predicted = self._models.partial_model(record).outputs.predict(np.array(body["margins"], dtype=np.float64))
+        values = predicted.max(axis=1)
+        outcomes = labels
+        if record.task == "classes":
+            outcomes = (predicted.argmax(axis=1) != labels).astype(np.float64)
+        points = frontier(values, outcomes, task=record.task, declines=declines, costs=costs)
+        return Frontier(part, len(values), points)
 
     def by_group(self, model_id: str) -> Mapping[str, Sequence[Evidence]]:
         """Return feature → what was measured of decisions by its groups."""

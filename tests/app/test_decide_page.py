@@ -19,7 +19,7 @@ def sent(at: AppTest, key: str) -> AppTest:
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_page_says_what_a_line_means_and_which_one_holds(opened: Opened, language: str) -> None:
     at = opened("decide", lang=language)
-    assert not at.exception and says(at, "decide.sentence", language)
+    assert not at.exception and says(at, "decide.sentence_binary", language)
     held = session.service().policies.in_force("latest")
     assert says(at, "policy.by" if held.is_set else "policy.base_rate", language)
 
@@ -28,7 +28,10 @@ def test_a_line_is_proposed_and_a_second_person_approves_it(opened: Opened) -> N
     at = opened("decide", role=OPERATOR)
     before = session.service().policies.in_force("latest").version
     at.slider(key="decide_lines").set_value((12, 34)).run()
-    assert says(at, "decide.sentence", line=percent(0.34))
+    assert says(at, "decide.sentence_binary", line=percent(0.34))
+    at.toggle(key="decide_points").set_value(True).run()
+    at.number_input(key="decide_base").set_value(500).run()
+    at.selectbox(key="decide_treat_no_host").set_value("refuse").run()
     at.text_input(key="decide_owner").set_value("Olga")
     at.text_input(key="decide_person").set_value("Ana")
     at.text_area(key="decide_reason").set_value("looked at on the page")
@@ -44,6 +47,13 @@ def test_a_line_is_proposed_and_a_second_person_approves_it(opened: Opened) -> N
         assert says(at, "policy_needs_second_person") is not holds
         assert (session.service().policies.in_force("latest").decline_at == 0.34) is holds
     assert says(at, "policy.three_above", refer=percent(0.12), decline=percent(0.34))
+    held = session.service().policies.in_force("latest")
+    assert held.points is not None and (held.points.base_points, held.treatments.no_host) == (500, "refuse")
+    assert says(at, "policy.points_are", base="500")
+    # a line that is looked at decides nothing: another session finds the approved one
+    at.slider(key="decide_lines").set_value((50, 60)).run()
+    again = opened("decide")
+    assert again.slider(key="decide_lines").value == (12, 34) and says(again, "decide.what_if")
 
 
 def test_gain_and_loss_show_the_most_profitable_line(opened: Opened) -> None:

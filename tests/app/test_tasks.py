@@ -214,3 +214,19 @@ def test_what_the_loss_of_a_worker_changed_has_its_unit(shown: Opened, tasks: Ta
     trial = ServingTrial(ServingRequest(name), trees=3, samples=10, batches=batches)
     put_job(f"serving:{name}", Job(lambda job: trial, 1).start().wait(60))
     assert says(at.run(), "serving.sentence", shift=change) and not at.exception
+
+
+@pytest.mark.parametrize(
+    ("model", "key", "value"), [("classes", "decide_refer", 55), ("number", "decide_decline", 400.0)]
+)
+def test_the_line_of_classes_and_of_a_number_is_chosen_by_looking_and_proposed(shown, model, key, value) -> None:
+    at = shown("decide", model)
+    assert not at.exception
+    widget = at.slider if model == "classes" else at.number_input
+    widget(key=key).set_value(value).run()
+    assert says(at, f"decide.sentence_{model}") and says(at, "decide.measured_on")
+    at.text_input(key="decide_owner").set_value("Olga")
+    at.text_input(key="decide_person").set_value("Ana")
+    at.text_area(key="decide_reason").set_value("looked at on the page")
+    at = next(button for button in at.button if button.key == "decide_propose_go").click().run()
+    assert not at.exception and says(at, "policy.waits")
