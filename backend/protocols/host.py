@@ -23,23 +23,20 @@ from backend.data.federation import MEASURES
 from backend.data.table import PartyTable
 from backend.errors import GlassleafError, HostBusy, HostRefused, PartyUnreachable, SecurityError, StoreError
 from backend.protocols.alignment.host import ALIGNMENT_KINDS
-from backend.protocols.approvals.host import ApprovalGate
+from backend.protocols.approvals.host import ApprovalRequests
 from backend.protocols.audit_head.messages import AskAuditHeads, KeepAuditHead
 from backend.protocols.audit_head.protocol import MAX_ENTRIES, keep_head, kept_heads
-from backend.protocols.baselines.host import WalkHandler
-from backend.protocols.baselines.messages import PassOn
+from backend.protocols.baselines.host import WALK_KINDS
 from backend.protocols.explanations.host import REASONS_KINDS
-from backend.protocols.explanations.messages import ReasonTerms
-from backend.protocols.group_sums.host import GroupSumsHandler
-from backend.protocols.group_sums.messages import GroupPairs, MoreGroupPairs
-from backend.protocols.host_state import Answer, Answering, Handlers, HostModels, HostSession, HostSessions
+from backend.protocols.group_sums.host import GROUP_KINDS
+from backend.protocols.host_state import Answer, Handlers, HostModels, HostSession, HostSessions
 from backend.protocols.lanes import SIZES, Lanes, LaneSize
 from backend.protocols.purposes.messages import StatePurpose
 from backend.protocols.purposes.protocol import answer_purpose, check_purpose
 from backend.protocols.scoring.dither import DITHER
 from backend.protocols.scoring.host import SCORING_KINDS, PersonAtHost, decision
 from backend.protocols.scoring.host_half import HostHalf, host_half, sampled_rows
-from backend.protocols.scoring.messages import DecisionVectors, MoreVectors
+from backend.protocols.scoring.messages import DecisionVectors
 from backend.protocols.scoring.permuted_values_host import PERMUTED_KINDS
 from backend.protocols.terms.approvals import Approvals
 from backend.protocols.terms.floors import Floors
@@ -76,8 +73,6 @@ DRAINED = 60.0  # seconds after which a Guest asks again
 STORE_WAIT = 30.0  # seconds after which a Guest asks again
 ROUNDED = 2  # decimals of the seconds in a receipt: finer ones tell how much was worked out about a person
 KEYS_KEPT = 4  # public keys whose obfuscator pools are kept
-# what other Hosts may send, too
-PASSED_ON = (DecisionVectors, MoreVectors, GroupPairs, MoreGroupPairs, PassOn, ReasonTerms)
 
 
 class Served(NamedTuple):
@@ -187,36 +182,30 @@ class HostParty:
             charge = partial(book_approved, self.accountant)
             approvals = Approvals(name, Database(), SigningKey.generate(), charge=charge)
         self.approvals = approvals if isinstance(approvals, Approvals) else None
-        counts = self.accountant is not None and self.accountant.limits.counted
         facts = facts_of_table([feature.name for feature in features], table.ids)
-        floors = floors or Floors()
         self._gate = Gate(
             table,
             {feature.name: feature for feature in features},
             facts,
             _all_kinds(),
-            floors,
+            floors or Floors(),
             self._partial_models,
             self._sessions,
             HostNoise(self._dither, store.secret),
             self.accountant,
             self.approvals,
             self.requests,
+            sums,
+            simulated,
         )
-        self._approval_gate = ApprovalGate(
-            self.approvals, self._partial_models, self._sessions, facts, simulated, counts, sums
-        )
-        answering = Answering(self._partial_models, self._sessions, self.accountant, self.requests, floors)
-        self._handlers = self._all_handlers(table, features, answering)
+        self._approvals = ApprovalRequests(self.approvals, self._partial_models, self._sessions, facts)
+        self._handlers = self._all_handlers()
 
-    def _all_handlers(self, table: PartyTable, features: Sequence[Feature], answering: Answering) -> Handlers:
-        """Class of message → who answers it: each protocol's, and what belongs to none."""
-        by_name = {f.name: f for f in features}
+    def _all_handlers(self) -> Handlers:
+        """Return who answers messages that read no record, by class of message."""
         protocols = (
-            self._approval_gate,
+            self._approvals,
             WrongAnswerHandler(self.name, self._sessions, self.approvals.log if self.approvals else None),
-            WalkHandler(table, self._partial_models, self._sessions, self._simulated),
-            GroupSumsHandler(self.name, table, by_name, answering, self._approval_gate.hold_sums),
         )
         handlers: Handlers = {
             OfferKey: self._offer_key,
@@ -310,7 +299,7 @@ class HostParty:
         """Allow scores with a model that was trained just now, if the operator allowed them together with the training."""
         session = self._session(sender, message)
         if session is not None:
-            self._approval_gate.note_model(session, answer.model_id)
+            self._approvals.note_model(session, answer.model_id)
 
     def _keep_receipt(self, receipt: ConversationReceipt, guest: str, public: str) -> None:
         kept = Receipt(receipt.conversation, self.name, guest, receipt.entries, "", public, receipt.signature)
@@ -323,7 +312,7 @@ class HostParty:
     def _refuse(self, wire: TranscribedWire, delivery: Delivery, error: GlassleafError) -> list[Stated]:
         """To the Guest of the conversation; where there is none, to a Guest that tried to open one. Returns what was sent."""
         message, session = delivery.message, self._session(delivery.sender, delivery.message)
-        if session is None and isinstance(message, PASSED_ON):
+        if session is None and self._is_passed_on(message):
             return []
         guest = session.guest if session is not None else delivery.sender
         try:
@@ -421,26 +410,27 @@ class HostParty:
         guest = session.guest if session is not None else sender
         if handler is None:
             return self._through_gate(sender, guest, message)
-        return self._unless_held(handler, sender, guest, message)
+        return self._without_records(handler, sender, guest, message)
 
     def _session(self, sender: str, message: Message) -> HostSession | None:
         """The conversation that a message belongs to: its sender's own, or the one in which another Host passes something on."""
         own = self._sessions.find(message.conversation, sender)
-        return self._sessions.find(message.conversation) if own is None and isinstance(message, PASSED_ON) else own
+        return self._sessions.find(message.conversation) if own is None and self._is_passed_on(message) else own
+
+    def _is_passed_on(self, message: Message) -> bool:
+        """Return whether other Hosts may send a message of this kind, too."""
+        kind = self._gate.kinds.get(type(message))
+        return kind is not None and kind.passed_on
 
     def _through_gate(self, sender: str, guest: str, message: Message) -> Answer:
         with self._sessions.serving(guest, message.conversation):
             yield from self._gate.answer(sender, message, self._session(sender, message))
 
-    def _unless_held(
+    def _without_records(
         self, handler: Callable[[str, Any], Answer | None], sender: str, guest: str, message: Message
     ) -> Answer:
         with self._sessions.serving(guest, message.conversation):
-            waits = self._approval_gate.hold(sender, message, self._session(sender, message))
-            if waits is not None:
-                yield guest, waits
-            else:
-                yield from handler(sender, message) or ()
+            yield from handler(sender, message) or ()
 
     def _state_purpose(self, sender: str, asked: StatePurpose) -> Answer:
         session = self._sessions.of(asked.conversation, sender)
@@ -493,7 +483,15 @@ class HostParty:
 
 def _all_kinds() -> Kinds:
     """Return every kind of message that passes the gate, with its rule and its handler."""
-    return {**ALIGNMENT_KINDS, **TRAINING_KINDS, **SCORING_KINDS, **PERMUTED_KINDS, **REASONS_KINDS}
+    return {
+        **ALIGNMENT_KINDS,
+        **TRAINING_KINDS,
+        **SCORING_KINDS,
+        **PERMUTED_KINDS,
+        **REASONS_KINDS,
+        **GROUP_KINDS,
+        **WALK_KINDS,
+    }
 
 
 def _counts(answer: HeldRecords, asked: int) -> tuple[int, int, int]:

@@ -7,9 +7,9 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, TypeVar, cast
@@ -23,16 +23,11 @@ from backend.data.table import PartyTable
 from backend.errors import HostBusy, SecurityError
 from backend.protocols.baselines.host_answers import HostPaths
 from backend.protocols.scoring.fed_eini import CompiledHost, host_plan
-from backend.protocols.terms.floors import Floors
 from backend.protocols.transport.message import Message
-from backend.protocols.transport.messages import HeldRecords
-from backend.protocols.transport.packing import to_bitmap
-from backend.store.accountant import LIMITS, Accountant, Question
 from backend.store.party_store import PartyStore
 from backend.store.receipts import Stated
-from backend.store.request_log import RequestLog
 from backend.store.trainings import HostTrainings
-from backend.trees.ensemble import Columns, HostModel
+from backend.trees.ensemble import HostModel
 from backend.trees.folding import Folding, Step, fold_structure
 from backend.trees.serialization import dump_host, load_host, structure_hash
 
@@ -100,13 +95,6 @@ class HostSession:
         if work is None:
             raise SecurityError(what)
         return work
-
-    def look_up(self, table: PartyTable, ids: Sequence[str]) -> tuple[Columns, Flags]:
-        """Columns of some people, ``(n,)`` each, and whether a record of each is held; the rows of the others mean nothing."""
-        used = self.played if self.played is not None else table
-        rows = used.row_of.of(ids)
-        held = rows >= 0
-        return used.take(np.where(held, rows, 0)).columns if len(used.ids) else {}, held
 
 
 class HostSessions:
@@ -319,131 +307,6 @@ class HostModels:
             return None
         self._served[model_id] = ServedModel(model, folding, index)
         return self._served[model_id]
-
-
-@dataclass(frozen=True, repr=False)
-class Answering:
-    """What a Host's handlers answer with, and the one account that every answer about a record passes.
-
-    Attributes
-    ----------
-    accountant : Accountant, optional
-        None = nothing is counted.
-    requests : RequestLog, optional
-        Where a sample of requests is kept for an auditor.
-    floors : Floors
-        What the Host insists on.
-    """
-
-    partial_models: HostModels
-    sessions: HostSessions
-    accountant: Accountant | None
-    requests: RequestLog | None
-    floors: Floors = field(default_factory=Floors)
-
-    @property
-    def min_group(self) -> int:
-        """Return the fewest people in a group that anything is said about; 0 = as each protocol has it."""
-        return self.floors.group_size
-
-    def named_share(self, conversation: str) -> float:
-        """Return how much of who is in a group its sums may carry; 0 = not limited, as for people who need no protection."""
-        return 0.0 if self.account(conversation) is None else self.floors.named_share
-
-    def account(self, conversation: str) -> Accountant | None:
-        """The account of a conversation; None where its questions do not count."""
-        return self.accountant if self.sessions.counts(conversation) else None
-
-    def together(self, conversation: str) -> AbstractContextManager[object]:
-        """Within, what is counted is counted all together or not at all."""
-        accountant = self.account(conversation)
-        return nullcontext() if accountant is None else accountant.together()
-
-    def count(
-        self, question: Question, conversation: str, ids: Sequence[str], held: Flags, digest: str = ""
-    ) -> tuple[Flags, HeldRecords, ReceivedQuestion | None]:
-        """Count a question about those of `ids`, ``(n,)``, who are `held`; with the `digest` of its bytes where they are all there.
-
-        Returns
-        -------
-        spent : ndarray of bool
-            ``(n,)``: about whom a limit was reached before.
-        message : HeldRecords
-            What the Guest learns of it.
-        asked : ReceivedQuestion, optional
-            The question bound to its bytes (:meth:`bind`), where they are all there.
-
-        Raises
-        ------
-        QuestionRefused
-            As :meth:`bind`, where the bytes are all there.
-        """
-        spent, accountant = np.zeros(len(held), dtype=bool), self.account(conversation)
-        question = replace(question, conversation=conversation)
-        asked = None
-        if accountant is not None and digest:
-            spent[held], kept = accountant.count_bound(question, digest)
-            asked = ReceivedQuestion(accountant, question.guest, question.request, kept)
-        elif accountant is not None:
-            spent[held] = accountant.count(question)
-        if accountant is None or not spent.any():
-            return spent, HeldRecords(conversation, to_bitmap(held)), asked
-        reached, limits = np.zeros(len(held), dtype=np.uint8), accountant.limits
-        # a question that is repeated was refused then, whatever the limits leave now
-        reached[held] = np.maximum(accountant.reached(question), 1)
-        reached[~spent] = 0
-        sizes = *limits.of(question.kind), limits.bits, limits.days
-        return spent, HeldRecords(conversation, to_bitmap(held), reached.tobytes(), *sizes), asked
-
-    def count_all(self, question: Question, conversation: str, *, only_look: bool = False) -> None:
-        """Count a question about all of its people; or `only_look` whether it could be.
-
-        Raises SecurityError where some of them were asked about before, so nobody is answered about.
-        """
-        accountant = self.account(conversation)
-        if accountant is None:
-            return
-        question = replace(question, conversation=conversation)
-        refused = accountant.spent(question) if only_look else accountant.count(question, whole=True)
-        spent, limits = int(refused.sum()), accountant.limits
-        if not spent:
-            return
-        if (accountant.reached(question)[refused] == LIMITS.index("bits")).any():
-            raise SecurityError("bits_reached", days=limits.days, bits=limits.bits)
-        # of one answer alone the last one says when; whatever else is counted may make it later
-        until = accountant.last_until(question) if limits.of(question.kind)[0] == 1 else None
-        people = len(question.people)
-        if until is not None:
-            raise SecurityError(
-                "people_in_common_until", spent=spent, people=people, days=limits.days, until=until.isoformat()
-            )
-        raise SecurityError("people_in_common", spent=spent, people=people, days=limits.days)
-
-    def bind(self, guest: str, request: str, conversation: str, digest: str) -> ReceivedQuestion:
-        """Bind a counted question to the bytes in which it came, so that it is repeated in the same ones or not at all.
-
-        Raises QuestionRefused where it came in others before.
-        """
-        accountant = self.account(conversation) if request else None
-        kept = accountant.reply_to(guest, request, digest) if accountant is not None else None
-        return ReceivedQuestion(accountant, guest, request, kept)
-
-
-@dataclass(frozen=True, repr=False)
-class ReceivedQuestion:
-    """A question as it came in, and the answer that it got before, if any."""
-
-    accountant: Accountant | None
-    guest: str
-    request: str
-    kept: bytes | None
-
-    def answer(self, make: Callable[[], bytes]) -> bytes:
-        """The answer that was given before; otherwise one that is made now, and kept until the Guest has it."""
-        if self.kept is not None:
-            return self.kept
-        made = make()
-        return made if self.accountant is None else self.accountant.keep_reply(self.guest, self.request, made)
 
 
 def members(ids: Sequence[str], held: Flags) -> tuple[str, ...]:

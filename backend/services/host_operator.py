@@ -195,7 +195,7 @@ class HostOperator:
     decides : bool
         Whether the operator is asked; a simulated Host asks nobody unless its federation file says so.
     named : float
-        As of :class:`backend.protocols.host_state.Answering`.
+        As of :class:`backend.protocols.terms.floors.Floors`.
     counterparts : Counterparts
         What is agreed with those who ask.
     read_records : callable, optional

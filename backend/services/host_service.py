@@ -32,10 +32,12 @@ from backend.link.config import HostConfig, load_config
 from backend.link.identity import load_identity
 from backend.link.peers import LinkSettings
 from backend.link.wire import LinkWire
-from backend.protocols.approvals.host import PURPOSE_OF
+from backend.protocols.approvals.messages import REASONS, SCORING
+from backend.protocols.explanations.messages import AskCohort, AskReasons
 from backend.protocols.host import HostParty
 from backend.protocols.lanes import SIZES, LaneSize
 from backend.protocols.scoring.dither import DITHER
+from backend.protocols.scoring.messages import DecisionVectors
 from backend.protocols.terms.approvals import Agreed, Approvals
 from backend.protocols.terms.prices import book_approved
 from backend.protocols.transport.message import Lane
@@ -290,8 +292,9 @@ def agreed_volume(agreement: Agreement, purpose: str) -> int:
 
 
 def _kinds(purpose: str) -> set[str]:
-    """Messages that ask for something; empty where they do not say what for."""
-    return {kind.__name__ for kind, asked in PURPOSE_OF.items() if asked == purpose}
+    """Return the messages that ask for something without a purpose of measuring; empty if there are none."""
+    asked_by = {SCORING: (DecisionVectors,), REASONS: (AskReasons, AskCohort)}
+    return {kind.__name__ for kind in asked_by.get(purpose, ())}
 
 
 def key_floor_of(config: HostConfig, agreement: Agreement) -> int:

@@ -1,58 +1,85 @@
-"""A simulated Host's handler for the protocols that Fed-EINI is compared with: they disclose the branches that a record takes."""
+"""A simulated Host's side of the protocols that Fed-EINI is compared with: they disclose the branches that a record takes.
+
+A real Host's gate refuses them before it looks at anything else.
+"""
 
 from __future__ import annotations
 
-from backend.data.table import PartyTable
 from backend.errors import SecurityError
 from backend.protocols.baselines.host_answers import HostWalk
 from backend.protocols.baselines.messages import AskCandidates, AskWalk, CandidateLeaves, PassOn, StartWalk
-from backend.protocols.host_state import Answer, Handlers, HostModels, HostSession, HostSessions, ServedModel
-from backend.protocols.transport.message import Message
-from backend.protocols.transport.messages import HeldRecords
-from backend.protocols.transport.packing import to_bitmap
+from backend.protocols.host_state import ServedModel, members
+from backend.protocols.terms.approvals import model_request
+from backend.protocols.terms.noise import Noise
+from backend.protocols.terms.permit import Ask, Asked, Charge, Kind, Permit, Reply
+from backend.protocols.terms.records import Opened, Rows
+from backend.store.accountant import SCORE, Question
+
+COMPARISONS = "comparisons"  # what they are for
 
 
-class WalkHandler:
-    """Answers in the clear, which only a simulated Host does."""
+def read_people(asked: Asked) -> Ask:
+    """Read who walks the trees in the clear; what is booked is all that a model can tell about a person.
 
-    def __init__(self, table: PartyTable, partial_models: HostModels, sessions: HostSessions, simulated: bool) -> None:
-        self._table, self._partial_models, self._sessions, self._simulated = table, partial_models, sessions, simulated
+    Raises
+    ------
+    SecurityError
+        If another party than the model's Guest asks.
+    """
+    message: StartWalk | AskCandidates = asked.message
+    served = asked.models.get(message.model_id)
+    if asked.sender != served.model.guest:
+        raise SecurityError("scored_by_other_than_guest")
+    held = asked.roster.held(message.ids)
+    capacity = served.model.capacity
+    people = members(message.ids, held)
+    question = Question(asked.session.guest, "", SCORE, served.structure, people, capacity, capacity)
+    return Ask(
+        opens={"people": Rows(ids=message.ids, columns=served.features)},
+        approval=model_request(asked, served, COMPARISONS, len(message.ids)),
+        amount=len(message.ids),
+        charges=[Charge(question, whole=True)],
+        held=held,
+        subject=served,
+    )
 
-    def handlers(self) -> Handlers:
-        """Message class → answer."""
-        return {
-            StartWalk: self._start_walk,
-            AskWalk: self._ask_walk,
-            PassOn: self._pass_on,
-            AskCandidates: self._ask_candidates,
-        }
 
-    def _open(self, sender: str, request: StartWalk | AskCandidates) -> tuple[HostSession, ServedModel]:
-        session = self._sessions.of(request.conversation, sender)
-        if not self._simulated:
-            raise SecurityError("asked_in_the_clear", kind=type(request).__name__)
-        partial_model = self._partial_models.get(request.model_id)
-        if sender != partial_model.model.guest:
-            raise SecurityError("scored_by_other_than_guest")
-        return session, partial_model
+def read_walk(asked: Asked) -> Ask:
+    """Read where samples stand; raise SecurityError if no walk was begun."""
+    return Ask(subject=asked.session.need(HostWalk, "walk_not_begun"))
 
-    def _start_walk(self, sender: str, request: StartWalk) -> Answer:
-        session, partial_model = self._open(sender, request)
-        columns, held = session.look_up(self._table, request.ids)
-        session.keep(HostWalk, partial_model.paths.start(columns, held))
-        yield sender, HeldRecords(request.conversation, to_bitmap(held))
 
-    def _walk(self, message: Message) -> HostWalk:
-        return self._sessions.of(message.conversation).need(HostWalk, "Samples came before the walk was begun.")
+def answer_start(permit: Permit, opened: Opened, message: StartWalk, noise: Noise) -> Reply:
+    """Begin a walk."""
+    served: ServedModel = permit.ask.subject
+    people = opened["people"]
+    permit.session.keep(HostWalk, served.paths.start(people.columns, people.held))
+    yield permit.guest, permit.held_records()
 
-    def _ask_walk(self, sender: str, asked: AskWalk) -> Answer:
-        yield sender, self._walk(asked).walked(asked)
 
-    def _pass_on(self, sender: str, passed: PassOn) -> Answer:
-        yield from self._walk(passed).take(sender, passed)
+def answer_walk(permit: Permit, opened: Opened, message: AskWalk, noise: Noise) -> Reply:
+    """Say where samples go from here."""
+    walk: HostWalk = permit.ask.subject
+    yield permit.guest, walk.walked(message)
 
-    def _ask_candidates(self, sender: str, request: AskCandidates) -> Answer:
-        session, partial_model = self._open(sender, request)
-        columns, held = session.look_up(self._table, request.ids)
-        leaves = partial_model.paths.candidates(columns, held)
-        yield sender, CandidateLeaves(request.conversation, to_bitmap(held), leaves)
+
+def answer_passed(permit: Permit, opened: Opened, message: PassOn, noise: Noise) -> Reply:
+    """Walk on with samples that another party hands over, and hand them to their next owners."""
+    walk: HostWalk = permit.ask.subject
+    yield from walk.take(permit.asked.sender, message)
+
+
+def answer_candidates(permit: Permit, opened: Opened, message: AskCandidates, noise: Noise) -> Reply:
+    """Say which leaves this Host's splits leave open."""
+    served: ServedModel = permit.ask.subject
+    people = opened["people"]
+    leaves = served.paths.candidates(people.columns, people.held)
+    yield permit.guest, CandidateLeaves(message.conversation, permit.held_records().held, leaves)
+
+
+WALK_KINDS = {
+    StartWalk: Kind(read_people, answer_start, begins=True, simulated=True),
+    AskWalk: Kind(read_walk, answer_walk, simulated=True),
+    PassOn: Kind(read_walk, answer_passed, passed_on=True, simulated=True),
+    AskCandidates: Kind(read_people, answer_candidates, begins=True, simulated=True),
+}

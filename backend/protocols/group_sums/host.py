@@ -1,14 +1,16 @@
-"""A Host's handler for sums over groups of people (disparity, proxies): adds up what it cannot read, merges small groups.
+"""A Host's side of sums over groups of people (disparity, proxies): adds up what it cannot read, merges small groups.
 
-It may also send its own groups encrypted. Knows no label and no score.
+It may also send its own groups encrypted. Knows no label and no score. Rules read who was marked and with how many bits; the gate opens a
+feature's values of these people alone.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from math import log2
+from hashlib import sha256
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +19,7 @@ from backend.crypto.fixedpoint import longest_half
 from backend.crypto.interface import PairPublicSide
 from backend.crypto.paillier.scheme import PaillierPublicSide
 from backend.crypto.plain import PlainKeySide
-from backend.data.dictionary import Feature
-from backend.data.table import PartyTable
-from backend.errors import SecurityError
+from backend.errors import QuestionRefused, SecurityError
 from backend.protocols.group_sums.disclosure_bound import least_size
 from backend.protocols.group_sums.grouping import GROUP_LIMITS, MIN_GROUP, Grouped, group, to_wire
 from backend.protocols.group_sums.messages import (
@@ -31,286 +31,385 @@ from backend.protocols.group_sums.messages import (
     MoreGroupPairs,
 )
 from backend.protocols.group_sums.values import carried, half_of, pack, slots
-from backend.protocols.host_state import Answer, Answering, Handlers, ReceivedQuestion, digest_of
+from backend.protocols.host_state import digest_of
+from backend.protocols.terms.approvals import sums_request
+from backend.protocols.terms.noise import Noise
+from backend.protocols.terms.permit import Ask, Asked, Charge, Kind, Permit, Reply
+from backend.protocols.terms.prices import column_bits
+from backend.protocols.terms.records import Opened, Records, Rows
 from backend.protocols.training.pair_pieces import IncomingPairs, pieces
 from backend.protocols.training.row_sets import unpack_rows
-from backend.protocols.transport.message import Message
-from backend.protocols.transport.messages import ApprovalPending
 from backend.store.accountant import GROUPS, Question
 
-Allowed = Callable[[str, str, int, str], ApprovalPending | None]
-"""Guest, conversation, people and question → what it gets instead of an answer, as :meth:`ApprovalGate.hold_sums` has it."""
+MARKS = sha256().digest_size  # bytes before stored pairs: of which marks they are
 
 
 @dataclass(frozen=True, repr=False)
-class _Marked:
-    """Records of the table that a party has sent pairs of, as far as they have come; `asked` is hashed as they do."""
+class Marked:
+    """Records that a party has sent pairs of, as far as they have come.
+
+    Attributes
+    ----------
+    rows : ndarray of int
+        ``(n,)``: of the Host's table.
+    half : int
+        Bits of half a pair.
+    digest : hash
+        Over all that was sent of them.
+    """
 
     rows: NDArray[np.intp]
     half: int
     pairs: IncomingPairs
-    asked: hashlib._Hash
+    digest: hashlib._Hash
 
     def add(self, piece: Sequence[bytes]) -> None:
+        """Take the next piece; raises SecurityError as :meth:`IncomingPairs.add`."""
         self.pairs.add(piece)
         for blob in piece:
-            self.asked.update(blob)
+            self.digest.update(blob)
 
 
-@dataclass(repr=False)
+@dataclass(frozen=True, repr=False)
 class HostGroups:
-    """One conversation about groups, of `min_group` records or more, at one Host; `rows` are its joint rows, in the common order.
+    """What was sent in one conversation about groups, at one Host.
 
-    `key` is the one that the Guest offered, as it came: under another one the same bytes are other numbers, and so another question.
+    Attributes
+    ----------
+    rows : ndarray of int
+        The joint records, in the common order.
+    key : bytes
+        The key that the Guest offered, as it came: under another one the same bytes are other numbers, and so another question.
+    marked : dict of str to Marked
+        By sender.
     """
 
-    table: PartyTable
-    features: Mapping[str, Feature]
     rows: NDArray[np.intp]
     cipher: PairPublicSide
     key: bytes
-    min_group: int
-    _marked: dict[str, _Marked] = field(default_factory=dict)  # by sender
+    marked: dict[str, Marked] = field(default_factory=dict)
 
     def take_pairs(self, sender: str, message: GroupPairs) -> None:
-        """Keep encrypted pairs of some joint records instead of the sender's last ones; the first piece of them."""
-        rows, longest = self.rows[unpack_rows(message.rows, len(self.rows))], longest_half(self.cipher.bits)
-        if not 1 <= message.half <= longest:
-            raise SecurityError("half_too_long", half=message.half, most=longest)
+        """Replace the sender's last pairs by those of other joint records; this is the first piece of them."""
+        rows = self.rows_of(message.rows)
         batches = len(message.pairs)
-        asked = hashlib.sha256(digest_of(self.key, message.rows, message.half, batches).encode())
-        marked = _Marked(rows, message.half, IncomingPairs(self.cipher, len(rows), batches), asked)
-        self._marked[sender] = marked
+        digest = sha256(digest_of(self.key, message.rows, message.half, batches).encode())
+        marked = Marked(rows, message.half, IncomingPairs(self.cipher, len(rows), batches), digest)
+        self.marked[sender] = marked
         marked.add(message.pairs)
 
-    def take_more(self, sender: str, message: MoreGroupPairs) -> None:
-        """Keep the next piece."""
-        self._sent_by(sender).add(message.pairs)
-
-    def check(self, features: Sequence[str], max_groups: int) -> None:
-        """Raise SecurityError where a feature is none of this Host's or named twice, or the groups are too many or too few."""
-        low, high = GROUP_LIMITS
-        if len(self.features.keys() & set(features)) < len(features) or not low <= max_groups <= high:
-            raise SecurityError("groups_not_possible", groups=max_groups, least=low, most=high)
-
-    def check_carried(self, asked: AskGroupSums, min_size: int, share: float) -> None:
-        """Raise SecurityError where sums could say of more than a `share` of a group's people that they are in it.
-
-        By numbers alone that the Guest has sent: the refusal tells nothing of this Host's records, and nobody is counted.
-        """
-        marked = self._sent_by(asked.source)
-        bits, n = carried(len(marked.pairs.batches), marked.half), len(marked.rows)
-        wanted = least_size(bits, n, asked.most, share)
-        if bits and min_size < wanted:
-            raise SecurityError("sums_could_name_people", bits=bits, people=n, wanted=wanted, min_size=min_size)
-
-    def people(self, packed: bytes) -> tuple[str, ...]:
-        """Ids of some joint records."""
-        return tuple(self.table.ids[row] for row in self.rows[unpack_rows(packed, len(self.rows))].tolist())
-
-    def looks(self, sender: str, source: str) -> bool:
-        """Whether the Guest only asks if it would be answered: it marked people with nothing, so that there is nothing to sum."""
-        return sender == source and not self._sent_by(source).pairs.batches
-
-    def pairs_of(self, source: str) -> tuple[tuple[str, ...], str]:
-        """Of whom a party has sent pairs, and the hash of what it sent."""
-        marked = self._sent_by(source)
-        return tuple(self.table.ids[row] for row in marked.rows.tolist()), marked.asked.hexdigest()
-
-    def _sent_by(self, source: str) -> _Marked:
-        if source not in self._marked:
+    def sent_by(self, source: str) -> Marked:
+        """Return what a party has sent; raise SecurityError if it has sent nothing."""
+        if source not in self.marked:
             raise SecurityError("pairs_not_sent", sender=source)
-        return self._marked[source]
+        return self.marked[source]
 
-    def sums(self, message: AskGroupSums) -> GroupSums:
-        """Sums of a party's pairs by the groups of some features, refreshed; features without groups are left out."""
-        marked = self._sent_by(message.source)
-        rows, batches = marked.rows, marked.pairs.batches
-        min_size = max(self.min_group, message.least)
-        grouped = [self._grouped(name, rows, message.most, min_size) for name in message.features]
-        kept = [g for g in grouped if g.groups]
-        # SecureBoost eq. 2, with one tree node of all records and a feature's groups as its bins
-        node = np.arange(len(rows), dtype=np.intp), [(g.index, len(g.groups)) for g in kept]
-        return GroupSums(
-            message.conversation,
-            message.source,
-            tuple(g.feature for g in kept),
-            tuple(to_wire(g.groups) for g in kept),
-            tuple(self.cipher.bin_sums(pairs, [node], marked.half, alone=True)[0] for pairs in batches) if kept else (),
-        )
+    def rows_of(self, packed: bytes) -> NDArray[np.intp]:
+        """Return some joint records as rows of the Host's table."""
+        return self.rows[unpack_rows(packed, len(self.rows))]
 
-    def marks_of(self, message: AskGroupPairs) -> Grouped:
-        """The groups of a feature among some joint records, and which each is in."""
-        return self._grouped(message.feature, self._of(message), message.most, max(self.min_group, message.least))
 
-    def pairs(self, grouped: Grouped) -> bytes:
-        """Which group each of some joint records is in, encrypted under the Guest's key: as many bytes of each number.
+# Rules: what the gate reads of a message. No value of a record is here.
 
-        Every group but the last is a mark of 0 or 1; nothing is encrypted where there are no groups.
-        """
-        marks = [(grouped.index == k).astype(np.int64) for k in range(len(grouped.groups) - 1)]
-        ones, records = [1] * len(marks), len(grouped.index)
-        layout = slots(ones, records, self.cipher.bits)
-        return b"".join(self._encrypted(numbers, half_of(layout)) for numbers in pack(marks, ones, layout))
 
-    def in_pieces(self, message: AskGroupPairs, groups: int, made: bytes) -> Iterator[GroupPairs | MoreGroupPairs]:
-        """Messages with what :meth:`pairs` has made."""
-        bits, records = self.cipher.bits, len(self._of(message))
-        layout = slots([1] * max(0, groups - 1), records, bits) if groups > 1 else ()
-        batches = layout[-1].number + 1 if layout else 0
-        width = len(made) // max(1, batches * records)
-        blobs = [made[k * records * width : (k + 1) * records * width] for k in range(batches)]
-        for part in pieces(records, batches, bits):
-            cut = tuple(blob[part.start * width : part.stop * width] for blob in blobs)
-            if part.start:
-                yield MoreGroupPairs(message.conversation, cut)
-            else:
-                yield GroupPairs(message.conversation, message.rows, half_of(layout), cut)
+def read_pairs(asked: Asked) -> Ask:
+    """Read whom pairs are of.
 
-    def _of(self, message: AskGroupPairs) -> NDArray[np.intp]:
-        return self.rows[unpack_rows(message.rows, len(self.rows))]
+    Raises
+    ------
+    SecurityError
+        If they come before the joint records, or their sums could name too many people.
+    """
+    message: GroupPairs = asked.message
+    groups = _groups(asked)
+    longest = longest_half(groups.cipher.bits)
+    if not 1 <= message.half <= longest:
+        raise SecurityError("half_too_long", half=message.half, most=longest)
+    people = len(groups.rows_of(message.rows))
+    bits = carried(len(message.pairs), message.half)
+    share = asked.floors.named_share
+    if share and bits > share * people:  # before memory is spent on them
+        raise SecurityError("marks_too_long", bits=bits, people=people)
+    return Ask(subject=groups)
 
-    def _grouped(self, name: str, rows: NDArray[np.intp], max_groups: int, min_size: int) -> Grouped:
-        return group(self.features[name], self.table.columns[name][rows], max_groups, min_size)
 
-    def _encrypted(self, numbers: Sequence[int], half: int) -> bytes:
-        """Numbers under the Guest's public key, one fresh ciphertext each."""
-        if not isinstance(self.cipher, PaillierPublicSide):
-            return PlainKeySide().encrypt_joined(numbers, half)
-        key, fresh = self.cipher.key, self.cipher.obfuscators.take(len(numbers))
-        return key.dump(key.encrypt_with(m, r) for m, r in zip(numbers, fresh, strict=True))
+def _groups(asked: Asked) -> HostGroups:
+    """Return what was sent before; raise SecurityError if joint records or a key are missing."""
+    session = asked.session
+    if session.rows is None or not isinstance(session.cipher, PairPublicSide):
+        raise SecurityError("groups_before_alignment")
+    before = session.kept(HostGroups)
+    return session.keep(HostGroups, before or HostGroups(session.rows, session.cipher, session.key))
+
+
+def read_more_pairs(asked: Asked) -> Ask:
+    """Read the next piece; raise SecurityError if its sender has begun none."""
+    return Ask(subject=_groups(asked).sent_by(asked.sender))
+
+
+@dataclass(frozen=True, repr=False)
+class _Wanted:
+    """Groups that are asked for.
+
+    Attributes
+    ----------
+    min_size : int
+        Records of the smallest group.
+    only_look : bool
+        Whether the Guest only asks if it would be answered: it marked people with nothing, so that there is nothing to sum.
+    """
+
+    groups: HostGroups
+    rows: NDArray[np.intp]
+    min_size: int
+    only_look: bool = False
+
+
+def read_sums(asked: Asked) -> Ask:
+    """Read whose pairs are summed by which features. The sizes of a feature's groups are booked, and its sums.
+
+    Raises
+    ------
+    SecurityError
+        If a feature is not this Host's, or sums could say of too many people that they are in a group.
+    """
+    message: AskGroupSums = asked.message
+    groups = _groups(asked)
+    _check_features(asked, message.features)
+    marked = groups.sent_by(message.source)
+    min_size = max(asked.floors.people(MIN_GROUP), message.least)
+    bits = carried(len(marked.pairs.batches), marked.half)
+    people = len(marked.rows)
+    # By numbers alone that the Guest has sent: the refusal tells nothing of this Host's records, and nobody is counted.
+    wanted = least_size(bits, people, message.most, asked.floors.named_share)
+    if bits and min_size < wanted:
+        raise SecurityError("sums_could_name_people", bits=bits, people=people, wanted=wanted, min_size=min_size)
+    only_look = message.source == asked.sender and not marked.pairs.batches
+    amount = 0 if only_look else people
+    counting = _Counting(asked, asked.roster.ids(marked.rows), min_size, only_look)
+    charges = []
+    for feature in message.features:
+        charges.append(counting.sizes(feature))
+        # Sums of other numbers of the same people would tell whose number changed.
+        charges.append(counting.numbers(("sums", message.source, feature), marked.digest.hexdigest()))
+    return Ask(
+        opens={} if only_look else {"people": Rows(rows=marked.rows, columns=message.features)},
+        approval=sums_request(asked, amount),
+        amount=amount,
+        volumes=[counting.name(("groups", feature)) for feature in message.features],
+        charges=charges,
+        subject=_Wanted(groups, marked.rows, min_size, only_look),
+    )
+
+
+def _check_features(asked: Asked, features: Sequence[str]) -> None:
+    """Raise SecurityError if a feature is none of this Host's or named twice, or the groups are too many or too few."""
+    most = asked.message.most
+    low, high = GROUP_LIMITS
+    if len(asked.features.keys() & set(features)) < len(features) or not low <= most <= high:
+        raise SecurityError("groups_not_possible", groups=most, least=low, most=high)
 
 
 @dataclass(frozen=True, repr=False)
 class _Counting:
-    """Counts what one message asks about some people, before it is answered; or only looks whether it would be."""
+    """What one message asks about some people, as it is booked before it is answered; or only looked at."""
 
-    answering: Answering
-    guest: str
-    asked: AskGroupSums | AskGroupPairs
+    asked: Asked
     people: tuple[str, ...]
     min_size: int
     only_look: bool = False
 
-    def sizes(self, feature: str) -> None:
-        """Sizes of a feature's groups among the people: of these people as often as wanted, of others with one of them in it never.
+    def sizes(self, feature: str) -> Charge:
+        """Return what is booked for a feature's groups: of these people as often as wanted, of others with one of them in it never.
 
         Two sets of people that differ in one would tell that one's group; two smallest sizes, how many few people without a value are.
+        So everything that is said of a feature within the window follows from one way to group these people, and is priced here: groups
+        are made of bins or codes, and one person's value changes those of all as it changes the bins of a training.
         """
-        self.numbers(("groups", feature))
+        return self._charge(("groups", feature), "", column_bits(len(self.people)))
+
+    def numbers(self, about: tuple[str, ...], digest: str = "") -> Charge:
+        """Return what is booked for numbers of this `digest` by a feature's groups: they follow from the groups."""
+        return self._charge(about, digest, 0.0)
 
     def name(self, about: tuple[str, ...], digest: str = "") -> str:
-        """Of the question, the same where it is repeated."""
-        return digest_of(self.guest, about, self.people, f"{self.min_size} {self.asked.most} {digest}".rstrip())
+        """Return the name of a question, the same if it is repeated."""
+        message: AskGroupSums | AskGroupPairs = self.asked.message
+        how = f"{self.min_size} {message.most} {digest}".rstrip()
+        return digest_of(self.asked.session.guest, about, self.people, how)
 
-    def waits(self, feature: str, allowed: Allowed) -> ApprovalPending | None:
-        """What the Guest gets instead, where this Host's operator has not decided about sums by group."""
-        people = 0 if self.only_look else len(self.people)
-        return allowed(self.guest, self.asked.conversation, people, self.name(("groups", feature)))
-
-    def numbers(self, about: tuple[str, ...], digest: str = "", *, read: bool = True) -> ReceivedQuestion:
-        """What is made of numbers of this `digest`; nothing is disclosed where it goes to those who cannot `read` it."""
-        bits = log2(max(1, self.asked.most)) if read else 0.0
-        name, conversation = self.name(about, digest), self.asked.conversation
-        question = Question(self.guest, name, GROUPS, digest_of(about), self.people, bits, bits)
-        self.answering.count_all(question, conversation, only_look=self.only_look)
-        if self.only_look:
-            return ReceivedQuestion(None, self.guest, name, None)
-        return self.answering.bind(self.guest, name, conversation, name)
+    def _charge(self, about: tuple[str, ...], digest: str, bits: float) -> Charge:
+        name = self.name(about, digest)
+        question = Question(self.asked.session.guest, name, GROUPS, digest_of(about), self.people, bits, bits)
+        return Charge(question, whole=True, only_look=self.only_look, digest="" if self.only_look else name)
 
 
-@dataclass(repr=False)
-class GroupSumsHandler:
-    """Answers questions about groups."""
+def read_marks(asked: Asked) -> Ask:
+    """Read of which feature groups are sent encrypted, and to whom.
 
-    name: str
-    table: PartyTable
-    features: Mapping[str, Feature]
-    answering: Answering
-    allowed: Allowed
+    Sums of the same bytes are the same question to whoever adds them up, also after a Guest was killed: the bytes are stored.
 
-    def handlers(self) -> Handlers:
-        """What this handler answers."""
-        return {
-            GroupPairs: self._group_pairs,
-            MoreGroupPairs: self._more_pairs,
-            AskGroupSums: self._group_sums,
-            AskGroupPairs: self._ask_group_pairs,
-        }
+    Raises
+    ------
+    SecurityError
+        If the feature is not this Host's, or the Guest itself is among the receivers.
+    """
+    message: AskGroupPairs = asked.message
+    groups = _groups(asked)
+    _check_features(asked, (message.feature,))
+    if asked.session.guest in message.receivers:
+        raise SecurityError("groups_to_guest")
+    if len(set(message.receivers)) < len(message.receivers):
+        raise SecurityError("groups_sent_twice")
+    rows = groups.rows_of(message.rows)
+    min_size = max(asked.floors.people(MIN_GROUP), message.least)
+    counting = _Counting(asked, asked.roster.ids(rows), min_size)
+    charges = [counting.sizes(message.feature)]
+    reply = ""
+    if message.receivers:
+        # Nothing is disclosed to those who cannot read it; sums of it are booked by whoever adds it up.
+        key = sha256(groups.key).hexdigest()
+        charges.append(counting.numbers(("pairs", message.feature), key))
+        reply = counting.name(("pairs", message.feature), key)
+    return Ask(
+        opens={"people": Rows(rows=rows, columns=(message.feature,))},
+        approval=sums_request(asked, len(rows)),
+        amount=len(rows),
+        volumes=[counting.name(("groups", message.feature))],
+        charges=charges,
+        reply=reply,
+        subject=_Wanted(groups, rows, min_size),
+    )
 
-    def _groups(self, message: Message) -> HostGroups:
-        session = self.answering.sessions.of(message.conversation)
-        if session.rows is None or not isinstance(session.cipher, PairPublicSide):
-            raise SecurityError("groups_before_alignment")
-        min_group = max(MIN_GROUP, self.answering.min_group)
-        groups = session.kept(HostGroups) or HostGroups(
-            self.table, self.features, session.rows, session.cipher, session.key, min_group
-        )
-        return session.keep(HostGroups, groups)
 
-    def _group_pairs(self, sender: str, pairs: GroupPairs) -> None:
-        groups, share = self._groups(pairs), self.answering.named_share(pairs.conversation)
-        bits, n = carried(len(pairs.pairs), pairs.half), int(unpack_rows(pairs.rows, len(groups.rows)).sum())
-        if share and bits > share * n:  # before memory is spent on them
-            raise SecurityError("marks_too_long", bits=bits, people=n)
-        groups.take_pairs(sender, pairs)
+# Handlers: what is answered to a message that has a permit.
 
-    def _more_pairs(self, sender: str, more: MoreGroupPairs) -> None:
-        self._groups(more).take_more(sender, more)
 
-    def _group_sums(self, sender: str, asked: AskGroupSums) -> Answer:
-        groups = self._groups(asked)
-        groups.check(asked.features, asked.most)  # before anything is counted
-        people, digest = groups.pairs_of(asked.source)
-        only_look, min_size = groups.looks(sender, asked.source), max(groups.min_group, asked.least)
-        groups.check_carried(asked, min_size, self.answering.named_share(asked.conversation))
-        counting = _Counting(self.answering, sender, asked, people, min_size, only_look)
-        for feature in asked.features:
-            waits = counting.waits(feature, self.allowed)
-            if waits is not None:
-                yield sender, waits
-                return
-        with self.answering.together(asked.conversation):
-            for feature in asked.features:
-                counting.sizes(feature)
-                # sums of other numbers of the same people would tell whose number changed
-                counting.numbers(("sums", asked.source, feature), digest)
-        yield sender, GroupSums(asked.conversation, asked.source, (), (), ()) if only_look else groups.sums(asked)
+def answer_pairs(permit: Permit, opened: Opened, message: GroupPairs, noise: Noise) -> Reply:
+    """Take the first piece of encrypted pairs."""
+    groups: HostGroups = permit.ask.subject
+    groups.take_pairs(permit.asked.sender, message)
+    return iter(())
 
-    def _ask_group_pairs(self, sender: str, asked: AskGroupPairs) -> Answer:
-        groups = self._groups(asked)
-        groups.check((asked.feature,), asked.most)
-        if sender in asked.receivers:
-            raise SecurityError("groups_to_guest")
-        if len(set(asked.receivers)) < len(asked.receivers):
-            raise SecurityError("groups_sent_twice")
-        people, min_size = groups.people(asked.rows), max(groups.min_group, asked.least)
-        counting = _Counting(self.answering, sender, asked, people, min_size)
-        waits = counting.waits(asked.feature, self.allowed)
-        if waits is not None:
-            yield sender, waits
-            return
-        grouped, received = groups.marks_of(asked), None
-        with self.answering.together(asked.conversation):
-            counting.sizes(asked.feature)
-            if asked.receivers:
-                # sums of the same bytes are the same question to whoever adds them up, also after a Guest was killed; bytes that are
-                # kept serve for the marks in them alone, since what was counted of the groups may be forgotten sooner
-                digest = digest_of(groups.key, grouped.index.tobytes())
-                received = counting.numbers(("pairs", asked.feature), digest, read=False)
-        if received is not None:
-            made = received.answer(lambda: groups.pairs(grouped))
-            yield from self._handed_on(groups, asked, groups.in_pieces(asked, len(grouped.groups), made))
-        yield sender, GroupPairsSent(asked.conversation, asked.feature, to_wire(grouped.groups))
 
-    def _handed_on(
-        self, groups: HostGroups, asked: AskGroupPairs, made: Iterator[GroupPairs | MoreGroupPairs]
-    ) -> Answer:
-        for piece in made:
-            for receiver in asked.receivers:
-                if receiver != self.name:
-                    yield receiver, piece
-                elif isinstance(piece, GroupPairs):
-                    groups.take_pairs(self.name, piece)
-                else:
-                    groups.take_more(self.name, piece)
+def answer_more_pairs(permit: Permit, opened: Opened, message: MoreGroupPairs, noise: Noise) -> Reply:
+    """Take the next piece of encrypted pairs."""
+    marked: Marked = permit.ask.subject
+    marked.add(message.pairs)
+    return iter(())
+
+
+def answer_sums(permit: Permit, opened: Opened, message: AskGroupSums, noise: Noise) -> Reply:
+    """Add up a party's pairs by the groups of some features, refreshed; features without groups are left out."""
+    wanted: _Wanted = permit.ask.subject
+    if wanted.only_look:
+        yield permit.guest, GroupSums(message.conversation, message.source, (), (), ())
+        return
+    grouped = [_grouped(permit, opened["people"], name, wanted.min_size) for name in message.features]
+    yield permit.guest, sums_by(wanted.groups, message, grouped)
+
+
+def _grouped(permit: Permit, people: Records, feature: str, min_size: int) -> Grouped:
+    """Return a feature's groups among some people."""
+    return group(permit.asked.features[feature], people.columns[feature], permit.asked.message.most, min_size)
+
+
+def sums_by(groups: HostGroups, message: AskGroupSums, grouped: Sequence[Grouped]) -> GroupSums:
+    """Return sums by groups that were made."""
+    marked = groups.sent_by(message.source)
+    batches = marked.pairs.batches
+    made = [g for g in grouped if g.groups]
+    # SecureBoost eq. 2, with one tree node of all records and a feature's groups as its bins
+    node = np.arange(len(marked.rows), dtype=np.intp), [(g.index, len(g.groups)) for g in made]
+    return GroupSums(
+        message.conversation,
+        message.source,
+        tuple(g.feature for g in made),
+        tuple(to_wire(g.groups) for g in made),
+        tuple(groups.cipher.bin_sums(pairs, [node], marked.half, alone=True)[0] for pairs in batches) if made else (),
+    )
+
+
+def make_marks(permit: Permit, opened: Opened, message: AskGroupPairs, noise: Noise) -> bytes:
+    """Return which group each of some joint records is in, encrypted under the Guest's key: as many bytes of each number.
+
+    Every group but the last is a mark of 0 or 1; nothing is encrypted if there are no groups. A hash of the marks comes first.
+    """
+    wanted: _Wanted = permit.ask.subject
+    cipher = wanted.groups.cipher
+    grouped = _grouped(permit, opened["people"], message.feature, wanted.min_size)
+    marks = [(grouped.index == k).astype(np.int64) for k in range(len(grouped.groups) - 1)]
+    ones = [1] * len(marks)
+    layout = slots(ones, len(grouped.index), cipher.bits)
+    numbers = [_encrypted(cipher, batch, half_of(layout)) for batch in pack(marks, ones, layout)]
+    return _digest_of_marks(grouped) + b"".join(numbers)
+
+
+def _digest_of_marks(grouped: Grouped) -> bytes:
+    """Return SHA-256 of who is in which group; it does not leave the Host."""
+    return sha256(grouped.index.astype("<i8").tobytes()).digest()
+
+
+def _encrypted(cipher: Any, numbers: Sequence[int], half: int) -> bytes:
+    """Return numbers under the Guest's public key, one fresh ciphertext each."""
+    if not isinstance(cipher, PaillierPublicSide):
+        return PlainKeySide().encrypt_joined(numbers, half)
+    key = cipher.key
+    fresh = cipher.obfuscators.take(len(numbers))
+    return key.dump(key.encrypt_with(m, r) for m, r in zip(numbers, fresh, strict=True))
+
+
+def answer_marks(permit: Permit, opened: Opened, message: AskGroupPairs, noise: Noise) -> Reply:
+    """Send the marks to the receivers, and say to the Guest which groups there are.
+
+    Raises
+    ------
+    QuestionRefused
+        If the marks were sent before, and are others now.
+    """
+    wanted: _Wanted = permit.ask.subject
+    grouped = _grouped(permit, opened["people"], message.feature, wanted.min_size)
+    if message.receivers:
+        made = permit.stored or b""
+        if made[:MARKS] != _digest_of_marks(grouped):
+            raise QuestionRefused("records_changed")
+        for piece in in_pieces(wanted.groups.cipher, message, grouped, made[MARKS:]):
+            yield from _hand_on(permit, wanted.groups, message, piece)
+    yield permit.guest, GroupPairsSent(message.conversation, message.feature, to_wire(grouped.groups))
+
+
+def in_pieces(
+    cipher: PairPublicSide, message: AskGroupPairs, grouped: Grouped, made: bytes
+) -> Iterator[GroupPairs | MoreGroupPairs]:
+    """Yield messages with encrypted marks."""
+    records = len(grouped.index)
+    layout = slots([1] * max(0, len(grouped.groups) - 1), records, cipher.bits) if grouped.groups else ()
+    batches = layout[-1].number + 1 if layout else 0
+    width = len(made) // max(1, batches * records)
+    blobs = [made[k * records * width : (k + 1) * records * width] for k in range(batches)]
+    for part in pieces(records, batches, cipher.bits):
+        cut = tuple(blob[part.start * width : part.stop * width] for blob in blobs)
+        if part.start:
+            yield MoreGroupPairs(message.conversation, cut)
+        else:
+            yield GroupPairs(message.conversation, message.rows, half_of(layout), cut)
+
+
+def _hand_on(permit: Permit, groups: HostGroups, message: AskGroupPairs, piece: GroupPairs | MoreGroupPairs) -> Reply:
+    """Send a piece to each receiver; take it if this Host is one."""
+    host = permit.asked.models.host
+    for receiver in message.receivers:
+        if receiver != host:
+            yield receiver, piece
+        elif isinstance(piece, GroupPairs):
+            groups.take_pairs(host, piece)
+        else:
+            groups.sent_by(host).add(piece.pairs)
+
+
+GROUP_KINDS = {
+    GroupPairs: Kind(read_pairs, answer_pairs, passed_on=True),
+    MoreGroupPairs: Kind(read_more_pairs, answer_more_pairs, passed_on=True),
+    AskGroupSums: Kind(read_sums, answer_sums),
+    AskGroupPairs: Kind(read_marks, answer_marks, makes=make_marks),
+}

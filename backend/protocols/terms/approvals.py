@@ -300,6 +300,18 @@ def about_model(
     return Approval(guest, purpose, served.structure, model_id[:40], about)
 
 
+def sums_request(asked: Asked, rows: int) -> Approval | None:
+    """Return what a Host's operator decides about for sums by a feature's groups; None if it does not decide about them.
+
+    They name no model, so that a grant is for a purpose.
+    """
+    if not asked.sums:
+        return None
+    purpose = asked.session.purpose
+    subject = sha256(statement("sums by group", purpose)).hexdigest()
+    return Approval(asked.session.guest, purpose, subject, "sums by group", {"rows": rows})
+
+
 def training_request(asked: Asked) -> Approval | None:
     """Return what a Host's operator decides about for a message of a training; None if no operator is asked.
 

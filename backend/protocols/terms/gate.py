@@ -52,6 +52,10 @@ class Gate:
         None = this Host asks no operator.
     requests : RequestLog, optional
         Where a sample of requests is stored for an auditor.
+    sums : bool
+        Whether its operator decides about sums by group, too.
+    simulated : bool
+        Whether it answers in the clear, too.
     """
 
     table: PartyTable
@@ -65,6 +69,8 @@ class Gate:
     accountant: Accountant | None
     approvals: Approvals | None
     requests: RequestLog | None
+    sums: bool = False
+    simulated: bool = False
 
     def answer(self, sender: str, message: Message, session: HostSession | None) -> Reply:
         """Yield what answers a message: the handler's reply, or that the operator has not decided yet.
@@ -75,6 +81,8 @@ class Gate:
             If the message is refused.
         """
         kind = self.kinds[type(message)]
+        if kind.simulated and not self.simulated:
+            raise SecurityError("asked_in_the_clear", kind=type(message).__name__)
         if session is None and kind.begins:
             session = self.sessions.of(message.conversation, sender)
         if session is None:
@@ -84,6 +92,9 @@ class Gate:
             yield session.guest, permit
             return
         opened = self.records(permit)
+        if kind.makes is not None and permit.stored is None:
+            made = kind.makes(permit, opened, message, self.noise)
+            permit = replace(permit, stored=self._kept(permit, made))
         for receiver, reply in kind.handler(permit, opened, message, self.noise):
             if kind.store is not None:
                 kind.store(self.models, permit, reply)
@@ -143,6 +154,7 @@ class Gate:
             self.facts,
             counted=counted,
             operator=self.approvals is not None,
+            sums=self.approvals is not None and self.sums,
             features=self.features,
         )
 
@@ -182,8 +194,14 @@ class Gate:
         """Return what the operator has decided about a request, and why it is refused; None if nobody is asked."""
         if self.approvals is None or wanted is None:
             return None, None
-        named = self.accountant is not None and self.accountant.limits.counted and bool(ask.volume_of)
-        return self.approvals.decide(wanted, ask.amount, (guest, ask.volume_of) if named else None)
+        counted = self.accountant is not None and self.accountant.limits.counted
+        decided: tuple[Approval | None, SecurityError | None] = (None, None)
+        for request in ask.volumes or (ask.volume_of,):
+            question = (guest, request) if counted and request else None
+            decided = self.approvals.decide(wanted, ask.amount, question)
+            if decided[1] is not None:
+                break
+        return decided
 
     def _charge(self, accountant: Accountant | None, charge: Charge, conversation: str) -> Charged:
         """Book one question.
@@ -280,13 +298,18 @@ class Gate:
 
     def _stored(self, permit: Permit, kind: Kind, reply: Message) -> Message:
         """Return the answer that leaves: the one that is stored already, if the same question was answered meanwhile."""
-        request = permit.ask.reply
-        body = getattr(reply, kind.reply, None) if kind.reply and request else None
-        if body is None or self.accountant is None or not permit.asked.counted or permit.stored is not None:
+        body = getattr(reply, kind.reply, None) if kind.reply else None
+        if body is None or permit.stored is not None:
             return reply
-        stored = self.accountant.keep_reply(permit.guest, request, body)
-        changed: Mapping[str, Any] = {kind.reply: stored}
+        changed: Mapping[str, Any] = {kind.reply: self._kept(permit, body)}
         return replace(reply, **changed)
+
+    def _kept(self, permit: Permit, body: bytes) -> bytes:
+        """Store what is about to leave, if it may be asked for again; return what is stored already, if the question was answered."""
+        request = permit.ask.reply
+        if not request or self.accountant is None or not permit.asked.counted:
+            return body
+        return self.accountant.keep_reply(permit.guest, request, body)
 
 
 def _free(charge: Charge) -> Charged:

@@ -41,6 +41,8 @@ class Asked:
         What prices depend on.
     operator : bool
         Whether this Host asks its operator.
+    sums : bool
+        Whether its operator decides about sums by group, too.
     features : mapping of str to Feature
         The Host's, by name: what the dictionary says of them.
     """
@@ -54,6 +56,7 @@ class Asked:
     facts: TableFacts
     counted: bool = True
     operator: bool = True
+    sums: bool = False
     features: Mapping[str, Feature] = field(default_factory=dict, repr=False)
 
     @property
@@ -139,6 +142,8 @@ class Ask:
         People, or trainings, that are taken from the approval's volume.
     volume_of : str
         The request id under which a repeated question uses no volume; empty = each one does.
+    volumes : sequence of str
+        The same of several questions in one message, of which each takes the amount; empty = it is one question.
     charges : sequence of Charge
         What is booked about the people asked about. Those of one message are booked all together or not at all.
     others : sequence of Charge
@@ -163,6 +168,7 @@ class Ask:
     approval: Approval | None = None
     amount: int = 0
     volume_of: str = ""
+    volumes: Sequence[str] = ()
     charges: Sequence[Charge] = ()
     others: Sequence[Charge] = ()
     binds: tuple[str, str] | None = None
@@ -260,8 +266,13 @@ class Kind:
         Whether other Hosts of the chain may send it, too.
     begins : bool
         Whether it may be the first message of a conversation.
+    simulated : bool
+        Whether a simulated Host alone answers it.
     reply : str
         Name of the answer's field that is stored until the Guest has it; empty = no answer is.
+    makes : callable, optional
+        Makes bytes that the answer is made of, and that are stored before it leaves; the handler gets those that are stored already,
+        if there are any.
     store : callable, optional
         Stores what the handler left in the conversation, before the answer leaves: a model that was trained.
     """
@@ -270,7 +281,9 @@ class Kind:
     handler: Handler
     passed_on: bool = False
     begins: bool = False
+    simulated: bool = False
     reply: str = ""
+    makes: Callable[[Permit, Opened, Any, Noise], bytes] | None = None
     store: Callable[[HostModels, Permit, Message], None] | None = None
 
 

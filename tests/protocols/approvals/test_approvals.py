@@ -20,7 +20,6 @@ from backend.crypto.signing import SigningKey
 from backend.errors import ApprovalPending, HostRefused, ParameterError, SecurityError
 from backend.protocols.alignment.exchange import align
 from backend.protocols.approvals.guest import ask, is_signed_approval, training_terms
-from backend.protocols.approvals.host import PURPOSE_OF
 from backend.protocols.approvals.messages import ApprovalGranted, AskApproval, AskTraining
 from backend.protocols.group_sums.messages import AskGroupSums, GroupPairs, GroupSums
 from backend.protocols.purposes.protocol import state_purpose
@@ -295,7 +294,6 @@ def test_killed_at_any_write_a_host_uses_the_volume_and_counts_once(tmp_path):
             Approvals("host0", database, KEY, Clock()),
             Accountant(database, Limits(5, 0), today=Clock()),
         )
-        host._approval_gate = replace(host._approval_gate, approvals=approvals)
         host._gate = replace(host._gate, approvals=approvals, accountant=host.accountant)
         return host, approvals
 
@@ -405,7 +403,8 @@ def test_scores_reasons_and_each_measurement_are_requests_of_their_own():
 
 def test_every_question_about_a_model_is_held():
     assert {name for name, kind in MESSAGES.items() if "model_id" in kind.__dataclass_fields__} == {
-        *(kind.__name__ for kind in PURPOSE_OF),
+        "AskCandidates",
+        "StartWalk",
         "DecisionVectors",
         "AskReasons",
         "AskCohort",

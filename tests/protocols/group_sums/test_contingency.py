@@ -1,7 +1,5 @@
 """One feature against every other, whoever holds the two: the tables are those counted in one place."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from joints import Asking, joined
@@ -13,7 +11,6 @@ from backend.errors import ParameterError, SecurityError
 from backend.protocols.group_sums.contingency import ContingencyTable
 from backend.protocols.group_sums.grouping import group
 from backend.protocols.group_sums.guest import GroupQuestions
-from backend.protocols.group_sums.host import HostGroups
 from backend.store.accountant import Limits
 
 MOST, BINS, N = 3, 4, 240
@@ -97,10 +94,9 @@ def test_a_host_that_reports_two_different_things_is_detected():
 
         def meanwhile(wanted, most, source=None, **options):
             if source is None:  # between the two questions the Host's column becomes a constant for half of the records
-                groups = host._sessions.of("c").kept(HostGroups)
-                column = groups.table.columns[other.name].copy()
+                column = host._gate.table.columns[other.name].copy()
                 column[: N // 2] = 0.0
-                groups.table = replace(groups.table, columns=dict(groups.table.columns) | {other.name: column})
+                host._gate.table.columns[other.name] = column
             return asked(wanted, most, source, **options)
 
         questions.ask = meanwhile

@@ -12,8 +12,8 @@ from backend.crypto.paillier.keys import PaillierSecretKey
 from backend.crypto.paillier.scheme import PaillierKeySide, PaillierPublicSide
 from backend.crypto.plain import PlainKeySide, PlainPublicSide
 from backend.data.dictionary import Feature, Kind
-from backend.data.table import PartyTable
-from backend.protocols.group_sums.host import HostGroups
+from backend.protocols.group_sums.grouping import group
+from backend.protocols.group_sums.host import HostGroups, sums_by
 from backend.protocols.group_sums.messages import AskGroupSums, GroupPairs
 from backend.protocols.group_sums.values import half_of, pack, slots, unpack
 from backend.protocols.training.row_sets import pack_rows
@@ -59,14 +59,11 @@ def test_sums_of_full_ciphertexts_are_those_that_are_counted(sides, scheme, data
     numbers, half = pack(marks, tops, layout), half_of(layout)
     assert half <= longest_half(key.bits)
 
-    table, feature = (
-        PartyTable("h", tuple(map(str, range(n))), {"c": column}),
-        Feature(name="c", meaning="c", kind=Kind.CATEGORICAL),
-    )
-    host = HostGroups(table, {"c": feature}, np.arange(n), public, b"", 1)
+    feature = Feature(name="c", meaning="c", kind=Kind.CATEGORICAL)
+    host = HostGroups(np.arange(n), public, b"")
     pairs = tuple(key.encrypt_joined(of, half) for of in numbers)
     host.take_pairs("g", GroupPairs("c", pack_rows(np.ones(n, dtype=bool)), half, pairs))
-    answer = host.sums(AskGroupSums("c", "g", ("c",), 32, 1))
+    answer = sums_by(host, AskGroupSums("c", "g", ("c",), 32, 1), [group(feature, column, 32, 1)])
     if len(Counter(column.tolist())) < 2:
         assert answer.features == () and answer.sums == ()
         return
