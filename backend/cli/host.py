@@ -422,7 +422,8 @@ def _details(one: Request, language: str) -> list[str]:
         lines.append(f"  {line}")
     lines += _facts(one, language)
     lines.append(f"  {TERMS.in_language(language)}: {found.subject[:16]}…")
-    lines += [f"    {name}: {value}" for name, value in about.items()]
+    # The half of an import is shown as its splits.
+    lines += [f"    {name}: {value}" for name, value in about.items() if name != "partial_model"]
     lines += [f"  {_split(split)}" for split in one.splits]
     return lines
 

@@ -11,7 +11,17 @@ from typing import get_type_hints
 
 from backend.protocols.transport.message import MESSAGES
 
-PROTOCOLS = ("alignment", "approvals", "audit_head", "explanations", "group_sums", "purposes", "scoring", "training")
+PROTOCOLS = (
+    "alignment",
+    "approvals",
+    "audit_head",
+    "explanations",
+    "group_sums",
+    "imports",
+    "purposes",
+    "scoring",
+    "training",
+)
 """Folders of :mod:`backend.protocols` whose messages an agreement may allow; what baselines ask, only a simulated Host answers."""
 ALWAYS = "transport"  # how a conversation opens and ends, refusals, acknowledgements
 

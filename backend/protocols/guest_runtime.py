@@ -30,12 +30,14 @@ from backend.protocols.explanations.opening import TermsOpening
 from backend.protocols.group_sums.disclosure_bound import NAMED
 from backend.protocols.guest import GuestParty
 from backend.protocols.guest_keys import GuestKeys
+from backend.protocols.imports.messages import KeepImport
 from backend.protocols.purposes.protocol import state_purpose
 from backend.protocols.scoring.host import PersonAtHost
 from backend.protocols.scoring.host_half import HostHalf
 from backend.protocols.scoring.opening import Opening, open_vector
 from backend.protocols.training.algorithms import Parameters
 from backend.protocols.training.guest import draw_name
+from backend.protocols.training.messages import ModelKept
 from backend.protocols.transport.channel import TIMEOUT, Session, await_links
 from backend.protocols.transport.messages import ConversationReceipt, OfferKey
 from backend.protocols.transport.transcript import TranscribedWire, TranscriptEntry
@@ -48,6 +50,7 @@ from backend.store.journal import Journal
 from backend.store.receipts import Stated
 from backend.store.request_log import LoggedRow, RequestLog
 from backend.trees.ensemble import HostModel, Registered
+from backend.trees.serialization import dump_host
 
 STARTING = 45.0  # seconds after the start within which links to other companies are waited for
 # a conversation's name, the Guest's own messages, and Host → its receipt and key
@@ -111,10 +114,6 @@ class HostsOperator:
     def play(self, host: str, conversation: str, guest: str, table: PartyTable) -> None:
         """Put other records in the place of its own, in one conversation."""
         raise NotAvailable(host, Remark("its_records_replaced"))
-
-    def keep(self, host: str, partial_model: HostModel, model_id: str) -> str:
-        """Put a partial model into its store; returns the hash."""
-        raise NotAvailable(host, Remark("its_partial_model"))
 
     def pool_levels(self) -> tuple[PoolLevel, ...]:
         """Of every Host, as far as the Guest knows."""
@@ -343,8 +342,23 @@ class GuestRuntime:
         self.operator.play(host, session.name, self.guest.name, table)
 
     def keep_partial_models(self, model_id: str, partial_models: Mapping[str, HostModel]) -> dict[str, str]:
-        """Put the partial models of an imported model into the simulated Hosts' stores; returns their hashes."""
-        return {host: self.operator.keep(host, part, model_id) for host, part in partial_models.items()}
+        """Send the Hosts their halves of an imported model; return the hashes of what they keep.
+
+        Raises
+        ------
+        ApprovalPending
+            If a Host's operator has not decided yet about the import; send them again later.
+        HostRefused
+            If one does not allow it.
+        """
+        session = self.open_session(tuple(partial_models), counted=False)
+        try:
+            for host, part in partial_models.items():
+                session.send(host, KeepImport(session.name, model_id, dump_host(part)))
+            answers = session.expect_each(ModelKept, tuple(partial_models))
+        finally:
+            session.close()
+        return {host: answers[host].content_hash for host in partial_models}
 
     def tell_audit_head(self, log: AuditLog, key: SigningKey) -> None:
         """Report to every Host that is up where the Guest's audit log stands; one at work for somebody else is not waited for.

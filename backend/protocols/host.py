@@ -30,6 +30,7 @@ from backend.protocols.baselines.host import WALK_KINDS
 from backend.protocols.explanations.host import REASONS_KINDS
 from backend.protocols.group_sums.host import GROUP_KINDS
 from backend.protocols.host_state import Answer, Handlers, HostModels, HostSession, HostSessions
+from backend.protocols.imports.host import IMPORT_KINDS
 from backend.protocols.lanes import SIZES, Lanes, LaneSize
 from backend.protocols.purposes.messages import StatePurpose
 from backend.protocols.purposes.protocol import answer_purpose, check_purpose
@@ -65,7 +66,7 @@ from backend.store.database import Database
 from backend.store.party_store import PartyStore
 from backend.store.receipts import Receipt, Receipts, Stated
 from backend.store.request_log import LoggedRow, RequestLog
-from backend.trees.ensemble import HostModel, Registered
+from backend.trees.ensemble import Registered
 
 _log = logging.getLogger("glassleaf")
 
@@ -333,12 +334,6 @@ class HostParty:
             raise SecurityError("simulated_hosts_only")
         self._sessions.uncounted.add(conversation)
 
-    def keep(self, partial_model: HostModel, model_id: str) -> str:
-        """Keep a partial model that its operator brings (simulation: an imported model); returns its hash."""
-        if not self._simulated:
-            raise SecurityError("simulated_hosts_only")
-        return self._partial_models.put(partial_model, model_id)
-
     def decision(self, model_id: str, person: str) -> PersonAtHost:
         """What it holds about a person and which entries it keeps (simulation: a demonstration on synthetic people)."""
         if not self._simulated:
@@ -486,6 +481,7 @@ def _all_kinds() -> Kinds:
     return {
         **ALIGNMENT_KINDS,
         **TRAINING_KINDS,
+        **IMPORT_KINDS,
         **SCORING_KINDS,
         **PERMUTED_KINDS,
         **REASONS_KINDS,

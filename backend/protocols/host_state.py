@@ -273,6 +273,16 @@ class HostModels:
         """Keep the day on which a model was trained and the Host's `columns` as counted then, which a dossier's drift counts from."""
         self._store.put_training(model_id, datetime.now(UTC).date(), json.dumps(columns))
 
+    def grew(self, model_id: str) -> bool:
+        """Return whether a model was trained here: whether its trees grew at this Host. Another one is an import."""
+        return self._store.trained_here(model_id)
+
+    def check_owner(self, model_id: str, guest: str) -> None:
+        """Raise SecurityError if another Guest's model has this id already."""
+        known = self.find(model_id) if self._store.content_hash(model_id) else None
+        if known is not None and known.model.guest != guest:
+            raise SecurityError("model_of_another_guest")
+
     def get(self, model_id: str) -> ServedModel:
         """A partial model, ready for scoring.
 

@@ -23,7 +23,7 @@ from backend.errors import GlassleafError, ModelError, NotAvailable, ParameterEr
 from backend.i18n import Text
 from backend.link.agreement import Agreement, load_agreement, named_share
 from backend.link.config import HostConfig, load_config
-from backend.protocols.approvals.messages import TRAINING
+from backend.protocols.approvals.messages import IMPORT, TRAINING
 from backend.protocols.group_sums.disclosure_bound import NAMED
 from backend.protocols.group_sums.messages import AskGroupSums
 from backend.protocols.host_state import HostModels
@@ -272,7 +272,8 @@ class HostOperator:
         return self._request(self._approvals.book.get(number))
 
     def _request(self, found: Approval) -> Request:
-        book, model = self._approvals.book, None if found.purpose == TRAINING else self._model(found.name)
+        book = self._approvals.book
+        model = None if found.purpose == TRAINING else self._model(found)
         splits = () if model is None else self._splits(model)
         sums = any(AskGroupSums in kinds for purpose, kinds in ADMITS.items() if purpose == found.purpose)
         named = self._named if sums and not self.limits.synthetic else 0.0
@@ -325,7 +326,7 @@ class HostOperator:
                 granted.setdefault(found.subject, []).append(found.purpose)
         out: list[HostedModel] = []
         for model_id in self._store.model_ids():
-            model = self._model(model_id)
+            model = self._stored(model_id)
             if model is not None:
                 structure = structure_hash(model)
                 purposes = tuple(sorted(set(granted.get(structure, ()))))
@@ -335,7 +336,13 @@ class HostOperator:
                 out.append(HostedModel(model_id, *about, model.capacity, purposes, name))
         return tuple(out)
 
-    def _model(self, model_id: str) -> HostModel | None:
+    def _model(self, asked: Approval) -> HostModel | None:
+        """Return the half that a request is about: an import is not stored before it is allowed."""
+        if asked.purpose == IMPORT:
+            return load_host(str(asked.about["partial_model"]))
+        return self._stored(asked.name)
+
+    def _stored(self, model_id: str) -> HostModel | None:
         try:
             return load_host(self._store.artefact(model_id))
         except ModelError:

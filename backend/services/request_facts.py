@@ -16,8 +16,9 @@ from backend.data.federation import Federation
 from backend.data.table import PartyTable
 from backend.i18n import Text
 from backend.link.agreement import Agreement, Purpose
-from backend.protocols.approvals.messages import REASONS, SCORING, TRAINING
+from backend.protocols.approvals.messages import IMPORT, REASONS, SCORING, TRAINING
 from backend.protocols.explanations.messages import AskReasons
+from backend.protocols.imports.messages import KeepImport
 from backend.protocols.purposes.protocol import ADMITS
 from backend.protocols.scoring.messages import DecisionVectors
 from backend.protocols.terms.prices import training_bits
@@ -41,6 +42,7 @@ MESSAGES = {
     TRAINING: (StartTraining, StartRanks),
     SCORING: (DecisionVectors,),
     REASONS: (AskReasons,),
+    IMPORT: (KeepImport,),
 }
 
 
@@ -259,6 +261,8 @@ def _give_away(approval: Approval, named: float, measured: ToldApart | None) -> 
     """Return how many people scores or sums could name."""
     about = approval.about
     remarks = []
+    if about.get("imported"):
+        remarks.append(Remark("request_imported"))
     if "trees" in about and approval.purpose != TRAINING:
         if about.get("named") is None:
             remarks.append(Remark("request_named_unmeasured"))

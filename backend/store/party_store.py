@@ -77,6 +77,10 @@ class PartyStore:
                 self.put_artefact(f"{model_id}{_DAY}", day.isoformat())
                 self.put_artefact(f"{model_id}{_COLUMNS}", columns)
 
+    def trained_here(self, model_id: str) -> bool:
+        """Return whether a model's training is noted here; an imported one has none."""
+        return bool(self.content_hash(f"{model_id}{_DAY}"))
+
     def trainings_counted(self) -> dict[str, tuple[str, str]]:
         """Model → the day of its training, and the columns as counted then."""
         with self._database.read() as session:

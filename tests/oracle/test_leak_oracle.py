@@ -227,6 +227,7 @@ NO_RECORDS = {
     "AskTraining",
     "EndConversation",
     "KeepAuditHead",
+    "KeepImport",
     "OfferKey",
     "ReportWrongAnswer",
     "StatePurpose",

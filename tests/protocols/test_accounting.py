@@ -42,6 +42,7 @@ NO_RECORD = {
     "AskApproval",
     "AskTraining",
     "KeepAuditHead",
+    "KeepImport",
     "AskAuditHeads",
     "Acknowledge",
     "MoreGradients",

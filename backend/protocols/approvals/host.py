@@ -83,6 +83,7 @@ class ApprovalRequests:
                 served,
                 max(0, asked.rows),
                 (asked.named, asked.most_named),
+                imported=not self.partial_models.grew(asked.model_id),
             )
         )
         # what was allowed under another name is the same model

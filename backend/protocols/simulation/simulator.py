@@ -34,7 +34,7 @@ from backend.store.key_file import kept_key
 from backend.store.party_store import PartyStore
 from backend.store.receipts import Receipts
 from backend.store.request_log import LoggedRow, RequestLog
-from backend.trees.ensemble import HostModel, Registered
+from backend.trees.ensemble import Registered
 
 HOST_POOL = 2048  # obfuscators kept ready
 
@@ -150,10 +150,6 @@ class SimulatedFederation(HostsOperator):
     def play(self, host: str, conversation: str, guest: str, table: PartyTable) -> None:
         """Put other records in the place of its own, in one conversation."""
         self.served.hosts[host].play(conversation, guest, table)
-
-    def keep(self, host: str, partial_model: HostModel, model_id: str) -> str:
-        """Put a partial model of an imported model into its store; returns the hash."""
-        return self.served.hosts[host].keep(partial_model, model_id)
 
     def pool_levels(self) -> tuple[PoolLevel, ...]:
         """Of every Host."""

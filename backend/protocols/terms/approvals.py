@@ -271,7 +271,8 @@ def model_request(asked: Asked, served: ServedModel, usual: str, rows: int) -> A
         People that it is about.
     """
     purpose = asked.session.purpose or usual
-    return about_model(asked.session.guest, purpose, asked.message.model_id, served, rows)
+    imported = not asked.models.grew(asked.message.model_id)
+    return about_model(asked.session.guest, purpose, asked.message.model_id, served, rows, imported=imported)
 
 
 def about_model(
@@ -281,9 +282,12 @@ def about_model(
     served: ServedModel,
     rows: int,
     named: tuple[float, float] = NOT_MEASURED,
+    *,
+    imported: bool = False,
 ) -> Approval:
     """Return a request about a model: one structure is one request, whatever the model is called.
 
+    `imported` says that the model did not grow here; the operator reads it as a word.
     `named` is the Guest's word about how many scores fit one path only; it is stored for the operator to read, and bounds nothing.
     """
     model = served.model
@@ -294,6 +298,7 @@ def about_model(
         "rows": rows,
         "capacity": model.capacity,
         "hosts": list(model.hosts),
+        "imported": imported,
     }
     if 0.0 <= named[0] <= 1.0 and 0.0 <= named[1] <= 1.0:
         about["named"], about["most_named"] = named

@@ -363,6 +363,7 @@ def read_keep_model(asked: Asked) -> Ask:
         if before.digest != digest:
             raise SecurityError("training_gave_another_model")
         return Ask(approval=approval, subject=before)
+    asked.models.check_owner(message.model_id, asked.sender)
     skeletons = tuple(load_skeleton(forks) for forks in message.skeletons)
     own = _own_splits(asked, skeletons)
     if own != {key for key in splits if key[0] < len(skeletons)}:

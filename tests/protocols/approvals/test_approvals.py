@@ -410,6 +410,7 @@ def test_every_question_about_a_model_is_held():
         "AskCohort",
         "AskApproval",
         "KeepModel",
+        "KeepImport",
         "ModelKept",
     }
 

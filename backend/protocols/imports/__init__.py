@@ -1,0 +1,1 @@
+"""An imported model reaches a Host: with thresholds, so that its operator decides about it as an import."""

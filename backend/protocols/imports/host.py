@@ -1,0 +1,93 @@
+"""A Host's side of an imported model: its operator sees thresholds and the word "import" before anything is kept.
+
+A model that was trained here is one whose trees the Host has seen grow, under floors and by cuts of its own. An import can ask on which
+side of any value a person lies. So it is a request of its own, and stays marked as an import in every request about the model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from hashlib import sha256
+
+from backend.errors import ModelError, SecurityError
+from backend.protocols.approvals.messages import IMPORT
+from backend.protocols.host_state import HostModels, ServedModel
+from backend.protocols.imports.messages import KeepImport
+from backend.protocols.scoring.dither import check_layout
+from backend.protocols.terms.approvals import about_model
+from backend.protocols.terms.noise import Noise
+from backend.protocols.terms.permit import Ask, Asked, Kind, Kinds, Permit, Reply
+from backend.protocols.terms.records import Opened
+from backend.protocols.training.messages import ModelKept
+from backend.protocols.transport.message import Message
+from backend.trees.ensemble import HostModel
+from backend.trees.folding import fold_structure
+from backend.trees.serialization import dump_host, load_host
+
+
+def read_import(asked: Asked) -> Ask:
+    """Read a half of an imported model, for the Host's operator to decide about.
+
+    Raises
+    ------
+    SecurityError
+        If it is no half of this Host, names other parties or features, or has a layout in which dither has no room.
+    """
+    message: KeepImport = asked.message
+    model = _read(asked, message.partial_model)
+    asked.models.check_owner(message.model_id, asked.sender)
+    if asked.models.grew(message.model_id):
+        raise SecurityError("import_over_trained_model")
+    served = ServedModel(model, fold_structure(model.skeletons, model.guest, model.hosts), 0)
+    approval = about_model(asked.session.guest, IMPORT, message.model_id, served, 0, imported=True)
+    # What its operator looks at: nothing is in the store yet.
+    approval.about["partial_model"] = dump_host(model)
+    return Ask(approval=approval, amount=1, subject=model)
+
+
+def _read(asked: Asked, text: str) -> HostModel:
+    """Return the half without what the Guest could know of the Host's hash, or state of its records."""
+    try:
+        model = load_host(text)
+    except ModelError as error:
+        raise SecurityError("import_unreadable") from error
+    host = asked.models.host
+    parties = (model.guest, *model.hosts)
+    own = set()
+    owners = set()
+    for tree, skeleton in enumerate(model.skeletons):
+        for node, fork in skeleton.forks.items():
+            owners.add(fork.owner)
+            if fork.owner == host:
+                own.add((tree, node))
+    fits = model.host == host and model.guest == asked.sender and len(set(parties)) == len(parties)
+    if not fits or not owners | {host} <= set(parties):
+        raise SecurityError("model_of_other_parties")
+    if own != set(model.rules):
+        raise SecurityError("model_of_other_splits")
+    unknown = {rule.feature for rule in model.rules.values()} - set(asked.features)
+    if unknown:
+        raise SecurityError("import_of_unknown_features", features=tuple(sorted(unknown)))
+    if model.layout is None:
+        raise SecurityError("impossible_layout")
+    least = 0 if asked.floors.synthetic else asked.floors.score_bits
+    return replace(model, layout=check_layout(model.layout, least), salt="", medians={})
+
+
+def answer_import(permit: Permit, opened: Opened, message: KeepImport, noise: Noise) -> Reply:
+    """Salt the half, so that its hash confirms nothing; answer the hash."""
+    model = replace(permit.ask.subject, salt=noise.salt())
+    permit.session.keep(HostModel, model)
+    digest = sha256(dump_host(model).encode()).hexdigest()
+    yield permit.guest, ModelKept(message.conversation, message.model_id, digest)
+
+
+def store_import(models: HostModels, permit: Permit, reply: Message) -> None:
+    """Store an imported half; it has no day on which it was trained here."""
+    message: KeepImport = permit.asked.message
+    model = permit.session.need(HostModel, "no_training")
+    models.put(model, message.model_id)
+    permit.session.drop(HostModel)
+
+
+IMPORT_KINDS: Kinds = {KeepImport: Kind(read_import, answer_import, begins=True, store=store_import)}
