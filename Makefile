@@ -137,6 +137,9 @@ clean: ## Delete .venv and all caches (models and keys under GLASSLEAF_HOME stay
 	if [ -z "$(PYTHON)" ]; then \
 		echo "Glassleaf needs Python 3.11 or newer; none was found as python3.13, python3.12, python3.11 or python3." >&2; \
 		echo "Install one, or name it: make $(MAKECMDGOALS) PYTHON=/path/to/python" >&2; exit 1; fi; \
+	if ! $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+		echo "Glassleaf needs Python 3.11 or newer; $(PYTHON) is older, or is not there." >&2; \
+		echo "Name another one: make $(MAKECMDGOALS) PYTHON=/path/to/python" >&2; exit 1; fi; \
 	if ! $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null; then \
 		echo "$(PYTHON) cannot make virtual environments: its module ensurepip is missing." >&2; \
 		echo "On Debian and Ubuntu: apt-get install python3-venv; then run make again." >&2; exit 1; fi; \

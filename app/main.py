@@ -20,6 +20,7 @@ from backend.errors import GlassleafError  # noqa: E402
 
 ASSETS = Path(str(files("assets")))
 
+session.hide_figures_of_the_server()
 t = session.texts()
 st.set_page_config(page_title="Glassleaf", page_icon=ASSETS / "mark.svg", layout="wide")
 st.html(ASSETS / "page.css")

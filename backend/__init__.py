@@ -19,6 +19,7 @@ WHERE = {
     "ModelRecord": "results",
     "ScoreBatch": "results",
     "GlassleafError": "errors",
+    "export": "trees.importers.sklearn_file",
 }
 """Name → module of this package."""
 

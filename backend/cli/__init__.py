@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from importlib import import_module
@@ -102,6 +103,9 @@ def main() -> None:
 
     A user's mistake, and a file or a store that cannot be used, give one sentence in the reader's language and exit status 1.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a console without such letters shows question marks
     try:
         app(prog_name="glassleaf")
     except GlassleafError as error:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from backend.cli.output import AsJson, FederationName, check_out, open_glassleaf, print_result, save, text_of
+from backend.cli.output import AsJson, FederationName, check_out, in_utc, open_glassleaf, print_result, save, text_of
 from backend.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -244,4 +244,4 @@ def _verdict_text(name: str, verdict: Verdict) -> str:
 
 def _entry_text(federation: str, entry: Entry) -> str:
     shown = ", ".join(f"{k} {v}" for k, v in entry.body.items() if isinstance(v, (str, int)) and k != "salt")
-    return f"{federation} {entry.number}  {entry.time[:19]}  {entry.actor} ({entry.role})  {entry.action}: {shown}"
+    return f"{federation} {entry.number}  {in_utc(entry.time)}  {entry.actor} ({entry.role})  {entry.action}: {shown}"

@@ -108,7 +108,7 @@ def init(
     lines = [f"Federation {federation.name!r} written to {out}:"]
     for party, features in parties.items():
         lines += [
-            f"  {party}: {len(features)} features",
+            f"  {party}: {len(features)} feature{'' if len(features) == 1 else 's'}",
             *(f"    {_column_text(column)}" for column in read.columns if column.party == party),
         ]
     lines += [*_label_text(read), *_to_do(read, out), f"Next: glassleaf train {out}"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backend.cli.output import AsJson, ModelId, open_glassleaf, print_result, quality_text, say
+from backend.cli.output import AsJson, ModelId, in_utc, open_glassleaf, print_result, quality_text, say
 from backend.remark import one_line
 from backend.results import RANKS
 from backend.services.roles import OPERATOR, ROLES
@@ -143,5 +143,10 @@ def model_text(r: ModelRecord, state: ModelState | None = None) -> str:
     other = {"none": "plaintext (simulation)", RANKS: "noisy ranks", "rlwe": f"RLWE, degree {r.key_bits}"}
     on = other.get(r.cipher, f"Paillier, {r.key_bits} bits")
     how = r.algorithm if r.algorithm.startswith("imported") else f"{r.algorithm} on {on}"
-    parts = [r.id, *(filter(None, (state.name, _in_words(state.state))) if state else ()), r.federation, r.created[:19]]
+    parts = [
+        r.id,
+        *(filter(None, (state.name, _in_words(state.state))) if state else ()),
+        r.federation,
+        in_utc(r.created),
+    ]
     return "  ".join([*parts, f"{r.n_trees} trees, {r.n_leaves} leaves", how, quality_text(r.metrics)])

@@ -38,7 +38,7 @@ HELP = {
     "label_bound": "Bits that a set of records shown to a Host may tell about labels at most; 0 = off.",
     "min_node": "Fewest training records in a node that Hosts are told of; each Host may insist on more.",
     "row_sample": "Share of the training rows a tree uses.",
-    "column_sample": "Share of the features a tree uses (forest: 0 = the square root of their number).",
+    "column_sample": "Share of the features a tree uses; forest: a split, and 0 = the square root of their number.",
     "goss_top": "Gradient-based sampling: share of rows with the largest gradients that is kept.",
     "goss_other": "Gradient-based sampling: share drawn from the other rows.",
     "monotone": "Keep to the dictionary's expected directions.",

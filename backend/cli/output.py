@@ -107,6 +107,11 @@ def quality_text(m: Metrics) -> str:
     return f"{m.part} n={m.n:,} {shown}"
 
 
+def in_utc(time: str) -> str:
+    """Return a stored time without what lies below a second, and with its zone."""
+    return f"{time[:19]} UTC"
+
+
 def say(text: str) -> None:
     """Print something beside the result."""
     print(text, file=sys.stderr, flush=True)  # noqa: T201

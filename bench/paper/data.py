@@ -1,4 +1,4 @@
-"""The papers' data as federations: the credit-card, bank and car tables, split between a Guest and a Host. Nothing is fetched.
+"""The papers' data as federations: four tables, split between a Guest and a Host. Nothing is fetched.
 
 The tables lie in ../shared/data and are no part of the project. In quick mode the built-in demo stands in where they are absent.
 """
@@ -22,6 +22,7 @@ from bench.setting import CREDIT_CARD
 
 FOLDER = CREDIT_CARD.parent
 CREDIT, BANK, CAR = "credit_card", "bank", "car"
+GIVE_ME_SOME = "gmsc"
 SEED = 7
 ID, HOST = "id", "host"
 QUICK_ROWS = 2000
@@ -83,6 +84,9 @@ def papers_tables(quick: bool) -> dict[str, Table]:
         Table(CREDIT, "credit card", credit, "default.payment.next.month", "1", DICTIONARY),
         Table(BANK, "bank", _numbered(_read(_FILES[BANK], ";")), "y", "yes"),
         Table(CAR, "car", _numbered(car), "class", None),
+        Table(
+            GIVE_ME_SOME, "Give Me Some Credit", _read(_FILES[GIVE_ME_SOME]).replace("NA", ""), "SeriousDlqin2yrs", "1"
+        ),
     ]
     return {table.name: table.sample(QUICK_ROWS) if quick else table for table in tables}
 
@@ -105,7 +109,7 @@ def federate(glassleaf: Glassleaf, table: Table, guest: Sequence[str], name: str
     ).name
 
 
-_FILES = {CREDIT: CREDIT_CARD, BANK: FOLDER / "bank.csv", CAR: FOLDER / "car.csv"}
+_FILES = {CREDIT: CREDIT_CARD, BANK: FOLDER / "bank.csv", CAR: FOLDER / "car.csv", GIVE_ME_SOME: FOLDER / "gmsc.csv.gz"}
 _CAR_COLUMNS = ["buying", "maint", "doors", "persons", "lug_boot", "safety", "class"]
 
 

@@ -193,14 +193,26 @@ class TreeGrower:
         return [tree.grown() for tree in trees]
 
     def _best(self, job: TreeJob, node: GrowingNode) -> tuple[str, str, BestSplit] | None:
-        """Step 3: the best split over all parties; on a tie the first in party and feature order."""
+        """Step 3: the best split over all parties, of the features drawn for it; on a tie the first in party and feature order."""
+        keys = [key for key in self.features if key in node.histograms]
+        first, others = job.drawn(node.number, len(keys))
+        winner = self._best_of(job, node, [keys[place] for place in first])
+        for place in others:
+            if winner is not None:
+                break
+            winner = self._best_of(job, node, [keys[place]])
+        return winner
+
+    def _best_of(
+        self, job: TreeJob, node: GrowingNode, keys: Sequence[FeatureKey]
+    ) -> tuple[str, str, BestSplit] | None:
+        """Return the best split by one of these features."""
         winner: tuple[str, str, BestSplit] | None = None
-        for key in self.features:
-            if key in node.histograms:
-                criterion = job.reported if job.reported and key[0] != self._guest else job.criterion
-                found = criterion.best_split(node.histograms[key], job.directions.get(key, 0), node.bounds)
-                if found is not None and (winner is None or found.gain > winner[2].gain):
-                    winner = (*key, found)
+        for key in keys:
+            criterion = job.reported if job.reported and key[0] != self._guest else job.criterion
+            found = criterion.best_split(node.histograms[key], job.directions.get(key, 0), node.bounds)
+            if found is not None and (winner is None or found.gain > winner[2].gain):
+                winner = (*key, found)
         return winner
 
     def _keep_small_nodes(self, job: TreeJob, nodes: Sequence[GrowingNode]) -> None:

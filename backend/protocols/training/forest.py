@@ -67,8 +67,9 @@ class ForestParameters(CheckedParameters):
     row_sample : float
         Share of the training rows that a tree grows on, drawn without replacement; the default is what a bootstrap sample holds.
     column_sample : float
-        Share of all parties' features that a tree may use. Drawn once per tree and not per split, so that Hosts compute fewer sums;
-        the square root of their number, which is usual per split, would be too few here.
+        Share of all parties' features that each split is chosen from, drawn for every node as scikit-learn does; 0 is the square root
+        of their number. Hosts add up all features: drawn once a tree they would add up fewer, but trees without the feature that
+        decides most know little (docs/training.md has the figures).
     aggregation : {"mean", "median"}
         For the median every tree's value is decrypted, which discloses more about the paths than their sum.
     shuffle_sides : bool
@@ -83,7 +84,7 @@ class ForestParameters(CheckedParameters):
     """
 
     ALGORITHM: ClassVar[str] = "forest"
-    RANGES: ClassVar[Ranges] = RANGES | {"trees": (1, 1000), "row_sample": (0.01, 1.0), "column_sample": (0.01, 1.0)}
+    RANGES: ClassVar[Ranges] = RANGES | {"trees": (1, 1000), "row_sample": (0.01, 1.0), "column_sample": (0.0, 1.0)}
 
     trees: int = 20
     depth: int = 6
@@ -164,20 +165,22 @@ def grow(joint: Joint, parameters: ForestParameters) -> Grown:
 
 
 def draw_job(joint: Joint, parameters: ForestParameters, grower: TreeGrower, sums: LabelSums, number: int) -> TreeJob:
-    """One tree's rows and features, drawn from the seed and its number, independent of the trees grown beside it."""
+    """One tree's rows, drawn from the seed and its number, independent of the trees grown beside it."""
     draw = np.random.default_rng((parameters.seed, number))
     training = np.flatnonzero(joint.training)
     rows = np.zeros(len(joint.labels), dtype=bool)
     rows[draw.choice(training, max(1, round(parameters.row_sample * len(training))), replace=False)] = True
-    features = grower.features
-    chosen = draw.choice(len(features), max(1, round(parameters.column_sample * len(features))), replace=False)
+    count = len(grower.features)
+    share = parameters.column_sample
+    a_split = round(np.sqrt(count)) if share == 0 else round(share * count)
     alone = parameters.complete and number == 0
     return TreeJob(
         number,
         sums.criterion,
         rows,
         sums.batch_numbers,
-        None if alone else frozenset(features[i] for i in chosen),
+        features_a_split=max(1, a_split),
+        seed=parameters.seed,
         guest_only=alone,
     )
 

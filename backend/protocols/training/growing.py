@@ -33,6 +33,10 @@ class TreeJob:
         The batches, of those sent last, that hold its channels, two per batch.
     features : frozenset of (str, str), optional
         (party, feature) pairs that may split; None = all.
+    features_a_split : int
+        How many of them each split is chosen from, drawn anew for every node; 0 = all.
+    seed : int
+        Draws these.
     directions : mapping of (str, str) to int
         +1 or -1: predictions must rise or fall with the feature.
     reported : BoundedSplits, optional
@@ -47,10 +51,22 @@ class TreeJob:
     guest_only: bool = False
     directions: Mapping[FeatureKey, int] = field(default_factory=dict)
     reported: BoundedSplits | None = None
+    features_a_split: int = 0
+    seed: int = 0
 
     def uses(self, party: str, feature: str) -> bool:
         """Whether it may split by a feature."""
         return self.features is None or (party, feature) in self.features
+
+    def drawn(self, node: int, count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return the places, of `count` features, that a node's split is chosen from, rising, and the others in the order of a draw.
+
+        As scikit-learn does, the others are tried one by one if none of the first splits the node.
+        """
+        if not self.features_a_split:
+            return np.arange(count), np.arange(0)
+        order = np.random.default_rng((self.seed, self.number, node)).permutation(count)
+        return np.sort(order[: self.features_a_split]), order[self.features_a_split :]
 
     def may_tell(self, *sums: IntArray) -> bool:
         """Whether Hosts may be told of nodes with these sums."""

@@ -104,8 +104,8 @@ def test_the_labels_are_encrypted_and_sent_once_for_all_trees():
     assert {batches for message in asked for batches in message.batches} == {(0, 1)}
 
 
-@pytest.mark.parametrize(("column_sample", "count"), [(0.33, 3), (0.6, 5), (1.0, 9), (0.01, 1)])
-def test_a_tree_uses_its_share_of_the_rows_and_features(column_sample, count, monkeypatch):
+@pytest.mark.parametrize(("column_sample", "count"), [(0.33, 3), (0.6, 5), (1.0, 9), (0.01, 1), (0.0, 3)])
+def test_a_tree_uses_its_share_of_the_rows_and_a_split_its_share_of_the_features(column_sample, count, monkeypatch):
     jobs = []
     draw_job = forest.draw_job
     monkeypatch.setattr(forest, "draw_job", lambda *args: (jobs.append(draw_job(*args)), jobs[-1])[1])
@@ -115,10 +115,29 @@ def test_a_tree_uses_its_share_of_the_rows_and_features(column_sample, count, mo
     assert [int(job.rows.sum()) for job in jobs] == [24] * 6  # of 60 training rows
     assert all((job.rows <= training).all() for job in jobs)
     assert len({job.rows.tobytes() for job in jobs}) == 6
-    assert [len(job.features) for job in jobs] == [count] * 6
+    drawn = [job.drawn(node, 9) for job in jobs for node in range(4)]
+    assert {len(first) for first, _ in drawn} == {count}
+    assert all(sorted([*first, *others]) == list(range(9)) for first, others in drawn)
+    assert (len({tuple(first) for first, _ in drawn}) > 1) == (count < 9)
+    assert all(tree.nodes[0].cover == 24.0 for tree in grown.trees)
+
+
+def test_a_split_is_by_the_feature_that_was_drawn_for_it(monkeypatch):
+    jobs, features = [], []
+    draw_job = forest.draw_job
+
+    def drawn(joint, parameters, grower, *more):
+        features[:] = grower.features
+        jobs.append(draw_job(joint, parameters, grower, *more))
+        return jobs[-1]
+
+    monkeypatch.setattr(forest, "draw_job", drawn)
+    with joined(5, n=100) as parties:
+        grown = grow(parties.joint, parameters(column_sample=0.01, trees=12, depth=1, min_samples_leaf=1))
     for job, tree in zip(jobs, grown.trees, strict=True):
-        assert {(s.owner, s.feature) for s in tree.splits.values()} <= job.features
-        assert tree.nodes[0].cover == 24.0
+        first, _ = job.drawn(0, len(features))
+        assert [(split.owner, split.feature) for split in tree.splits.values()] == [features[first[0]]]
+    assert len({split.feature for tree in grown.trees for split in tree.splits.values()}) > 3
 
 
 @pytest.mark.parametrize("aggregation", ["mean", "median"])
