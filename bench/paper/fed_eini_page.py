@@ -106,7 +106,7 @@ def _which_data(lines: Sequence[Results], other: Results | None) -> str:
 
 
 def _apart(ours: Results, theirs: dict[float, tuple[float, float]]) -> float:
-    return abs(ours["auc"] - theirs[1.0][0])
+    return abs(float(ours["auc"]) - theirs[1.0][0])
 
 
 def _figure_7(lines: Sequence[Results]) -> str:
