@@ -15,7 +15,7 @@ if sys.path[0] != ROOT:
 
 import streamlit as st  # noqa: E402
 
-from app import session  # noqa: E402
+from app import server_figures  # noqa: E402
 from app.errors import worded  # noqa: E402
 from app.panels import host_console, sign_in  # noqa: E402
 from app.texts import Texts, markdown  # noqa: E402
@@ -27,7 +27,7 @@ from backend.services.system_user import system_user  # noqa: E402
 ASSETS = Path(str(files("assets")))
 SHOWN = {"en": "EN", "zh": "中文"}
 
-session.hide_figures_of_the_server()
+server_figures.hide()
 st.set_page_config(page_title="Glassleaf", page_icon=ASSETS / "mark.svg", layout="wide")
 st.html(ASSETS / "page.css")
 asked = [st.query_params.get("lang", ""), st.context.locale or ""]  # what a link names, else the browser's

@@ -14,13 +14,13 @@ if sys.path[0] != ROOT:
 
 import streamlit as st  # noqa: E402
 
-from app import glossary, search, session, user_jobs  # noqa: E402
+from app import glossary, search, server_figures, session, user_jobs  # noqa: E402
 from app.panels import finder, frame, navigation, sidebar, sign_in, tray, walk  # noqa: E402
 from backend.errors import GlassleafError  # noqa: E402
 
 ASSETS = Path(str(files("assets")))
 
-session.hide_figures_of_the_server()
+server_figures.hide()
 t = session.texts()
 st.set_page_config(page_title="Glassleaf", page_icon=ASSETS / "mark.svg", layout="wide")
 st.html(ASSETS / "page.css")

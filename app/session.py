@@ -18,7 +18,6 @@ from zoneinfo import ZoneInfo
 
 import pandas as pd
 import streamlit as st
-from streamlit.runtime import Runtime
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
@@ -76,13 +75,6 @@ def _shared() -> Glassleaf:
 def _service(home: str) -> Glassleaf:
     keep_no_large_blocks()
     return Glassleaf(Path(home) if home else None)
-
-
-@st.cache_resource(show_spinner=False)
-def hide_figures_of_the_server() -> None:
-    """Take away what Streamlit tells at ``/_stcore/metrics``: it asks nobody to sign in, and names functions, sessions and memory."""
-    if Runtime.exists():
-        Runtime.instance().stats_mgr._providers_by_family.clear()  # there is no setting for it
 
 
 def policy(view: View) -> Policy:

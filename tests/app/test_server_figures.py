@@ -12,7 +12,7 @@ from streamlit.runtime.caching import get_data_cache_stats_provider
 from streamlit.runtime.stats import StatsManager
 from streamlit.web.server.starlette.starlette_routes import create_metrics_routes
 
-from app import session
+from app import server_figures
 
 
 @st.cache_data
@@ -40,8 +40,8 @@ def server(monkeypatch):
 
 def test_no_figures_of_the_server_are_told_to_whoever_asks(server):
     assert "_of_a_person" in server("/_stcore/metrics").text
-    session.hide_figures_of_the_server.clear()
-    session.hide_figures_of_the_server()
+    server_figures.hide.clear()
+    server_figures.hide()
     for address in ("/_stcore/metrics", "/_stcore/metrics?families=cache_memory_bytes"):
         told = server(address)
         assert told.status_code == 200 and "person" not in told.text and "TYPE" not in told.text
