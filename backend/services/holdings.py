@@ -64,6 +64,13 @@ def at_host(database: Database, party: str, person: str) -> list[Holding]:
             f"about this person alone; {others} others name those that they are about by one hash of all of them only, gone "
             f"within {days} days",
         ),
+        Holding(
+            party,
+            "scored_records",
+            tuple({"guest": guest, "day": day} for guest, day in accountant.scored(person)),
+            DELETE,
+            f"a hash of the record as it was scored, so that reasons are of the same one: {RETENTION['scored_records'].days} days",
+        ),
         Holding(party, "requests", requests, DELETE, "sampled for an auditor, encrypted under the Guest's key"),
         Holding(party, "artefacts", (), KEEP, "rules of models, without ids"),
     ]

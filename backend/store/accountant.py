@@ -31,15 +31,17 @@ from backend.data.federation import MAX_QUERIES
 from backend.errors import ParameterError, QuestionRefused
 from backend.store.database import Database, column_values, prepared
 from backend.store.party_store import PSEUDONYMS, PartyStore
-from backend.store.schema import AnswerRow, QuestionRow
+from backend.store.schema import AnswerRow, QuestionRow, ScoredRecordRow
 
 # per person: a second score identifies the Host's answers about 36 % of people, a first one nobody's (A8, 6 bits)
 QUERIES = 1
 QUERIES_SYNTHETIC = 1000  # synthetic people need no protection
+SCORED_DAYS = 30  # in which reasons are given for a score; the Guest remembers it as long
 DAYS = 28  # so that scoring on the same day of every month always fits
 VARIABLE = "GLASSLEAF_BUDGET"
-# which limit leaves no room for an answer more, by its number: none, answers to one Guest about a structure, all answers, bits
-LIMITS = ("", "budget", "total", "bits")
+# which limit leaves no room for an answer more, by its number: none, answers to one Guest about a structure, all answers, bits; or the
+# record has changed since the score that reasons are asked for
+LIMITS = ("", "budget", "total", "bits", "changed")
 KINDS = ("score", "reasons", "cohort", "groups", "table", "source")
 SCORE, REASONS, COHORT, GROUPS, TABLE, SOURCE = KINDS
 EVERYBODY = " *"  # stands for all people when a whole table is read; no id begins with a space
@@ -67,6 +69,10 @@ INSERT INTO answers (subject, kind, structure, guest, day, asked, bits, capacity
 VALUES (:subject, :kind, :structure, :guest, :day, :asked, :bits, :capacity)
 ON CONFLICT (subject, kind, structure, guest, day)
 DO UPDATE SET asked = answers.asked + excluded.asked, bits = answers.bits + excluded.bits
+""")
+_NOTE_SCORED = text("""
+INSERT INTO scored_records (guest, structure, subject, version, day) VALUES (:guest, :structure, :subject, :version, :day)
+ON CONFLICT (guest, structure, subject) DO UPDATE SET version = excluded.version, day = excluded.day
 """)
 _QUESTION = prepared(
     "SELECT day, asked, records, digest, spent, reply FROM questions WHERE guest = :guest AND request = :request",
@@ -337,6 +343,37 @@ class Accountant:
                 return _unpacked(row.spent, len(question.people))
         return self.reached(question) > 0
 
+    def note_scored(self, question: Question, versions: Mapping[str, str]) -> None:
+        """Store which version of each person's record a score was answered about."""
+        day = self._today().toordinal()
+        about = {"guest": question.guest, "structure": question.structure, "day": day}
+        rows = [{**about, "subject": person, "version": version} for person, version in versions.items()]
+        if rows:
+            with self._database.write() as session:
+                session.execute(_NOTE_SCORED, rows)
+
+    def changed(self, question: Question, versions: Mapping[str, str]) -> NDArray[np.bool_]:
+        """Return whose record is not the one that was scored in the last :data:`SCORED_DAYS`, ``(people,)``.
+
+        Nothing is known of who was not scored in this time.
+        """
+        since = self._today().toordinal() - SCORED_DAYS
+        scored = select(ScoredRecordRow.subject, ScoredRecordRow.version).where(
+            ScoredRecordRow.guest == question.guest,
+            ScoredRecordRow.structure == question.structure,
+            ScoredRecordRow.subject.in_(question.people),
+            ScoredRecordRow.day >= since,
+        )
+        with self._database.read() as session:
+            known = {row.subject: row.version for row in session.execute(scored)}
+        return np.array([known.get(person, versions[person]) != versions[person] for person in question.people])
+
+    def scored(self, person: str) -> list[tuple[str, str]]:
+        """Return Guest and day of each score of a person whose record's version is stored."""
+        with self._database.read() as session:
+            rows = session.scalars(select(ScoredRecordRow).where(ScoredRecordRow.subject == person)).all()
+            return [(row.guest, date.fromordinal(row.day).isoformat()) for row in rows]
+
     def last_until(self, question: Question) -> date | None:
         """The day on which this Guest's last answer about any of these people and the structure leaves the account, if there is one."""
         about = {"kind": question.kind, "guest": question.guest, "structure": question.structure}
@@ -582,6 +619,7 @@ class Accountant:
             questions, _ = self.questions(person)
             for key in questions:
                 session.delete(session.get_one(QuestionRow, key))
+            session.execute(delete(ScoredRecordRow).where(ScoredRecordRow.subject == person))
             rows = session.scalars(select(AnswerRow).where(AnswerRow.subject == person)).all()
             if rows:
                 subject = self._store.pseudonym(person)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import CursorResult, Integer, delete
 
-from backend.store.accountant import DAYS, drop_replies
+from backend.store.accountant import DAYS, SCORED_DAYS, drop_replies
 from backend.store.database import Database
 from backend.store.decisions import KEPT as DECISIONS_KEPT
 from backend.store.job_log import KEPT as JOBS_KEPT
@@ -42,6 +42,7 @@ RETENTION = {
         "as long as a question may be repeated without being counted again; an answer nobody fetched, a day",
         "day",
     ),
+    "scored_records": Period(SCORED_DAYS, "as long as reasons may be asked for a score of the same record", "day"),
     "requests": Period(REQUEST_DAYS, "until they are audited, and no longer than a quarter", "day"),
     "runs": Period(KEPT.days, "whoever asked fetches the scores after a crash within a day, or asks again", "created"),
     "run_batches": Period(KEPT.days, "with their run"),

@@ -277,6 +277,23 @@ class QuestionRow(Base):
     __table_args__ = (_partial_index("kept_replies", "guest", _HAS_REPLY),)
 
 
+class ScoredRecordRow(Base):
+    """Which version of a person's record a Host last answered a score about: reasons for that score are of the same record.
+
+    Attributes
+    ----------
+    version : str
+        SHA-256 of the record's values that the model uses.
+    """
+
+    __tablename__ = "scored_records"
+    guest: Mapped[str] = mapped_column(String(NAME), primary_key=True)
+    structure: Mapped[str] = mapped_column(String(64), primary_key=True)
+    subject: Mapped[str] = mapped_column(String(NAME), primary_key=True)
+    version: Mapped[str] = mapped_column(String(64))
+    day: Mapped[int] = mapped_column(Integer, index=True)
+
+
 class RequestRow(Base):
     """A request in an auditor's sample (:mod:`backend.store.request_log`).
 

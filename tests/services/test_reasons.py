@@ -10,6 +10,7 @@ from lines import decide_at
 from measurement_contexts import KEY, TrainedDemo
 
 from backend.compliance.assessment import ELDERLY
+from backend.data.table import PartyTable
 from backend.errors import ParameterError
 from backend.fairness.age_discrimination import AgeCheck, AgeGap
 from backend.i18n import NO_MEANING, Catalogue, Text
@@ -338,3 +339,24 @@ def test_other_values_an_older_score_or_a_forgotten_person_are_scored_again(cont
     assert stored.of(context.record.id, [person]) and not stored.of(context.record.id, [person], later)
     forgotten(context, [person])
     assert reasons.scored_before(context.record.id, sheet) is None
+
+
+def test_reasons_for_a_score_of_another_version_of_the_record_are_refused_and_not_booked(context, scored):
+    person, sheet, _ = scored
+    host = context.measured.compiled.guest.folding.steps[0].host
+    party = context.runtime._simulated.hosts[host]
+    table = party._gate.table
+    used = sorted(party._partial_models.get(context.record.id).features)
+    columns = {name: np.array(table.columns[name]) for name in table.columns}
+    name = next(feature for feature in used if columns[feature].dtype == float)
+    columns[name][table.row_of[person]] = 771.5
+    object.__setattr__(party._gate, "table", PartyTable(table.party, table.ids, columns))
+    booked = len(context.runtime.operator.account(host).about(person))
+    try:
+        found = context.glassleaf.reasons.start(ReasonsRequest(context.record.id, sheet, key_bits=KEY)).get()
+        assert [problem.code for problem in found.people[0].problems] == ["record_changed_since_score"]
+        assert len(context.runtime.operator.account(host).about(person)) == booked
+    finally:
+        object.__setattr__(party._gate, "table", table)
+    found = context.glassleaf.reasons.start(ReasonsRequest(context.record.id, sheet, key_bits=KEY)).get()
+    assert not found.people[0].problems

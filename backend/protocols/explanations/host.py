@@ -144,7 +144,8 @@ def read_reasons(asked: Asked) -> Ask:
     for i, held in enumerate(reasons.held.tolist()):
         people = message.ids[i : i + 1] if held else ()
         name = of_person(message.request, i)
-        charges.append(Charge(_booked(asked.session, served, REASONS, people, disclosed, name)))
+        question = _booked(asked.session, served, REASONS, people, disclosed, name)
+        charges.append(Charge(question, record_of=served.features))
     return Ask(
         approval=reasons.approval,
         amount=len(message.ids),

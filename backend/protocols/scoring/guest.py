@@ -447,6 +447,7 @@ def refusals(host: str, answer: HeldRecords, n: int, reasons: bool = False) -> d
         "budget": Remark(f"budget_spent_on_{kind}", {"host": host, "n": answer.budget, "days": answer.days}),
         "total": Remark(f"total_spent_on_{kind}", {"host": host, "n": answer.total, "days": answer.days}),
         "bits": Remark("bits_spent", {"host": host, "bits": answer.bits, "days": answer.days}),
+        "changed": Remark("record_changed_since_score", {"host": host}),
     }
     return {i: limits[LIMITS[reached[i]]] for i in np.flatnonzero(reached).tolist()}
 

@@ -134,7 +134,7 @@ def read_vectors(asked: Asked) -> Ask:
         approval=model_request(asked, served, SCORING, len(message.ids)),
         amount=len(message.ids),
         volume_of=question.request,
-        charges=[Charge(score, digest=whole)],
+        charges=[Charge(score, digest=whole, record_of=served.features)],
         others=[] if other is None else other.charges(asked.session.guest, served, score),
         reply=question.request if message.pieces == 1 else "",
         held=held,

@@ -31,7 +31,7 @@ from backend.protocols.terms.prices import TableFacts
 from backend.protocols.terms.records import Opened, Roster, open_rows
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import ApprovalPending
-from backend.store.accountant import LIMITS, Accountant
+from backend.store.accountant import LIMITS, REASONS, SCORE, Accountant
 from backend.store.approvals import WAITING, Approval
 from backend.store.request_log import RequestLog
 
@@ -127,7 +127,7 @@ class Gate:
                 if approval is not None and approval.state == WAITING:
                     waiting = approval
                 elif error is None:
-                    charged = [self._charge(accountant, charge, message.conversation) for charge in ask.charges]
+                    charged = [self._charge_about(accountant, charge, session, message) for charge in ask.charges]
                     for charge in ask.others:
                         self._charge(accountant, replace(charge, whole=True), message.conversation)
                     stored = self._bound(accountant, ask, session.guest, charged)
@@ -202,6 +202,24 @@ class Gate:
             if decided[1] is not None:
                 break
         return decided
+
+    def _charge_about(
+        self, accountant: Accountant | None, charge: Charge, session: HostSession, message: Message
+    ) -> Charged:
+        """Book one question, unless reasons are wanted for a score of another version of the record; raises as :meth:`_charge`."""
+        question = charge.question
+        if accountant is None or not charge.record_of or session.played is not None or not question.people:
+            return self._charge(accountant, charge, message.conversation)
+        versions = Roster(self.table).versions(question.people, charge.record_of)
+        if question.kind == REASONS:
+            changed = accountant.changed(question, versions)
+            if changed.any():
+                return Charged(changed, np.where(changed, LIMITS.index("changed"), 0).astype(np.uint8))
+        charged = self._charge(accountant, charge, message.conversation)
+        if question.kind == SCORE:
+            answered = [person for person, spent in zip(question.people, charged.spent, strict=True) if not spent]
+            accountant.note_scored(question, {person: versions[person] for person in answered})
+        return charged
 
     def _charge(self, accountant: Accountant | None, charge: Charge, conversation: str) -> Charged:
         """Book one question.

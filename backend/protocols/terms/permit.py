@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -79,6 +79,9 @@ class Charge:
         SHA-256 of the bytes that it came in, if all have come: it is bound to them.
     times : int
         How often the question is answered at most, each time with an answer of its own; 0 = once, and then with the same answer.
+    record_of : collection of str
+        Features that are the person's record to the model. With a score its version is stored; reasons are refused, and not booked, if
+        the record has changed since. Empty = neither.
     """
 
     question: Question
@@ -86,6 +89,7 @@ class Charge:
     only_look: bool = False
     digest: str = ""
     times: int = 0
+    record_of: Collection[str] = ()
 
 
 @dataclass(frozen=True, repr=False)

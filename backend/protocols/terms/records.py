@@ -83,6 +83,18 @@ class Roster:
             return self._table.ids
         return tuple(self._table.ids[row] for row in rows.tolist())
 
+    def versions(self, ids: Sequence[str], columns: Collection[str]) -> dict[str, str]:
+        """Return id → SHA-256 of the person's values of some columns, of those who have a record."""
+        rows = self._table.row_of.of(ids)
+        names = sorted(columns)
+        values = [self._table.columns[name][rows].tolist() for name in names]
+        versions = {}
+        for place, person in enumerate(ids):
+            if rows[place] >= 0:
+                record = [column[place] for column in values]
+                versions[person] = sha256(repr((names, record)).encode()).hexdigest()
+        return versions
+
     def digest(self, rows: NDArray[np.intp], columns: Collection[str]) -> str:
         """Return SHA-256 of some values, in hexadecimal: whether they are those of before, and nothing else of them."""
         digest = sha256()
