@@ -14,13 +14,15 @@ from typer.testing import CliRunner
 from backend.cli import app
 from backend.cli.host import _details, _request_json
 from backend.data.federation import load_federation, write_federation
+from backend.data.table import read_table
 from backend.errors import ApprovalPending, HostRefused, ParameterError, SecurityError, SignInError, StoreError
 from backend.i18n import Text
+from backend.protocols.terms.prices import training_bits, usual_max_bits
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.remark import Remark
 from backend.server.problems import problem_of
 from backend.services import Glassleaf
-from backend.services.host_operator import HostOperator, Request, operator_of, own_host
+from backend.services.host_operator import HostOperator, Request, operator_of, own_host, simulated_host
 from backend.services.reconciliation import read_side, reconcile
 from backend.services.scoring import ScoringRequest
 from backend.services.training import TrainingRequest
@@ -342,6 +344,27 @@ def test_what_sums_could_name_is_said_beside_a_request_that_asks_for_them(tmp_pa
     assert [any("at most 5 %" in line for line in _details(found[purpose], "en")) for purpose in found] == [
         purpose == "disparity" for purpose in found
     ]
+
+
+RECORDS = 6_000
+
+
+def test_the_operators_own_process_books_a_training_and_shows_the_default_of_bits(told, tmp_path):
+    """Its default of bits follows from how many records the request was made about: the process has no records."""
+    federation = load_federation(told.home / "demo").model_copy(update={"synthetic": False})
+    features = len(federation.party(HOST).features)
+    with closing(simulated_host(tmp_path, federation, HOST, "ana")) as operator:
+        bits = operator.max_bits
+        assert bits == pytest.approx(usual_max_bits(features, len(read_table(federation, HOST).ids)))
+        about = {"structure": "s1", "features": features, "rows": RECORDS, "exclude": [], "trees": 1}
+        for number in (1, 2):
+            asked = Approval("bank", "training", str(number), "secureboost", {**about, "structure": f"s{number}"})
+            operator._approvals.ask(asked)
+        operator.approve(1, later(), 1)
+        assert operator._account.given_away(["p"])["p"] == pytest.approx(training_bits(features, RECORDS))
+        with pytest.raises(SecurityError) as refused:
+            operator.approve(2, later(), 1)
+        assert refused.value.code == "training_beyond_bits"
 
 
 @pytest.mark.parametrize("together", [True, False])
