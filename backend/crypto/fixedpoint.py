@@ -45,14 +45,15 @@ def quantise(values: ArrayLike, bits: int) -> NDArray[np.int64]:
 def hidden_above(width: int, room: int) -> int:
     """Return how many multiples of 2^width fit above a number of `width` bits modulo `room`; 0 = there is no room to hide anything.
 
-    The number may carry another one from 0 to 2^width - 1, which binds a score to its request: the sum of all three stays below `room`.
+    Half of 2^width stays free: a signed number stays below `room`, and so does one of half as many values that carries a number from
+    -3/4 to 1/4 of 2^width, which binds a score to its request. If nothing fits, `room` is less than 1.5 times 2^width.
 
     Examples
     --------
     >>> hidden_above(4, 1 << 10)
-    62
+    63
     """
-    return max(0, (room - (3 << (width - 1))) >> width)
+    return max(0, (room - (1 << (width - 1))) >> width)
 
 
 def narrow(number: int, width: int) -> int:

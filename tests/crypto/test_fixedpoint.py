@@ -85,10 +85,17 @@ def test_a_number_beyond_the_plaintext_is_refused(key_side):
 @pytest.mark.parametrize("room", [23, 64, 97, 128, 1021])
 def test_a_sum_with_its_requests_number_and_what_is_hidden_above_it_never_wraps(room):
     for width in range(2, 7):
-        half = 1 << (width - 1)
+        quarter = 1 << (width - 2)
         for multiple in range(1, hidden_above(width, room) + 1):
-            for total in range(-half, half):
-                for number in range(1 << width):
+            for total in range(-quarter, quarter):  # a score leaves at least a bit of its width free
+                for number in range(-3 * quarter, quarter):
                     shown = total + number + (multiple << width)
                     assert 0 <= shown < room
                     assert centred((shown - number) % (1 << width), 1 << width) == total
+
+
+def test_something_is_hidden_above_wherever_a_number_and_a_half_fit():
+    """Where nothing is, a Guest that lies reads log2(room) bits in place of the width that is booked: less than 0.6 more."""
+    for width in range(2, 9):
+        for room in range(1 << width, 4 << width):
+            assert (hidden_above(width, room) > 0) == (2 * room >= 3 << width)

@@ -174,6 +174,7 @@ class ScoringClient:
             self._canaries = canaries(key.seed, self.model_id, self.table.ids, compiled.trees)
         self._sum_bits = compiled.sum_bits(canary=self._canaries is not None)
         hidden = hidden_above(self._sum_bits, key.room)
+        self._hidden = hidden > 0
         self._modulus = 1 << self._sum_bits if hidden else key.room  # 0 = sums are read as they come
         self._offsets = np.zeros(n, dtype=np.int64)
         self._nonce = secrets.token_hex()
@@ -320,7 +321,7 @@ class ScoringClient:
             return None
         known = self._journal.get(number)
         request = f"{self._nonce} {number}" if known is None else known.request
-        return request_offsets(self.key.seed, request, batch.stop - batch.start, self._modulus)
+        return request_offsets(self.key.seed, request, batch.stop - batch.start, self._modulus, below=self._hidden)
 
     def _centre(self, entries: NDArray[Any]) -> None:
         """Bring the entries that carry a number of the request to where the cipher takes them: from -t/2 to t/2 under RLWE."""

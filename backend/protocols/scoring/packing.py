@@ -129,7 +129,7 @@ class Packing:
         return (units + self._added_to_median) / float(1 << self._score_bits)
 
 
-def request_offsets(seed: bytes, request: str, n: int, modulus: int) -> IntArray:
+def request_offsets(seed: bytes, request: str, n: int, modulus: int, *, below: bool = False) -> IntArray:
     """Return the numbers, ``(n,)``, that bind each person's score to its request: what comes back for another request is off by chance.
 
     Every candidate leaf of one tree carries the person's number, so that a sum of one leaf a tree holds it once. It is a keyed function
@@ -138,11 +138,15 @@ def request_offsets(seed: bytes, request: str, n: int, modulus: int) -> IntArray
     Parameters
     ----------
     modulus : int
-        A sum is read modulo this; numbers are uniform below it, or below 2^62.
+        A sum is read modulo this; numbers are uniform among as many, or among 2^62.
+    below : bool
+        Begin at minus three quarters of them, not at 0: so there is as much room above a sum as without
+        (:func:`backend.crypto.fixedpoint.hidden_above`).
     """
     drawn = shake_256(seed + f"request\0{request}".encode()).digest(8 * n)
-    words = np.frombuffer(drawn, dtype="<u8") % np.uint64(min(modulus, 1 << OFFSET_BITS))
-    return words.astype(np.int64)
+    span = min(modulus, 1 << OFFSET_BITS)
+    words = (np.frombuffer(drawn, dtype="<u8") % np.uint64(span)).astype(np.int64)
+    return words - (3 * span // 4 if below else 0)
 
 
 def canaries(seed: bytes, model_id: str, ids: Sequence[str], trees: int) -> IntArray:

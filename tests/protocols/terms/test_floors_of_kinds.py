@@ -248,7 +248,9 @@ def test_a_score_is_exact_whatever_multiple_the_host_puts_above_it(monkeypatch):
             )
             monkeypatch.setattr(
                 "backend.protocols.scoring.guest.request_offsets",
-                lambda seed, request, n, modulus, least=least: np.full(n, 0 if least else modulus - 1),
+                lambda seed, request, n, modulus, least=least, below=True: np.full(
+                    n, (0 if least else modulus - 1) - 3 * modulus // 4
+                ),
             )
             exact[multiple] = score(world, guest, network, key)[0].units
     with running(world) as (guest, network, _):
