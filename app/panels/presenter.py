@@ -28,7 +28,7 @@ ATTACKS = {
     "encrypt": ("A4",),
     "pass": ("A3",),
     "mask": ("A1",),
-    "return": ("A7",),
+    "return": ("A7", "H5"),
     "answer": ("A5", "A6"),
 }
 # The page's title, still there for whoever listens, makes room for the step's, so that what the parties see ends on the screen.

@@ -57,7 +57,7 @@ def test_the_moments_of_a_scoring_follow_its_messages() -> None:
 def test_each_step_has_an_attack_of_the_lab_and_the_first_has_none() -> None:
     every = (presenter.PARTIES, "encrypt", "mask-telecom", "mask-platform", "return", presenter.ANSWER)
     offered = [presenter.attacks_on(step, every) for step in every]
-    assert offered == [("H1", "H3", "H4"), ("A4",), ("A3",), ("A1",), ("A7",), ("A5", "A6")]
+    assert offered == [("H1", "H3", "H4"), ("A4",), ("A3",), ("A1",), ("A7", "H5"), ("A5", "A6")]
     assert {id_ for ids in presenter.ATTACKS.values() for id_ in ids} <= {attack.id for attack in AttackRuns.all()}
 
 

@@ -102,6 +102,7 @@ ATTACKS = {
         Attack("H2", "One group, every answer", "high", _code("cohort_digits"), (2.5, 0.01, 0.3)),
         Attack("H3", "Finer ranks than approved", "high", _code("finer_ranks"), (0.3, 0.2, 0.2)),
         Attack("H4", "Stolen labels", "high", _code("label_theft"), (0.5, 0.1, 0.02)),
+        Attack("H5", "A moved score", "high", _code("moved_score"), (2.5, 1.0, 1.0)),
     )
 }
 

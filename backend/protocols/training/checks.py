@@ -47,8 +47,10 @@ def check_histogram(
     not_negative : ndarray of bool
         ``(channels,)``: channels without a negative number, so that no bin's sum is negative.
     """
-    adds_up = np.array_equal(histogram.sums.sum(axis=1), node_sums)
-    if not adds_up or (histogram.sums[not_negative] < 0).any():
+    # Lists of two or three numbers are compared several times as fast as arrays, and this runs for every feature of every node.
+    adds_up = np.add.reduce(histogram.sums, axis=1).tolist() == node_sums.tolist()
+    lowest = np.minimum.reduce(histogram.sums, axis=1)
+    if not adds_up or min(lowest[not_negative].tolist(), default=0) < 0:
         raise WrongAnswer("sums_do_not_add_up", host=host, feature=feature)
 
 

@@ -21,6 +21,7 @@ from backend.privacy.attacks import (
     host_reaction,
     label_theft,
     more_than_a_stump,
+    moved_score,
     one_round,
     phe_leaks,
     raw_curve,
@@ -64,9 +65,10 @@ SMALL = {
     "H2": lambda: cohort_digits.run(1, BITS, PEOPLE),
     "H3": lambda: finer_ranks.run(1, PEOPLE, pairs=4000),
     "H4": lambda: label_theft.run(1, PEOPLE),
+    "H5": lambda: moved_score.run(1, BITS, PEOPLE),
 }
 # What they attack is neither how ids are aligned nor how a ciphertext is made fresh.
-LIGHT = {"A5", "A6", "A7", "A8", "P1", "P2", "P5", "P10", "T4", "T5"}
+LIGHT = {"A5", "A6", "A7", "A8", "H5", "P1", "P2", "P5", "P10", "T4", "T5"}
 
 
 @contextmanager

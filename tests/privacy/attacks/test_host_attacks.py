@@ -1,8 +1,12 @@
 """Attacks of a party that departs from the protocol at a real Host or Guest: they work without their check, and are refused with it."""
 
-from backend.privacy.attacks import cohort_digits, label_theft, more_than_a_stump
+import numpy as np
+
+from backend.privacy.attacks import cohort_digits, label_theft, more_than_a_stump, moved_score
+from backend.privacy.attacks.keys import honest_keys
 from backend.privacy.attacks.label_theft import SPLITS, STOLEN, subset
 from backend.privacy.attacks.result import AttackResult, works
+from backend.privacy.re_performance import RePerformed
 
 
 def test_forged_sums_read_every_label_until_the_guest_compares_rows_with_sums(monkeypatch):
@@ -45,3 +49,19 @@ def test_every_subset_of_the_chosen_records_has_a_cut_of_its_own():
     subsets = {tuple(subset(feature, cut)) for feature in range(label_theft.FEATURES) for cut in range(cuts)}
     assert len(subsets) == 2**STOLEN
     assert SPLITS * STOLEN == 140
+
+
+def test_a_moved_score_is_taken_with_its_canary_intact_until_an_auditor_recomputes_a_sample(
+    measured, setup, monkeypatch
+):
+    outcome = measured("H5")
+    assert outcome.off.rate == 1.0 and outcome.on.rate == 0.0
+    assert outcome.rates["taken_with_canary"] > 0.9  # K3: neither range nor canary notices it
+    assert 0.04 < outcome.rates["recomputed"] < 0.2 and outcome.rates["found"] == 1.0
+    assert not works(AttackResult("H5", "x", "high", outcome))
+    # with the one check removed nobody finds it
+    # patched: the one check removed, so that the attack is seen to need it
+    monkeypatch.setattr(moved_score, "re_perform", lambda guest, halves: RePerformed(0, 0, (), ()))
+    few = setup.guest.take(np.arange(10))
+    taken, performed = moved_score.score_moved(setup, few, honest_keys(512).guest)
+    assert taken == 10 and performed.differences == ()

@@ -51,6 +51,7 @@ def test_the_attacks_stand_in_the_order_of_the_security_page():
         "H2",
         "H3",
         "H4",
+        "H5",
     ]
     assert list(ATTACKS) == rows
     assert all(id_ == attack.id for id_, attack in ATTACKS.items())
