@@ -37,7 +37,14 @@ PACKED = 6  # a full sheet of samples is 5 MB as CSV and 25 MB as the XML of a w
 MAX_ROW = 1_000_000  # characters of one row
 SHOWN_CELL = 40  # characters of a cell that a problem repeats
 # kind of a workbook's fault → code of its remark
-FAULTS = {"formula": "formula_without_result", "error": "cell_shows_error", "rounded": "number_rounded"}
+FAULTS = {
+    "formula": "formula_without_result",
+    "error": "cell_shows_error",
+    "rounded": "number_rounded",
+    "float": "number_beyond_float",
+}
+OF_NAMES = ("rounded", "float")  # kinds of faults that matter if the cell is an id or a code, and not an amount
+EXACT_FLOAT = 2**53  # from here on neighbouring whole numbers are one float of 64 bits
 SHOWN_EXAMPLES = 3  # cells or lines that one problem names before it only counts
 
 
@@ -69,9 +76,9 @@ class Fault:
 
     Attributes
     ----------
-    kind : {"formula", "error", "rounded"}
-        A formula without a stored result, an error such as ``#DIV/0!``, or a number of more digits than a workbook
-        keeps, which matters where it is a name and not an amount.
+    kind : {"formula", "error", "rounded", "float"}
+        A formula without a stored result, an error such as ``#DIV/0!``, a number of more digits than a workbook
+        keeps, or one that a floating-point column cannot tell from its neighbours.
     """
 
     column: str

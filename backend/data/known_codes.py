@@ -9,22 +9,10 @@ import numpy as np
 
 from backend.data.csv_file import shown
 from backend.data.table import PartyTable
+from backend.data.whole_codes import WHOLE, whole_code
 from backend.remark import Remark
 
-_WHOLE = re.compile(r"[+-]?\d{1,15}(\.0*)?")
 _SPACES = re.compile(r"[\s_\-]+")
-
-
-def whole_code(text: str) -> str:
-    """Return a whole number as the shortest text of its value; any other text as it is.
-
-    Examples
-    --------
-    >>> [whole_code(text) for text in ("1", "1.0", " 1", "01", "1.5", "own")]
-    ['1', '1', '1', '1', '1.5', 'own']
-    """
-    bare = text.strip()
-    return str(int(float(bare))) if _WHOLE.fullmatch(bare) else text
 
 
 def like_code(text: str) -> str:
@@ -75,7 +63,7 @@ def read_codes(
 
 def _known_spelling(text: str, codes: frozenset[str]) -> str:
     """Return the known code that is the same whole number, if all known codes are whole numbers; else the text."""
-    if text in codes or not all(_WHOLE.fullmatch(code.strip()) for code in codes):
+    if text in codes or not all(WHOLE.fullmatch(code.strip()) for code in codes):
         return text
     same = [code for code in codes if whole_code(code) == whole_code(text)]
     return same[0] if len(same) == 1 else text

@@ -19,6 +19,7 @@ from backend.data.dictionary import Feature, Kind
 from backend.data.dictionary_file import read_dictionary
 from backend.data.federation import Federation
 from backend.data.missing import looks_missing
+from backend.data.whole_codes import without_decimals
 from backend.i18n import Text
 
 MAX_FEW = 10  # different whole numbers up to which a column of numbers may be one of codes
@@ -121,6 +122,9 @@ def _column(text: TableText, party: str, feature: Feature) -> ColumnReading:
         [value is None for value in values] if feature.kind is Kind.CATEGORICAL else np.isnan(values.astype(np.float64))
     )
     held = Counter(cell for cell, gone in zip(cells, absent, strict=True) if not gone)
+    if feature.kind is Kind.CATEGORICAL:
+        codes = without_decimals(values, feature.categories).tolist()
+        held = Counter(code for code in codes if code is not None)
     coded = feature.kind is not Kind.NUMERIC
     numbers = np.empty(0) if coded else np.unique(values.astype(np.float64)[~np.asarray(absent, dtype=bool)])
     return ColumnReading(

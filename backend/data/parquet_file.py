@@ -7,7 +7,7 @@ from io import SEEK_END, BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from backend.data.csv_file import PACKED, FileLimits, TableText, check_header, shown
+from backend.data.csv_file import EXACT_FLOAT, PACKED, Fault, FileLimits, TableText, check_header, shown
 from backend.data.parquet_pages import check_pages
 from backend.data.xlsx_file import as_text, check_density
 from backend.errors import FederationError
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MAX_TEXT = 131_072  # bytes of a cell, as Python's reader of CSV has it
+# type of a column → from here on neighbouring whole numbers are one value of it
+EXACT_FLOATS = {"halffloat": 2**11, "float": 2**24, "double": EXACT_FLOAT}
 BATCH = 512  # rows that are unpacked at once, so that no short file becomes a long one unseen
 
 
@@ -50,6 +52,7 @@ def parquet_groups(
         # texts stay one copy each: a long one in every row is then no longer in memory than in the file
         table = parquet.ParquetFile(file, read_dictionary=_texts(table.schema_arrow))
         rows: list[list[str]] = []
+        faults: dict[int, tuple[Fault, ...]] = {}
         before = taken = unpacked = 0
         for batch in table.iter_batches(BATCH, use_threads=False):
             size = _unpacked(name, batch)
@@ -57,14 +60,35 @@ def parquet_groups(
             if taken > limits.max_bytes * PACKED or before + len(rows) + batch.num_rows > limits.max_rows:
                 raise FederationError("unpacks_larger_than_stated", file=name, limit=limits.max_rows)
             if len(rows) + batch.num_rows > max_rows or unpacked > max_unpacked:
-                yield TableText(name, header, rows, list(range(before + 1, before + len(rows) + 1)), {})
+                yield TableText(name, header, rows, list(range(before + 1, before + len(rows) + 1)), {}, faults)
                 before, rows, unpacked = before + len(rows), [], 0
+                faults = {}
+            for title, column in zip(header, batch.columns, strict=True):
+                for row, fault in _beyond_float(title, column).items():
+                    faults[len(rows) + row] = (*faults.get(len(rows) + row, ()), fault)
             columns = [_cells(column) for column in batch.columns]
             rows += [list(row) for row in zip(*columns, strict=True)]
             unpacked += size
     except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
         raise FederationError("parquet_unreadable", file=name, reason=type(error).__name__) from None
-    yield TableText(name, header, rows, list(range(before + 1, before + len(rows) + 1)), {})
+    yield TableText(name, header, rows, list(range(before + 1, before + len(rows) + 1)), {}, faults)
+
+
+def _beyond_float(title: str, column: pa.Array) -> dict[int, Fault]:
+    """Return the cells of a floating-point column that may have been several whole numbers."""
+    from pyarrow import compute, types  # noqa: PLC0415 (as above)
+
+    if not types.is_floating(column.type):
+        return {}
+    limit = EXACT_FLOATS[str(column.type)]
+    largest = compute.max(compute.abs(column)).as_py()
+    if largest is None or largest < limit:
+        return {}
+    faults = {}
+    for row, value in enumerate(column.to_pylist()):
+        if value is not None and abs(value) >= limit:
+            faults[row] = Fault(title, "float", as_text(value))
+    return faults
 
 
 def rows_of(file: Path) -> int:

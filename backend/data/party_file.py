@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.data.csv_file import (
+    FAULTS,
+    OF_NAMES,
     TableText,
     examples,
     expected_cells,
@@ -27,6 +29,7 @@ from backend.data.csv_file import (
 from backend.data.dictionary import Feature, Kind
 from backend.data.label import Label
 from backend.data.missing import is_no_outcome, looks_missing
+from backend.data.whole_codes import without_decimals
 from backend.errors import FederationError
 from backend.remark import Remark
 
@@ -89,6 +92,7 @@ def _checked(
     read = _Read(first.name, first.header, {column: [] for column in first.header if column in named})
     values: dict[str, list[NDArray[np.generic]]] = {feature.name: [] for feature in known}
     unread: dict[str, dict[int, str]] = {feature.name: {} for feature in known}
+    faults: list[Remark] = []
     once: dict[str, str] = {}  # of codes and outcomes, a text for all cells that have it
     for text in chain([first], groups):
         before = len(read.lines)
@@ -104,7 +108,8 @@ def _checked(
             kept.extend(cells if name == id_column else [once.setdefault(cell, cell) for cell in cells])
         read.ragged.update({before + row: count for row, count in text.ragged.items()})
         read.lines.extend(text.lines)
-    problems = _absent_columns(read, id_column, features, label) + _row_problems(read)
+        faults += _faults(text, id_column, by_name)
+    problems = _absent_columns(read, id_column, features, label) + _row_problems(read) + faults
     ids: tuple[str, ...] = ()
     if id_column is None:
         ids = tuple(str(number) for number in range(1, len(read.lines) + 1))
@@ -113,12 +118,29 @@ def _checked(
         problems += _id_problems(read, id_column, ids)
     for feature in known:
         problems += _cell_problems(read, feature, unread[feature.name])
-    columns = {feature.name: np.concatenate(values.pop(feature.name)) for feature in known}
+    columns = {}
+    for feature in known:
+        column = np.concatenate(values.pop(feature.name))
+        if feature.kind is Kind.CATEGORICAL:
+            column = without_decimals(column, feature.categories)
+        columns[feature.name] = column
     labels = np.zeros(0)
     if label is not None and label.column in read.texts:
         labels, more = _labels(read, label)
         problems += more
     return PartyFile(ids, columns, labels, tuple(problems))
+
+
+def _faults(text: TableText, id_column: str | None, features: Mapping[str, Feature]) -> list[Remark]:
+    """Return the cells without a value that are read, and the numbers that may have been several, if they are ids or codes."""
+    problems = []
+    for row, faults in text.faults.items():
+        for fault in faults:
+            feature = features.get(fault.column)
+            is_name = fault.column == id_column or (feature is not None and feature.kind is Kind.CATEGORICAL)
+            if is_name or (feature is not None and fault.kind not in OF_NAMES):
+                problems.append(Remark(FAULTS[fault.kind], {"cell": shown(fault.cell)}, text.lines[row], fault.column))
+    return problems
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -7,21 +7,23 @@ not the same when it is read again is refused.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from hashlib import blake2b, sha256
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from backend.data.csv_file import (
     CHARACTERS,
+    EXACT_FLOAT,
     GROUP,
     TABLE,
     UTF_8,
+    Fault,
     FileLimits,
     TableText,
     check_header,
@@ -161,7 +163,8 @@ class DatabaseTable:
                 before = 0
                 for part in result.partitions():
                     rows = [[as_text(cell) for cell in row] for row in part]
-                    yield TableText(self.name, header, rows, list(range(before + 1, before + len(rows) + 1)), {})
+                    lines = list(range(before + 1, before + len(rows) + 1))
+                    yield TableText(self.name, header, rows, lines, {}, _beyond_float(header, part))
                     before += len(rows)
                     if before > MAX_ROWS:
                         raise FederationError("too_many_rows", file=self.name, limit=MAX_ROWS)
@@ -191,16 +194,31 @@ def read_database(table: DatabaseTable, limits: FileLimits = TABLE) -> tuple[Tab
         It cannot be read, or is larger than `limits`.
     """
     rows, version = list[list[str]](), sha256()
+    faults: dict[int, tuple[Fault, ...]] = {}
     with closing(table.groups()) as groups:
         for part in groups:
             if not rows:
                 header = part.header
                 version.update(json.dumps(header).encode())
+            faults.update({len(rows) + row: found for row, found in part.faults.items()})
             rows += part.rows
             version.update(json.dumps(part.rows).encode())
             if len(rows) > limits.max_rows:
                 raise FederationError("too_many_rows", file=table.name, limit=limits.max_rows)
-    return TableText(table.name, header, rows, list(range(1, len(rows) + 1)), {}), version.hexdigest()
+    return TableText(table.name, header, rows, list(range(1, len(rows) + 1)), {}, faults), version.hexdigest()
+
+
+def _beyond_float(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> dict[int, tuple[Fault, ...]]:
+    """Return the floating-point cells that may have been several whole numbers."""
+    faults = {}
+    for place, row in enumerate(rows):
+        odd = []
+        for title, cell in zip(header, row, strict=True):
+            if isinstance(cell, float) and abs(cell) >= EXACT_FLOAT:
+                odd.append(Fault(title, "float", str(cell)))
+        if odd:
+            faults[place] = tuple(odd)
+    return faults
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -222,7 +222,9 @@ def _fault_problems(text: TableText, used: Collection[str | None]) -> list[Remar
     problems = []
     for row, faults in text.faults.items():
         for fault in faults:
-            if fault.column in used:
+            if (
+                fault.column in used and fault.kind != "float"
+            ):  # an amount may be; ids and codes are checked with the party
                 problems.append(Remark(FAULTS[fault.kind], {"cell": shown(fault.cell)}, text.lines[row], fault.column))
     return problems
 

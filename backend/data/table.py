@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.data.cells import plain_cell
-from backend.data.csv_file import FAULTS, FileLimits, TableText, read_csv, shown, to_column
+from backend.data.csv_file import FAULTS, OF_NAMES, FileLimits, TableText, read_csv, shown, to_column
 from backend.data.decimal_mark import Marks, like_a_number
 from backend.data.dictionary import Feature, Kind
 from backend.data.federation import Federation, Party, capped
@@ -472,7 +472,7 @@ def _faults(text: TableText, row: int, federation: Federation) -> tuple[Remark, 
     return tuple(
         Remark(FAULTS[fault.kind], {"cell": shown(fault.cell)}, text.lines[row], fault.column)
         for fault in text.faults.get(row, ())
-        if fault.column in kinds and (fault.kind != "rounded" or kinds[fault.column] is Kind.CATEGORICAL)
+        if fault.column in kinds and (fault.kind not in OF_NAMES or kinds[fault.column] is Kind.CATEGORICAL)
     )
 
 

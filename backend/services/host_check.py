@@ -8,6 +8,8 @@ from pathlib import Path
 
 from sqlalchemy import text
 
+from backend.data.id_forms import alike_note
+from backend.data.table import PartyTable
 from backend.errors import GlassleafError
 from backend.link.agreement import Agreement, dictionary_hash, load_agreement, named_share
 from backend.link.causes import cause_of
@@ -16,9 +18,11 @@ from backend.link.config import HostConfig, load_config
 from backend.link.peers import LinkSettings
 from backend.protocols.group_sums.messages import AskGroupSums
 from backend.remark import Remark
+from backend.services.host_codes import unseen_codes
 from backend.services.host_limits import limits_as_enforced
 from backend.services.host_service import check_dictionary, read_source
 from backend.store.database import Database
+from backend.store.party_store import PartyStore
 
 LARGE = 20_000  # records whose groups can bear that sums name a tenth of their people at most
 BEARABLE = 0.1
@@ -27,17 +31,23 @@ BEARABLE = 0.1
 def check_host(path: Path) -> Iterator[CheckedStep]:
     """Every step of a Host from its host.toml, each as soon as it is known; raises FederationError where that cannot be read."""
     config, records = load_config(path), 0
+    table = None
     agreement = config.path(config.agreement)
     try:
         table, _ = read_source(config)
         records = len(table.ids)
         yield CheckedStep("source", True, Remark("check_source", {"records": records, "features": len(table.columns)}))
+        for note in alike_note(table.ids):
+            yield CheckedStep("ids", True, note)
     except GlassleafError as error:
         yield CheckedStep("source", False, cause_of(error))
     except OSError as error:
         why = error.strerror or type(error).__name__
         yield CheckedStep("source", False, Remark("check_source_unreadable", {"reason": why}))
-    yield _store(config)
+    stored = _store(config)
+    yield stored
+    if table is not None and stored.ok:
+        yield from _codes(config, table)
     try:
         own = dictionary_hash(config.features())
         if agreement.exists():
@@ -69,6 +79,20 @@ def _store(config: HostConfig) -> CheckedStep:
     if keys.is_dir() and not os.access(keys, os.W_OK):
         return CheckedStep("store", False, Remark("check_keys_folder", {"folder": str(keys)}))
     return CheckedStep("store", True, Remark("check_store"))
+
+
+def _codes(config: HostConfig, table: PartyTable) -> Iterator[CheckedStep]:
+    """Which codes of the table no model knows."""
+    database = Database(config.store_url())
+    try:
+        remarks = unseen_codes(table, PartyStore(database))
+    except GlassleafError as error:
+        yield CheckedStep("codes", False, cause_of(error))
+        return
+    finally:
+        database.close()
+    for remark in remarks:
+        yield CheckedStep("codes", True, remark)
 
 
 def _sums(agreement: Agreement, records: int) -> Iterator[CheckedStep]:

@@ -42,6 +42,7 @@ from backend.protocols.terms.approvals import Agreed, Approvals
 from backend.protocols.terms.prices import book_approved
 from backend.protocols.transport.message import Lane
 from backend.protocols.transport.transcript import OwnTranscript
+from backend.services.host_codes import log_unseen_codes
 from backend.services.host_operation import HostOperation
 from backend.services.host_operator import DRAINING, limits_of
 from backend.store.accountant import Accountant
@@ -85,6 +86,7 @@ class HostService:
         self.operation = HostOperation(self.wire, self.database)
         drained, store = keys / DRAINING, PartyStore(self.database)
         try:
+            log_unseen_codes(table, store)
             check_dictionary(config, self.wire.agreement)
             check_account(keys / ACCOUNTS, self.wire.agreement, self.database)
             limits = limits_of(config, self.wire.agreement, len(table.ids))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from backend.crypto.registry import Cipher
 from backend.crypto.workers import Workers
 from backend.data.bounded_text import RepeatedNameError, json_values
-from backend.data.csv_file import TableText, shown
+from backend.data.csv_file import EXACT_FLOAT, Fault, TableText, shown
 from backend.data.id_forms import AS_WRITTEN
 from backend.data.table import PartyTable, SampleSheet, sheet_of
 from backend.data.table_file import AS_IT_IS, Reading
@@ -133,7 +133,8 @@ class OpenModel:
         parts = []
         for rows, header in ((typed, (guest.id, *names)), (held, (guest.id,))):
             cells = [[people[row].id.strip(), *_cells(people[row], header[1:])] for row in rows]
-            text = TableText("people", header, cells, [row + 1 for row in rows], {})
+            faults = {place: _beyond_float(people[row]) for place, row in enumerate(rows)}
+            text = TableText("people", header, cells, [row + 1 for row in rows], {}, faults)
             if rows:
                 parts.append((rows, sheet_of(federation, text, {}, hosts_allowed=False, records=lambda: runtime.table)))
         return understood(_joined(people, parts), self._known())
@@ -198,6 +199,12 @@ class SilentAuditor(Auditor):
 
     def tell(self, federation: str) -> None:
         """Not now."""
+
+
+def _beyond_float(person: Person) -> tuple[Fault, ...]:
+    """Return the numbers with decimals or exponents that may have been several whole numbers; a code among them is refused."""
+    values = (person.values or {}).items()
+    return tuple(Fault(name, "float", str(v)) for name, v in values if isinstance(v, float) and abs(v) >= EXACT_FLOAT)
 
 
 def _cells(person: Person, names: Sequence[str]) -> list[str]:

@@ -8,10 +8,14 @@ import pytest
 import tomli_w
 from companies import Links, agreement_data, make_companies
 
-from backend.data.dictionary import Feature
+from backend.data.dictionary import Feature, Kind
 from backend.link.agreement import PurposeFloors, dictionary_hash, load_agreement
 from backend.link.identity import party_toml
 from backend.link.kinds import all_kinds
+from backend.store.database import Database
+from backend.store.party_store import PartyStore
+from backend.trees.ensemble import Fork, HostModel, Skeleton, SplitRule
+from backend.trees.serialization import dump_host
 
 FEATURE = Feature(name="orders", meaning="Orders of a year")
 
@@ -121,6 +125,22 @@ def test_a_store_that_cannot_be_written_and_keys_that_cannot_be_read_are_told_be
     code, found = checked(run, folder)
     assert code == 1 and "keys" in found["store"]["words"]
     assert "is there and cannot be read" in found["certificate"]["words"]
+
+
+def test_codes_that_no_model_knows_and_ids_that_are_alike_are_told_by_the_host_itself(run, links):
+    kind = Feature(name="orders", meaning="Kind of orders", kind=Kind.CATEGORICAL)
+    folder = host_folder(links, 0, kind)
+    (folder / "shop.csv").write_text("ID,orders\n007,1.0\n7,2.0\n9,5.0\n", encoding="utf-8")
+    _, found = checked(run, folder)
+    assert found["ids"]["words"].startswith("1 id differs from another one in writing only ('7' for '007')")
+    rules = {(0, 0): SplitRule("orders", True, left_categories=frozenset("1"), right_categories=frozenset("2"))}
+    tree = Skeleton({0: Fork("shop", 1, 2)})
+    model = HostModel("shop", "bank", ("shop",), (tree,), rules, "salt")
+    database = Database(f"sqlite:///{folder / 'shop.db'}")
+    PartyStore(database).put_artefact("m1", dump_host(model))
+    database.close()
+    _, found = checked(run, folder)
+    assert found["codes"]["ok"] and "codes of 'orders': '5', in 1 records" in found["codes"]["words"]
 
 
 def test_what_is_wrong_is_said_in_words(run, links):

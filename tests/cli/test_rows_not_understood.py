@@ -256,3 +256,23 @@ def test_rows_that_an_earlier_file_has_are_kept_if_they_cannot_be_scored_again(r
     assert [line["score"] for line in after[:3]] == [line["score"] for line in before]
     assert [line["remarks"] for line in after] == ["kept_from_earlier_file", "kept_from_earlier_file", "", ""]
     assert [line["status"] for line in after] == ["ok"] * 4
+
+
+@pytest.mark.parametrize("column", ["id", "grade"])
+def test_floats_that_may_have_been_several_whole_numbers_are_no_ids_and_no_codes(run, trained, tmp_path, column):
+    rows = [{**row, column: float(2**53 + 2 * number)} for number, row in enumerate(rows_of()[:4])]
+    table = tmp_path / "people.parquet"
+    pd.DataFrame(rows)[["id", "home", "grade", "age"]].to_parquet(table)
+    status, document, error = scores(run, trained, table)
+    assert status == 1 and "too large to tell it from its neighbours" in error + json.dumps(document)
+    whole = pd.DataFrame(rows).astype({column: "int64"})[["id", "home", "grade", "age"]]
+    whole.to_parquet(table)
+    assert scores(run, trained, table)[0] == 3
+
+
+def test_floats_that_may_have_been_several_ids_make_no_federation(run, tmp_path):
+    rows = [{**row, "id": float(2**53 + 2 * number)} for number, row in enumerate(rows_of()[:4])]
+    pd.DataFrame(rows).to_parquet(tmp_path / "table.parquet")
+    words = ("init", tmp_path / "table.parquet", "--label", "late", "--guest", "age", "--host", "shop=spend")
+    status, _, error = run(*words, "--id", "id", "--out", tmp_path / "made")
+    assert status == 1 and "too large to tell" in error

@@ -3,10 +3,12 @@
 import pytest
 
 from backend.data.csv_file import parse_csv
-from backend.data.dictionary import Kind
+from backend.data.dictionary import Feature, Kind
 from backend.data.federation import load_federation
+from backend.data.party_file import check_party
 from backend.data.split import Division, plan_table
 from backend.errors import FederationError
+from backend.i18n import Text
 
 PEOPLE = 200
 
@@ -55,3 +57,17 @@ def test_a_feature_that_is_named_twice_is_a_problem_of_the_federation_file(edit)
     with pytest.raises(FederationError) as caught:
         load_federation(edit("federation.toml", 'title = "Tiny"', 'title = "Twice"'))
     assert "feature_at_two_parties" in {remark.code for remark in caught.value.remarks}
+
+
+def test_whole_codes_are_one_code_with_and_without_decimals_in_a_partys_own_table():
+    feature = Feature(name="x", meaning="A code", kind=Kind.CATEGORICAL)
+
+    def codes(cells, kind=feature):
+        text = parse_csv("host.csv", ("id,x\n" + "".join(f"p{i},{cell}\n" for i, cell in enumerate(cells))).encode())
+        return check_party(text, "id", (kind,)).columns["x"].tolist()
+
+    assert codes(["1", "1.0", " 1", "2.00", ""]) == ["1", "1", "1", "2", None]
+    assert codes(["007", "7.0"]) == ["007", "7"]  # a zero at the start is a code's own
+    assert codes(["1.0", "a"]) == ["1.0", "a"]
+    described = feature.model_copy(update={"categories": {"1.0": Text("one")}})
+    assert codes(["1.0"], described) == ["1.0"]
