@@ -52,8 +52,8 @@ test-fast: .venv-dev ## Run in a minute what finds most mistakes; says what it l
 	@$(PY) -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not e2e and not slow" $(addprefix --ignore=,$(SLOW))
 
 .PHONY: fuzz
-fuzz: .venv-dev ## Damage every kind of file that a user can hand in, 10,000 times (other numbers: make fuzz INPUTS=500), and ask Hosts of a toy world anything, in thousands of conversations
-	@FUZZ_INPUTS=$(INPUTS) $(PY) -m pytest -q tests/fuzz
+fuzz: .venv-dev ## Damage every kind of file that a user can hand in, 10,000 times (other numbers: make fuzz INPUTS=500), and send a Host as many mutated messages, and ask Hosts of a toy world anything, in thousands of conversations
+	@FUZZ_INPUTS=$(INPUTS) $(PY) -m pytest -q tests/fuzz tests/protocols/terms/test_mutated_messages.py
 	@HYPOTHESIS_PROFILE=explore LEAK_EXAMPLES=$(LEAKS) $(PY) -m pytest -q -n $(WORKERS) tests/oracle
 
 .PHONY: faults

@@ -181,6 +181,19 @@ def test_whether_a_person_has_a_record_does_not_show_in_a_refusal(secret_key):
         assert with_record.code == "few_people_to_permute" and str(with_record) == str(without)
 
 
+def test_nor_in_the_refusal_of_a_small_cohort(secret_key):
+    """A neighbour of the same kind: it said how many of the people have a record."""
+    world, key = with_medians(with_covers(random_world(5, 1, n=90), 5)), PaillierKeySide(secret_key)
+    known = world.tables["host0"].ids[0]
+    with running(world, simulated=False, options=REAL) as (_, _, served):
+        host = served.hosts["host0"]
+        driven(host, OfferKey("c", key.scheme, key.offer()))
+        cohort = asked_cohort(world, 1)
+        with_record = refused(host, replace(cohort, ids=(known,)))
+        without = refused(host, replace(cohort, ids=("nobody",)))
+        assert with_record.code == "small_cohort" and str(with_record) == str(without)
+
+
 def test_a_factor_of_zeros_takes_as_long_as_another():
     key = RlweKeySide(RlweSecretKey.generate(parameters_for(1, 6, 100)))
     of = ring(key.parameters.name)
