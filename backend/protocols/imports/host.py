@@ -42,7 +42,8 @@ def read_import(asked: Asked) -> Ask:
     approval = about_model(asked.session.guest, IMPORT, message.model_id, served, 0, imported=True)
     # What its operator looks at: nothing is in the store yet.
     approval.about["partial_model"] = dump_host(model)
-    return Ask(approval=approval, amount=1, subject=model)
+    # Sent again because another Host's operator decides later, it uses no volume.
+    return Ask(approval=approval, amount=1, volume_of=f"import {served.structure[:40]}", subject=model)
 
 
 def _read(asked: Asked, text: str) -> HostModel:
