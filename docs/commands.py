@@ -96,6 +96,8 @@ EXAMPLES = {
     "host models": "glassleaf host models",
     "host budget": "glassleaf host budget --person A152504",
     "host left": "glassleaf host left --person A152504",
+    "host sample": "glassleaf host sample --folder /srv/telecom --out telecom.half\n"
+    "glassleaf host sample --folder /srv/telecom --also platform.half --out telecom.half",
     "host drain": "glassleaf host drain\nglassleaf host drain --end",
     "host log verify": "glassleaf host log verify",
     "host log export": "glassleaf host log export --out telecom.jsonl",
@@ -103,6 +105,9 @@ EXAMPLES = {
     "audit verify": "glassleaf audit verify",
     "audit reconcile": "glassleaf audit reconcile bank.jsonl telecom.jsonl",
     "audit key": "glassleaf audit key demo --out bank.pem",
+    "audit half": "glassleaf audit half credit_card telecom.half platform.half --out bank.half",
+    "audit re-perform": "glassleaf audit re-perform credit_card\n"
+    "glassleaf audit re-perform --half bank.half --sample telecom.half --sample platform.half",
     "audit replay": "glassleaf audit replay credit_card",
     "audit show": "glassleaf audit show --action score --last 20",
     "audit export": "glassleaf audit export credit_card --out audit.jsonl",

@@ -12,6 +12,7 @@ from worlds import GUEST, random_world
 from backend.crypto.fixedpoint import centred
 from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.errors import SecurityError
+from backend.protocols.scoring import host as scoring_host
 from backend.protocols.scoring.fed_eini import CompiledGuest, CompiledHost
 from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores
 from backend.protocols.training import secureboost
@@ -140,12 +141,16 @@ def test_the_guest_and_the_first_host_read_the_second(world, secret_key):
     assert [int(v) for v in numbers] == [1 << (12 + j) for j in range(len(numbers))]
 
 
-def test_the_second_host_gives_no_more_bits_than_its_account_books(world, secret_key):
+def test_the_second_host_gives_no_more_bits_than_its_account_books(world, secret_key, monkeypatch):
     """Where the two announce an ordinary score, what they crafted beyond its width does not come back."""
     key = PaillierKeySide(secret_key)
     right, _, booked, _ = read_by_first(world, key, lambda count: 13)
     assert right < 0.8
     assert booked <= 13
+    # with the one check removed all of them come back, booked or not
+    monkeypatch.setattr(scoring_host, "hidden_above", lambda width, room: 0)
+    right, _, booked, _ = read_by_first(world, key, lambda count: 13)
+    assert right == 1.0 and booked <= 13
 
 
 def test_host_to_host_bytes_are_ciphertexts_only(world, secret_key):
