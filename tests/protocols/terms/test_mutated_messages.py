@@ -94,7 +94,7 @@ class Besieged(HostParty):
     def answer(self, sender, message):
         before = self.states(self._session(sender, message))
         try:
-            yield from super().answer(sender, message)
+            yield from self.look(sender, message)
         finally:
             self.besiege(sender, message, before)
 
@@ -131,20 +131,21 @@ class Besieged(HostParty):
         return copied
 
     def look(self, sender, message):
-        """Have a message answered; note if values were opened of somebody of whom nothing is booked."""
+        """Return what answers a message; note if values were opened of somebody of whom nothing is booked."""
         opened = self.table.__dict__.setdefault("opened", [])
         before = len(opened)
         session = self._session(sender, message)
         reasons = None if session is None else session.kept(Reasons)
-        replies = [reply for _, reply in super().answer(sender, message)]
+        replies = list(super().answer(sender, message))
         kind = type(message).__name__
         people = {self.table.ids[row] for row in opened[before:]}
         of_cohort = kind == "ReasonTerms" and reasons is not None and reasons.cohort is not None
-        if of_cohort and not any(isinstance(reply, ContributionSums) for reply in replies):
-            return  # it is booked before its sums leave
+        if of_cohort and not any(isinstance(reply, ContributionSums) for _, reply in replies):
+            return replies  # it is booked before its sums leave
         told = self.accountant.given_away(sorted(people))
         if not all(bits > 0 for bits in told.values()):
             self.unpaid.append(kind)
+        return replies
 
 
 def mutated(message, draw, ids):
