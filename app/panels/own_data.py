@@ -544,7 +544,8 @@ def _notice(t: Texts, column: ColumnReading) -> str:
         for key, odd in (
             ("empty", column.empty),
             ("constant", column.constant),
-            ("unclear", bool(column.unclear)),
+            ("unclear", bool(column.unclear) and bool(column.codes)),
+            ("apart", bool(column.unclear) and not column.codes),
             ("dates", column.dates),
             ("few", column.few and not column.dates),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import shlex
 import time
@@ -12,7 +13,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backend.cli.models import model_text
-from backend.cli.output import AsJson, Decimal, Encoding, Sheet, open_glassleaf, print_result, split_list
+from backend.cli.output import (
+    AsJson,
+    Decimal,
+    Encoding,
+    Sheet,
+    check_out,
+    open_glassleaf,
+    print_result,
+    save,
+    split_list,
+)
 from backend.errors import ParameterError
 from backend.remark import one_line
 
@@ -56,11 +67,16 @@ def init(
     encoding: Encoding = "",
     decimal: Decimal = "",
     sheet: Sheet = "",
+    account: Annotated[
+        Path | None, typer.Option(help="JSON file to write how the table was read to: what --json prints.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Split one table into the parties' files and a federation file, and say how the table was read."""
     from backend.services.federations import TO_FILL_IN, Division, Reading
 
+    if account is not None:
+        check_out(account)
     hosts: dict[str, tuple[str, ...]] = {}
     for text in host:
         party, equals, columns = text.partition("=")
@@ -112,6 +128,11 @@ def init(
             *(f"    {_column_text(column)}" for column in read.columns if column.party == party),
         ]
     lines += [*_label_text(read), *_to_do(read, out), f"Next: glassleaf train {out}"]
+    document["notes"] = [{**note.plain(), "sentence": note.sentence()} for note in read.notes]
+    lines += [f"Note: {note.sentence()}" for note in read.notes]
+    document["unclear"] = [column.name for column in read.columns if column.unclear or column.dates or column.few]
+    if account is not None:
+        save(account, json.dumps(document, ensure_ascii=False, indent=2, default=str).encode())
     print_result(document, lines, as_json)
 
 
@@ -147,9 +168,14 @@ def _column_text(column: ColumnReading) -> str:
     if column.unclear:
         marks = ", ".join(f"{text!r} {count:,}" for text, count in column.unclear.items())
         wish = shlex.quote(f"{column.name}={next(iter(column.unclear))}")
-        lines.append(
-            f"UNCLEAR: {marks} are categories; where such a text means that there is no value: --missing {wish}"
-        )
+        if column.kind == "numeric":
+            lines.append(
+                f"UNCLEAR: {marks} stand apart from the other numbers; if they mean no value: --missing {wish}"
+            )
+        else:
+            lines.append(
+                f"UNCLEAR: {marks} are categories; where such a text means that there is no value: --missing {wish}"
+            )
     if column.dates:
         lines.append("UNCLEAR: these look like dates; a number (days, years) or leaving it out says more")
     elif column.few:

@@ -6,7 +6,9 @@ Knows no column: which texts are missing in one, its federation file says (docs/
 from __future__ import annotations
 
 USUAL = frozenset({"na", "n/a", "null", "none", "nan", "?"})  # compared without case
-OTHERS = frozenset({"<na>", "nat", "-", ".", "missing", "#n/a"})  # in use, too; never read as missing by themselves
+OTHERS = frozenset(
+    {"<na>", "nat", "-", ".", "missing", "#n/a", "unknown", "unk", "not available"}
+)  # in use, too; never read as missing by themselves
 
 
 def is_no_outcome(cell: str) -> bool:

@@ -13,18 +13,23 @@ from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from backend.data.csv_file import TableText, read_csv, to_column
 from backend.data.dictionary import Feature, Kind
 from backend.data.dictionary_file import read_dictionary
 from backend.data.federation import Federation
+from backend.data.id_forms import alike_note
 from backend.data.missing import looks_missing
 from backend.data.whole_codes import without_decimals
 from backend.i18n import Text
+from backend.remark import Remark
 
 MAX_FEW = 10  # different whole numbers up to which a column of numbers may be one of codes
+MIN_SENTINELS = 2  # records with one number from which on it may stand for a missing value
 MIN_DATES = 0.9  # share of a column's texts from which on they are dates
 SHIPPED = tuple(sorted(Path(str(files("assets"))).glob("*/dictionary.csv")))
+_SENTINEL = re.compile(r"-(9+|1|8+)(\.0*)?|9{2,}(\.0*)?")  # numbers by which files say that there is no value
 _DATE = re.compile(
     r"(\d{4}([-/.])\d{1,2}\2\d{1,2}|\d{1,2}([-/.])\d{1,2}\3(\d{4}|\d{2})|(\d{1,2}[- ])?[A-Za-z]{3,9}[- ](\d{4}|\d{2})"
     r"|(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01]))([ T]\d{1,2}:\d{2}.*)?"
@@ -46,7 +51,8 @@ class ColumnReading:
     missing : dict of str to int
         Text that counts as missing → records; the empty text is the empty cell.
     unclear : dict of str to int
-        Text that often means a missing value and is a category here → records.
+        Text that often means a missing value and is a category here, or a number such as -999 that stands apart from the others →
+        records.
     constant, empty, dates, few : bool
         One value only; none at all; texts or numbers that look like dates; so few whole numbers that they may be codes.
     """
@@ -77,6 +83,8 @@ class Overview:
         The label's text → records, in the order of the classes, the positive one last; empty for a number.
     dictionary : str
         A shipped dictionary that describes most of the columns; empty where none does, or all are described.
+    notes : tuple of Remark
+        On the Guest's ids.
     """
 
     federation: str
@@ -87,6 +95,7 @@ class Overview:
     outcomes: dict[str, int]
     columns: tuple[ColumnReading, ...]
     dictionary: str
+    notes: tuple[Remark, ...] = ()
 
 
 def overview(federation: Federation, texts: Mapping[str, TableText] | None = None) -> Overview:
@@ -106,6 +115,7 @@ def overview(federation: Federation, texts: Mapping[str, TableText] | None = Non
         outcomes={text: counted[text] for text in order},
         columns=columns,
         dictionary=str(next((file for file in SHIPPED if _describes(file, bare)), "")),
+        notes=tuple(alike_note(texts[federation.guest.name].cells(federation.guest.id))),
     )
 
 
@@ -127,6 +137,9 @@ def _column(text: TableText, party: str, feature: Feature) -> ColumnReading:
         held = Counter(code for code in codes if code is not None)
     coded = feature.kind is not Kind.NUMERIC
     numbers = np.empty(0) if coded else np.unique(values.astype(np.float64)[~np.asarray(absent, dtype=bool)])
+    unclear = {cell: count for cell, count in held.items() if looks_missing(cell) and cell not in feature.categories}
+    if feature.kind is Kind.NUMERIC:
+        unclear = sentinels(held)
     return ColumnReading(
         party=party,
         name=feature.name,
@@ -137,12 +150,45 @@ def _column(text: TableText, party: str, feature: Feature) -> ColumnReading:
         low=float(numbers[0]) if len(numbers) else float("nan"),
         high=float(numbers[-1]) if len(numbers) else float("nan"),
         missing=dict(Counter(cell for cell, gone in zip(cells, absent, strict=True) if gone)),
-        unclear={cell: count for cell, count in held.items() if looks_missing(cell) and cell not in feature.categories},
+        unclear=unclear,
         constant=(len(held) if coded else len(numbers)) == 1,
         empty=not held,
         dates=look_like_dates(held),
         few=2 < len(numbers) <= MAX_FEW and not np.any(numbers % 1),
     )
+
+
+def sentinels(held: Mapping[str, int]) -> dict[str, int]:
+    """Return the cells such as -999 or 9999 that stand apart from a column's other numbers, with their counts.
+
+    Examples
+    --------
+    >>> sentinels({"-999": 10, "3": 5, "47": 5}), sentinels({"99": 2, "98": 3, "1": 4})
+    ({'-999': 10}, {})
+    """
+    marked = {cell: count for cell, count in held.items() if _SENTINEL.fullmatch(cell) and count >= MIN_SENTINELS}
+    if not marked:
+        return {}
+    numbers = _numbers(held)
+    apart = {}
+    for cell, count in marked.items():
+        others = numbers[numbers != float(cell)]
+        if len(others) == 0:
+            continue
+        low, high = float(others.min()), float(others.max())
+        # A sentinel is farther from the other numbers than these are from each other.
+        distance = max(low - float(cell), float(cell) - high)
+        if distance > high - low:
+            apart[cell] = count
+    return apart
+
+
+def _numbers(cells: Iterable[str]) -> NDArray[np.float64]:
+    """Return the cells that are numbers, ``(n,)``."""
+    column, _ = to_column(list(cells), Feature(name="amount", meaning="An amount"))
+    values: NDArray[np.float64] = column.astype(np.float64)
+    numbers: NDArray[np.float64] = values[~np.isnan(values)]
+    return numbers
 
 
 def _describes(file: Path, columns: Sequence[str]) -> bool:

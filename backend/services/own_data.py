@@ -26,7 +26,7 @@ from backend.data.dictionary_file import cells_of, features_from, parse_dictiona
 from backend.data.federation import Federation
 from backend.data.label import MAX_CLASSES, MIN_CLASSES
 from backend.data.missing import is_no_outcome, looks_missing
-from backend.data.overview import Overview, overview
+from backend.data.overview import Overview, overview, sentinels
 from backend.data.split import GUEST, Division, plan_table, slug
 from backend.data.table_file import AS_IT_IS, Reading, read_table_file, with_marks
 from backend.errors import FederationError
@@ -289,6 +289,7 @@ def _columns(file: Path, name: str, how: Reading) -> tuple[Column, ...]:
     for column in text.header:
         counts = Counter(cell for cell in text.cells(column) if cell)
         doubtful = {cell: count for cell, count in counts.items() if looks_missing(cell)}
+        doubtful |= sentinels(counts)
         values = tuple(cell for cell, _ in counts.most_common(SHOWN_VALUES))
         found.append(Column(column, guess(text, column, ()).kind.value, len(counts), values, doubtful))
     return tuple(found)

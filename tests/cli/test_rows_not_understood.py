@@ -276,3 +276,34 @@ def test_floats_that_may_have_been_several_ids_make_no_federation(run, tmp_path)
     words = ("init", tmp_path / "table.parquet", "--label", "late", "--guest", "age", "--host", "shop=spend")
     status, _, error = run(*words, "--id", "id", "--out", tmp_path / "made")
     assert status == 1 and "too large to tell" in error
+
+
+def test_numbers_that_stand_for_no_value_are_asked_about_and_the_account_is_a_file(run, tmp_path):
+    rows = [{**row, "spend": "-999" if number % 40 == 0 else row["spend"]} for number, row in enumerate(rows_of())]
+    rows[1] = {**rows[1], "id": "11"}  # beside 00000011
+    for number in range(30):
+        rows[number] = {**rows[number], "home": "unknown"}
+    (tmp_path / "table.csv").write_text(csv_of(rows), encoding="utf-8")
+    account = tmp_path / "account.json"
+    words = (
+        "init",
+        tmp_path / "table.csv",
+        "--label",
+        "late",
+        "--guest",
+        "age,home",
+        "--host",
+        "shop=spend",
+        "--id",
+        "id",
+    )
+    status, text, _ = run(*words, "--name", "apart", "--out", tmp_path / "a", "--account", account)
+    assert status == 0 and "'-999' 10 stand apart from the other numbers" in text and "--missing spend=-999" in text
+    document = json.loads(account.read_text(encoding="utf-8"))
+    (spend,) = [column for column in document["columns"] if column["name"] == "spend"]
+    assert [note["code"] for note in document["notes"]] == ["ids_alike"] and "'11' for '00000011'" in text
+    assert document["unclear"] == ["home", "spend"] and spend["unclear"] == {"-999": 10} and spend["low"] == -999
+    more = ("--missing", "spend=-999", "--name", "meant", "--out", tmp_path / "b", "--json")
+    document = json.loads(run(*words, *more)[1])
+    (spend,) = [column for column in document["columns"] if column["name"] == "spend"]
+    assert document["unclear"] == ["home"] and spend["low"] == 0 and spend["missing"] == {"-999": 10}

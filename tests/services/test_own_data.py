@@ -191,3 +191,10 @@ def test_a_draft_that_nobody_touches_for_a_month_is_deleted_with_its_table(glass
     os.utime(folder / "draft.json", (then, then))
     assert [draft.id for draft in glassleaf.own_data.drafts()] == [kept.id]
     assert not folder.exists()
+
+
+def test_a_number_that_stands_apart_is_offered_as_no_value(glassleaf):
+    rows = "".join(f"{n},{-999 if n % 9 == 0 else n % 50},{'yes' if n % 3 else 'no'}\n" for n in range(1, 90))
+    draft = glassleaf.own_data.begin("apart.csv", f"id,spend,late\n{rows}".encode())
+    doubtful = {column.name: column.doubtful for column in glassleaf.own_data.columns(draft)}
+    assert doubtful == {"id": {}, "spend": {"-999": 9}, "late": {}}
