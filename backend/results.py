@@ -9,13 +9,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 from backend.data.cells import cell_text as cell_text  # noqa: PLC0414 - the pages write tables, too
 from backend.data.cells import csv_text as csv_text  # noqa: PLC0414 - as the command line does
 from backend.data.cells import plain_cell
 from backend.i18n import joined
 from backend.policy.bands import NOBODY_SET, Band, Decision, Policy
+from backend.remark import Remark
 from backend.trees.metrics import Metrics
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from backend.protocols.alignment.outcome import Alignment
     from backend.protocols.training.parameters import TreeProgress
     from backend.protocols.transport.transcript import TranscriptEntry
-    from backend.remark import Remark
 
 DEMO = "demo"  # the built-in federation
 RANKS = "ranks"  # how an OpBoost training's data travelled: as noisy ranks
@@ -81,6 +81,45 @@ class ReleaseCheck:
     def named(self) -> float:
         """Share of people whose score identifies their path, at the model's own resolution."""
         return self.unique[0][1]
+
+
+class Measured(Protocol):
+    """What was measured of a model's scores, in a record or in a report."""
+
+    @property
+    def named(self) -> float:
+        """Share of people whose score identifies their path."""
+
+    @property
+    def dither(self) -> float:
+        """Width on the margin, as the Hosts add it."""
+
+    @property
+    def people(self) -> int:
+        """Whose scores were read."""
+
+    @property
+    def records(self) -> int:
+        """Host records that they were compared with."""
+
+
+def told_by_scores(release: Measured | None, score_bits: int) -> Remark:
+    """Return the sentence of every page, report and shell about what scores tell: the Guest alone, and whoever holds all records.
+
+    Whatever the Guest alone can count includes the paths of these records, so that it names no more than who holds them.
+    """
+    if release is None:
+        return Remark("scores_not_measured")
+    if release.records < MIN_RECORDS:
+        return Remark("scores_not_measurable", {"records": release.records, "least": MIN_RECORDS})
+    values = {
+        "named": release.named,
+        "people": release.people,
+        "records": release.records,
+        "bits": score_bits,
+        "dither": release.dither,
+    }
+    return Remark("scores_tell", values)
 
 
 @dataclass(frozen=True)
@@ -144,8 +183,10 @@ class ModelRecord:
 
     @property
     def named_share(self) -> tuple[float, float]:
-        """Return the share of scores that fit one path only, and the largest that was allowed; -1 for both if it was not measured."""
-        return (-1.0, -1.0) if self.release is None else (self.release.named, self.release.most_named)
+        """Return the share of scores that fit one path only, and the largest that was allowed; -1 for both if it was not measurable."""
+        if self.release is None or not self.release.measurable:
+            return -1.0, -1.0
+        return self.release.named, self.release.most_named
 
 
 Status = Literal["ok", "partial", "refused", "failed"]

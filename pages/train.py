@@ -49,11 +49,13 @@ with start:
     frame.section(t, "train.start")
     if chosen is not None:
         training.cost(t, federation, chosen, session.models())
+        request = TrainingRequest(federation.name, chosen, hosts, excluded, max_named, coarser)
+        if hosts:
+            release.foretold(t, backend.training.foretell(request))
     ready = hosts and chosen is not None and not running
     icon = ":material/model_training:"
     pressed = st.button(t("train.go"), type=frame.emphasis(), icon=icon, disabled=not ready, key="train_go")
     if pressed and chosen is not None:
-        request = TrainingRequest(federation.name, chosen, hosts, excluded, max_named, coarser)
         begin(request)
         job = user_jobs.find("train")
         running = user_jobs.running(job)

@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from app.errors import worded
 from app.panels import frame
 from app.texts import Texts, percent
 from backend.errors import ReleaseRefused
+from backend.results import told_by_scores
 
 if TYPE_CHECKING:
     from backend.jobs import Job
+    from backend.remark import Remark
     from backend.results import ModelRecord
 
 
@@ -38,6 +41,12 @@ def bound(t: Texts) -> tuple[float | None, bool]:
     return (None if named is None else named / 100), bool(coarser)
 
 
+def foretold(t: Texts, remark: Remark | None) -> None:
+    """Say before a training what its scores are likely to tell; nothing if no Host takes part."""
+    if remark is not None:
+        st.caption(f":material/visibility: {worded(t, remark)}")
+
+
 def refused(t: Texts, job: Job[Any]) -> bool:
     """Why a model was not registered and what to do; False, and nothing, where it was or something else went wrong."""
     why = job.failure
@@ -60,12 +69,16 @@ def taken(t: Texts, record: ModelRecord) -> None:
 
 
 def sentence(t: Texts, record: ModelRecord) -> str:
-    """The figure that every page shows, measured before the model was registered; empty where it was not."""
+    """Return what every page says about scores, as it was measured before the model was registered."""
+    return worded(t, told_by_scores(record.release, record.score_bits))
+
+
+def headline(t: Texts, record: ModelRecord) -> str:
+    """Return the same in a few words: the share, or that it could not be measured."""
     release = record.release
-    if release is None:
-        return ""
-    words = {"named": percent(release.named), "people": f"{release.people:,}", "records": f"{release.records:,}"}
-    return t("release.measured", bits=record.score_bits, **words)
+    if release is None or not release.measurable:
+        return t("overview.not_measurable")
+    return t("overview.gives_away", share=percent(release.named))
 
 
 def before(t: Texts, record: ModelRecord) -> None:

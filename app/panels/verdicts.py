@@ -69,8 +69,12 @@ def bar(t: Texts, view: View, standing: Standing, undecided: int, asked: int, ma
         if asked:
             st.badge(t("questions.open_n", n=asked), icon=":material/contact_support:", color="orange")
         if measured is not None:
-            share = t("overview.gives_away", share=percent(measured.named))
-            st.badge(share, icon=":material/visibility:", color="gray", help=t("overview.privacy_help"))
+            st.badge(
+                release.headline(t, view.record),
+                icon=":material/visibility:",
+                color="gray",
+                help=t("overview.privacy_help"),
+            )
         st.button(t("states.manage"), icon=":material/tune:", type="tertiary", key="manage", on_click=manage)
 
 
@@ -141,8 +145,7 @@ def _privacy(t: Texts, view: View) -> tuple[str, str]:
     if view.record.release is None:
         why = t("overview.not_measured_why") if view.federation.link is None else t("linked.widths")
         return t("overview.not_measured"), t.joined(why, learned)
-    share = t("overview.gives_away", share=percent(view.record.release.named))
-    return share, t.joined(release.sentence(t, view.record), learned)
+    return release.headline(t, view.record), t.joined(release.sentence(t, view.record), learned)
 
 
 def _tile(t: Texts, name: str, value: str, verdict: str) -> None:

@@ -25,7 +25,7 @@ from backend.cli.output import (
     watched,
     workers_of,
 )
-from backend.results import DEMO
+from backend.results import DEMO, told_by_scores
 from backend.services.training import SecureBoostParameters, TrainingRequest
 
 if TYPE_CHECKING:
@@ -62,6 +62,9 @@ def train(
             most_named,
             coarser,
         )
+        foretold = glassleaf.training.foretell(request)
+        if foretold is not None:
+            say(foretold.sentence())
         record = _watch_training(glassleaf.training.start(request))
     lines = [
         f"Trained in {record.seconds:.1f} s. {model_text(record)}",
@@ -91,6 +94,7 @@ def import_file(
             help="The label's text that the model's positive class means; scores are turned round where needed."
         ),
     ] = None,
+    most_named: MostNamed = None,
     check: Annotated[
         bool, typer.Option("--check", help="Only prove it on the federation's records; keep nothing.")
     ] = False,
@@ -105,7 +109,7 @@ def import_file(
             proof = glassleaf.model_import.check(name, file, **wanted)
             print_result(_proof_document(proof), _proof_text(proof), as_json)
             return
-        record, proof = glassleaf.model_import.import_file(name, file, **wanted)
+        record, proof = glassleaf.model_import.import_file(name, file, most_named=most_named, **wanted)
     lines = [*_proof_text(proof), model_text(record)]
     lines += ["Metrics are on all joint records, which the model may have been trained on.", *_release_text(record)]
     print_result(asdict(record) | _proof_document(proof), lines, as_json)
@@ -147,17 +151,17 @@ def _watch_training(job: Job[ModelRecord]) -> ModelRecord:
 
 def _release_text(r: ModelRecord) -> list[str]:
     if r.release is None:
-        return []
-    at, coarser = f"{r.score_bits} bits", [f"{share:.1%} at {bits}" for bits, share in r.release.unique[1:]]
-    dither = f" and dither {r.release.dither:g} wide" if r.release.dither else " and no dither"
+        return [told_by_scores(None, r.score_bits).sentence()] if r.hosts else []
+    coarser = [f"{share:.1%} at {bits}" for bits, share in r.release.unique[1:]]
     asked = r.release.asked_bits
     taken = [
         f"Scores are multiples of 2^-{r.score_bits}, not 2^-{asked} as asked: these would have named too many paths."
     ]
-    return (taken if asked else []) + [
-        f"{r.release.named:.1%} of {r.release.people} scores fit one path only among {r.release.records:,} records at {at}{dither}"
-        + (f" (coarser: {', '.join(coarser)})." if coarser else ".")
-    ]
+    lines = taken if asked else []
+    lines.append(told_by_scores(r.release, r.score_bits).sentence())
+    if coarser and r.release.measurable:
+        lines.append(f"With fewer bits behind the point: {', '.join(coarser)}.")
+    return lines
 
 
 def _leak_text(r: ModelRecord) -> list[str]:

@@ -19,6 +19,7 @@ from backend.privacy.disclosed import disclosed_at_most
 from backend.privacy.likeliest import likeliest
 from backend.privacy.windows import windows
 from backend.protocols.baselines.messages import AskCandidates, CandidateLeaves
+from backend.protocols.scoring.dither import half_units
 from backend.protocols.scoring.packing import Packing
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.packing import chunks, from_bitmap
@@ -39,6 +40,8 @@ Floats = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+
+SEED = 7  # of what a Host would add
 
 
 @dataclass(frozen=True)
@@ -482,6 +485,7 @@ def leak_curve(
     own: NDArray[np.intp],
     widths: Sequence[int] = SCORE_BITS,
     on_person: Callable[[], None] = lambda: None,
+    dither: float = 0.0,
 ) -> Iterator[LeakPoint]:
     """Both counts for the same people at several resolutions of the score; a joint audit, so in a simulation only.
 
@@ -489,17 +493,24 @@ def leak_curve(
     ----------
     columns, hosts, own
         See :class:`Population`.
+    dither : float
+        Width on a logit of what the Hosts add.
     on_person : callable
         Called after every score; may raise to stop.
     """
     population = Population(model, columns, hosts, own)
     for width in widths:
         rounded = replace(model, score_bits=width)
+        packing = Packing(rounded)
+        reach = half_units(math.ldexp(dither, model.outputs.scale), width)
+        drawn = np.random.default_rng((SEED, width, reach))
+        added = drawn.integers(-reach, reach, (len(own), packing.slots), endpoint=True)
         meter, readings = LeakMeter(rounded), []
         for i, unit in enumerate(population.released(rounded)):
-            readings += meter.read({name: column[i : i + 1] for name, column in columns.items()}, [unit])
+            moved = unit + sum(int(units) << (packing.width * slot) for slot, units in enumerate(added[i]))
+            readings += meter.read({name: column[i : i + 1] for name, column in columns.items()}, [moved], reach)
             on_person()
-        counts = population.counts(rounded)
+        counts = population.counts(rounded, added, reach)
         yield LeakPoint(
             width,
             len(own),

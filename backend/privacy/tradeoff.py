@@ -9,14 +9,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.privacy.leakage import Flags, Population
+from backend.privacy.leakage import SEED, Flags, Population
 from backend.protocols.scoring.dither import half_units
 from backend.protocols.scoring.packing import Packing
 from backend.trees.ensemble import Columns, GuestModel
 from backend.trees.metrics import Metrics, measure
 
 BITS = (16, 10, 8, 6)
-SEED = 7  # of what a Host would add
 DITHERS = (0.0, 2.0**-6, 2.0**-4, 2.0**-3)  # widths on a logit, or of the same relative size on other margins
 
 

@@ -250,6 +250,8 @@ def _apart(name: str, one: float, other: float, before: Side, after: Side) -> tu
 def _leaks(before: ModelRecord, after: ModelRecord) -> Iterator[Difference[float]]:
     if before.release is None or after.release is None:
         return
+    if not (before.release.measurable and after.release.measurable):
+        return
     yield Difference("score_bits", before.score_bits, after.score_bits)
     for name in ("dither", "named", "without_dither", "paths"):
         one, other = getattr(before.release, name), getattr(after.release, name)

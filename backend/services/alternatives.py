@@ -40,7 +40,7 @@ from backend.services import audit
 from backend.services.audit import DONE, Note, recorded
 from backend.services.compliance import Compliance
 from backend.services.fairness import feature_of, group_names
-from backend.services.leakage import refuse_if_identifying, released, usual_bound
+from backend.services.leakage import exception_of, kept_to_the_rule, released
 from backend.services.measurement import NOT_AGREED, Measurement, MeasurementContext, Sessions
 from backend.services.model_card import ModelCards, without_ids
 from backend.services.policies import line_for
@@ -244,10 +244,8 @@ class Alternatives:
         model, part_of = self._models.partial_model(candidate), self._models.part_of(base)
         runtime = self._workspace.runtime(base.federation)
         note.about(candidate)
-        record = released(runtime, candidate, model, part_of, "validation", Job[None](lambda _: None, 0))
-        if record.release is not None:
-            allowed = usual_bound(record.release, runtime.federation.synthetic)
-            refuse_if_identifying(record.release, allowed, record.n_trees)
+        measured = released(runtime, candidate, model, part_of, "validation", Job[None](lambda _: None, 0))
+        record = kept_to_the_rule(measured, exception_of(base))
 
         def keep() -> None:
             self._models.register(record, model, part_of, self._auditor.person)

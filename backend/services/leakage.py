@@ -279,7 +279,11 @@ def measure_leaks(audited: Audited, job: Job[tuple[LeakPoint, ...]]) -> tuple[Le
         _check_cancelled(job)
 
     own = runtime.table.take(rows)
-    for point in leak_curve(audited.model, own.columns, hosts, np.arange(len(rows)), widths, person):
+    chain = [
+        step.host for step in fold_structure(audited.model.skeletons, audited.model.guest, audited.model.hosts).steps
+    ]
+    width = runtime.dither(chain)
+    for point in leak_curve(audited.model, own.columns, hosts, np.arange(len(rows)), widths, person, width):
         job.result = (*job.result, point)
     return job.result
 
@@ -377,13 +381,36 @@ def finest(release: ReleaseCheck, allowed: float) -> int | None:
     return next((bits for bits, unique in release.unique if unique <= allowed), None)
 
 
-def usual_bound(release: ReleaseCheck, synthetic: bool) -> float:
+def usual_bound(release: ReleaseCheck) -> float:
     """Return the largest share of scores that may identify a path if nobody asked for another one.
 
-    It is :data:`MAX_IDENTIFYING` for real people. With fewer than :data:`backend.results.MIN_RECORDS` records the share cannot be
-    measured, because hardly any score could have company: nothing is refused, and nothing is called fine.
+    It is :data:`MAX_IDENTIFYING` for every model, of synthetic people too. With fewer than :data:`backend.results.MIN_RECORDS` records
+    the share cannot be measured, because hardly any score could have company: nothing is refused, and nothing is called fine.
     """
-    return 1.0 if synthetic or not release.measurable else MAX_IDENTIFYING
+    return MAX_IDENTIFYING if release.measurable else 1.0
+
+
+def kept_to_the_rule(record: ModelRecord, most_named: float | None) -> ModelRecord:
+    """Return the record with the largest share that was allowed; raise ReleaseRefused if more scores identify a path.
+
+    `most_named` is a share that somebody allowed; None means the usual bound.
+    """
+    if record.release is None:
+        return record
+    allowed = usual_bound(record.release) if most_named is None else most_named
+    refuse_if_identifying(record.release, allowed, record.n_trees)
+    return replace(record, release=replace(record.release, most_named=allowed))
+
+
+def exception_of(record: ModelRecord) -> float | None:
+    """Return the share above the usual bound that was allowed for a model; None if nobody allowed one.
+
+    A retraining or a tested variant of the model may use it, too.
+    """
+    release = record.release
+    if release is None or not release.measurable or release.most_named <= MAX_IDENTIFYING:
+        return None
+    return release.most_named
 
 
 def refuse_if_identifying(release: ReleaseCheck, allowed: float, trees: int) -> None:

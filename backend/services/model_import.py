@@ -29,7 +29,7 @@ from backend.services import audit
 from backend.services.audit import Auditor, Note, recorded
 from backend.services.compliance import Compliance
 from backend.services.import_proof import MAX_ROWS, Proof, label_texts, prove
-from backend.services.leakage import released
+from backend.services.leakage import kept_to_the_rule, released
 from backend.services.model_card import ModelCards, without_ids
 from backend.services.registry import Registry
 from backend.services.workspace import Workspace
@@ -85,7 +85,14 @@ class ModelImport:
 
     @recorded("import")
     def import_file(
-        self, note: Note, federation: str, file: Path, *, job: Job[Any] | None = None, **meanings: Unpack[Meanings]
+        self,
+        note: Note,
+        federation: str,
+        file: Path,
+        *,
+        job: Job[Any] | None = None,
+        most_named: float | None = None,
+        **meanings: Unpack[Meanings],
     ) -> tuple[ModelRecord, Proof]:
         """Divide the model in `file` between a federation's parties; returns its record and what was proved of it.
 
@@ -93,11 +100,15 @@ class ModelImport:
         ----------
         job : Job, optional
             That is under way and does this.
+        most_named : float, optional
+            The largest share of scores that may identify a path; default the usual bound.
 
         Raises
         ------
         ModelError, ParameterError, FederationError
             See :func:`import_model`.
+        ReleaseRefused
+            Too many scores would identify their path.
         """
         runtime, job = self._workspace.runtime(federation), job or Job[None](lambda _: None, 0)
         proved = PROVING * min(MAX_ROWS, len(runtime.table.ids))
@@ -106,7 +117,8 @@ class ModelImport:
         with work.part(SCORED * proved / (proved + len(runtime.table.ids)), SCORED):
             done = import_model(runtime, file, divided, job)
         with work.part(SCORED, 1.0):
-            record = released(runtime, done.record, done.model, done.part_of, JOINT, job)
+            measured = released(runtime, done.record, done.model, done.part_of, JOINT, job)
+        record = kept_to_the_rule(measured, most_named)
 
         def keep() -> None:
             self._models.register(record, done.model, done.part_of, self._auditor.person)
@@ -127,6 +139,7 @@ class ModelImport:
         categories: bytes | None = None,
         score_bits: int = SecureBoostParameters.score_bits,
         label_is: str | None = None,
+        most_named: float | None = None,
     ) -> Job[Brought]:
         """:meth:`import_file`, or :meth:`check` where nothing is to be kept, of what was handed in; in the background."""
 
@@ -144,7 +157,7 @@ class ModelImport:
                 given["categories"] = None if categories is None else texts
                 if not keep:
                     return Brought(federation, file.name, self.check(federation, file, job=job, **given), "")
-                record, proof = self.import_file(federation, file, job=job, **given)
+                record, proof = self.import_file(federation, file, job=job, most_named=most_named, **given)
                 return Brought(federation, file.name, proof, record.id)
 
         return Job[Brought](run, 0, course=federation).start()

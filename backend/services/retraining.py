@@ -22,6 +22,7 @@ from backend.reports.model_comparison import SideBySide
 from backend.results import ModelRecord
 from backend.services.audit import Auditor, Note, recorded
 from backend.services.fairness import DisparityRequest, Fairness
+from backend.services.leakage import exception_of
 from backend.services.model_difference import DifferenceRequest, ModelDifferences
 from backend.services.policies import line_for
 from backend.services.registry import Registry
@@ -160,7 +161,7 @@ def training_of(
     known: dict[str, Any] = dict(record.parameters)
     parameters = ALGORITHMS[record.algorithm](**known)
     exclude = tuple(dict.fromkeys((*record.exclude, *request.without)))
-    return TrainingRequest(record.federation, parameters, record.hosts, exclude)
+    return TrainingRequest(record.federation, parameters, record.hosts, exclude, exception_of(record))
 
 
 def _unknown(names: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:

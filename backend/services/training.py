@@ -15,6 +15,7 @@ from backend.data.demo import write_demo
 from backend.data.federation import Federation
 from backend.errors import Cancelled, FederationError, ParameterError, QuestionRefused
 from backend.jobs import Job, work
+from backend.privacy.foretold import foretell
 from backend.protocols.alignment.outcome import METHODS
 from backend.protocols.guest_runtime import GuestRuntime
 from backend.protocols.scoring.dither import DITHER
@@ -23,11 +24,12 @@ from backend.protocols.training.forest import ForestParameters
 from backend.protocols.training.guest import Trained
 from backend.protocols.training.opboost.parameters import OpBoostParameters
 from backend.protocols.training.parameters import CIPHERS, KEY_SIZES, SecureBoostParameters, write_constraints
-from backend.results import DEMO, RANKS, TRAINING, ModelRecord
+from backend.remark import Remark
+from backend.results import DEMO, MIN_RECORDS, RANKS, TRAINING, ModelRecord
 from backend.services import audit
 from backend.services.audit import Auditor, Note, recorded
 from backend.services.compliance import Compliance
-from backend.services.leakage import finest, refuse_if_identifying, released, usual_bound
+from backend.services.leakage import MAX_IDENTIFYING, finest, refuse_if_identifying, released, usual_bound
 from backend.services.lifecycle import Lifecycle
 from backend.services.model_card import ModelCards, without_ids
 from backend.services.registry import Registry
@@ -112,6 +114,27 @@ class Training:
             self._lifecycle.open_demo(DEMO)
         return DEMO
 
+    def foretell(self, request: TrainingRequest) -> Remark | None:
+        """Return what the scores of a training are likely to tell, from rows, trees and depth alone; None if no Host takes part."""
+        runtime = self._workspace.runtime(request.federation)
+        hosts = _chosen_hosts(runtime, request.hosts)
+        if not hosts:
+            return None
+        rows = len(runtime.table.ids)
+        if rows < MIN_RECORDS:
+            return Remark("scores_will_not_be_measurable", {"records": rows, "least": MIN_RECORDS})
+        # a real Host adds at least the usual dither, unless its agreement says otherwise
+        dither = runtime.dither(hosts) if runtime.simulated else DITHER
+        share = foretell(rows, rounds(request.parameters), request.parameters.depth, dither)
+        values = {
+            "share": share.share,
+            "low": share.low,
+            "high": share.high,
+            "records": share.records,
+            "bound": MAX_IDENTIFYING if request.most_named is None else request.most_named,
+        }
+        return Remark("scores_will_tell", values)
+
     def start(self, request: TrainingRequest) -> Job[ModelRecord]:
         """Train in the background; the model is in the registry when the job is done."""
         asked = request.parameters
@@ -158,8 +181,7 @@ class Training:
             record = released(runtime, grown, trained.model, trained.part_of, "validation", job)
             if record.release is None:
                 return record, trained
-            usual = usual_bound(record.release, runtime.federation.synthetic)
-            allowed = usual if request.most_named is None else request.most_named
+            allowed = usual_bound(record.release) if request.most_named is None else request.most_named
             bits = finest(record.release, allowed)
             if record.score_bits == bits or bits is None or not request.coarser:
                 refuse_if_identifying(record.release, allowed, record.n_trees)

@@ -45,6 +45,7 @@ from backend.protocols.training.parameters import read_constraints, write_constr
 from backend.results import ModelRecord
 from backend.services.asked_sums import AskedSums
 from backend.services.fairness import GROUPS, group_names
+from backend.services.leakage import exception_of
 from backend.services.measurement import GroupWork, MeasurementContext, Sessions, sums_bits
 from backend.services.training import TrainingRequest
 from backend.trees.metrics import auc, ks
@@ -184,7 +185,7 @@ def combinations(
             changes["constraints"] = write_constraints(kept)
         parameters = replace(own, **changes)
         exclude = tuple(dict.fromkeys((*record.exclude, *dropped)))
-        asked[TrainingRequest(record.federation, parameters, record.hosts, exclude)] = None
+        asked[TrainingRequest(record.federation, parameters, record.hosts, exclude, exception_of(record))] = None
     if not 1 < len(asked) <= MAX_TRIED:
         raise ParameterError("too_many_trainings", count=len(asked), most=MAX_TRIED)
     return tuple(asked)

@@ -171,8 +171,6 @@ class ValidationRun:
             self.found["leak"] = "no_host"
         elif release is None:
             self.found["leak"] = "not_measured"
-        elif self._runtime.federation.synthetic:
-            self.found["leak"] = "synthetic"
         elif not release.measurable:
             self.found["leak"] = "few_records"
         else:

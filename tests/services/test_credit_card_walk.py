@@ -9,7 +9,8 @@ import pytest
 from backend.data.credit_card import split_credit_card
 from backend.i18n import brief
 from backend.protocols.training.parameters import SecureBoostParameters
-from backend.reports.sections.writer import figure, gain, percent
+from backend.reports.sections.writer import figure, gain
+from backend.results import told_by_scores
 from backend.services import Glassleaf
 from backend.services.age_check import AgeRequest
 from backend.services.fairness import ProxyRequest
@@ -164,9 +165,7 @@ def test_it_says_who_saw_what(walk):
     assert {("Gradients", "guest"), ("BinSums", "platform"), ("SplitRows", "platform")} <= set(counted)
     says(walk, *(f"{t.bytes:,}" for t in counted.values()))
     told = walk.report.content.release
-    says(
-        walk, f"{percent(told.named)} fit one path through the trees only, among the paths of {told.records:,} records"
-    )
+    says(walk, told_by_scores(told, told.score_bits).sentence())
 
 
 def test_it_says_how_well_it_predicts_and_how_sure_that_is(walk):

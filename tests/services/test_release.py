@@ -1,5 +1,8 @@
 """What the scores of a model would give away is measured before it is registered, told with it, and may refuse it."""
 
+from contextlib import nullcontext
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from homes import copied_home
@@ -10,13 +13,22 @@ from backend.data.demo import write_demo
 from backend.data.split import Division, split_table
 from backend.data.table import SampleSheet
 from backend.errors import ParameterError, ReleaseRefused
+from backend.privacy.foretold import foretell
 from backend.protocols.scoring.dither import DITHER
 from backend.protocols.training.decision_tree import DecisionTreeParameters
 from backend.protocols.training.forest import ForestParameters
 from backend.protocols.training.parameters import SecureBoostParameters
-from backend.results import ReleaseCheck
+from backend.results import ReleaseCheck, told_by_scores
 from backend.services import Glassleaf
-from backend.services.leakage import LEAF_PEOPLE, MAX_IDENTIFYING, finest, refuse_if_identifying, usual_bound
+from backend.services.leakage import (
+    LEAF_PEOPLE,
+    MAX_IDENTIFYING,
+    exception_of,
+    finest,
+    kept_to_the_rule,
+    refuse_if_identifying,
+    usual_bound,
+)
 from backend.services.scoring import ScoringRequest
 from backend.services.training import TrainingRequest
 from backend.trees.ensemble import Leaf
@@ -72,7 +84,9 @@ def test_without_dither_there_is_nothing_to_tell_apart(small, monkeypatch):
 
 @pytest.mark.slow
 def test_a_forest_s_shares_get_a_quarter_of_the_width(glassleaf):
-    record = glassleaf.training.start(TrainingRequest("demo", ForestParameters(trees=4, depth=3, cipher="none"))).get()
+    record = glassleaf.training.start(
+        TrainingRequest("demo", ForestParameters(trees=4, depth=3, cipher="none"), most_named=1.0)
+    ).get()
     assert record.release.dither == glassleaf.models.dither(record.id) == 0.0625 / 4
     sheet = glassleaf.samples.of_person(record.id, glassleaf.samples.table(record.id).index[0])
     moved = glassleaf.scoring.start(ScoringRequest(record.id, sheet, cipher="none")).get()
@@ -86,13 +100,13 @@ def test_a_model_that_names_more_than_was_allowed_is_not_registered(glassleaf, m
     with pytest.raises(ParameterError, match="fit one path only among 2,000 records"):
         glassleaf.training.start(TrainingRequest("demo", asked, most_named=0.0)).get()
     assert [record.id for record in glassleaf.models.all()] == before
-    assert glassleaf.training.start(TrainingRequest("demo", asked)).get().release.named > 0.0
+    assert glassleaf.training.start(TrainingRequest("demo", asked, most_named=1.0)).get().release.named > 0.0
 
 
 @pytest.mark.slow
 def test_a_coarser_scale_is_taken_where_it_may_be_and_the_record_and_the_log_say_so(glassleaf):
     asked = SecureBoostParameters(trees=4, depth=3, cipher="none", score_bits=16)
-    fine = glassleaf.training.start(TrainingRequest("demo", asked)).get()
+    fine = glassleaf.training.start(TrainingRequest("demo", asked, most_named=1.0)).get()
     shares = [share for _, share in fine.release.unique]
     assert shares[0] > shares[-1] and fine.release.asked_bits is None
     most = shares[-1]
@@ -151,16 +165,24 @@ def test_one_tree_that_names_its_leaves_is_refused_with_what_would_pass(glasslea
     assert glassleaf.training.start(TrainingRequest("demo", forest, most_named=0.05)).get().release.named <= 0.05
 
 
-def test_models_of_real_people_have_a_bound_if_there_are_enough_records_to_measure_it():
+def test_every_model_has_a_bound_if_there_are_enough_records_to_measure_it():
     many, few = (ReleaseCheck(0.0, ((10, 0.9),), 1.0, 100, records) for records in (1000, 999))
-    assert many.measurable and usual_bound(many, synthetic=False) == MAX_IDENTIFYING == 0.05
-    assert not few.measurable and usual_bound(few, synthetic=False) == usual_bound(many, synthetic=True) == 1.0
+    assert many.measurable and usual_bound(many) == MAX_IDENTIFYING == 0.05
+    assert not few.measurable and usual_bound(few) == 1.0
+
+
+def test_one_sentence_says_what_scores_tell_and_few_records_are_never_fine():
+    many, few = (ReleaseCheck(0.0625, ((10, 0.02),), 9.0, 200, records) for records in (2000, 999))
+    assert "2.0% of 200 scores; the Guest alone" in told_by_scores(many, 10).sentence()
+    assert (
+        told_by_scores(few, 10).code == "scores_not_measurable"
+        and told_by_scores(None, 10).code == "scores_not_measured"
+    )
 
 
 @pytest.mark.slow
-def test_a_training_on_real_people_is_refused_by_the_usual_bound(glassleaf, monkeypatch):
-    monkeypatch.setattr("backend.services.training.usual_bound", lambda release, synthetic: 0.0)
-    asked = SecureBoostParameters(trees=4, depth=3, cipher="none", score_bits=16)
+def test_a_training_on_synthetic_people_is_refused_by_the_usual_bound(glassleaf):
+    asked = SecureBoostParameters(trees=3, depth=2, cipher="none", score_bits=16)
     with pytest.raises(ParameterError, match="It was not registered"):
         glassleaf.training.start(TrainingRequest("demo", asked)).get()
 
@@ -232,4 +254,36 @@ def test_whoever_follows_the_advice_of_a_refusal_finds_the_share_lower(table, tm
         if refused.value.bits is not None:
             assert dict(release.unique)[refused.value.bits] < release.named  # coarser bits
     assert named(5, "0.0625").named < bare.named  # wider dither
-    assert named(20, "0.0625").named < dithered.named  # more trees, with dither
+    many = named(20, "0.0625")
+    assert many.named < dithered.named  # more trees, with dither
+    for release, trees in ((dithered, 3), (many, 20)):
+        refused_by_rule = pytest.raises(ReleaseRefused) if release.named > MAX_IDENTIFYING else nullcontext()
+        with refused_by_rule:
+            refuse_if_identifying(release, usual_bound(release), trees)
+        line = foretell(release.records, trees, 3, DITHER)
+        assert line.low - 0.01 <= release.named <= line.high
+
+
+def test_more_trees_and_wider_dither_are_foretold_to_hide_paths_and_one_tree_to_show_its_leaf():
+    shares = [foretell(3000, trees, 3, DITHER).share for trees in (3, 10, 20, 40)]
+    assert shares == sorted(shares, reverse=True) and shares[0] > 0.4 and shares[-1] < 0.01
+    assert foretell(3000, 10, 3, 4 * DITHER).share < shares[1]
+    assert foretell(3000, 10, 3, 0.0).high == 1.0 == foretell(3000, 1, 3, DITHER).share
+
+
+def test_the_share_is_foretold_before_a_training_and_not_measurable_among_few_records(small):
+    asked = TrainingRequest("demo", SecureBoostParameters(trees=4, depth=3))
+    assert small.training.foretell(asked).code == "scores_will_not_be_measurable"
+    assert small.training.foretell(replace(asked, hosts=())) is None
+
+
+def test_the_rule_holds_for_a_model_that_somebody_brings(small):
+    record = small.models.get("latest")
+    release = ReleaseCheck(0.0625, ((10, 0.2),), 1.0, 200, 2000)
+    brought = replace(record, release=release)
+    with pytest.raises(ReleaseRefused):
+        kept_to_the_rule(brought, None)
+    allowed = kept_to_the_rule(brought, 0.5)
+    assert allowed.release.most_named == 0.5 == exception_of(allowed) and allowed.named_share == (0.2, 0.5)
+    few = replace(brought, release=replace(release, records=999))
+    assert kept_to_the_rule(few, None).named_share == (-1.0, -1.0) and exception_of(few) is None

@@ -40,15 +40,12 @@ Missing = Literal[
     "undecided",
     "few_trees",
     "few_records",
-    "synthetic",
     "not_measured",
     "plaintext",
     "refused",
     "unreachable",
 ]
-EXCUSED: frozenset[Missing] = frozenset(
-    {"two_outcomes", "no_host", "no_direction", "no_attribute", "few_records", "synthetic", "few_trees"}
-)
+EXCUSED: frozenset[Missing] = frozenset({"two_outcomes", "no_host", "no_direction", "no_attribute", "few_trees"})
 """Where a floor has nothing to measure; any other gap leaves the whole incomplete."""
 WORST: dict[Verdict, int] = {"fail": 3, "warn": 2, "pass": 1, "not_provided": 0, "off": 0}
 MAX_SHOWN = 10  # figures of a test that are kept, the worst first

@@ -8,7 +8,7 @@ from backend.reports.blocks import Block, Code, Heading, Paragraph, Table
 from backend.reports.document import sign_off_holds
 from backend.reports.schema import SignOffLine, Traffic
 from backend.reports.sections.writer import Writer, bits, minute, percent, problems, whole
-from backend.results import NOBODY
+from backend.results import MIN_RECORDS, NOBODY, told_by_scores
 
 # Lines that fit a printed page and end where a statement does, so that a copy runs with line breaks or with spaces.
 VERIFY = """\
@@ -96,17 +96,9 @@ def _message(write: Writer, t: Traffic, what: str, otherwise: str) -> str:
 def _leak(write: Writer) -> list[Block]:
     """What a score gives away, as it was measured before the model was registered."""
     found = write.content.release
-    if found is None:
-        return [write.heading("leak"), write.text("leak_not_measured")]
-    text = write(
-        "leak_is",
-        named=percent(found.named),
-        people=whole(found.people),
-        records=whole(found.records),
-        bits=found.score_bits,
-        dither=write("leak_dither", width=f"{found.dither:.4f}") if found.dither else write("leak_plain"),
-        paths=f"{found.paths:g}",
-    )
+    text = told_by_scores(found, found.score_bits if found else 0).sentence(write.words.language)
+    if found is None or found.records < MIN_RECORDS:
+        return [write.heading("leak"), Paragraph(text)]
     without = "" if found.named_without is None else write("leak_without", share=percent(found.named_without))
     return [write.heading("leak"), Paragraph(text + without), write.note("leak_note")]
 

@@ -12,7 +12,8 @@ from backend.reports.schema import FindingLine, OutcomePairLine, Retrained
 from backend.reports.sections.claims import LISTED, declined_at, elderly, reference_of, value, waiting, worst_flagged
 from backend.reports.sections.model import used_features
 from backend.reports.sections.operator import verdicts
-from backend.reports.sections.writer import Writer, figure, gain, percent, whole
+from backend.reports.sections.writer import Writer, figure, gain, percent
+from backend.results import told_by_scores
 
 DECISIVE = ("auc", "accuracy", "rmse")  # the figure that a retraining is judged by: the first that applies
 
@@ -171,7 +172,5 @@ def _disclosures(write: Writer) -> str:
     if not any(p.role == "host" for p in write.content.parties):
         return write("answer_alone")
     saw = write("answer_saw", hidden=structure.hidden_splits, splits=structure.splits, numbers=structure.outputs)
-    if found is None:
-        return joined(saw, write("answer_leak_unknown"))
-    told = {"named": percent(found.named), "people": whole(found.people), "records": whole(found.records)}
-    return joined(saw, write("answer_leak", bits=found.score_bits, **told))
+    told = told_by_scores(found, found.score_bits if found else 0)
+    return joined(saw, told.sentence(write.words.language))
