@@ -24,7 +24,7 @@ def train_a_demo(home, change=lambda demo: None):
     change(home / "demo")
     with Glassleaf(home, key_floor=KEY, pools=False) as glassleaf:
         glassleaf.federations.add(home / "demo")
-        glassleaf.training.start(TrainingRequest("demo", PARAMETERS)).get()
+        glassleaf.training.start(TrainingRequest("demo", PARAMETERS, most_named=1.0)).get()
         decide_at(glassleaf, 0.5)
 
 

@@ -28,6 +28,6 @@ def address(demo_home: Callable[[], Path], tmp_path_factory: pytest.TempPathFact
     home = demo_home()
     with Glassleaf(home, pools=False) as glassleaf:
         parameters = SecureBoostParameters(trees=3, depth=2, cipher="none")
-        glassleaf.training.start(TrainingRequest("demo", parameters)).get()
+        glassleaf.training.start(TrainingRequest("demo", parameters, most_named=1.0)).get()
     with served(home, tmp_path_factory.mktemp("log") / "dashboard.log", pools=False) as url:
         yield url

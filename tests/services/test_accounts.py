@@ -148,7 +148,9 @@ def test_a_regulator_can_neither_train_nor_score_nor_name_reasons(glassleaf):
     models, ids = len(glassleaf.models.all()), glassleaf.models.test_ids(glassleaf.models.get(model))
     sheet = glassleaf.samples.of_person(model, ids[0])
     for job in (
-        other.training.start(TrainingRequest("demo", SecureBoostParameters(trees=1, depth=1, cipher="none"))),
+        other.training.start(
+            TrainingRequest("demo", SecureBoostParameters(trees=1, depth=1, cipher="none"), most_named=1.0)
+        ),
         other.scoring.start(ScoringRequest(model, sheet, cipher="none")),
         other.reasons.start(ReasonsRequest(model, sheet)),
     ):
@@ -176,7 +178,9 @@ def test_the_log_names_issuer_and_subject(glassleaf):
 def test_whoever_trained_a_model_decides_nothing_about_it_in_another_role_or_under_another_name(glassleaf):
     model = (
         signed_in(glassleaf, "operator")
-        .training.start(TrainingRequest("demo", SecureBoostParameters(trees=1, depth=2, cipher="none", seed=3)))
+        .training.start(
+            TrainingRequest("demo", SecureBoostParameters(trees=1, depth=2, cipher="none", seed=3), most_named=1.0)
+        )
         .get()
     )
     ana = signed_in(glassleaf, "operator")

@@ -64,7 +64,7 @@ def test_every_combination_is_trained_and_the_model_itself_comes_first(demo, at_
     settings = [(t.without, t.depth, t.reg_lambda) for t in at_host.tried]
     assert settings == [((), 3, 1.0), ((), 1, 1.0), (("gender",), 3, 1.0), (("gender",), 1, 1.0)]
     assert (at_host.tried[0].model, at_host.tried[0].sha256) == (demo.record.id, demo.record.content_hash)
-    oracle = TrainingRequest("demo", PARAMETERS, exclude=("gender",))
+    oracle = TrainingRequest("demo", PARAMETERS, exclude=("gender",), most_named=1.0)
     assert demo.glassleaf.training.start(oracle).get().content_hash == at_host.tried[2].sha256
 
 
@@ -184,9 +184,10 @@ def test_a_host_that_would_not_answer_is_found_out_before_anything_is_trained(de
     assert len(trainings) == 2
     until = later + timedelta(days=28)
     said = rf"Nothing was begun: telecom refused: .* 28 days.* wait until {until} at least\."
-    other = replace(request, cutoffs=(0.4,))
-    with pytest.raises(HostRefused, match=rf"{said} The last .*: alternatives of {request.model_id}"):
-        demo.glassleaf.alternatives.start(other).get()
+    # neither at another cut-off, nor with and then without a feature to take the difference
+    for other in (replace(request, cutoffs=(0.4,)), replace(request, depths=(), without=(("gender",),))):
+        with pytest.raises(HostRefused, match=rf"{said} The last .*: alternatives of {request.model_id}"):
+            demo.glassleaf.alternatives.start(other).get()
     assert len(trainings) == 2
 
     later = until  # the day on which it answers again
@@ -247,7 +248,7 @@ def test_what_cannot_be_searched_is_refused_before_anything_is_asked_or_trained(
 
 def test_an_algorithm_without_the_lever_says_so(demo):
     forest = ForestParameters(trees=2, depth=2, cipher="none")
-    record = demo.glassleaf.training.start(TrainingRequest("demo", forest)).get()
+    record = demo.glassleaf.training.start(TrainingRequest("demo", forest, most_named=1.0)).get()
     with pytest.raises(ParameterError, match="forest has no reg_lambda"):
         demo.glassleaf.alternatives.start(AlternativesRequest(record.id, "gender", lambdas=(2.0,))).get()
 

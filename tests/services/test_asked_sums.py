@@ -222,7 +222,7 @@ def test_a_curve_at_another_cut_off_leaves_validation_without_decisions_by_the_f
 def test_another_model_on_the_same_people_is_refused_and_gets_nothing_of_the_first_ones(demo):
     demo.disparity()
     smaller = SecureBoostParameters(trees=2, depth=2, learning_rate=0.4, cipher="none")
-    other = demo.glassleaf.training.start(TrainingRequest("demo", smaller)).get()
+    other = demo.glassleaf.training.start(TrainingRequest("demo", smaller, most_named=1.0)).get()
     with pytest.raises(HostRefused, match=r"Nothing was begun: .* 28 days"):
         demo.glassleaf.fairness.start_disparity(replace(demo.request(), model_id=other.id)).get()
     done = demo.glassleaf.validation.start(

@@ -14,7 +14,7 @@ FOREST = ForestParameters(trees=6, depth=2, bins=8, cipher="none")
 @pytest.fixture(scope="module")
 def glassleaf(demo_home):
     opened = Glassleaf(demo_home(), key_floor=512, pools=False)
-    opened.training.start(TrainingRequest("demo", FOREST)).get()
+    opened.training.start(TrainingRequest("demo", FOREST, most_named=1.0)).get()
     yield opened
     opened.close()
 

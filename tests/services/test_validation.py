@@ -33,7 +33,7 @@ class ValidatedDemo(TrainedDemo):
     def __init__(self, folder):
         super().__init__(folder)
         weaker = SecureBoostParameters(trees=2, depth=2, learning_rate=0.4, cipher="none")
-        self.other = self.glassleaf.training.start(TrainingRequest("demo", weaker)).get()
+        self.other = self.glassleaf.training.start(TrainingRequest("demo", weaker, most_named=1.0)).get()
         self.plain, self.encrypted = self.validated("none"), self.validated("paillier")
 
     def request(self, cipher="none", **given):

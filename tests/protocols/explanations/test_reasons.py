@@ -1,5 +1,6 @@
 """Reasons under encryption are those of plain SHAP values; sums are theirs within the bound; one person's values stay closed."""
 
+import math
 import secrets
 from contextlib import nullcontext
 from dataclasses import replace
@@ -156,6 +157,29 @@ def test_values_against_every_group_are_those_of_plain_values_with_its_shares(se
     compiled, key = CompiledTerms(small.model, Background("approved", 0)), PaillierKeySide(secret_key)
     plainly = integers(small, compiled, PlainPublicSide(), PlainKeySide(), 0)
     assert integers(small, compiled, PaillierPublicSide(secret_key.public), key, 0) == plainly
+
+
+def test_crafted_shares_ask_another_question_and_tell_no_more_than_is_booked(monkeypatch):
+    """A Guest may lie about shares of records at splits; names then answer a question of its choice, at the same price."""
+    world, people = world_of(6, 1, n=24, n_trees=3, depth=3), 24
+    compiled = CompiledTerms(world.model)
+    shape = compiled.shape(2)
+    honest = compiled.shares_of("host0")
+
+    def told(shares):
+        monkeypatch.setattr(compiled, "shares_of", lambda host: shares)
+        names = []
+        for person in range(people):
+            values = integers(world, compiled, PlainPublicSide(), PlainKeySide(), person)
+            largest = sorted(range(len(values)), key=lambda k: -values[k])[:2]
+            names.append(frozenset(k for k in largest if values[k] > 0))
+        return names
+
+    honestly = told(honest)
+    crafted = [told((share,) * len(honest)) for share in (0.0, 1.0)]
+    assert any(names != honestly for names in crafted)  # a question that honest shares do not ask
+    for names in (honestly, *crafted):
+        assert 0 < math.log2(len(set(names))) <= shape.told
 
 
 @pytest.mark.slow
