@@ -136,8 +136,9 @@ def first_circle(imports: Imports) -> list[str]:
 
 
 def messages(root: Path) -> str:
-    """Every message class by folder, with what it says and its fields."""
-    lines = ["| message | what it says | fields |", "|---|---|---|"]
+    """Every message class by folder: what it says and holds, who can read it, and its fields."""
+    texts = tomllib.loads((root / "assets" / "texts" / "en.toml").read_text(encoding="utf-8"))["message"]
+    lines = ["| message | what it says | holds | readable by | fields |", "|---|---|---|---|---|"]
     for file in sorted((root / "backend" / "protocols").rglob("messages.py")):
         kinds = {"Message"}
         for node in ast.parse(file.read_text(encoding="utf-8")).body:
@@ -145,7 +146,8 @@ def messages(root: Path) -> str:
                 kinds.add(node.name)
                 fields = ", ".join(f"`{ast.unparse(s.target)}`" for s in node.body if isinstance(s, ast.AnnAssign))
                 says = (ast.get_docstring(node) or "").split("\n", maxsplit=1)[0].replace("|", "\\|")
-                lines.append(f"| {node.name} | {says} | {fields or '(none)'} |")
+                kind = texts[node.name]
+                lines.append(f"| {node.name} | {says} | {kind['holds']} | {kind['readable']} | {fields or '(none)'} |")
     return "\n".join(lines)
 
 

@@ -1,7 +1,7 @@
 """The share of scores that will fit one path only, foretold before a training from rows, trees and depth.
 
 A score is a sum of one leaf a tree. With dither, every path whose sum lies within the dither's width fits it: more trees and deeper ones
-make more paths, which hide one another. 99 models of three tables (the demo, credit cards, bank marketing; 1,330 to 2,000 records, 3 to 48
+make more paths, which hide one another. 117 models of three tables (the demo, credit cards, bank marketing; 1,330 to 2,000 records, 3 to 48
 trees of depth 2 to 4, boosted ones and forests, dither 1/16, 10 bits) gave a straight line for the log-odds of the share:
 :data:`START`, less :data:`PER_DOUBLING` for twice the trees and :data:`PER_LEVEL` for a level more. The share of nine models in ten
 lay within :data:`SPREAD` of it. Dither of twice the width hides as twice the trees do (measured at 1/4).

@@ -34,6 +34,7 @@ TREE = {
     "backend/trees/__init__.py": "",
     "backend/errors.py": "",
     "backend/protocols/scoring/messages.py": MESSAGES,
+    "assets/texts/en.toml": '[message]\nAsk.holds = "ids"\nAsk.readable = "a Host"\nMore.holds = "all"\nMore.readable = "a Host"\n',
     "docs/architecture.md": "# A\n\n<!-- messages -->\n<!-- end -->\n",
     "pyproject.toml": LAYERS,
 }
@@ -69,7 +70,9 @@ def test_a_house_in_order_passes(house, architecture):
 
 
 def test_the_table_names_messages_and_their_fields(house):
-    assert "| Ask | What is asked. | `ids` |" in (house / "docs" / "architecture.md").read_text(encoding="utf-8")
+    assert "| Ask | What is asked. | ids | a Host | `ids` |" in (house / "docs" / "architecture.md").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_a_message_that_is_not_in_the_table_fails(house, architecture):
