@@ -48,9 +48,10 @@ class Message:
     """What every message carries: the conversation it belongs to.
 
     A kind of message derives from this one, which makes it a frozen dataclass, and says what it `HOLDS` and who can read it
-    (`readable_by`, or `READABLE_BY` where a word is not enough); the transcript and docs/architecture.md show both. No message of a kind is longer than its `max_bytes`: longer ones are refused unread. `unreadable` names the field
-    whose first bytes may be shown to onlookers: a public key, or what nobody but the holder of the key can read. `lane` says which kind
-    of work the answer is; None = the same as what came before it in the conversation.
+    (`readable_by`, or `READABLE_BY` where a word is not enough); the transcript and docs/architecture.md show both. No message of
+    a kind is longer than its `max_bytes`: longer ones are refused unread. `unreadable` names the field whose first bytes may be shown
+    to onlookers: a public key, or what nobody but the holder of the key can read. `lane` says which kind of work the answer is; None =
+    the same as what came before it in the conversation.
     """
 
     HOLDS: ClassVar[str] = ""
