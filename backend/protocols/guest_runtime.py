@@ -312,10 +312,12 @@ class GuestRuntime:
         question = AskApproval(session.name, model_id, purpose, rows, *named)
         self._ask_operators(session, dict.fromkeys(hosts, question))
 
-    def ask_training(self, session: Session, parameters: Parameters, exclude: Collection[str]) -> None:
+    def ask_training(
+        self, session: Session, parameters: Parameters, exclude: Collection[str], most_named: float = 0.05
+    ) -> None:
         """The same for a training, of all Hosts of the conversation; raises as :meth:`ask_approval`."""
         draw = draw_name(self.table.ids, session.hosts, parameters.seed, self.times())
-        self._ask_operators(session, training_terms(session, parameters, self.federation, exclude, draw))
+        self._ask_operators(session, training_terms(session, parameters, self.federation, exclude, draw, most_named))
 
     def _ask_operators(self, session: Session, asked: Mapping[str, AskTraining | AskApproval]) -> None:
         deciding = {host: one for host, one in asked.items() if self._decides(host)}

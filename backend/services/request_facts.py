@@ -261,6 +261,11 @@ def _give_away(approval: Approval, named: float, measured: ToldApart | None) -> 
     """Return how many people scores or sums could name."""
     about = approval.about
     remarks = []
+    if approval.purpose == TRAINING and "most_named" in about:
+        allowed = float(about["most_named"])
+        if not 0.0 <= allowed <= 1.0:
+            allowed = 1.0  # a word that means nothing bounds nothing
+        remarks.append(Remark("request_most_named", {"bound": _percent(allowed)}))
     if about.get("imported"):
         remarks.append(Remark("request_imported"))
     if "trees" in about and approval.purpose != TRAINING:

@@ -247,7 +247,8 @@ def _grown(
         session = runtime.open_session(hosts, job.cancelled, counted=False)
         job.read_transcript = session.transcript
         try:
-            runtime.ask_training(session, request.parameters, request.exclude)
+            most_named = MAX_IDENTIFYING if request.most_named is None else request.most_named
+            runtime.ask_training(session, request.parameters, request.exclude, most_named)
             return runtime.guest.train(
                 runtime.labels(),
                 request.parameters,

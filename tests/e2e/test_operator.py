@@ -55,6 +55,7 @@ def telecom(demo_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
         "hide_order": False,
         "epsilon": 0.0,
         "rows": 190,
+        "most_named": 1.0,
     }
     with closing(own_host(folder, "ana")) as operator:
         operator._store.put_artefact(model_id, artefact)

@@ -1,5 +1,7 @@
 """What a Host's operator reads before deciding: who asks, what for, own columns, bits, what splits tell apart, and the terms needed."""
 
+import math
+from dataclasses import replace
 from datetime import date, timedelta
 
 import numpy as np
@@ -9,7 +11,8 @@ from backend.data.dictionary import Feature
 from backend.data.table import PartyTable
 from backend.i18n import Text
 from backend.link.agreement import Purpose
-from backend.services.request_facts import Counterparts, ToldApart, facts_of, proposal_of, told_apart
+from backend.remark import Remark
+from backend.services.request_facts import GIVE_AWAY, Counterparts, ToldApart, facts_of, proposal_of, told_apart
 from backend.store.accountant import Limits
 from backend.store.approvals import Approval
 from backend.trees.ensemble import Fork, HostModel, Skeleton, SplitRule
@@ -82,6 +85,14 @@ def test_the_guests_measure_is_marked_as_its_word_and_the_hosts_own_stands_besid
     stated = Approval(guest="bank", purpose="scoring", subject="s" * 64, name="m1", about=about)
     assert {"request_named", "request_alone"} <= set(codes(stated))
     assert "request_named_unmeasured" in codes(SCORING)
+
+
+@pytest.mark.parametrize(("allowed", "bound"), [(0.05, "5 %"), (1.0, "100 %"), (math.nan, "100 %")])
+def test_the_exception_that_a_training_is_asked_with_is_read_before_it_is_approved(allowed: float, bound: str) -> None:
+    asked = replace(TRAINING, about={**TRAINING.about, "most_named": allowed})
+    facts = facts_of(asked, AGREED, OWN, (), LIMITS, 0.0, None)
+    [remark] = [fact.value for fact in facts if fact.label == GIVE_AWAY]
+    assert isinstance(remark, Remark) and (remark.code, remark.values["bound"]) == ("request_most_named", bound)
 
 
 def test_what_own_splits_tell_apart_is_counted_over_the_hosts_records() -> None:

@@ -15,7 +15,12 @@ from backend.protocols.transport.channel import Session
 
 
 def training_terms(
-    session: Session, parameters: Parameters, federation: Federation, exclude: Collection[str], draw: str = ""
+    session: Session,
+    parameters: Parameters,
+    federation: Federation,
+    exclude: Collection[str],
+    draw: str = "",
+    most_named: float = 0.05,
 ) -> dict[str, AskTraining]:
     """Return what each Host is asked to allow; of features that are left out it gets its own.
 
@@ -23,6 +28,8 @@ def training_terms(
     ----------
     draw : str
         Names how training rows are chosen (:func:`backend.protocols.training.guest.draw_name`).
+    most_named : float
+        Share of scores that may fit one path only, for operators to read.
     """
     values = parameters.as_dict()
     trees = rounds(parameters) * max(1, len(federation.label.classes))  # at most: a tree a round and class
@@ -38,6 +45,7 @@ def training_terms(
             exclude=left_out,
             hide_order=bool(values.get("shuffle_sides", False)),
             draw=draw,
+            most_named=most_named,
         )
         if isinstance(parameters, OpBoostParameters):
             noise = parameters.noise

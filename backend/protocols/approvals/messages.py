@@ -15,10 +15,14 @@ class AskTraining(Message, readable_by=HOST, max_bytes=LISTS):
 
     `trees` is the most that will come. Of ranks (OpBoost) `bins` is 0, and `map` to `levels` say how values are desensitised
     (:class:`backend.protocols.training.opboost.maps.Noise`). `draw` is the Guest's name for how it chooses training rows: the rows that
-    come first under an approval are those of all its trainings.
+    come first under an approval are those of all its trainings. `most_named` is the largest share of scores that may fit one path only:
+    the Guest's word, for the operator to read.
     """
 
-    HOLDS = "how a model is to be trained: algorithm, trees, depth, bins; which of its features are left out"
+    HOLDS = (
+        "how a model is to be trained: algorithm, trees, depth, bins; which of its features are left out; "
+        "which share of scores may fit one path"
+    )
     algorithm: str
     trees: int
     depth: int
@@ -32,6 +36,7 @@ class AskTraining(Message, readable_by=HOST, max_bytes=LISTS):
     alpha: float = 0.0
     levels: int = 0
     draw: str = ""
+    most_named: float = 0.05
 
 
 class AskApproval(Message, readable_by=HOST):
