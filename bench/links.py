@@ -105,7 +105,7 @@ def measure(quick: bool = False) -> dict[str, Any]:
             found["table"] = row(f"{rows:,} rows{', one turn' if turns < repeats else ''}", bulk, at_least=0.7)
         if "training" in only:
             found["training"] = row(f"training, {trees} trees", training, at_most=1.3)
-    facts = {"data": federation.title, "hosts": len(federation.hosts), "leaves": records[0].n_leaves, "trees": trees}
+    facts = {"data": federation.title.en, "hosts": len(federation.hosts), "leaves": records[0].n_leaves, "trees": trees}
     measured = {**facts, "depth": DEPTH, "scores": scores, "repeats": repeats, "rows": list(found.values())}
     return measured if quick or only == KINDS else merged(measured, RESULTS)
 
