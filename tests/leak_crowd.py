@@ -29,18 +29,21 @@ from leak_worlds import (
     MODEL,
     Table,
     ToyCipher,
+    ToyNoise,
     ToyStore,
     World,
     approve_what_was_agreed,
 )
 from numpy.typing import NDArray
 
+from backend.crypto.plain import PlainKeySide
 from backend.data.federation import MEASURES
 from backend.errors import GlassleafError
 from backend.protocols.host import HostParty
+from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores
 from backend.protocols.terms.approvals import Approvals
 from backend.protocols.terms.gate import Gate
-from backend.protocols.terms.permit import Ask, Kind, Permit
+from backend.protocols.terms.permit import Ask, Asked, Kind, Permit
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import ApprovalPending
 from backend.store.accountant import Accountant, Question
@@ -197,34 +200,17 @@ class Candidate:
         session.cipher = ToyCipher()
         session.key = b"key"
         session.rows = np.arange(world.people)
-
-    def record(self) -> None:
-        """Have the gate's decisions written on the tape."""
-        gate = self.host._gate
-        kinds = {message: replace(kind, rule=partial(self._rule, kind)) for message, kind in gate.kinds.items()}
-        # The gate is frozen: nothing but a test replaces a part of it.
-        object.__setattr__(gate, "kinds", kinds)
-        object.__setattr__(gate, "open", partial(self._open, gate))
-
-    def _rule(self, kind: Kind, asked: Any) -> Ask:
-        try:
-            self._tape.ask = kind.rule(asked)
-        except GlassleafError as error:
-            self._tape.ask = error
-            raise
-        return self._tape.ask
-
-    def _open(self, gate: Gate, *arguments: Any) -> Permit | ApprovalPending:
-        try:
-            self._tape.decision = Gate.open(gate, *arguments)
-        except GlassleafError as error:
-            self._tape.decision = error
-            raise
-        return self._tape.decision
+        self._noise = ToyNoise(self.host._gate.noise.width)
+        self.host._gate = replace(self.host._gate, noise=self._noise)
+        # Of the last question for scores: the width that was announced, and about how many people it was.
+        self._width = 0
+        self._people = 0
+        if not plays:
+            self.host._gate = TapedGate(self.host._gate, tape)
 
     def say(self, message: Message) -> Reply:
         """Return what the Host sends, and how it refuses."""
-        return _sent(partial(self.host.answer, GUEST, message))
+        return self._sent(message, partial(self.host.answer, GUEST, message))
 
     def play(self, message: Message) -> Reply:
         """Return what the Host sends if operator and account decide as the first Host's did.
@@ -256,7 +242,7 @@ class Candidate:
             return tape.reply
         stored = tape.decision.stored and self._replies[ask.reply]
         permit = replace(tape.decision, asked=asked, ask=ask, stored=cast("bytes | None", stored))
-        return _sent(partial(self._handled, gate, kind, permit, message))
+        return self._sent(message, partial(self._handled, gate, kind, permit, message))
 
     def _handled(self, gate: Gate, kind: Kind, permit: Permit, message: Message) -> Iterable[tuple[str, Message]]:
         """Yield what the handler answers; what is stored until the Guest has it is stored here."""
@@ -267,6 +253,62 @@ class Candidate:
                 continue
             changed: dict[str, Any] = {kind.reply: self._replies.setdefault(permit.ask.reply, body)}
             yield receiver, replace(cast("Any", reply), **changed)
+
+    def _sent(self, message: Message, answer: Callable[[], Iterable[tuple[str, Message]]]) -> Reply:
+        """Return what the Guest reads of the answers, one by one, and how they end."""
+        sent: list[tuple[object, ...]] = []
+        hidden = self._noise.hidden
+        if isinstance(message, DecisionVectors):
+            self._width = message.sum_bits
+            self._people = len(message.ids)
+        try:
+            for receiver, reply in answer():
+                if receiver == GUEST:
+                    sent.append(self._read(reply, hides=self._noise.hidden > hidden))
+        except GlassleafError as error:
+            sent.append(_refused(error))
+        except Exception as error:
+            sent.append(("internal", type(error).__name__))  # what a Guest reads of it
+        return tuple(sent)
+
+    def _read(self, reply: Message, *, hides: bool) -> tuple[object, ...]:
+        """Return a reply in the clear; of scores above which something is hidden, the width that was announced."""
+        if isinstance(reply, EncryptedScores):
+            scores = PlainKeySide().decrypt(reply.scores, self._people)
+            read = [score % (1 << self._width) for score in scores] if hides else scores
+            return "EncryptedScores", tuple(read), reply.dither
+        name = type(reply).__name__
+        hiding = HIDING.get(name, ())
+        return name, *(repr(getattr(reply, part.name)) for part in fields(reply) if part.name not in hiding)
+
+
+class TapedGate(Gate):
+    """The first Host's gate, whose decisions are written on a tape."""
+
+    def __init__(self, gate: Gate, tape: Tape) -> None:
+        parts = {part.name: getattr(gate, part.name) for part in fields(gate)}
+        parts["kinds"] = {
+            message: replace(kind, rule=partial(self._rule, kind)) for message, kind in gate.kinds.items()
+        }
+        super().__init__(**parts)
+        object.__setattr__(self, "_tape", tape)
+
+    def _rule(self, kind: Kind, asked: Asked) -> Ask:
+        try:
+            self._tape.ask = kind.rule(asked)
+        except GlassleafError as error:
+            self._tape.ask = error
+            raise
+        return self._tape.ask
+
+    def open(self, *arguments: Any) -> Permit | ApprovalPending:
+        """Decide about a message, and write it down."""
+        try:
+            self._tape.decision = super().open(*arguments)
+        except GlassleafError as error:
+            self._tape.decision = error
+            raise
+        return self._tape.decision
 
 
 def _decided_by(ask: Ask) -> object:
@@ -280,26 +322,8 @@ def _decided_by(ask: Ask) -> object:
     return approval, ask.amount, ask.volume_of, tuple(ask.charges), tuple(ask.others), ask.binds, ask.reply
 
 
-def _sent(answer: Callable[[], Iterable[tuple[str, Message]]]) -> Reply:
-    """Return what is sent, message by message, and how it ends."""
-    sent: list[tuple[object, ...]] = []
-    try:
-        sent.extend(_readable(reply) for _, reply in answer())
-    except GlassleafError as error:
-        sent.append(_refused(error))
-    except Exception as error:
-        sent.append(("internal", type(error).__name__))  # what a Guest reads of it
-    return tuple(sent)
-
-
 def _refused(error: GlassleafError) -> tuple[object, ...]:
     return "refused", error.code, repr(sorted(error.values.items()))
-
-
-def _readable(message: Message) -> tuple[object, ...]:
-    name = type(message).__name__
-    hiding = HIDING.get(name, ())
-    return name, *(repr(getattr(message, part.name)) for part in fields(message) if part.name not in hiding)
 
 
 @dataclass(frozen=True)
@@ -383,7 +407,6 @@ class Crowd:
         self._account = Account(world)
         self._tape = Tape()
         self.first = Candidate(world, world.typical, self._account, self._tape, plays=False)
-        self.first.record()
         self._candidates = [Candidate(world, table, self._account, self._tape, plays=True) for table in world.tables]
         # The number of each table's transcript so far.
         self._classes = np.zeros(len(world.tables), dtype=np.int64)

@@ -26,7 +26,6 @@ from backend.protocols.transport.packing import to_bitmap
 
 C = CONVERSATION
 BINS = 3
-ENTRIES = 4  # of a person's vector: two leaves of two stumps
 Script = list[Message]
 
 
@@ -48,8 +47,8 @@ def score(
 ) -> Message:
     """Return a question for scores whose leaves are powers of two: the sum names the path."""
     ids = tuple(world.ids[i] for i in (range(world.people) if people is None else people))
-    vectors = _dump(np.array([[1 << entry for entry in range(ENTRIES)]] * len(ids)))
-    return DecisionVectors(C, model, ids, ENTRIES, 1, vectors, request=request, sum_bits=bits)
+    vectors = _dump(np.array([[1 << entry for entry in range(world.entries)]] * len(ids)))
+    return DecisionVectors(C, model, ids, world.entries, 1, vectors, request=request, sum_bits=bits)
 
 
 def begin_training(world: World, people: Sequence[int] | None = None) -> Script:

@@ -6,18 +6,19 @@ import itertools
 import random
 import secrets
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from backend.crypto.plain import PlainPublicSide, _dump, _load
+from backend.crypto.interface import FoldPlan
+from backend.crypto.plain import PlainFold, PlainPublicSide, _dump, _load
 from backend.crypto.signing import SigningKey
 from backend.data.dictionary import Feature
 from backend.data.table import PartyTable
@@ -25,6 +26,7 @@ from backend.errors import ModelError
 from backend.i18n import Text
 from backend.protocols.host_state import HostModels, ServedModel
 from backend.protocols.terms.floors import Floors
+from backend.protocols.terms.noise import HostNoise
 from backend.protocols.training import host as training_host
 from backend.store.accountant import Limits
 from backend.store.approvals import Approval
@@ -42,6 +44,7 @@ HIDING = {"ModelKept": {"content_hash"}, "ApprovalGranted": {"signature", "decid
 EXACT = 1e-9  # bits
 
 Table = tuple[int, ...]
+Item = TypeVar("Item")
 Transcript = tuple[object, ...]
 
 
@@ -101,16 +104,21 @@ class World:
 
     @cached_property
     def model(self) -> HostModel:
-        """Return a model that was registered: one stump a feature."""
+        """Return a model that was registered: a stump for each place between two values of each feature."""
         trees = []
         rules = {}
-        for tree, name in enumerate(self.features):
-            weight = 0.25 * 2**tree
+        for name, value in itertools.product(self.features, range(1, len(self.values))):
+            weight = 0.25 * 2 ** len(trees)
+            rules[len(trees), 0] = SplitRule(name, False, (self.values[value - 1] + self.values[value]) / 2)
             trees.append(GuestTree((Split(HOST, name, 1, 2, False, 1.0, 1.0), Leaf(weight, 1.0), Leaf(-weight, 1.0))))
-            rules[tree, 0] = SplitRule(name, False, 0.5)
         dictionary = tuple((HOST, feature) for feature in self.described)
         guest = GuestModel(GUEST, (HOST,), tuple(trees), (0.0,), 10, dictionary, {})
         return HostModel(HOST, GUEST, (HOST,), guest.skeletons, rules, "s" * 32, Layout(self.score_bits, 1, 0))
+
+    @property
+    def entries(self) -> int:
+        """Return how many numbers of a person a question for a score has: two leaves a stump."""
+        return 2 * len(self.model.skeletons)
 
     @cached_property
     def text(self) -> str:
@@ -189,9 +197,15 @@ class ToyStore:
 
 
 class ToyCipher(PlainPublicSide):
-    """Plaintext that opens no more than Paillier would: sums of groups have random bits above the halves that were announced."""
+    """Plaintext that opens no more than the real ciphers would, and takes what they take."""
 
-    def bin_sums(self, pairs: bytes, nodes: Any, half: int = 31, *, alone: bool = False) -> list[bytes]:
+    room = 1 << 64
+
+    def start_fold(self, keep: NDArray[np.bool_], plan: FoldPlan, added: Sequence[int] = ()) -> ToyFold:
+        """Begin a batch, which may come in pieces as RLWE's do."""
+        return ToyFold(PlainFold(keep, plan, added))
+
+    def bin_sums(self, pairs: Any, nodes: Any, half: int = 31, *, alone: bool = False) -> list[bytes]:
         """Return sums of bins, of groups only modulo what the announced halves hold."""
         sums = super().bin_sums(pairs, nodes, half)
         if not alone:
@@ -204,8 +218,58 @@ class ToyCipher(PlainPublicSide):
         return cut
 
 
+class ToyFold:
+    """A batch of scores whose bytes come in pieces."""
+
+    def __init__(self, whole: PlainFold) -> None:
+        self._whole = whole
+        self._pieces: list[bytes] = []
+
+    def add(self, blob: bytes) -> None:
+        """Take the next piece."""
+        self._pieces.append(blob)
+
+    def finish(self) -> Iterator[bytes]:
+        """Yield the scores."""
+        self._whole.add(b"".join(self._pieces))
+        yield from self._whole.finish()
+
+
+class ToyNoise(HostNoise):
+    """Noise that the Guest knows, the same for every table; what it would hide is read by the Guest, unless :attr:`hidden` says so.
+
+    Attributes
+    ----------
+    hidden : int
+        How many numbers were drawn that hide what lies above a score: of each the Guest reads the announced width and no more.
+    """
+
+    def __init__(self, width: float) -> None:
+        super().__init__(width, lambda purpose: b"k" * 32)
+        self.hidden = 0
+
+    def shuffled(self, items: Sequence[Item]) -> list[Item]:
+        """Return the items, each moved by one place: nobody keeps their own value."""
+        return [*items[1:], *items[:1]]
+
+    def choice(self, items: Sequence[Item]) -> Item:
+        """Return the first item."""
+        return items[0]
+
+    def flags(self, *shape: int) -> NDArray[np.bool_]:
+        """Return zeros."""
+        return np.zeros(shape, dtype=bool)
+
+    def below(self, limit: int) -> int:
+        """Return 0, and note that something is hidden."""
+        self.hidden += 1
+        return 0
+
+
 SMALL = World()
 GROUPED = World(people=6, features=("a",))  # two groups of three people
+# A row has four bits, a score two: what it costs is less than a row.
+FINE = World(people=2, values=(0.0, 1.0, 2.0, 3.0), score_bits=2, floors=Floors(group_size=2, score_bits=2))
 
 
 # Sums of a training need more than a hundred people, those of a cohort 16 or more, if at most half of them may be named: here all may.
