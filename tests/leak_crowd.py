@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
@@ -50,7 +50,7 @@ from backend.store.accountant import Accountant, Question
 from backend.store.database import Database
 from backend.store.party_store import PartyStore
 from backend.store.request_log import RequestLog
-from backend.store.trainings import HostTrainings
+from backend.store.trainings import HostTrainings, KeptModel, Note
 
 # Fields that are salted commitments or signatures: they are taken as hiding.
 HIDING = {"ModelKept": {"content_hash"}, "ApprovalGranted": {"signature", "decided", "public_key"}}
@@ -157,6 +157,31 @@ def _written(arguments: tuple[object, ...], options: Mapping[str, object]) -> st
     return " | ".join(shown)
 
 
+class ToyTrainings:
+    """What a Host that plays another one's decisions knows of trainings: what it noted, and nothing that it would refuse by."""
+
+    def __init__(self) -> None:
+        self._notes: dict[str, str] = {}
+        self._models: dict[str, KeptModel] = {}
+
+    def note(self, _: str, notes: Sequence[Note]) -> None:
+        """Store what a training is asked for."""
+        for note in notes:
+            self._notes.setdefault(note.name, note.digest)
+
+    def noted(self, _: str, name: str) -> str:
+        """Return the digest that was noted under a name; empty if none was."""
+        return self._notes.get(name, "")
+
+    def kept(self, _: str, request: str) -> KeptModel | None:
+        """Return the model that a training has given, if it has given one."""
+        return self._models.get(request)
+
+    def keep(self, _: str, request: str, model: KeptModel) -> None:
+        """Note the model that a training has given."""
+        self._models[request] = model
+
+
 class Account:
     """Operator, account and trainings of one Host."""
 
@@ -188,7 +213,7 @@ class Candidate:
             HOST,
             world.records(table),
             world.described,
-            cast("PartyStore", ToyStore({MODEL: world.text}, taped(account.trainings))),
+            cast("PartyStore", ToyStore({MODEL: world.text}, ToyTrainings() if plays else account.trainings)),
             accountant=cast("Accountant", taped(account.accountant)),
             requests=cast("RequestLog", SimpleNamespace(note=lambda *_, **__: None)),
             measures=MEASURES,
@@ -240,6 +265,7 @@ class Candidate:
             raise OffTapeError
         if not isinstance(tape.decision, Permit):
             return tape.reply
+        self.host._partial_models.trainings.note(GUEST, ask.notes)
         stored = tape.decision.stored and self._replies[ask.reply]
         permit = replace(tape.decision, asked=asked, ask=ask, stored=cast("bytes | None", stored))
         return self._sent(message, partial(self._handled, gate, kind, permit, message))
@@ -247,6 +273,8 @@ class Candidate:
     def _handled(self, gate: Gate, kind: Kind, permit: Permit, message: Message) -> Iterable[tuple[str, Message]]:
         """Yield what the handler answers; what is stored until the Guest has it is stored here."""
         for receiver, reply in kind.handler(permit, gate.records(permit), message, gate.noise):
+            if kind.store is not None:
+                kind.store(gate.models, permit, reply)
             body = getattr(reply, kind.reply, None) if kind.reply and permit.ask.reply else None
             if body is None or permit.stored is not None:
                 yield receiver, reply
@@ -319,7 +347,11 @@ def _decided_by(ask: Ask) -> object:
         ask.approval.subject,
         repr(ask.approval.about),
     )
-    return approval, ask.amount, ask.volume_of, tuple(ask.charges), tuple(ask.others), ask.binds, ask.reply
+    notes = [
+        note.name for note in ask.notes
+    ]  # what they say may follow from records: whether those are the same as before
+    charges = tuple(ask.charges), tuple(ask.others)
+    return approval, ask.amount, ask.volume_of, charges, ask.binds, ask.reply, notes, ask.spends
 
 
 def _refused(error: GlassleafError) -> tuple[object, ...]:

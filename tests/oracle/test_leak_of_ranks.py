@@ -21,7 +21,8 @@ from backend.protocols.training.opboost.maps import ValueMap
 from backend.protocols.training.opboost.sampling import thresholds
 
 LEVELS = 4
-WORLD = World(features=("a",), values=(0.0, 1.0, 2.0, 3.0))  # three people, 64 tables
+# Three people, 64 tables; one value is so far off that it draws all others together.
+WORLD = World(features=("a",), values=(0.0, 1.0, 3.0, 9.0))
 SETTINGS = [
     *itertools.product(["global"], [2], [1.0], [0.05, 0.32, 0.5, 1.0]),
     *itertools.product(["local"], [2, 4], [1.0], [0.05, 0.32, 1.0]),
@@ -83,7 +84,7 @@ def reply_chances(start):
     of_reply = np.eye(len(replies))[column_of]
     rows = []
     for table in WORLD.tables:
-        values = np.array(table, dtype=float)
+        values = np.array([WORLD.values[cell] for cell in table])
         # The Host spans its own smallest to its largest value.
         levels = ValueMap(values.min(), values.max(), LEVELS).level(values)
         first, second, third = chances[levels]
