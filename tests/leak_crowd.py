@@ -28,7 +28,6 @@ from leak_worlds import (
     KEY,
     MODEL,
     Table,
-    ToyCipher,
     ToyNoise,
     ToyStore,
     World,
@@ -222,7 +221,7 @@ class Candidate:
         )
         self.host._partial_models._served[MODEL] = world.served
         session = self.host._sessions.of(CONVERSATION, GUEST)
-        session.cipher = ToyCipher()
+        session.cipher = cast("Any", world.cipher())
         session.key = b"key"
         session.rows = np.arange(world.people)
         self._noise = ToyNoise(self.host._gate.noise.width)
@@ -258,16 +257,22 @@ class Candidate:
         try:
             ask = kind.rule(asked)
         except GlassleafError as error:
-            if isinstance(tape.ask, GlassleafError):
+            if isinstance(tape.ask, GlassleafError) or not _books(tape.ask):
                 return (_refused(error),)
             raise OffTapeError from None
-        if isinstance(tape.ask, GlassleafError) or _decided_by(ask) != _decided_by(tape.ask):
+        decision = tape.decision
+        if isinstance(tape.ask, GlassleafError):
+            # The first Host's rule refused by what its records have made of the conversation; this one's does not, and books nothing.
+            if _books(ask):
+                raise OffTapeError
+            decision = Permit(asked, ask, (), None, None)
+        elif _decided_by(ask) != _decided_by(tape.ask):
             raise OffTapeError
-        if not isinstance(tape.decision, Permit):
+        if not isinstance(decision, Permit):
             return tape.reply
         self.host._partial_models.trainings.note(GUEST, ask.notes)
-        stored = tape.decision.stored and self._replies[ask.reply]
-        permit = replace(tape.decision, asked=asked, ask=ask, stored=cast("bytes | None", stored))
+        stored = decision.stored and self._replies[ask.reply]
+        permit = replace(decision, asked=asked, ask=ask, stored=cast("bytes | None", stored))
         return self._sent(message, partial(self._handled, gate, kind, permit, message))
 
     def _handled(self, gate: Gate, kind: Kind, permit: Permit, message: Message) -> Iterable[tuple[str, Message]]:
@@ -285,25 +290,25 @@ class Candidate:
     def _sent(self, message: Message, answer: Callable[[], Iterable[tuple[str, Message]]]) -> Reply:
         """Return what the Guest reads of the answers, one by one, and how they end."""
         sent: list[tuple[object, ...]] = []
-        hidden = self._noise.hidden
         if isinstance(message, DecisionVectors):
+            self._noise.hidden = 0
             self._width = message.sum_bits
             self._people = len(message.ids)
         try:
             for receiver, reply in answer():
                 if receiver == GUEST:
-                    sent.append(self._read(reply, hides=self._noise.hidden > hidden))
+                    sent.append(self._read(reply))
         except GlassleafError as error:
             sent.append(_refused(error))
         except Exception as error:
             sent.append(("internal", type(error).__name__))  # what a Guest reads of it
         return tuple(sent)
 
-    def _read(self, reply: Message, *, hides: bool) -> tuple[object, ...]:
+    def _read(self, reply: Message) -> tuple[object, ...]:
         """Return a reply in the clear; of scores above which something is hidden, the width that was announced."""
         if isinstance(reply, EncryptedScores):
             scores = PlainKeySide().decrypt(reply.scores, self._people)
-            read = [score % (1 << self._width) for score in scores] if hides else scores
+            read = [score % (1 << self._width) for score in scores] if self._noise.hidden else scores
             return "EncryptedScores", tuple(read), reply.dither
         name = type(reply).__name__
         hiding = HIDING.get(name, ())
@@ -337,6 +342,11 @@ class TapedGate(Gate):
             self._tape.decision = error
             raise
         return self._tape.decision
+
+
+def _books(ask: Ask) -> bool:
+    """Return whether operator or account change with a message."""
+    return bool(ask.charges or ask.others or ask.amount or ask.binds or ask.notes or ask.spends)
 
 
 def _decided_by(ask: Ask) -> object:
@@ -414,6 +424,43 @@ class Verdict:
         )
 
 
+class Hosts:
+    """Hosts whose operator and account decide alike: one takes the decisions, the others play them.
+
+    Attributes
+    ----------
+    places : list of int
+        Which of the world's tables they have.
+    """
+
+    def __init__(self, world: World, leading: Table, places: Sequence[int]) -> None:
+        self.places = list(places)
+        self.account = Account(world)
+        self._tape = Tape()
+        self.first = Candidate(world, leading, self.account, self._tape, plays=False)
+        self._others = {
+            place: Candidate(world, world.tables[place], self.account, self._tape, plays=True) for place in places
+        }
+
+    def say(self, message: Message, replies: dict[int, Reply]) -> list[int]:
+        """Send a message to every Host; note the replies, and return whose Hosts have decided otherwise and leave."""
+        self._tape.clear()
+        self._tape.reply = self.first.say(message)
+        leaving = []
+        for place in self.places:
+            try:
+                replies[place] = self._others[place].play(message)
+            except OffTapeError:
+                leaving.append(place)
+        self.places = [place for place in self.places if place not in leaving]
+        return leaving
+
+    @property
+    def reply(self) -> Reply:
+        """Return what the Host that decides has sent last."""
+        return self._tape.reply
+
+
 class Crowd:
     """All candidates, one message at a time.
 
@@ -425,8 +472,8 @@ class Crowd:
         What the Host of each table has sent in answer to the last message.
     faults : list
         What was answered with an error inside: none is expected.
-    own_accounts : dict
-        Tables whose Host decided otherwise than the first one, and their accounts.
+    hosts : list of Hosts
+        By the decisions of operator and account: those of the typical table first.
     """
 
     def __init__(self, world: World) -> None:
@@ -434,49 +481,53 @@ class Crowd:
         self.answers: Counter[str] = Counter()
         self.replies: list[Reply] = []
         self.faults: list[object] = []
-        self.own_accounts: dict[Table, Account] = {}
+        self.hosts = [Hosts(world, world.typical, range(len(world.tables)))]
         self._history: list[Message] = []
-        self._account = Account(world)
-        self._tape = Tape()
-        self.first = Candidate(world, world.typical, self._account, self._tape, plays=False)
-        self._candidates = [Candidate(world, table, self._account, self._tape, plays=True) for table in world.tables]
         # The number of each table's transcript so far.
         self._classes = np.zeros(len(world.tables), dtype=np.int64)
 
     def say(self, message: Message) -> Reply:
         """Send a message to every Host; return what the Host of the typical table sends."""
         self._history.append(message)
-        self._tape.clear()
-        reply = self.first.say(message)
-        self._tape.reply = reply
-        self.replies = [self._reply(i, message) for i in range(len(self.world.tables))]
+        replies: dict[int, Reply] = {}
+        leaving: list[int] = []
+        for hosts in self.hosts:
+            leaving += hosts.say(message, replies)
+        reply = self.hosts[0].reply
+        while leaving:
+            leaving = self._begin_again(leaving, replies)
+        self.hosts = [self.hosts[0], *(hosts for hosts in self.hosts[1:] if hosts.places)]
+        self.replies = [replies[place] for place in range(len(self.world.tables))]
         transcripts: dict[object, int] = {}
-        for i, transcript in enumerate(zip(self._classes.tolist(), self.replies, strict=True)):
-            self._classes[i] = transcripts.setdefault(transcript, len(transcripts))
+        for place, transcript in enumerate(zip(self._classes.tolist(), self.replies, strict=True)):
+            self._classes[place] = transcripts.setdefault(transcript, len(transcripts))
         self.faults += [part for part in reply if part[0] == "internal"]
         if not any(part[0] in ("refused", "internal") for part in reply):
             self.answers[type(message).__name__] += 1
         return reply
 
-    def _reply(self, i: int, message: Message) -> Reply:
-        table = self.world.tables[i]
-        if table in self.own_accounts:
-            return self._candidates[i].say(message)
-        try:
-            return self._candidates[i].play(message)
-        except OffTapeError:
-            pass
-        # From here on this Host has an operator and an account of its own, and hears everything again.
-        self.own_accounts[table] = Account(self.world)
-        candidate = Candidate(self.world, table, self.own_accounts[table], Tape(), plays=False)
-        self._candidates[i] = candidate
-        replies = [candidate.say(earlier) for earlier in self._history]
-        return replies[-1]
+    def _begin_again(self, places: list[int], replies: dict[int, Reply]) -> list[int]:
+        """Have Hosts hear everything again, with an operator and an account of their own; return whose have left again."""
+        hosts = Hosts(self.world, self.world.tables[places[0]], places)
+        leaving = []
+        for message in self._history:
+            leaving += hosts.say(message, replies)
+        self.hosts.append(hosts)
+        return leaving
+
+    def uneven(self) -> list[object]:
+        """Return accounts that differ although the transcripts do not: an account would tell what the Guest has not learned."""
+        booked: dict[int, set[tuple[float, ...]]] = {}
+        for hosts in self.hosts:
+            of_hosts = hosts.account.booked()
+            for place in hosts.places:
+                booked.setdefault(int(self._classes[place]), set()).add(of_hosts)
+        return [accounts for accounts in booked.values() if len(accounts) > 1]
 
     def verdict(self) -> Verdict:
         """Return what the transcripts so far tell."""
         people = self.world.people
-        accounts = [self._account.booked(), *(account.booked() for account in self.own_accounts.values())]
+        accounts = [hosts.account.booked() for hosts in self.hosts]
         return Verdict(
             world=self.world,
             classes=self._classes.copy(),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from leak_crowd import played
-from leak_worlds import CONVERSATION, GUEST, MODEL, World, toy_floors, world_of
+from leak_worlds import CONVERSATION, GUEST, HOST, MODEL, World, toy_floors, world_of
 
 from backend.crypto.plain import _dump
 from backend.protocols.approvals.messages import AskTraining
@@ -17,9 +18,17 @@ from backend.protocols.explanations.shape import ReasonShape
 from backend.protocols.explanations.weighting import PaillierWeighting
 from backend.protocols.group_sums.messages import AskGroupSums, GroupPairs
 from backend.protocols.purposes.messages import StatePurpose
-from backend.protocols.scoring.messages import BlankValues, DecisionVectors, PermuteValues
+from backend.protocols.scoring.messages import AssignAges, BlankValues, DecisionVectors, MoreVectors, PermuteValues
 from backend.protocols.training.growth_record import ROOT
-from backend.protocols.training.messages import AskBinSums, Gradients, KeepModel, StartTraining, TakeSplit
+from backend.protocols.training.messages import (
+    AskBinSums,
+    AskNodeSums,
+    Gradients,
+    KeepModel,
+    NodePairs,
+    StartTraining,
+    TakeSplit,
+)
 from backend.protocols.training.row_sets import pack_rows
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.packing import to_bitmap
@@ -43,32 +52,47 @@ def marks(count: int, *, apart: bool) -> bytes:
 
 
 def score(
-    world: World, people: Sequence[int] | None = None, *, bits: int = 10, request: str = "", model: str = MODEL
-) -> Message:
-    """Return a question for scores whose leaves are powers of two: the sum names the path."""
+    world: World,
+    people: Sequence[int] | None = None,
+    *,
+    bits: int = 10,
+    request: str = "",
+    model: str = MODEL,
+    entries: int = 0,
+    step: int = 1,
+) -> DecisionVectors:
+    """Return a question for scores whose leaves are powers of 2^step: the sum names the path."""
     ids = tuple(world.ids[i] for i in (range(world.people) if people is None else people))
-    vectors = _dump(np.array([[1 << entry for entry in range(world.entries)]] * len(ids)))
-    return DecisionVectors(C, model, ids, world.entries, 1, vectors, request=request, sum_bits=bits)
+    entries = entries or world.entries
+    vectors = _dump(np.array([[1 << step * entry for entry in range(entries)]] * len(ids)))
+    return DecisionVectors(C, model, ids, entries, 1, vectors, request=request, sum_bits=bits)
 
 
-def begin_training(world: World, people: Sequence[int] | None = None) -> Script:
-    """Return what begins the approved training: one stump."""
-    asked = AskTraining(C, "secureboost", 1, 1, BINS, (), hide_order=False)
+def in_pieces(asked: DecisionVectors) -> Script:
+    """Return the same question in two pieces, as RLWE's may come."""
+    half = len(asked.vectors) // 2
+    first = replace(asked, vectors=asked.vectors[:half], pieces=2)
+    return [first, MoreVectors(C, asked.vectors[half:])]
+
+
+def begin_training(world: World, people: Sequence[int] | None = None, *, depth: int = 1) -> Script:
+    """Return what begins an approved training of one tree."""
+    asked = AskTraining(C, "secureboost", 1, depth, BINS, (), hide_order=False)
     return [asked, StartTraining(C, rows(world, people), BINS, (), hide_order=False, request="")]
 
 
-def bin_sums(world: World, people: Sequence[int] | None = None, *, apart: bool) -> Script:
-    """Return gradients and the sums of both features' bins over some rows."""
+def bin_sums(world: World, people: Sequence[int] | None = None, *, apart: bool, node: int = 0) -> Script:
+    """Return gradients, and a question for the sums of all features' bins over some rows of a node."""
     chosen = rows(world, people)
     features = to_bitmap(np.ones(len(world.features), dtype=bool))
     return [
         Gradients(C, 0, rows(world), (marks(world.people, apart=apart),)),
-        AskBinSums(C, (0,), (0,), (chosen,), (features,), ((0,),), (ROOT,)),
+        AskBinSums(C, (0,), (node,), (chosen,), (features,), ((0,),), (_parent(node),)),
     ]
 
 
-def cohort(world: World, *, value_bits: int, apart: bool) -> Script:
-    """Return a cohort of everybody, with honest terms or with one person's far above the other's."""
+def cohort(world: World, people: Sequence[int] | None = None, *, value_bits: int, apart: bool) -> Script:
+    """Return a cohort of everybody or some people, with honest terms or with one person's far above the other's."""
     width = len(world.features)
     shares = (0.5,) * width
     features = (1, width)
@@ -76,27 +100,67 @@ def cohort(world: World, *, value_bits: int, apart: bool) -> Script:
     weighting = PaillierWeighting(
         world.cipher(), CompiledFactors(world.model, step, shares), ReasonShape(features, 1, value_bits), 1
     )
-    script: Script = [AskCohort(C, MODEL, world.ids, shares, features, value_bits)]
-    for person in range(world.people):
+    ids = tuple(world.ids[i] for i in (range(world.people) if people is None else people))
+    script: Script = [AskCohort(C, MODEL, ids, shares, features, value_bits)]
+    for person in range(len(ids)):
         factor = 1 << (400 * person) if apart else 1
         terms = [factor * 5**k for k in range(weighting.ciphertexts)]
         script.append(ReasonTerms(C, person, _dump(np.array(terms, dtype=object))))
     return script
 
 
-def group_sums(world: World, features: tuple[str, ...], *, apart: bool, half: int = 16) -> Script:
+def group_sums(
+    world: World,
+    features: tuple[str, ...],
+    people: Sequence[int] | None = None,
+    *,
+    apart: bool,
+    half: int = 16,
+    most: int = 2,
+) -> Script:
     """Return marks and a question for their sums by the groups of features."""
+    count = world.people if people is None else len(people)
     return [
         StatePurpose(C, "disparity"),
-        GroupPairs(C, rows(world), half, (marks(world.people, apart=apart),)),
-        AskGroupSums(C, GUEST, features, 2, 3),
+        GroupPairs(C, rows(world, people), half, (marks(count, apart=apart),)),
+        AskGroupSums(C, GUEST, features, most, 3),
     ]
 
 
+def split(
+    world: World, feature: str, people: Sequence[int] | None = None, *, node: int = 0, left: tuple[int, ...] = (0,)
+) -> Message:
+    """Return a split of a node of the first tree."""
+    return TakeSplit(C, 0, node, feature, left, default_left=False, rows=rows(world, people), parent=_parent(node))
+
+
+def _parent(node: int) -> int:
+    return ROOT if node == 0 else (node - 1) // 2
+
+
+def kept_stump(world: World, bits: int) -> Message:
+    """Return that the one tree is kept as a model, a stump of this Host's, with a layout of so many bits."""
+    return KeepModel(C, "other", GUEST, (HOST,), (((0, HOST, 1, 2),),), bits, 1, 0, 0, "0" * 64)
+
+
 def layout_of_no_bits(world: World) -> Script:
-    """Return a model that never was trained, with a layout of no bits, and a score with it."""
-    kept = KeepModel(C, "other", GUEST, world.model.hosts, world.wire_skeletons, 0, 1, 0, 1, "0" * 64)
-    return [*begin_training(world), kept, score(world, bits=1, model="other")]
+    """Return a training of one stump, kept with a layout of no bits, and a score with it."""
+    return [
+        *begin_training(world),
+        *bin_sums(world, apart=False),
+        split(world, "a"),
+        kept_stump(world, 0),
+        score(world, bits=1, model="other", entries=2),
+    ]
+
+
+def node_sums(world: World, people: Sequence[int] | None = None, *, apart: bool, node: int = 0) -> Script:
+    """Return what asks for the sums of a node under a cipher that encrypts node by node."""
+    count = world.people if people is None else len(people)
+    features = to_bitmap(np.ones(len(world.features), dtype=bool))
+    numbers = [1 << (2 * i) if apart else 1 for i in range(count)]
+    asked = AskNodeSums(C, 0, node, rows(world, people), features, count, 1, _parent(node))
+    return [asked, NodePairs(C, _dump(np.array(numbers, dtype=np.int64)))]
 
 
 SCRIPTS: dict[str, Callable[[World], Script]] = {
@@ -107,24 +171,30 @@ SCRIPTS: dict[str, Callable[[World], Script]] = {
     "training, two splits at a node": lambda w: [
         *begin_training(w),
         *bin_sums(w, apart=True),
-        TakeSplit(C, 0, 0, "a", (0,), default_left=False, rows=rows(w)),
-        TakeSplit(C, 0, 0, "b", (0,), default_left=False, rows=rows(w)),
+        split(w, "a"),
+        split(w, "b"),
     ],
     "training, one person's rows": lambda w: [*begin_training(w, [0]), *bin_sums(w, apart=False)],
     "score": lambda w: [score(w)],
     "score, twice": lambda w: [score(w), score(w, request="q")],
     "score, no bits": lambda w: [score(w, bits=0)],
+    "score, in pieces": lambda w: in_pieces(score(w)),
+    "a score of one bit": lambda w: [score(w, bits=1)],
+    "a score of one bit, far apart": lambda w: [score(w, bits=1, step=3)],
     "layout of no bits": layout_of_no_bits,
     "permuted, all scored": lambda w: [StatePurpose(C, "validation"), PermuteValues(C, w.ids, ("a",)), score(w)],
     "permuted, one scored": lambda w: [StatePurpose(C, "validation"), PermuteValues(C, w.ids, ("a",)), score(w, [0])],
     "blanked": lambda w: [StatePurpose(C, "validation"), BlankValues(C, w.ids, ("a",)), score(w)],
+    "ages": lambda w: [StatePurpose(C, "age"), AssignAges(C, w.ids, "a", 1), score(w, [0])],
+    "node sums": lambda w: [*begin_training(w, depth=2), *node_sums(w, apart=True)],
+    "cuts of a training": lambda w: [*begin_training(w), *bin_sums(w, apart=True)],
     "cohort": lambda w: cohort(w, value_bits=8, apart=False),
     "cohort, terms apart": lambda w: cohort(w, value_bits=52, apart=True),
     "groups": lambda w: group_sums(w, ("a",), apart=False, half=1),
     "groups, marks apart": lambda w: group_sums(w, ("a",), apart=True, half=1),
 }
 """Name → what is said."""
-SUMS = frozenset(name for name in SCRIPTS if name.startswith(("training", "cohort", "groups")))
+SUMS = frozenset(name for name in SCRIPTS if name.startswith(("training", "node sums", "cuts", "cohort", "groups")))
 """Scripts whose answers are sums: of them the share of cells named counts, too."""
 
 

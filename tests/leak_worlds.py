@@ -8,7 +8,7 @@ import secrets
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
 from typing import Any, TypeVar, cast
@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from backend.crypto.interface import FoldPlan
+from backend.crypto.interface import BinIndex, FoldPlan
 from backend.crypto.plain import PlainFold, PlainPublicSide, _dump, _load
 from backend.crypto.signing import SigningKey
 from backend.data.dictionary import Feature
@@ -32,7 +32,7 @@ from backend.store.accountant import Limits
 from backend.store.approvals import Approval
 from backend.store.party_store import PartyStore
 from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Layout, Leaf, Split, SplitRule
-from backend.trees.serialization import dump_host, dump_skeleton
+from backend.trees.serialization import dump_host
 
 GUEST = "bank"
 HOST = "platform"
@@ -61,6 +61,12 @@ class World:
     ----------
     values : tuple of float
         What a cell may hold.
+    score_bits : int
+        Of the registered model's layout.
+    by_node : bool
+        Whether the key encrypts the rows of one node at a time, as RLWE's does in training.
+    unit : str
+        Of all features.
     """
 
     people: int = 3
@@ -69,6 +75,8 @@ class World:
     score_bits: int = 10
     limits: Limits = field(default_factory=Limits)
     floors: Floors = field(default_factory=lambda: Floors(group_size=2))
+    by_node: bool = False
+    unit: str = ""
 
     @cached_property
     def ids(self) -> tuple[str, ...]:
@@ -78,7 +86,10 @@ class World:
     @cached_property
     def described(self) -> tuple[Feature, ...]:
         """Return the Host's dictionary."""
-        return tuple(Feature(name=name, meaning=Text(f"feature {name}", f"特征 {name}")) for name in self.features)
+        unit = Text(self.unit)
+        return tuple(
+            Feature(name=name, meaning=Text(f"feature {name}", f"特征 {name}"), unit=unit) for name in self.features
+        )
 
     @cached_property
     def tables(self) -> tuple[Table, ...]:
@@ -130,21 +141,15 @@ class World:
         """Return the registered model ready for scoring: compiled once for all Hosts."""
         return HostModels(HOST, cast("PartyStore", ToyStore({MODEL: self.text}))).get(MODEL)
 
-    @property
-    def wire_skeletons(self) -> tuple[tuple[tuple[int, str, int, int], ...], ...]:
-        """Return the model's trees as :class:`KeepModel` has them."""
-        shapes = []
-        for skeleton in self.model.skeletons:
-            shapes.append(tuple((i, owner, left, right) for i, owner, left, right in dump_skeleton(skeleton)))
-        return tuple(shapes)
-
-    def cipher(self) -> PlainPublicSide:
+    def cipher(self) -> ToyCipher | ToyNodeCipher:
         """Return the cipher under which everything is read."""
-        return ToyCipher()
+        return ToyNodeCipher() if self.by_node else ToyCipher()
 
     @cached_property
     def typical(self) -> Table:
-        """Return a table in which every feature has every value: with another one most messages are refused."""
+        """Return a table of which most is answered: every feature has every value, or two elderly people are among four."""
+        if self.unit:
+            return (0, 1, 2, 2)
         width = len(self.features)
 
         def variety(table: Table) -> int:
@@ -218,6 +223,43 @@ class ToyCipher(PlainPublicSide):
         return cut
 
 
+class ToyNodeCipher:
+    """Plaintext that takes the rows of one node at a time."""
+
+    scheme = "none"
+    bits = 0
+    number_bits = 62
+
+    def start_sums(self, bins: BinIndex, block: int, numbers: int) -> ToySums:
+        """Begin a node."""
+        return ToySums(bins)
+
+
+class ToySums:
+    """The sums of one node, whose rows come in one piece."""
+
+    complete = False
+
+    def __init__(self, bins: BinIndex) -> None:
+        self._bins = bins
+        self._sums: list[int] = []
+
+    def add(self, blob: bytes) -> None:
+        """Take the rows."""
+        rows = len(self._bins[0][0]) if self._bins else 0
+        numbers = _load(blob, (rows,)).tolist()
+        for of_row, count in self._bins:
+            sums = [0] * count
+            for number, place in zip(numbers, of_row.tolist(), strict=True):
+                sums[place] += number
+            self._sums += sums
+        self.complete = True
+
+    def finish(self) -> bytes:
+        """Return the sums, feature by feature."""
+        return _dump(np.array(self._sums, dtype=object))
+
+
 class ToyFold:
     """A batch of scores whose bytes come in pieces."""
 
@@ -268,21 +310,31 @@ class ToyNoise(HostNoise):
 
 SMALL = World()
 GROUPED = World(people=6, features=("a",))  # two groups of three people
-# A row has four bits, a score two: what it costs is less than a row.
-FINE = World(people=2, values=(0.0, 1.0, 2.0, 3.0), score_bits=2, floors=Floors(group_size=2, score_bits=2))
-
-
+# A row has two bits, a score one: what it costs is less than a row.
+FINE = World(features=("a",), values=(0.0, 1.0, 2.0, 3.0), score_bits=1, floors=Floors(group_size=2, score_bits=1))
 # Sums of a training need more than a hundred people, those of a cohort 16 or more, if at most half of them may be named: here all may.
-WIDE = World(floors=Floors(group_size=2, named=200.0))
+ALL_NAMED = Floors(group_size=2, named=200.0)
+WIDE = World(floors=ALL_NAMED)
+DEEP = World(people=4, features=("a",), values=(0.0, 1.0, 2.0), floors=ALL_NAMED)  # two children of two people
+BY_NODE = replace(DEEP, by_node=True)
+AGED = World(
+    people=4, features=("a",), values=(30.0, 50.0, 70.0), unit="years"
+)  # two elderly people and two younger ones
+# The place of a cut between two values moves with one person: there are more outcomes than bins.
+CUTS = World(features=("a",), values=(0.0, 1.0, 2.0, 3.0, 4.0, 5.0), floors=ALL_NAMED)
+LARGE = World(people=4, values=(0.0, 1.0, 2.0))
+
+WORLDS = {"groups": GROUPED, "ages": AGED, "node sums": BY_NODE, "a score of one bit": FINE, "cuts": CUTS}
 ANSWERED_WIDE = frozenset(
-    {"cohort", "training, bin sums", "training, sums of one row", "training, two splits at a node"}
+    {"cohort", "training, bin sums", "training, sums of one row", "training, two splits at a node", "layout of no bits"}
 )
 
 
 def world_of(name: str) -> World:
     """Return the world in which a script is played."""
-    if name.startswith("groups"):
-        return GROUPED
+    for beginning, world in WORLDS.items():
+        if name.startswith(beginning):
+            return world
     return WIDE if name in ANSWERED_WIDE else SMALL
 
 

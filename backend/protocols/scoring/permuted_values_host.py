@@ -220,11 +220,16 @@ def answer_blank(permit: Permit, opened: Opened, message: BlankValues, noise: No
 
 
 def answer_ages(permit: Permit, opened: Opened, message: AssignAges, noise: Noise) -> Reply:
-    """Give everybody the age of a record in the class; each is drawn anew."""
+    """Give everybody the age of a record in the class, each drawn by itself; their own if there are no classes.
+
+    Scores are charged alike in both cases, so that the account says nothing of who is how old.
+    """
     people: _People = permit.ask.subject
     ages = opened["ages"]
     min_size = permit.floors.people(MIN_GROUP)
     classes = age_classes(permit.asked.features[message.feature], ages.columns[message.feature], min_size)
+    own = {person: person for person in people.ids}
+    permit.session.keep(OtherValues, OtherValues(people.features, own, from_all=True))
     if classes:
         if not 0 <= message.place < len(classes):
             raise SecurityError("unknown_age_class", place=message.place, classes=len(classes))
