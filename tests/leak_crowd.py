@@ -38,6 +38,9 @@ from numpy.typing import NDArray
 from backend.crypto.plain import PlainKeySide
 from backend.data.federation import MEASURES
 from backend.errors import GlassleafError
+from backend.protocols.explanations.messages import AskCohort, ContributionSums
+from backend.protocols.explanations.paillier_layout import PaillierLayout
+from backend.protocols.explanations.shape import ReasonShape
 from backend.protocols.host import HostParty
 from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores
 from backend.protocols.terms.approvals import Approvals
@@ -229,6 +232,7 @@ class Candidate:
         # Of the last question for scores: the width that was announced, and about how many people it was.
         self._width = 0
         self._people = 0
+        self._cohort: AskCohort | None = None
         if not plays:
             self.host._gate = TapedGate(self.host._gate, tape)
 
@@ -294,6 +298,9 @@ class Candidate:
             self._noise.hidden = 0
             self._width = message.sum_bits
             self._people = len(message.ids)
+        if isinstance(message, AskCohort):
+            self._noise.hidden = 0
+            self._cohort = message
         try:
             for receiver, reply in answer():
                 if receiver == GUEST:
@@ -310,9 +317,19 @@ class Candidate:
             scores = PlainKeySide().decrypt(reply.scores, self._people)
             read = [score % (1 << self._width) for score in scores] if self._noise.hidden else scores
             return "EncryptedScores", tuple(read), reply.dither
+        if isinstance(reply, ContributionSums) and self._cohort is not None:
+            return "ContributionSums", self._sums(self._cohort, reply)
         name = type(reply).__name__
         hiding = HIDING.get(name, ())
         return name, *(repr(getattr(reply, part.name)) for part in fields(reply) if part.name not in hiding)
+
+    def _sums(self, asked: AskCohort, reply: ContributionSums) -> tuple[int, ...]:
+        """Return sums over a cohort, a number a feature; above which something is hidden, as wide as they were announced."""
+        shape = ReasonShape(asked.features, 1, asked.value_bits)
+        layout = PaillierLayout(shape, 0)
+        numbers = layout.unpacked(PlainKeySide().decrypt(reply.sums, len(layout.layout(1))))
+        width = shape.sum_width(len(asked.ids))
+        return tuple(number % (1 << width) for number in numbers) if self._noise.hidden else tuple(numbers)
 
 
 class TapedGate(Gate):
@@ -512,6 +529,7 @@ class Crowd:
         leaving = []
         for message in self._history:
             leaving += hosts.say(message, replies)
+        assert places[0] not in leaving, f"a Host decides otherwise than itself: {type(self._history[-1]).__name__}"
         self.hosts.append(hosts)
         return leaving
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 from leak_crowd import played
@@ -13,11 +14,12 @@ from leak_worlds import CONVERSATION, GUEST, HOST, MODEL, World, toy_floors, wor
 from backend.crypto.plain import _dump
 from backend.protocols.approvals.messages import AskTraining
 from backend.protocols.explanations.host_factors import CompiledFactors
-from backend.protocols.explanations.messages import AskCohort, ReasonTerms
+from backend.protocols.explanations.messages import AskCohort, AskReasons, ChooseLabels, OpenRanking, ReasonTerms
 from backend.protocols.explanations.shape import ReasonShape
-from backend.protocols.explanations.weighting import PaillierWeighting
+from backend.protocols.explanations.weighting import PaillierWeighting, PersonWeighting
 from backend.protocols.group_sums.messages import AskGroupSums, GroupPairs
 from backend.protocols.purposes.messages import StatePurpose
+from backend.protocols.ranking.shape import OWN
 from backend.protocols.scoring.messages import AssignAges, BlankValues, DecisionVectors, MoreVectors, PermuteValues
 from backend.protocols.training.growth_record import ROOT
 from backend.protocols.training.messages import (
@@ -94,7 +96,7 @@ def bin_sums(world: World, people: Sequence[int] | None = None, *, apart: bool, 
 def cohort(world: World, people: Sequence[int] | None = None, *, value_bits: int, apart: bool) -> Script:
     """Return a cohort of everybody or some people, with honest terms or with one person's far above the other's."""
     width = len(world.features)
-    shares = (0.5,) * width
+    shares = (0.5,) * len(world.model.rules)
     features = (1, width)
     step = world.served.step
     weighting = PaillierWeighting(
@@ -106,6 +108,37 @@ def cohort(world: World, people: Sequence[int] | None = None, *, value_bits: int
         factor = 1 << (400 * person) if apart else 1
         terms = [factor * 5**k for k in range(weighting.ciphertexts)]
         script.append(ReasonTerms(C, person, _dump(np.array(terms, dtype=object))))
+    return script
+
+
+def reasons(
+    world: World,
+    people: Sequence[int] | None = None,
+    *,
+    names: int = 1,
+    added: int = 0,
+    request: str = "",
+    below: bool = False,
+    step: int = 5,
+) -> Script:
+    """Return a question for names of reasons, person by person; of the second number something is added to its share."""
+    width = len(world.features)
+    ids = tuple(world.ids[i] for i in (range(world.people) if people is None else people))
+    shares = (0.5,) * len(world.model.rules)
+    features = (1, width)
+    shape = ReasonShape(features, names, 60)
+    compiled = CompiledFactors(world.model, world.served.step, shares)
+    weighting = PersonWeighting(cast("Any", world.cipher()), compiled, shape, world.served.plan)
+    ranking = shape.ranking
+    lengths = [part.ciphertexts for part in (weighting._contributions, weighting._drops)]
+    terms = _dump(np.array([(-1) ** k * step**k for count in lengths for k in range(count)], dtype=object))
+    numbers = ranking.bits([0, added % (1 << ranking.width), *[0] * (ranking.n - 2)]).ravel()
+    sides = np.zeros((OWN, ranking.n), dtype=bool)
+    sides[2] = below
+    choices = np.packbits(np.concatenate([numbers, np.zeros(len(numbers), dtype=bool), sides.ravel()])).tobytes()
+    script: Script = [AskReasons(C, MODEL, ids, names, shares, features, 60, request)]
+    for person in range(len(ids)):
+        script += [ReasonTerms(C, person, terms), OpenRanking(C, b"offer"), ChooseLabels(C, choices)]
     return script
 
 
@@ -190,6 +223,8 @@ SCRIPTS: dict[str, Callable[[World], Script]] = {
     "cuts of a training": lambda w: [*begin_training(w), *bin_sums(w, apart=True)],
     "cohort": lambda w: cohort(w, value_bits=8, apart=False),
     "cohort, terms apart": lambda w: cohort(w, value_bits=52, apart=True),
+    "reasons": reasons,
+    "reasons, ranked twice": lambda w: [*reasons(w, request="q"), *reasons(w, request="q", added=1 << 40, below=True)],
     "groups": lambda w: group_sums(w, ("a",), apart=False, half=1),
     "groups, marks apart": lambda w: group_sums(w, ("a",), apart=True, half=1),
 }

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from backend.crypto.garbling import PlainGates
 from backend.crypto.interface import BinIndex, FoldPlan
 from backend.crypto.plain import PlainFold, PlainPublicSide, _dump, _load
 from backend.crypto.signing import SigningKey
@@ -24,7 +25,12 @@ from backend.data.dictionary import Feature
 from backend.data.table import PartyTable
 from backend.errors import ModelError
 from backend.i18n import Text
+from backend.protocols.explanations import weighting
+from backend.protocols.explanations.weighting import PaillierWeighting
 from backend.protocols.host_state import HostModels, ServedModel
+from backend.protocols.ranking.circuit import outputs
+from backend.protocols.ranking.host import Blinded, MarkedNumbers
+from backend.protocols.ranking.shape import OTHER, RankingShape
 from backend.protocols.terms.floors import Floors
 from backend.protocols.terms.noise import HostNoise
 from backend.protocols.training import host as training_host
@@ -277,6 +283,42 @@ class ToyFold:
         yield from self._whole.finish()
 
 
+class ToyRanking:
+    """A Host's ranking in the clear: the real circuit on both sides' bits. What the Guest chooses, it adds to the numbers."""
+
+    def __init__(self, blinded: Blinded, shape: RankingShape, marks: MarkedNumbers | None = None) -> None:
+        self._shape = shape
+        parts = [blinded, *([marks.blinded] if marks else [])]
+        # Ties are broken in the order of the features, and nothing but the Host's share hides a number.
+        lift = (1 << (shape.width - 1)) - (1 << shape.tie_bits)
+        shares = [part([tie + lift for tie in range(shape.n)])[1] for part in parts]
+        sides = shape.sides(marks.sides if marks else None, OTHER)
+        self._own = np.concatenate([*(shape.bits(numbers).ravel() for numbers in shares), sides])
+
+    def share(self, offer: bytes) -> bytes:
+        """Return what hides everything."""
+        return b"blinded"
+
+    def garble(self, choices: bytes) -> bytes:
+        """Return which names are the largest, and a bit of each."""
+        shape = self._shape
+        theirs = np.unpackbits(np.frombuffer(choices, dtype=np.uint8), count=shape.inputs[0])
+        wires = [bits.astype(np.uint64)[:, np.newaxis] for bits in (theirs, self._own)]
+        return outputs(PlainGates(), *wires, shape).astype(np.uint8).tobytes()
+
+
+def blinded_in_the_clear(weighting: PaillierWeighting, values: Any, added: Sequence[int]) -> tuple[bytes, list[int]]:
+    """Return the numbers themselves as the Host's shares; stands in for :meth:`PaillierWeighting.blinded`."""
+    layout = weighting._layout
+    shape = layout.shape.ranking
+    shares: list[int] = []
+    for value, held in zip(values, layout.layout(weighting._party), strict=True):
+        of_pack = added[len(shares) : len(shares) + held]
+        total = (int(value) << shape.tie_bits) + sum(more << (layout.slot * i) for i, more in enumerate(of_pack))
+        shares += [(total >> (layout.slot * i)) % (1 << shape.width) for i in range(held)]
+    return b"", shares
+
+
 class ToyNoise(HostNoise):
     """Noise that the Guest knows, the same for every table; what it would hide is read by the Guest, unless :attr:`hidden` says so.
 
@@ -317,6 +359,7 @@ ALL_NAMED = Floors(group_size=2, named=200.0)
 WIDE = World(floors=ALL_NAMED)
 DEEP = World(people=4, features=("a",), values=(0.0, 1.0, 2.0), floors=ALL_NAMED)  # two children of two people
 BY_NODE = replace(DEEP, by_node=True)
+NAMED = World(people=2, values=(0.0, 1.0, 2.0))  # for reasons: a row says more than one ranking
 AGED = World(
     people=4, features=("a",), values=(30.0, 50.0, 70.0), unit="years"
 )  # two elderly people and two younger ones
@@ -324,7 +367,14 @@ AGED = World(
 CUTS = World(features=("a",), values=(0.0, 1.0, 2.0, 3.0, 4.0, 5.0), floors=ALL_NAMED)
 LARGE = World(people=4, values=(0.0, 1.0, 2.0))
 
-WORLDS = {"groups": GROUPED, "ages": AGED, "node sums": BY_NODE, "a score of one bit": FINE, "cuts": CUTS}
+WORLDS = {
+    "groups": GROUPED,
+    "ages": AGED,
+    "node sums": BY_NODE,
+    "a score of one bit": FINE,
+    "cuts": CUTS,
+    "reasons": NAMED,
+}
 ANSWERED_WIDE = frozenset(
     {"cohort", "training, bin sums", "training, sums of one row", "training, two splits at a node", "layout of no bits"}
 )
@@ -350,6 +400,8 @@ def toy_floors() -> Iterator[None]:
                 if name.startswith("backend.protocols") and hasattr(module, constant):
                     patch.setattr(module, constant, FEWEST)
         patch.setattr(training_host, "PEOPLE", FEWEST)
+        patch.setattr(weighting, "RankingHost", ToyRanking)
+        patch.setattr(PaillierWeighting, "blinded", blinded_in_the_clear)
         patch.setattr(secrets, "SystemRandom", KnownRandom)
         yield
 
