@@ -17,7 +17,7 @@ from backend.protocols.explanations.host_factors import CompiledFactors
 from backend.protocols.explanations.messages import AskCohort, AskReasons, ChooseLabels, OpenRanking, ReasonTerms
 from backend.protocols.explanations.shape import ReasonShape
 from backend.protocols.explanations.weighting import PaillierWeighting, PersonWeighting
-from backend.protocols.group_sums.messages import AskGroupSums, GroupPairs
+from backend.protocols.group_sums.messages import AskGroupPairs, AskGroupSums, GroupPairs, MoreGroupPairs
 from backend.protocols.purposes.messages import StatePurpose
 from backend.protocols.ranking.shape import OWN
 from backend.protocols.scoring.messages import AssignAges, BlankValues, DecisionVectors, MoreVectors, PermuteValues
@@ -27,10 +27,12 @@ from backend.protocols.training.messages import (
     AskNodeSums,
     Gradients,
     KeepModel,
+    MoreGradients,
     NodePairs,
     StartTraining,
     TakeSplit,
 )
+from backend.protocols.training.pair_pieces import pieces
 from backend.protocols.training.row_sets import pack_rows
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.packing import to_bitmap
@@ -47,10 +49,10 @@ def rows(world: World, people: Sequence[int] | None = None) -> bytes:
     return pack_rows(flags)
 
 
-def marks(count: int, *, apart: bool) -> bytes:
-    """Return pairs of numbers, one a person: all alike, or so far apart that a sum says whose they are."""
-    pairs = [[1 << (2 * i) if apart else 1, 1] for i in range(count)]
-    return _dump(np.array(pairs, dtype=np.int64))
+def marks(count: int, *, apart: bool) -> list[bytes]:
+    """Return pairs of numbers, one a person, in pieces: all alike, or so far apart that a sum says whose they are."""
+    pairs = np.array([[1 << (2 * i) if apart else 1, 1] for i in range(count)], dtype=np.int64)
+    return [_dump(pairs[part.start : part.stop]) for part in pieces(count, 1, 0)]
 
 
 def score(
@@ -87,8 +89,10 @@ def bin_sums(world: World, people: Sequence[int] | None = None, *, apart: bool, 
     """Return gradients, and a question for the sums of all features' bins over some rows of a node."""
     chosen = rows(world, people)
     features = to_bitmap(np.ones(len(world.features), dtype=bool))
+    first, *more = marks(world.people, apart=apart)
     return [
-        Gradients(C, 0, rows(world), (marks(world.people, apart=apart),)),
+        Gradients(C, 0, rows(world), (first,)),
+        *(MoreGradients(C, (piece,)) for piece in more),
         AskBinSums(C, (0,), (node,), (chosen,), (features,), ((0,),), (_parent(node),)),
     ]
 
@@ -150,13 +154,25 @@ def group_sums(
     apart: bool,
     half: int = 16,
     most: int = 2,
+    least: int = 3,
 ) -> Script:
     """Return marks and a question for their sums by the groups of features."""
     count = world.people if people is None else len(people)
+    first, *more = marks(count, apart=apart)
     return [
         StatePurpose(C, "disparity"),
-        GroupPairs(C, rows(world, people), half, (marks(count, apart=apart),)),
-        AskGroupSums(C, GUEST, features, most, 3),
+        GroupPairs(C, rows(world, people), half, (first,)),
+        *(MoreGroupPairs(C, (piece,)) for piece in more),
+        AskGroupSums(C, GUEST, features, most, least),
+    ]
+
+
+def group_pairs(world: World, people: Sequence[int] | None = None, *, most: int = 2) -> Script:
+    """Return that this Host marks people by the groups of one feature, and a question for these marks' sums by another's."""
+    return [
+        StatePurpose(C, "proxies"),
+        AskGroupPairs(C, rows(world, people), "a", most, (HOST,), 2),
+        AskGroupSums(C, HOST, ("b",), most, 2),
     ]
 
 
@@ -226,6 +242,7 @@ SCRIPTS: dict[str, Callable[[World], Script]] = {
     "reasons": reasons,
     "reasons, ranked twice": lambda w: [*reasons(w, request="q"), *reasons(w, request="q", added=1 << 40, below=True)],
     "groups": lambda w: group_sums(w, ("a",), apart=False, half=1),
+    "pairs of groups": group_pairs,
     "groups, marks apart": lambda w: group_sums(w, ("a",), apart=True, half=1),
 }
 """Name → what is said."""

@@ -6,6 +6,7 @@ import itertools
 import random
 import secrets
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -34,6 +35,7 @@ from backend.protocols.ranking.shape import OTHER, RankingShape
 from backend.protocols.terms.floors import Floors
 from backend.protocols.terms.noise import HostNoise
 from backend.protocols.training import host as training_host
+from backend.protocols.training import pair_pieces
 from backend.store.accountant import Limits
 from backend.store.approvals import Approval
 from backend.store.party_store import PartyStore
@@ -124,9 +126,10 @@ class World:
         """Return a model that was registered: a stump for each place between two values of each feature."""
         trees = []
         rules = {}
-        for name, value in itertools.product(self.features, range(1, len(self.values))):
+        known = [value for value in self.values if value == value]  # not missing
+        for name, (low, high) in itertools.product(self.features, itertools.pairwise(known)):
             weight = 0.25 * 2 ** len(trees)
-            rules[len(trees), 0] = SplitRule(name, False, (self.values[value - 1] + self.values[value]) / 2)
+            rules[len(trees), 0] = SplitRule(name, False, (low + high) / 2)
             trees.append(GuestTree((Split(HOST, name, 1, 2, False, 1.0, 1.0), Leaf(weight, 1.0), Leaf(-weight, 1.0))))
         dictionary = tuple((HOST, feature) for feature in self.described)
         guest = GuestModel(GUEST, (HOST,), tuple(trees), (0.0,), 10, dictionary, {})
@@ -153,15 +156,16 @@ class World:
 
     @cached_property
     def typical(self) -> Table:
-        """Return a table of which most is answered: every feature has every value, or two elderly people are among four."""
+        """Return a table of which most is answered: every value of a feature is as common as the others; of ages, half are elderly."""
         if self.unit:
             return (0, 1, 2, 2)
         width = len(self.features)
 
-        def variety(table: Table) -> int:
-            return sum(len({*table[k::width]}) for k in range(width))
+        def crowding(table: Table) -> int:
+            counts = [Counter(table[k::width]) for k in range(width)]
+            return sum(count * count for of_feature in counts for count in of_feature.values())
 
-        return max(self.tables, key=variety)
+        return min(self.tables, key=crowding)
 
     def records(self, table: Table) -> PartyTable:
         """Return a table as the Host holds it."""
@@ -360,6 +364,7 @@ WIDE = World(floors=ALL_NAMED)
 DEEP = World(people=4, features=("a",), values=(0.0, 1.0, 2.0), floors=ALL_NAMED)  # two children of two people
 BY_NODE = replace(DEEP, by_node=True)
 NAMED = World(people=2, values=(0.0, 1.0, 2.0))  # for reasons: a row says more than one ranking
+PAIRS = World(people=4, floors=ALL_NAMED)  # two groups of two people by each of two features
 AGED = World(
     people=4, features=("a",), values=(30.0, 50.0, 70.0), unit="years"
 )  # two elderly people and two younger ones
@@ -369,12 +374,14 @@ LARGE = World(people=4, values=(0.0, 1.0, 2.0))
 
 WORLDS = {
     "groups": GROUPED,
+    "pairs": PAIRS,
     "ages": AGED,
     "node sums": BY_NODE,
     "a score of one bit": FINE,
     "cuts": CUTS,
     "reasons": NAMED,
 }
+"""How the name of a script begins → the world in which it is played."""
 ANSWERED_WIDE = frozenset(
     {"cohort", "training, bin sums", "training, sums of one row", "training, two splits at a node", "layout of no bits"}
 )
@@ -400,6 +407,7 @@ def toy_floors() -> Iterator[None]:
                 if name.startswith("backend.protocols") and hasattr(module, constant):
                     patch.setattr(module, constant, FEWEST)
         patch.setattr(training_host, "PEOPLE", FEWEST)
+        patch.setattr(pair_pieces, "PIECE_BYTES", 32)  # two people's pairs
         patch.setattr(weighting, "RankingHost", ToyRanking)
         patch.setattr(PaillierWeighting, "blinded", blinded_in_the_clear)
         patch.setattr(secrets, "SystemRandom", KnownRandom)
