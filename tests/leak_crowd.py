@@ -329,7 +329,9 @@ class Candidate:
         layout = PaillierLayout(shape, 0)
         numbers = layout.unpacked(PlainKeySide().decrypt(reply.sums, len(layout.layout(1))))
         width = shape.sum_width(len(asked.ids))
-        return tuple(number % (1 << width) for number in numbers) if self._noise.hidden else tuple(numbers)
+        # Two numbers are drawn for each sum: below its last digit, which the Guest is taken to know, and above its width.
+        hides = self._noise.hidden == 2 * len(numbers)
+        return tuple(number % (1 << width) if hides else number for number in numbers)
 
 
 class TapedGate(Gate):

@@ -11,10 +11,12 @@ from leak_scripts import (
     begin_training,
     bin_sums,
     cohort,
+    group_pairs,
     group_sums,
     in_pieces,
     kept_stump,
     node_sums,
+    reasons,
     score,
     split,
 )
@@ -25,6 +27,8 @@ from leak_worlds import (
     DEEP,
     FINE,
     GROUPED,
+    NAMED,
+    PAIRS,
     SMALL,
     WIDE,
     World,
@@ -43,24 +47,35 @@ class Conversations:
 
     Attributes
     ----------
+    first : strategy
+        A list of messages that is answered for the most part.
     moves : strategy
-        Each a list of messages.
+        What may come after it, each a list of messages.
     answered : tuple of str
         Kinds of message of which enough have to be answered: refusals alone prove nothing.
-    examples : int
-        Conversations, times those of the run.
+    most : int
+        Moves after the first.
+    share : float
+        Of the conversations of a run, for a kind that takes long.
     """
 
     world: World
+    first: Moves
     moves: Moves
     answered: tuple[str, ...]
-    examples: int = 1
+    most: int = 3
+    share: float = 1.0
+
+    @property
+    def conversations(self) -> st.SearchStrategy[list[Script]]:
+        """Return whole conversations."""
+        return st.builds(lambda first, others: [first, *others], self.first, st.lists(self.moves, max_size=self.most))
 
 
 def people_of(world: World) -> st.SearchStrategy[list[int]]:
     """Return all people, or some."""
-    everybody = list(range(world.people))
-    return st.one_of(st.just(everybody), st.sets(st.integers(0, world.people - 1), min_size=1).map(sorted))
+    some = st.sets(st.integers(0, world.people - 1), min_size=1).map(sorted)
+    return st.booleans().flatmap(lambda everybody: st.just(list(range(world.people))) if everybody else some)
 
 
 def features_of(world: World) -> st.SearchStrategy[tuple[str, ...]]:
@@ -92,14 +107,17 @@ def scores(world: World, widths: Sequence[int] = (0, 1, 10)) -> Moves:
     )
 
 
-def changed(world: World) -> Moves:
+def changed(world: World, kind: type[PermuteValues | BlankValues]) -> Moves:
     """Return that people are to be scored with other values, or without."""
 
-    def asked(kind: Callable[..., PermuteValues | BlankValues], people: list[int], names: tuple[str, ...]) -> Script:
-        return [StatePurpose(C, "validation"), kind(C, ids(world, people), names)]
+    def asked(people: list[int], names: tuple[str, ...], scored: list[int], bits: int) -> Script:
+        return [
+            StatePurpose(C, "validation"),
+            kind(C, ids(world, people), names),
+            score(world, scored, bits=bits),
+        ]
 
-    kinds = st.sampled_from([BlankValues, PermuteValues])
-    return st.builds(asked, kinds, people_of(world), features_of(world))
+    return st.builds(asked, people_of(world), features_of(world), people_of(world), st.sampled_from([1, 10]))
 
 
 def aged(world: World) -> Moves:
@@ -108,7 +126,7 @@ def aged(world: World) -> Moves:
     def asked(people: list[int], place: int, scored: list[int]) -> Script:
         return [StatePurpose(C, "age"), AssignAges(C, ids(world, people), "a", place), score(world, scored)]
 
-    return st.builds(asked, people_of(world), st.integers(0, 2), people_of(world))
+    return st.builds(asked, people_of(world), st.sampled_from([0, 1, 0, 1, 2]), people_of(world))
 
 
 def sums(world: World, sent: Callable[..., Script] = bin_sums) -> Moves:
@@ -133,9 +151,9 @@ def splits(world: World) -> Moves:
 
 
 def trainings(world: World, sent: Callable[..., Script] = bin_sums, depth: int = 2) -> Moves:
-    """Return a training as far as its first split, or any part of one."""
+    """Return a training as far as its first split, or further."""
 
-    def whole(people: list[int], name: str, *, apart: bool, second: list[int], children: bool) -> Script:
+    def asked(name: str, *, apart: bool, second: list[int], children: bool, kept: bool) -> Script:
         begun = [
             *begin_training(world, depth=depth),
             *sent(world, apart=apart),
@@ -144,18 +162,22 @@ def trainings(world: World, sent: Callable[..., Script] = bin_sums, depth: int =
         if children:
             # Some of the tables send these people left, the others refuse.
             begun += [*sent(world, second, apart=apart, node=1), split(world, name, second, node=1)]
-        return [*begun, kept_stump(world, 10)] if len(people) == 1 else begun
+        return [*begun, kept_stump(world, 10)] if kept else begun
 
-    everybody = st.builds(
-        whole,
-        people_of(world),
+    return st.builds(
+        asked,
         st.sampled_from(world.features),
         apart=st.booleans(),
         second=people_of(world),
         children=st.booleans(),
+        kept=st.sampled_from([True, True, True, False]),
     )
-    some = people_of(world).map(lambda people: begin_training(world, people, depth=depth))
-    return st.one_of(everybody, everybody, some, sums(world, sent), splits(world))
+
+
+def parts_of_trainings(world: World, sent: Callable[..., Script] = bin_sums, depth: int = 2) -> Moves:
+    """Return any part of a training."""
+    begun = people_of(world).map(lambda people: begin_training(world, people, depth=depth))
+    return st.one_of(begun, sums(world, sent), splits(world))
 
 
 def layouts(world: World) -> Moves:
@@ -172,7 +194,7 @@ def layouts(world: World) -> Moves:
 
     return st.builds(
         asked,
-        st.sampled_from([0, 1, 4, 10]),
+        st.sampled_from([4, 10, 4, 10, 4, 10, 4, 10, 0, 1]),
         st.sampled_from([0, 1, 4]),
         people_of(world),
         sums_apart=st.booleans(),
@@ -184,8 +206,30 @@ def cohorts(world: World) -> Moves:
     return st.builds(
         lambda people, bits, apart: cohort(world, people, value_bits=bits, apart=apart),
         people_of(world),
-        st.sampled_from([1, 8, 52]),
+        st.sampled_from([1, 30, 52]),
         st.booleans(),
+    )
+
+
+def named(world: World) -> Moves:
+    """Return names of reasons of some people; what is added to shares finds out how large numbers are, if it may be tried often."""
+    return st.builds(
+        lambda people, names, added, request, below, step: reasons(
+            world, people, names=names, added=added, request=request, below=below, step=step
+        ),
+        people_of(world),
+        st.sampled_from([1, 1, 2]),
+        st.sampled_from([0, 1 << 20, 1 << 40, -1 << 40, 1 << 60]),
+        st.sampled_from(["", "q", "q"]),
+        st.booleans(),
+        st.sampled_from([3, 5]),
+    )
+
+
+def pairs(world: World) -> Moves:
+    """Return marks of groups of some people, and a question for their sums by other groups."""
+    return st.builds(
+        lambda people, most: group_pairs(world, people, most=most), people_of(world), st.sampled_from([2, 2, 3])
     )
 
 
@@ -200,37 +244,65 @@ def groups(world: World) -> Moves:
     )
 
 
+SCORED = ("DecisionVectors", "MoreVectors")
 CONVERSATIONS = {
-    "scores": Conversations(
-        SMALL, st.one_of(scores(SMALL), scores(SMALL), purposes("card")), ("DecisionVectors", "MoreVectors")
+    "scores": Conversations(SMALL, scores(SMALL), st.one_of(scores(SMALL), purposes("card")), SCORED),
+    "scores of one bit": Conversations(FINE, scores(FINE), scores(FINE), SCORED),
+    "permuted": Conversations(
+        SMALL, changed(SMALL, PermuteValues), scores(SMALL), ("DecisionVectors", "PermuteValues"), most=2
     ),
-    "scores of one bit": Conversations(FINE, scores(FINE), ("DecisionVectors", "MoreVectors")),
-    "permuted and blanked": Conversations(
-        SMALL,
-        st.one_of(st.tuples(changed(SMALL), scores(SMALL)).map(lambda both: [*both[0], *both[1]]), scores(SMALL)),
-        ("DecisionVectors", "PermuteValues", "BlankValues"),
+    "blanked": Conversations(
+        SMALL, changed(SMALL, BlankValues), scores(SMALL), ("DecisionVectors", "BlankValues"), most=2
     ),
     "permuted, scores of one bit": Conversations(
         FINE,
-        st.one_of(changed(FINE), scores(FINE), scores(FINE)),
-        ("DecisionVectors", "PermuteValues", "BlankValues"),
+        changed(FINE, PermuteValues),
+        st.one_of(scores(FINE), changed(FINE, PermuteValues), changed(FINE, BlankValues)),
+        ("DecisionVectors", "PermuteValues"),
     ),
-    "ages": Conversations(AGED, st.one_of(aged(AGED), aged(AGED), scores(AGED)), ("AssignAges", "DecisionVectors")),
+    "ages": Conversations(
+        AGED, aged(AGED), st.one_of(aged(AGED), scores(AGED)), ("AssignAges", "DecisionVectors"), most=2
+    ),
     "training": Conversations(
-        DEEP, trainings(DEEP), ("StartTraining", "Gradients", "AskBinSums", "TakeSplit", "KeepModel")
+        DEEP,
+        trainings(DEEP),
+        parts_of_trainings(DEEP),
+        ("StartTraining", "Gradients", "MoreGradients", "AskBinSums", "TakeSplit", "KeepModel"),
+        most=1,
     ),
     "training, node by node": Conversations(
         BY_NODE,
         trainings(BY_NODE, node_sums),
+        parts_of_trainings(BY_NODE, node_sums),
         ("StartTraining", "AskNodeSums", "NodePairs", "TakeSplit", "KeepModel"),
+        most=1,
     ),
-    "layouts": Conversations(WIDE, layouts(WIDE), ("KeepModel", "DecisionVectors")),
-    "cohorts": Conversations(WIDE, cohorts(WIDE), ("AskCohort", "ReasonTerms")),
-    "groups": Conversations(GROUPED, groups(GROUPED), ("GroupPairs", "AskGroupSums")),
+    "layouts": Conversations(WIDE, layouts(WIDE), scores(WIDE), ("KeepModel", "DecisionVectors"), most=1),
+    "reasons": Conversations(
+        NAMED, named(NAMED), named(NAMED), ("AskReasons", "OpenRanking", "ReasonTerms", "ChooseLabels"), most=2
+    ),
+    "cohorts": Conversations(WIDE, cohorts(WIDE), cohorts(WIDE), ("AskCohort", "ReasonTerms"), most=1),
+    "groups": Conversations(
+        GROUPED, groups(GROUPED), groups(GROUPED), ("GroupPairs", "MoreGroupPairs", "AskGroupSums")
+    ),
+    "pairs of groups": Conversations(
+        PAIRS, pairs(PAIRS), pairs(PAIRS), ("AskGroupPairs", "AskGroupSums"), most=1, share=0.7
+    ),
     "mixed": Conversations(
         WIDE,
-        st.one_of(scores(WIDE), purposes("validation"), changed(WIDE), trainings(WIDE), layouts(WIDE), cohorts(WIDE)),
-        ("DecisionVectors", "StartTraining", "Gradients", "PermuteValues"),
+        st.one_of(scores(WIDE), trainings(WIDE, depth=1)),
+        st.one_of(
+            scores(WIDE),
+            purposes("validation"),
+            changed(WIDE, PermuteValues),
+            changed(WIDE, BlankValues),
+            trainings(WIDE, depth=1),
+            layouts(WIDE),
+            cohorts(WIDE),
+            named(WIDE),
+            groups(WIDE),
+        ),
+        ("DecisionVectors", "StartTraining", "Gradients"),
     ),
 }
 """Kind → its conversations."""

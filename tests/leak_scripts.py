@@ -237,7 +237,7 @@ SCRIPTS: dict[str, Callable[[World], Script]] = {
     "ages": lambda w: [StatePurpose(C, "age"), AssignAges(C, w.ids, "a", 1), score(w, [0])],
     "node sums": lambda w: [*begin_training(w, depth=2), *node_sums(w, apart=True)],
     "cuts of a training": lambda w: [*begin_training(w), *bin_sums(w, apart=True)],
-    "cohort": lambda w: cohort(w, value_bits=8, apart=False),
+    "cohort": lambda w: cohort(w, value_bits=52, apart=False),
     "cohort, terms apart": lambda w: cohort(w, value_bits=52, apart=True),
     "reasons": reasons,
     "reasons, ranked twice": lambda w: [*reasons(w, request="q"), *reasons(w, request="q", added=1 << 40, below=True)],

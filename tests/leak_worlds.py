@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -126,7 +126,7 @@ class World:
         """Return a model that was registered: a stump for each place between two values of each feature."""
         trees = []
         rules = {}
-        known = [value for value in self.values if value == value]  # not missing
+        known = [value for value in self.values if not np.isnan(value)]
         for name, (low, high) in itertools.product(self.features, itertools.pairwise(known)):
             weight = 0.25 * 2 ** len(trees)
             rules[len(trees), 0] = SplitRule(name, False, (low + high) / 2)
@@ -305,10 +305,14 @@ class ToyRanking:
 
     def garble(self, choices: bytes) -> bytes:
         """Return which names are the largest, and a bit of each."""
-        shape = self._shape
-        theirs = np.unpackbits(np.frombuffer(choices, dtype=np.uint8), count=shape.inputs[0])
-        wires = [bits.astype(np.uint64)[:, np.newaxis] for bits in (theirs, self._own)]
-        return outputs(PlainGates(), *wires, shape).astype(np.uint8).tobytes()
+        return _ranked(self._shape, choices, self._own.astype(np.uint8).tobytes())
+
+
+@lru_cache(maxsize=1 << 14)
+def _ranked(shape: RankingShape, choices: bytes, own: bytes) -> bytes:
+    theirs = np.unpackbits(np.frombuffer(choices, dtype=np.uint8), count=shape.inputs[0])
+    wires = [bits.astype(np.uint64)[:, np.newaxis] for bits in (theirs, np.frombuffer(own, dtype=np.uint8))]
+    return outputs(PlainGates(), *wires, shape).astype(np.uint8).tobytes()
 
 
 def blinded_in_the_clear(weighting: PaillierWeighting, values: Any, added: Sequence[int]) -> tuple[bytes, list[int]]:

@@ -10,10 +10,10 @@ import logging
 import secrets
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import asdict, replace
+from dataclasses import fields, replace
 from datetime import UTC, date, datetime
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from backend.crypto.signing import SigningKey, is_signed, statement
 from backend.errors import ApprovalDenied, ParameterError, SecurityError
@@ -333,7 +333,8 @@ def training_request(asked: Asked) -> Approval | None:
 
 def about_training(guest: str, asked: AskTraining, facts: TableFacts) -> Approval:
     """Return a request about a training: the same terms are one request."""
-    terms = {name: value for name, value in asdict(asked).items() if name != "conversation"}
+    terms: dict[str, Any] = {part.name: getattr(asked, part.name) for part in fields(asked)}
+    del terms["conversation"]
     terms["exclude"] = sorted(asked.exclude)
     subject = sha256(statement("training", *(f"{name}={value!r}" for name, value in sorted(terms.items())))).hexdigest()
     # What it costs, for the operator's process, which has no records.
