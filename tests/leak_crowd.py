@@ -46,6 +46,7 @@ from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores
 from backend.protocols.terms.approvals import Approvals
 from backend.protocols.terms.gate import Gate
 from backend.protocols.terms.permit import Ask, Asked, Kind, Permit
+from backend.protocols.terms.prices import book_approved
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import ApprovalPending
 from backend.store.accountant import Accountant, Question
@@ -191,7 +192,8 @@ class Account:
         database = Database()
         self._ids = world.ids
         self.accountant = Accountant(database, world.limits)
-        self.approvals = Approvals(HOST, database, KEY, agreed=approve_what_was_agreed)
+        charge = partial(book_approved, self.accountant)
+        self.approvals = Approvals(HOST, database, KEY, agreed=approve_what_was_agreed, charge=charge)
         self.trainings = HostTrainings(database)
 
     def booked(self) -> tuple[float, ...]:
@@ -281,15 +283,23 @@ class Candidate:
 
     def _handled(self, gate: Gate, kind: Kind, permit: Permit, message: Message) -> Iterable[tuple[str, Message]]:
         """Yield what the handler answers; what is stored until the Guest has it is stored here."""
-        for receiver, reply in kind.handler(permit, gate.records(permit), message, gate.noise):
+        opened = gate.records(permit)
+        if kind.makes is not None and permit.stored is None:
+            made = kind.makes(permit, opened, message, gate.noise)
+            permit = replace(permit, stored=cast("bytes", self._kept(permit, made)))
+        for receiver, reply in kind.handler(permit, opened, message, gate.noise):
             if kind.store is not None:
                 kind.store(gate.models, permit, reply)
-            body = getattr(reply, kind.reply, None) if kind.reply and permit.ask.reply else None
+            body = getattr(reply, kind.reply, None) if kind.reply else None
             if body is None or permit.stored is not None:
                 yield receiver, reply
                 continue
-            changed: dict[str, Any] = {kind.reply: self._replies.setdefault(permit.ask.reply, body)}
+            changed: dict[str, Any] = {kind.reply: self._kept(permit, body)}
             yield receiver, replace(cast("Any", reply), **changed)
+
+    def _kept(self, permit: Permit, body: object) -> object:
+        """Return what leaves: what is stored already, if the question was answered before."""
+        return self._replies.setdefault(permit.ask.reply, body) if permit.ask.reply else body
 
     def _sent(self, message: Message, answer: Callable[[], Iterable[tuple[str, Message]]]) -> Reply:
         """Return what the Guest reads of the answers, one by one, and how they end."""
@@ -380,7 +390,8 @@ def _decided_by(ask: Ask) -> object:
         note.name for note in ask.notes
     ]  # what they say may follow from records: whether those are the same as before
     charges = tuple(ask.charges), tuple(ask.others)
-    return approval, ask.amount, ask.volume_of, charges, ask.binds, ask.reply, notes, ask.spends
+    volumes = ask.amount, ask.volume_of, tuple(ask.volumes)
+    return approval, volumes, charges, ask.binds, ask.reply, notes, ask.spends
 
 
 def _refused(error: GlassleafError) -> tuple[object, ...]:

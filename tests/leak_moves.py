@@ -277,16 +277,16 @@ CONVERSATIONS = {
         ("StartTraining", "AskNodeSums", "NodePairs", "TakeSplit", "KeepModel"),
         most=1,
     ),
-    "layouts": Conversations(WIDE, layouts(WIDE), scores(WIDE), ("KeepModel", "DecisionVectors"), most=1),
+    "layouts": Conversations(WIDE, layouts(WIDE), scores(WIDE), ("KeepModel", "DecisionVectors"), most=1, share=0.9),
     "reasons": Conversations(
-        NAMED, named(NAMED), named(NAMED), ("AskReasons", "OpenRanking", "ReasonTerms", "ChooseLabels"), most=2
+        NAMED, named(NAMED), named(NAMED), ("AskReasons", "OpenRanking", "ReasonTerms", "ChooseLabels"), most=2, share=0.6
     ),
     "cohorts": Conversations(WIDE, cohorts(WIDE), cohorts(WIDE), ("AskCohort", "ReasonTerms"), most=1),
     "groups": Conversations(
         GROUPED, groups(GROUPED), groups(GROUPED), ("GroupPairs", "MoreGroupPairs", "AskGroupSums")
     ),
     "pairs of groups": Conversations(
-        PAIRS, pairs(PAIRS), pairs(PAIRS), ("AskGroupPairs", "AskGroupSums"), most=1, share=0.7
+        PAIRS, pairs(PAIRS), pairs(PAIRS), ("AskGroupPairs", "AskGroupSums"), most=2, share=0.6
     ),
     "mixed": Conversations(
         WIDE,

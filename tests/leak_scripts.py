@@ -29,6 +29,7 @@ from backend.protocols.training.messages import (
     KeepModel,
     MoreGradients,
     NodePairs,
+    StartRanks,
     StartTraining,
     TakeSplit,
 )
@@ -210,6 +211,38 @@ def node_sums(world: World, people: Sequence[int] | None = None, *, apart: bool,
     numbers = [1 << (2 * i) if apart else 1 for i in range(count)]
     asked = AskNodeSums(C, 0, node, rows(world, people), features, count, 1, _parent(node))
     return [asked, NodePairs(C, _dump(np.array(numbers, dtype=np.int64)))]
+
+
+def attacks_on_training(world: World) -> Script:
+    """Return what a Guest once read from trainings, in one conversation: G1 to G8 of real Hosts (docs/leak-oracle.md)."""
+    noise = {"map": "local", "mechanism": "exponential", "theta": 2, "alpha": 1.0, "levels": 4}
+    return [
+        *begin_training(world, [0]),  # G2, G3: rows of planted people, or of one person
+        begin_training(world)[1],
+        *bin_sums(world, apart=True),  # G4: gradients 4^i
+        *bin_sums(world, [0], apart=False),  # G3: sums over one person
+        split(world, "a"),  # G1: any feature at the root, then another one, then a node that never grew
+        split(world, "b"),
+        split(world, "b", node=4000),
+        kept_stump(world, 10),  # G5: a model that never was trained
+        StartRanks(C, epsilon=0.05, exclude=(), **noise),  # G7, G8: another algorithm and other noise than was approved
+    ]
+
+
+def attacks_on_answers(world: World) -> Script:
+    """Return what a Guest once read from answers, in one conversation: G9 to G14 of real Hosts (docs/leak-oracle.md)."""
+    return [
+        *cohort(world, value_bits=148, apart=True),  # G9: longer values than a contribution has
+        *cohort(world, value_bits=52, apart=True),
+        score(world, step=4),  # G10: leaf weights base^k
+        score(world, [0], step=3),  # G13: again, in a budget of 1
+        kept_stump(world, 0),  # G12: a layout of no bits
+        score(world, bits=1, model="other", entries=2),
+        StatePurpose(C, "validation"),
+        BlankValues(C, world.ids, world.features[:1]),  # G11: features left out one by one
+        score(world),
+        PermuteValues(C, world.ids[:1], ("a",)),  # G14: has this person a record?
+    ]
 
 
 SCRIPTS: dict[str, Callable[[World], Script]] = {

@@ -15,7 +15,7 @@ from leak_worlds import CONVERSATION, LARGE, MODEL, SMALL, WIDE, World, toy_floo
 
 from backend.protocols.baselines.messages import AskCandidates, AskWalk, PassOn, StartWalk
 
-EXAMPLES = int(os.environ.get("LEAK_EXAMPLES") or 30)  # conversations of a kind; of some that take long, a share of it
+EXAMPLES = int(os.environ.get("LEAK_EXAMPLES") or 28)  # conversations of a kind; of some that take long, a share of it
 ANSWERS = 20  # that a kind has to have got at least: refusals alone prove nothing
 C = CONVERSATION
 
