@@ -72,9 +72,9 @@ class Conversations:
         return st.builds(lambda first, others: [first, *others], self.first, st.lists(self.moves, max_size=self.most))
 
 
-def people_of(world: World) -> st.SearchStrategy[list[int]]:
+def people_of(world: World, least: int = 1) -> st.SearchStrategy[list[int]]:
     """Return all people, or some."""
-    some = st.sets(st.integers(0, world.people - 1), min_size=1).map(sorted)
+    some = st.sets(st.integers(0, world.people - 1), min_size=min(least, world.people)).map(sorted)
     return st.booleans().flatmap(lambda everybody: st.just(list(range(world.people))) if everybody else some)
 
 
@@ -102,8 +102,9 @@ def scores(world: World, widths: Sequence[int] = (0, 1, 10)) -> Moves:
         return in_pieces(whole) if pieces else [whole]
 
     requests = st.sampled_from(["", "", "q", "r"])
+    some_pieces = st.sampled_from([True, True, False])
     return st.builds(
-        asked, people_of(world), st.sampled_from(widths), requests, st.sampled_from([1, 1, 3]), pieces=st.booleans()
+        asked, people_of(world), st.sampled_from(widths), requests, st.sampled_from([1, 1, 3]), pieces=some_pieces
     )
 
 
@@ -126,7 +127,7 @@ def aged(world: World) -> Moves:
     def asked(people: list[int], place: int, scored: list[int]) -> Script:
         return [StatePurpose(C, "age"), AssignAges(C, ids(world, people), "a", place), score(world, scored)]
 
-    return st.builds(asked, people_of(world), st.sampled_from([0, 1, 0, 1, 2]), people_of(world))
+    return st.builds(asked, people_of(world, 2), st.sampled_from([0, 1, 0, 1, 2]), people_of(world))
 
 
 def sums(world: World, sent: Callable[..., Script] = bin_sums) -> Moves:
@@ -205,7 +206,7 @@ def cohorts(world: World) -> Moves:
     """Return a cohort of some people."""
     return st.builds(
         lambda people, bits, apart: cohort(world, people, value_bits=bits, apart=apart),
-        people_of(world),
+        people_of(world, 2),
         st.sampled_from([1, 30, 52]),
         st.booleans(),
     )
@@ -229,7 +230,7 @@ def named(world: World) -> Moves:
 def pairs(world: World) -> Moves:
     """Return marks of groups of some people, and a question for their sums by other groups."""
     return st.builds(
-        lambda people, most: group_pairs(world, people, most=most), people_of(world), st.sampled_from([2, 2, 3])
+        lambda people, most: group_pairs(world, people, most=most), people_of(world, 3), st.sampled_from([2, 2, 3])
     )
 
 
@@ -237,9 +238,9 @@ def groups(world: World) -> Moves:
     """Return marks of some people, and a question for their sums by groups."""
     return st.builds(
         lambda people, apart, half, most: group_sums(world, ("a",), people, apart=apart, half=half, most=most),
-        people_of(world),
+        people_of(world, 4),
         st.booleans(),
-        st.sampled_from([1, 1, 2, 16]),
+        st.sampled_from([1, 1, 1, 1, 2, 16]),
         st.sampled_from([2, 2, 3]),
     )
 
@@ -279,7 +280,12 @@ CONVERSATIONS = {
     ),
     "layouts": Conversations(WIDE, layouts(WIDE), scores(WIDE), ("KeepModel", "DecisionVectors"), most=1, share=0.9),
     "reasons": Conversations(
-        NAMED, named(NAMED), named(NAMED), ("AskReasons", "OpenRanking", "ReasonTerms", "ChooseLabels"), most=2, share=0.6
+        NAMED,
+        named(NAMED),
+        named(NAMED),
+        ("AskReasons", "OpenRanking", "ReasonTerms", "ChooseLabels"),
+        most=2,
+        share=0.6,
     ),
     "cohorts": Conversations(WIDE, cohorts(WIDE), cohorts(WIDE), ("AskCohort", "ReasonTerms"), most=1),
     "groups": Conversations(
@@ -290,7 +296,7 @@ CONVERSATIONS = {
     ),
     "mixed": Conversations(
         WIDE,
-        st.one_of(scores(WIDE), trainings(WIDE, depth=1)),
+        st.tuples(trainings(WIDE, depth=1), scores(WIDE)).map(lambda both: [*both[0], *both[1]]),
         st.one_of(
             scores(WIDE),
             purposes("validation"),
@@ -303,6 +309,7 @@ CONVERSATIONS = {
             groups(WIDE),
         ),
         ("DecisionVectors", "StartTraining", "Gradients"),
+        most=2,
     ),
 }
 """Kind → its conversations."""

@@ -8,7 +8,7 @@ from leak_worlds import LARGE, toy_floors
 # Kind of message → how many of the corpus are answered; all others of these kinds are refused.
 ANSWERED = {
     attacks_on_training: {"AskTraining": 1, "StartTraining": 1, "Gradients": 2, "MoreGradients": 2},
-    attacks_on_answers: {"StatePurpose": 1, "BlankValues": 1, "DecisionVectors": 2},
+    attacks_on_answers: {"StatePurpose": 1, "BlankValues": 1, "DecisionVectors": 3},
 }
 
 
