@@ -50,6 +50,7 @@ if session.role() != REGULATOR:
             )
 elif standing.proposed is not None:
     frame.section(t, "decide.approve")
+    st.markdown(policies.bands(t, standing.proposed.policy))
     policies.described(t, standing.proposed.policy)
     with st.form("decide_approve", border=False):
         name = st.text_input(t("decide.person"), person, key="decide_person", disabled=bool(person))

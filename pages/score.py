@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from backend.data.table import SampleSheet
     from backend.services.job_registry import Upload
+    from backend.services.leakage import AnswerCost
 
 t = session.texts()
 model_id = frame.model_or_stop(t, "score")
@@ -224,6 +225,23 @@ def kept_choice(people: int) -> None:
             session.choose("score_key_bits", bits)
 
 
+def one_person(sheet: SampleSheet | None) -> bool:
+    """Return whether one person's budget is used: not if Hosts' values were typed in."""
+    return sheet is not None and len(sheet.ids) == 1 and sheet.usable == 1 and not sheet.hosts
+
+
+def said_before(sheet: SampleSheet, *, explain: bool) -> tuple[AnswerCost, ...]:
+    """Draw what the questions cost before they are asked, and whether the person was scored before; return the costs."""
+    person_id = sheet.ids[0] if one_person(sheet) else ""
+    found = backend.leakage.cost_of_answers(model_id, person_id)
+    costs.line(t, view, found, reasons=explain)
+    day = backend.reasons.day_of_score(model_id, person_id) if person_id else ""
+    if day:
+        costs.before(t, day, same=backend.reasons.scored_before(model_id, sheet) is not None)
+    costs.spent(t, view, found)
+    return found
+
+
 def ask() -> ScoringInput:
     """Whom to score, under which cipher, and the button."""
     if held is not None and session.once("held_upload", held.name):
@@ -231,8 +249,9 @@ def ask() -> ScoringInput:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="score_bar"):
         way = person.way(t)
         whom = st.container(horizontal=True, vertical_alignment="bottom", gap="small", width="content")
-        button = st.container(width="content")
+        button = st.container(horizontal=True, width="content")
     above = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute")
+    price = st.container()
     if way == "pick":
         answer = form = st.container(key="score_answer")
     elif running:  # what the parties see has its place beside the stages, and needs the whole width for it
@@ -260,16 +279,9 @@ def ask() -> ScoringInput:
         )
         session.keep("engine", (cipher, bits))
         presenter.switch(t, view, last)
-    # with Hosts' values typed in, nobody's budget is used
-    alone = sheet is not None and len(sheet.ids) == 1 and bool(usable) and not sheet.hosts
-    person_id = sheet.ids[0] if sheet is not None and alone else ""
-    answers_cost = backend.leakage.cost_of_answers(model_id, person_id) if usable else ()
-    explain = bool(person_id) and reasons.can_be_asked(view)
-    costs.line(t, view, answers_cost, reasons=explain)
-    day = backend.reasons.day_of_score(model_id, person_id) if person_id else ""
-    if day and sheet is not None:
-        costs.before(t, day, same=backend.reasons.scored_before(model_id, sheet) is not None)
-    costs.spent(t, view, answers_cost)
+    explain = one_person(sheet) and reasons.can_be_asked(view)
+    with price:
+        answers_cost = said_before(sheet, explain=explain) if sheet is not None and usable else ()
     off = not usable or bool(running) or any(cost.score_spent for cost in answers_cost)
     offered = sheet is None or bool(usable)  # of a file without a usable row there is nothing to send
     go = offered and button.button(

@@ -104,8 +104,7 @@ def points(t: Texts, now: PointScale | None) -> PointScale | None:
         odds = st.number_input(t("decide.base_odds"), 0.001, 1e6, usual.base_odds, key="decide_odds", format="%g")
         double = st.number_input(t("decide.double"), 1, 1000, usual.double, key="decide_double")
     scale = PointScale(int(base), float(odds), int(double))
-    doubled = t("decide.points_sentence", base=scale.base_points, odds=bare(scale.base_odds), double=scale.double)
-    st.caption(f"{doubled} {t('policy.points_help')}")
+    st.caption(t("decide.points_sentence", base=scale.base_points, odds=bare(scale.base_odds), double=scale.double))
     return scale
 
 

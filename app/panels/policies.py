@@ -43,7 +43,7 @@ def standing(t: Texts, found: PolicyStanding) -> None:
 
 
 def described(t: Texts, policy: Policy) -> None:
-    """Draw a policy in words: lines, points and what happens to the unusual."""
+    """Draw the points of a policy and what happens to the unusual."""
     scale = policy.points
     points = ""
     if scale is not None:
@@ -55,7 +55,8 @@ def described(t: Texts, policy: Policy) -> None:
             words = {"mark": t(f"policy.unusual_{mark}"), "treatment": t(f"policy.treat_{treatment}")}
             unusual.append(t("policy.treated_one", **words))
     treated = t("policy.treated", listed=t.listed(unusual)) if unusual else ""
-    st.markdown(t.joined(bands(t, policy), points, treated))
+    if points or treated:
+        st.caption(t.joined(points, treated))
 
 
 def warned(t: Texts, warnings: Sequence[Remark]) -> None:
