@@ -29,7 +29,9 @@ MAX_FEW = 10  # different whole numbers up to which a column of numbers may be o
 MIN_SENTINELS = 2  # records with one number from which on it may stand for a missing value
 MIN_DATES = 0.9  # share of a column's texts from which on they are dates
 SHIPPED = tuple(sorted(Path(str(files("assets"))).glob("*/dictionary.csv")))
-_SENTINEL = re.compile(r"-(9+|1|8+)(\.0*)?|9{2,}(\.0*)?")  # numbers by which files say that there is no value
+_SENTINEL = re.compile(
+    r"-(9+|1|8+)(\.0*)?|9{2,}(\.0*)?|9[678](\.0*)?"
+)  # numbers by which files say that there is no value
 _DATE = re.compile(
     r"(\d{4}([-/.])\d{1,2}\2\d{1,2}|\d{1,2}([-/.])\d{1,2}\3(\d{4}|\d{2})|(\d{1,2}[- ])?[A-Za-z]{3,9}[- ](\d{4}|\d{2})"
     r"|(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01]))([ T]\d{1,2}:\d{2}.*)?"
@@ -163,22 +165,24 @@ def sentinels(held: Mapping[str, int]) -> dict[str, int]:
 
     Examples
     --------
-    >>> sentinels({"-999": 10, "3": 5, "47": 5}), sentinels({"99": 2, "98": 3, "1": 4})
+    >>> sentinels({"-999": 10, "3": 5, "47": 5}), sentinels({"99": 2, "12": 3, "71": 4})
     ({'-999': 10}, {})
+    >>> sentinels({"-1": 80, "7": 5, "871": 1}), sentinels({"98": 4, "96": 2, "0": 90, "3": 5})
+    ({'-1': 80}, {'98': 4, '96': 2})
     """
     marked = {cell: count for cell, count in held.items() if _SENTINEL.fullmatch(cell) and count >= MIN_SENTINELS}
     if not marked:
         return {}
     numbers = _numbers(held)
+    others = numbers[~np.isin(numbers, [float(cell) for cell in marked])]
+    if len(others) < 2:
+        return {}
+    low, high = float(others.min()), float(others.max())
     apart = {}
     for cell, count in marked.items():
-        others = numbers[numbers != float(cell)]
-        if len(others) == 0:
-            continue
-        low, high = float(others.min()), float(others.max())
-        # A sentinel is farther from the other numbers than these are from each other.
+        # A sentinel is the only negative number, or farther from the other numbers than these are from each other.
         distance = max(low - float(cell), float(cell) - high)
-        if distance > high - low:
+        if float(cell) < 0 <= low or distance > high - low:
             apart[cell] = count
     return apart
 

@@ -194,7 +194,12 @@ def test_a_draft_that_nobody_touches_for_a_month_is_deleted_with_its_table(glass
 
 
 def test_a_number_that_stands_apart_is_offered_as_no_value(glassleaf):
-    rows = "".join(f"{n},{-999 if n % 9 == 0 else n % 50},{'yes' if n % 3 else 'no'}\n" for n in range(1, 90))
-    draft = glassleaf.own_data.begin("apart.csv", f"id,spend,late\n{rows}".encode())
+    rows = ""
+    for n in range(1, 90):
+        days = -1 if n % 2 else n
+        past_due = {3: 96, 4: 98, 5: 98, 6: 96}.get(n, n % 4)
+        rows += f"{n},{-999 if n % 9 == 0 else n % 50},{days},{past_due},{'yes' if n % 3 else 'no'}\n"
+    draft = glassleaf.own_data.begin("apart.csv", f"id,spend,days,past_due,late\n{rows}".encode())
     doubtful = {column.name: column.doubtful for column in glassleaf.own_data.columns(draft)}
-    assert doubtful == {"id": {}, "spend": {"-999": 9}, "late": {}}
+    assert doubtful.pop("spend") == {"-999": 9}
+    assert doubtful == {"id": {}, "days": {"-1": 45}, "past_due": {"96": 2, "98": 2}, "late": {}}
