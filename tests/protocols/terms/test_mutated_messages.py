@@ -8,6 +8,7 @@ others that are made of it. ``FUZZ_INPUTS`` says how many in all (make fuzz: 10,
 import copy
 import os
 import random
+import threading
 from collections import Counter
 from contextlib import nullcontext, suppress
 from dataclasses import fields, replace
@@ -40,6 +41,7 @@ from backend.protocols.group_sums.guest import GroupQuestions
 from backend.protocols.group_sums.messages import MoreGroupPairs
 from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty
+from backend.protocols.imports.messages import KeepImport
 from backend.protocols.purposes.protocol import state_purpose
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.messages import AssignAges, BlankValues, DecisionVectors, MoreVectors, PermuteValues
@@ -64,11 +66,15 @@ N = 90
 
 
 class WatchedTable(PartyTable):
-    """Notes whose values were opened."""
+    """Notes whose values were opened, by thread: conversations are answered beside each other."""
 
     def columns_of(self, rows, names=None):
-        self.__dict__.setdefault("opened", []).extend(rows.tolist())
+        self.opened().extend(rows.tolist())
         return super().columns_of(rows, names)
+
+    def opened(self):
+        """Return the rows that this thread has opened."""
+        return self.__dict__.setdefault("by_thread", {}).setdefault(threading.get_ident(), [])
 
 
 class Besieged(HostParty):
@@ -132,7 +138,7 @@ class Besieged(HostParty):
 
     def look(self, sender, message):
         """Return what answers a message; note if values were opened of somebody of whom nothing is booked."""
-        opened = self.table.__dict__.setdefault("opened", [])
+        opened = self.table.opened()
         before = len(opened)
         session = self._session(sender, message)
         reasons = None if session is None else session.kept(Reasons)
@@ -230,6 +236,7 @@ def asked_of_a_model(draw, key, share):
         for message in (
             AskApproval(talk.name, MODEL_ID, "scoring", 5),
             Acknowledge(talk.name, ("r",)),
+            KeepImport(talk.name, "m-import", dump_host(world.hosts["host0"])),
             KeepAuditHead(talk.name, 0, "", ("a" * 64,), 1, "a" * 64, "b" * 64, "c" * 128),
             AskAuditHeads(talk.name, 5, 5),
             ReportWrongAnswer(talk.name, Remark("bins_exceed_request", {"asked": 2, "got": 3})),
@@ -322,7 +329,7 @@ def test_mutated_messages_of_every_kind_end_in_booked_answers_or_refusals(key, t
     assert done - answered > done / 2 and answered > done / 20
     came = {kind for host in hosts for kind in {**host.refused, **host.answered}}
     assert came == {kind.__name__ for kind in (*hosts[0]._gate.kinds, *hosts[0]._handlers)}
-    assert all(host.table.opened for host in hosts)
+    assert all(host.table.by_thread for host in hosts)
 
 
 def test_scores_longer_than_any_key_holds_are_refused_before_memory_is_spent_on_them(key):
