@@ -118,7 +118,7 @@ def changed(world: World, kind: type[PermuteValues | BlankValues]) -> Moves:
             score(world, scored, bits=bits),
         ]
 
-    return st.builds(asked, people_of(world), features_of(world), people_of(world), st.sampled_from([1, 10]))
+    return st.builds(asked, people_of(world, 2), features_of(world), people_of(world), st.sampled_from([1, 10]))
 
 
 def aged(world: World) -> Moves:
