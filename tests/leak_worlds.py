@@ -412,6 +412,7 @@ def toy_floors() -> Iterator[None]:
                     patch.setattr(module, constant, FEWEST)
         patch.setattr(training_host, "PEOPLE", FEWEST)
         patch.setattr(pair_pieces, "PIECE_BYTES", 32)  # two people's pairs
+        # patched: a ranking of two features in the clear, in which every share can be enumerated
         patch.setattr(weighting, "RankingHost", ToyRanking)
         patch.setattr(PaillierWeighting, "blinded", blinded_in_the_clear)
         patch.setattr(secrets, "SystemRandom", KnownRandom)

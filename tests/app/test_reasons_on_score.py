@@ -158,6 +158,7 @@ def test_one_press_asks_for_score_and_reasons_and_says_before_what_both_cost(ope
 
 
 def test_where_a_persons_budget_is_spent_nothing_can_be_asked(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    # patched: a budget that is spent at both Hosts, which takes as many scores as it has
     monkeypatch.setattr(Accountant, "reached", lambda _, question: np.ones(len(question.people), dtype=np.uint8))
     at = opened("score")
     assert says(at, "cost.spent")

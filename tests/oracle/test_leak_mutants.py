@@ -82,6 +82,7 @@ def test_a_training_at_a_price_by_bins_is_caught(monkeypatch):
 
 
 def test_an_account_that_leaves_out_whose_value_is_used_is_caught(monkeypatch):
+    # patched: the mutant itself
     monkeypatch.setattr(OtherValues, "charges", lambda *_: [])
     verdict = verdict_of("permuted, one scored")
     assert verdict.worst == (1.0, 0.0)

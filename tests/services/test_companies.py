@@ -288,7 +288,6 @@ def test_what_only_a_hosts_operator_has_is_not_available_in_words(apart):
         lambda: runtime.operator.account(host),
         lambda: runtime.operator.logged(host),
         lambda: runtime.operator.stop(host),
-        lambda: runtime.keep_partial_models("m", {host: None}),
         lambda: runtime.play(runtime.open_session(()), host, runtime.table),
     ]
     for ask in asked:

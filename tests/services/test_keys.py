@@ -211,6 +211,7 @@ def test_keys_stay_as_they_were_if_the_log_cannot_be_written(glassleaf, folder, 
     }
     command = ["keys", *map(str, steps[what])]
     with monkeypatch.context() as full:
+        # patched: a disk that is full where the log is written
         full.setattr(AuditLog, "add", Mock(side_effect=StoreError("disk_full")))
         status, _, said = run(*command)
     assert status == 1 and "disk is full" in said
