@@ -1,15 +1,23 @@
 """The line is looked at, proposed by one person and approved by another, on one page."""
 
+from pathlib import Path
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from app import session
 from app.texts import Texts, percent
 from backend.services.roles import OPERATOR, REGULATOR
-from tests.app.conftest import Opened
+from tests.app.conftest import Opened, _fresh
 from tests.app.reading_out import says
 
 T = Texts("en")
+
+
+@pytest.fixture
+def opened(home: Path, monkeypatch: pytest.MonkeyPatch) -> Opened:
+    """Pages of a home of this file's own: a line that is approved holds for everybody."""
+    return _fresh(home, monkeypatch)
 
 
 def sent(at: AppTest, key: str) -> AppTest:

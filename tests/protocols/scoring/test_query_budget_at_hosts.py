@@ -98,7 +98,7 @@ def test_people_refused_for_different_limits_are_each_told_theirs():
     assert "4 times" in told[1].sentence() and "5 times" in told[2].sentence() and "6.5 bits" in told[3].sentence()
 
 
-@pytest.mark.parametrize("spent", [bytes(3), bytes([0, 0, 0, 4])])
+@pytest.mark.parametrize("spent", [bytes(3), bytes([0, 0, 0, 9])])
 def test_limits_that_no_host_has_are_refused(spent):
     with pytest.raises(SecurityError):
         refusals("shop", HeldRecords("c", b"", spent, 1, 1, 0.0, 28), 4)

@@ -240,7 +240,10 @@ def test_rows_that_are_not_those_of_the_sums_end_the_training(monkeypatch, way, 
     cheat = f"host{hosts - 1}"
     cheats(monkeypatch, cheat, "_bins", others_bins)
     grower, parameters = WAYS[way]
-    with joined(1, hosts=hosts, key=side, n=140) as parties, pytest.raises(WrongAnswer) as refusal:
+    with (
+        joined(2, hosts=hosts, key=side, n=140) as parties,
+        pytest.raises(WrongAnswer) as refusal,
+    ):  # each way has a split of the last Host
         grower.grow(parties.joint, parameters)
     assert refusal.value.code == "rows_do_not_fit_sums" and refusal.value.hosts == (cheat,)
 
