@@ -159,7 +159,8 @@ def test_five_thousand_people_are_scored_while_the_pages_stay_open(
             rows = list(csv.DictReader(lines))
         assert [line["id"] for line in rows] == [f"new{i}" for i in range(5000)]
         assert {line["status"] for line in rows} == {"partial"}  # no Host knows them
-        assert len({line["score"] for line in rows}) == 1  # the same values throughout, unknown to every Host
+        scores = [float(line["score"]) for line in rows]
+        assert max(scores) - min(scores) <= 1 / 16  # the same values throughout, moved by the demo's dither alone
 
 
 def test_a_comparison_on_a_synthetic_model_fits_a_phone(changing: str, browser) -> None:
