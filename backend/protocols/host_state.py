@@ -251,6 +251,7 @@ class HostModels:
         self.host = host
         self._store = store
         self._served: dict[str, ServedModel] = {}
+        self._grown = set[str]()
         self._lock = threading.RLock()
 
     def put(self, model: HostModel, model_id: str) -> str:
@@ -275,7 +276,9 @@ class HostModels:
 
     def grew(self, model_id: str) -> bool:
         """Return whether a model was trained here: whether its trees grew at this Host. Another one is an import."""
-        return self._store.trained_here(model_id)
+        if model_id not in self._grown and self._store.trained_here(model_id):
+            self._grown.add(model_id)  # for good; every question about the model asks
+        return model_id in self._grown
 
     def check_owner(self, model_id: str, guest: str) -> None:
         """Raise SecurityError if another Guest's model has this id already."""

@@ -31,7 +31,7 @@ from backend.store.model_states import APPROVED, IN_USE, ModelState
 
 __all__ = ["Online", "OpenModel", "Person", "RepeatedNameError", "Value", "json_values", "with_what_if"]
 
-LOOKED_UP = 1.0  # seconds for which a model's record and state are taken as they were
+LOOKED_UP = 1.0  # seconds for which a model's record, state and people are taken as they were
 TELLING = 1.0  # seconds between two reports of the audit log's head
 MANY = 1 << 20  # people: the cipher for as many as there will be
 Value = str | float | int | bool | None
@@ -105,6 +105,7 @@ class OpenModel:
         self.record, self.cipher, self.key_bits = record, cipher, key_bits
         self._workspace, self._models, self._auditor, self._scoring = workspace, models, auditor, scoring
         self._conversation, self._reported = Conversation(), 0.0
+        self._known_at: tuple[float, Known] | None = None
 
     def check(self, people: Sequence[Person]) -> None:
         """Raise SampleError where somebody has no id, is named twice, or has a value that is none of the Guest's features."""
@@ -156,7 +157,10 @@ class OpenModel:
         return (*table_notes(ids, marks, (), self._known()), *few_held(scores, asked))
 
     def _known(self) -> Known:
-        return Known.of(self._workspace, self._models, self.record)
+        now = time.monotonic()
+        if self._known_at is None or now - self._known_at[0] > LOOKED_UP:
+            self._known_at = now, Known.of(self._workspace, self._models, self.record)
+        return self._known_at[1]
 
     def score(self, sheet: SampleSheet) -> ScoreBatch:
         """Score them as one question, held in the Guest's journal until :meth:`handed_over`."""

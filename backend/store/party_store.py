@@ -30,6 +30,7 @@ _DAY, _COLUMNS = (
 AGREED_NAMES = "agreed names"  # the secret that names of models in agreements are made with
 # made once: to put a statement together takes longer than to execute it
 _RECORD = prepared("SELECT body FROM records WHERE model_id = :model", "body")
+_HASH = prepared("SELECT content_hash FROM artefacts WHERE model_id = :model", "content_hash")
 _SECRET = prepared("SELECT value FROM secrets WHERE name = :name", "value")
 PSEUDONYMS = "pseudonyms"  # the secret that pseudonyms are made with
 
@@ -67,8 +68,8 @@ class PartyStore:
 
     def content_hash(self, model_id: str) -> str:
         """The hash that an artefact was stored with; empty where there is none."""
-        query = select(ArtefactRow.content_hash).where(ArtefactRow.model_id == model_id)
-        return self._database.kept(("hash", model_id), lambda session: session.scalar(query)) or ""
+        about = {"model": model_id}
+        return self._database.kept(("hash", model_id), lambda session: session.execute(_HASH, about).scalar()) or ""
 
     def put_training(self, model_id: str, day: date, columns: str) -> None:
         """Store the day on which a model was trained and the columns as counted then, unless an earlier training is known."""
