@@ -3,8 +3,9 @@
 A score is a sum of one leaf a tree. With dither, every path whose sum lies within the dither's width fits it: more trees and deeper ones
 make more paths, which hide one another. 117 models of three tables (the demo, credit cards, bank marketing; 1,330 to 2,000 records, 3 to 48
 trees of depth 2 to 4, boosted ones and forests, dither 1/16, 10 bits) gave a straight line for the log-odds of the share:
-:data:`START`, less :data:`PER_DOUBLING` for twice the trees and :data:`PER_LEVEL` for a level more. The share of nine models in ten
-lay within :data:`SPREAD` of it. Dither of twice the width hides as twice the trees do (measured at 1/4).
+:data:`START`, less :data:`PER_DOUBLING` for twice the trees and :data:`PER_LEVEL` for a level more. The share of nine in ten
+of these models lay within :data:`SPREAD` of it; no table was held out, so others may lie further away. Dither of twice the width hides
+as twice the trees do (measured at 1/4).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class Foretold:
     Attributes
     ----------
     share, low, high : float
-        Of scores that fit one path only; nine models in ten lie between `low` and `high`.
+        Of scores that fit one path only; nine in ten of the models that the line was drawn from lay between `low` and `high`.
     records : int
         That scores will be compared with at most.
     """
