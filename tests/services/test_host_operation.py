@@ -219,12 +219,17 @@ def test_told_twice_it_stops_at_once(host, monkeypatch):
     assert not thread.is_alive()
 
 
+SERVING = "The Host answers over its link; figures are shown on port %d."
+
+
 def test_a_process_logs_lines_of_json_alone_and_ends_well(companies):
     command = [sys.executable, "-m", "glassleaf", "host", "serve", "--log", "json"]
     command += ["--config", companies.hosts["platform"] / "host.toml"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         first = json.loads(process.stderr.readline())
-        assert first["event"] == "The Host answers over its link; figures are shown on port %d."
+        while first["event"] != SERVING:  # the link is tried meanwhile, and nobody listens
+            assert first["event"] == "A link cannot be made: %s" and first["party"] == "bank", process.kill()
+            first = json.loads(process.stderr.readline())
         assert ask(first["numbers"][0], "/live")[0] == 200
         process.send_signal(signal.SIGTERM)
         out, more = process.communicate(timeout=120)
