@@ -44,7 +44,7 @@ def reasons(
 ) -> None:
     """Name what raised a person's score most, Host features included, under encryption; no value is opened.
 
-    Whoever was scored with the same values within 30 days is not scored again.
+    A person who was scored with the same values within 30 days is not scored again.
     """
     kind = "" if out is None else out.suffix.lower().removeprefix(".")
     if bool(notice) != (out is not None) or (notice and (kind not in FORMATS or notice not in LANGUAGES)):

@@ -1,7 +1,7 @@
 """Logs as lines of JSON (RFC 8259), one an event.
 
-A line holds the event's fixed words, numbers, codes of causes, names of parties, types of errors and places in the code; what else would be
-filled into the words, or stands in an error's text, may name a person or hold a value, and stays out.
+A line holds the event's fixed words, numbers, codes of causes, names of parties, types of errors and places in the code. Everything else
+that would be filled into the words stays out, and so does an error's text: they may name a person or hold a value.
 """
 
 from __future__ import annotations
@@ -56,10 +56,8 @@ class JsonLines(logging.Formatter):
         if record.exc_info and record.exc_info[0] is not None:
             types.append(record.exc_info[0].__name__)
             traces.append("".join(traceback.format_tb(record.exc_info[2])))
-        causes = [one.code for one in given if isinstance(one, Remark)]
-        for one in given:
-            causes += [remark.code for remark in one.remarks] if isinstance(one, errors.GlassleafError) else []
-        causes = [code for code in causes if known(code)]
+        codes = [code for one in given for code in _codes(one)]
+        causes = [code for code in codes if known(code)]
         line |= {"cause": causes[0]} if causes else {}
         line |= {"numbers": numbers} if numbers else {}
         line |= {"error": types[0]} if types else {}
@@ -70,6 +68,15 @@ class JsonLines(logging.Formatter):
             if isinstance(found, str) and re.fullmatch(form, found):
                 line[name] = found
         return json.dumps(line, ensure_ascii=False)
+
+
+def _codes(given: object) -> list[str]:
+    """Return the codes of a remark, or of the remarks of an error."""
+    if isinstance(given, Remark):
+        return [given.code]
+    if isinstance(given, errors.GlassleafError):
+        return [remark.code for remark in given.remarks]
+    return []
 
 
 def log_as_json() -> None:

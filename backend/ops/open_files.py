@@ -1,4 +1,4 @@
-"""How many files and connections a process may have open: the limit, raised as far as it may be, and whether it is nearly reached."""
+"""The limit of files and connections that a process may have open: raise it, and see whether it is nearly reached."""
 
 from __future__ import annotations
 
