@@ -99,6 +99,10 @@ class Reasons:
         self.missing.difference_update(people)
         return people
 
+    def are_first(self, people: range) -> bool:
+        """Return whether the terms that were just taken are the first ones of a cohort."""
+        return len(self.missing) + len(people) == len(self.held)
+
 
 @dataclass(frozen=True, repr=False)
 class Ranking:
@@ -159,7 +163,7 @@ def read_reasons(asked: Asked) -> Ask:
 def read_cohort(asked: Asked) -> Ask:
     """Step 1 for sums: all of the people, each for the first time within the window, or nobody.
 
-    They are booked when all terms have come: what is broken off before has told nothing.
+    They are booked with their terms (:func:`read_terms`): what is broken off before has told nothing.
 
     Raises
     ------
@@ -247,7 +251,8 @@ def _check_sums(asked: Asked, served: ServedModel, shape: ReasonShape, people: i
 def read_terms(asked: Asked) -> Ask:
     """Step 2: read whose terms have come, and open the records of these people.
 
-    With a cohort's last terms all of it is booked. Terms for names are bound to the question about their person.
+    A cohort is booked whole before anything of it leaves: the last Host sends sums alone, after the last terms; a Host before it passes on
+    products from the first terms on. Terms for names are bound to the question about their person.
 
     Raises
     ------
@@ -267,8 +272,9 @@ def read_terms(asked: Asked) -> Ask:
     if reasons.cohort is None:
         reasons.name = of_person(reasons.asked.request, message.person) if isinstance(reasons.asked, AskReasons) else ""
         binds = (reasons.name, digest)
-    elif not reasons.missing:
-        charges.append(Charge(reasons.cohort, whole=True))
+    else:
+        is_due = not reasons.missing if served.plan.last else reasons.are_first(people)
+        charges += [Charge(reasons.cohort, whole=True)] * is_due
     ids = tuple(reasons.asked.ids[i] for i in people)
     return Ask(
         opens={"people": Rows(ids=ids, columns=served.features)},

@@ -17,7 +17,7 @@ from backend.errors import Cancelled, SecurityError
 from backend.protocols.explanations import guest as reasons_guest
 from backend.protocols.explanations.guest import ReasonsClient
 from backend.protocols.explanations.guest_terms import CompiledTerms
-from backend.protocols.explanations.host import Reasons
+from backend.protocols.explanations.host import Reasons, read_terms
 from backend.protocols.explanations.shape import names_bits
 from backend.protocols.explanations.weighting import PaillierWeighting
 from backend.protocols.host import HostParty
@@ -143,6 +143,23 @@ def test_names_tell_as_many_bits_as_two_answers_take_of_all_sets_of_so_many_or_f
     for signs in itertools.product((None, False, True), repeat=features):  # not named, or named with a bit
         answers += sum(sign is not None for sign in signs) <= names
     assert names_bits(features, names) == pytest.approx(2 * math.log2(answers))
+
+
+@pytest.mark.parametrize(("last", "booked"), [(True, [0, 0, 1]), (False, [1, 0, 0])])
+def test_a_cohort_is_booked_before_anything_of_it_leaves(last, booked):
+    """The last Host sends sums after all terms; a Host before it passes products on with the first."""
+    served = SimpleNamespace(preceding=GUEST, index=0, plan=SimpleNamespace(last=last), features=())
+    asked = SimpleNamespace(ids=tuple("abcdefgh"))
+    held = np.ones(8, dtype=bool)
+    weighting = SimpleNamespace(together=3)
+    reasons = Reasons(served, None, None, weighting, asked, held, "", None, missing=set(range(8)))
+    reasons.cohort = "a question about all of them"
+    session = SimpleNamespace(need=lambda *_: reasons, cipher=None)
+    charges = []
+    for person in (0, 3, 6):
+        message = SimpleNamespace(person=person, terms=b"", question="")
+        charges.append(len(read_terms(SimpleNamespace(sender=GUEST, message=message, session=session)).charges))
+    assert charges == booked
 
 
 def test_terms_come_of_as_many_people_at_once_as_the_sizes_say_and_of_nobody_twice():
