@@ -18,7 +18,7 @@ from app import errors, session, user_jobs, view_models
 from app.errors import Problem
 from app.panels import attention, charts, links, waits
 from app.texts import Texts, amount, markdown, number, percent, wrap
-from backend.jobs.pace import SOON, rounded
+from backend.jobs.eta import SOON, rounded
 from backend.results import NOBODY, cell_text
 from backend.services.roles import WHOSE
 
@@ -339,14 +339,14 @@ def progress(t: Texts, job: Job[Any], share: float, done: int) -> None:
     counts = done < job.total and job.total > 1 and job.stage not in ("start", "key")
     parts = [t("stage.count", done=f"{done:,}", total=f"{job.total:,}")] if counts else []
     parts.append(t("stage.elapsed", seconds=t.duration(job.seconds)))
-    left = job.pace.left()
+    left = job.eta.left()
     if job.cancelled():
         parts.append(t("stage.stopping"))
     elif left is not None and job.silence is None:  # how long a silent Host takes is not known
         parts.append(time_left(t, left))
     elif job.seconds > SILENT:
         parts.append(t("stage.no_left"))
-    st.progress(min(job.pace.share or share, 1.0), text=" · ".join(parts))
+    st.progress(min(job.eta.share or share, 1.0), text=" · ".join(parts))
 
 
 def time_left(t: Texts, left: float) -> str:

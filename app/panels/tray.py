@@ -186,7 +186,7 @@ def _state(t: Texts, status: JobStatus, still: bool) -> str:
         return t(f"jobs.{status.state}")
     if job.cancelled():
         return t("stage.cancelling")
-    share, left = job.pace.share, job.pace.left()
+    share, left = job.eta.share, job.eta.left()
     if not share:
         return t("jobs.running")
     if still:

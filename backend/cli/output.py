@@ -21,7 +21,7 @@ import typer
 from backend.atomic_file import write_whole
 from backend.errors import GlassleafError, ParameterError, SecurityError
 from backend.i18n import Catalogue, Text
-from backend.jobs.pace import SOON, rounded
+from backend.jobs.eta import SOON, rounded
 from backend.policy.bands import line_kind
 from backend.remark import reason_of
 from backend.results import DEMO
@@ -121,7 +121,7 @@ def print_progress(job: Job[Any]) -> None:
     """Print how far a job is, where it counts its steps."""
     if job.state == "running" and job.total:
         whose = f" at {job.party}" if job.party else ""
-        left = job.pace.left()
+        left = job.eta.left()
         rest = "" if left is None else f", {'less than' if left < SOON else 'about'} {rounded(left):.0f} s left"
         say(f"{job.stage}{whose}: {job.done:,} of {job.total:,}, {job.seconds:.0f} s{rest}")
 

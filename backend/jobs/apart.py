@@ -94,7 +94,7 @@ def serve() -> None:
 
     try:
         function, task = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by the process that this one works for
-        with work.watched(lambda: None, lambda share, following: say(float(share))):
+        with work.watched(lambda: None, lambda share: say(float(share))):
             found = function(*task)
         say((False, found))
     except Exception as error:  # raised again by whoever asked

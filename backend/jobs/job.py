@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Generic, Literal, TypeVar, cast
 
 from backend.errors import Cancelled, GlassleafError
 from backend.jobs import work
-from backend.jobs.pace import Pace
+from backend.jobs.eta import Eta
 from backend.remark import Remark
 
 if TYPE_CHECKING:
@@ -60,8 +60,10 @@ class Job(Generic[T]):
         Of a finished job; some show a part of it while they run.
     failure : GlassleafError or None
         What stopped it; worded where it is read, and never a traceback.
-    pace : Pace
-        How much is done of the work as it is weighed, and how long the rest will take.
+    eta : Eta
+        The share of the work that is done, and the seconds until its end.
+    size : str
+        What tells this work from other work of its kind that takes longer or shorter, e.g. the number of people.
     waits : Waits or None
         For whom it waits at this moment.
     silence : Silence or None
@@ -74,8 +76,7 @@ class Job(Generic[T]):
         total: int,
         clock: Callable[[], float] = time.perf_counter,
         *,
-        weighed: bool = True,
-        course: str = "",
+        size: str = "",
     ) -> None:
         self.state: State = "running"
         self.stage, self.party = "start", ""
@@ -86,8 +87,11 @@ class Job(Generic[T]):
         self.waits: Waits | None = None
         self.silence: work.Silence | None = None
         self.read_transcript: Callable[[], tuple[TranscriptEntry, ...]] = tuple
-        self._work, self._clock = run, clock
-        self.pace, self._weighed = Pace(clock, weighed=weighed, course=course), False
+        self._work = run
+        self._clock = clock
+        self.eta = Eta(clock)
+        self.size = size
+        self._shares_are_reported = False
         self._stop = threading.Event()
         self._began = clock()
         self._ended: float | None = None
@@ -172,7 +176,7 @@ class Job(Generic[T]):
         """The present work begins from its start, e.g. another model; what was done before it, where it is a part, stays done."""
         self.points, self.done, self.through = (), 0, 0
         if work.begins():
-            self.pace.begin_again()
+            self.eta.begin_again()
 
     def tree_grown(self, progress: TreeProgress) -> None:
         """Note a tree."""
@@ -181,16 +185,16 @@ class Job(Generic[T]):
         self._count()
 
     def _count(self) -> None:
-        """Where nobody weighs the work, every piece is like every other."""
-        if self.total > 1 and not self._weighed:
-            self.pace.reached(self.through / self.total)
+        """Take every piece for as long as any other, unless the work reports its own shares."""
+        if self.total > 1 and not self._shares_are_reported:
+            self.eta.reached(self.through / self.total)
 
-    def _reached(self, share: float, following: float | None = None) -> None:
-        if not self._weighed:
-            self._weighed = True
-            if self.pace.share:  # of pieces that were counted before
-                self.pace.begin_again()
-        self.pace.reached(share, following)
+    def _reached(self, share: float) -> None:
+        if not self._shares_are_reported:
+            self._shares_are_reported = True
+            if self.eta.share:  # pieces were counted before
+                self.eta.begin_again()
+        self.eta.reached(share)
 
     def _silent(self, silence: work.Silence | None) -> None:
         self.silence = silence
@@ -203,7 +207,7 @@ class Job(Generic[T]):
     def _run(self) -> None:
         state: State = "failed"
         try:
-            with work.watched(self.check, self._reached, self.pace.once, self._silent):
+            with work.watched(self.check, self._reached, self._silent):
                 self.result = self._work(self)
             state = "done"
         except Cancelled as stopped:

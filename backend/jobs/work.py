@@ -6,17 +6,16 @@ Where nobody follows, both do nothing.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from itertools import accumulate
 from typing import TypeVar
 
 R = TypeVar("R")
 LOOK = 0.2  # seconds between two looks whether work was stopped that something else is made for
-Reached = Callable[[float, float | None], None]
+Reached = Callable[[float], None]
 
 
 @dataclass(frozen=True)
@@ -36,9 +35,7 @@ class Watch:
     check : callable
         Raises Cancelled where the work was stopped.
     reached : callable
-        Told the share of the whole that is done, 0..1, and the one that the next report is expected to tell, or None.
-    once : callable
-        Told that things are made which later work finds made.
+        Told the share of the whole that is done, 0..1.
     silent : callable
         Told who has not answered for a while; None once somebody has.
     start, end : float
@@ -47,7 +44,6 @@ class Watch:
 
     check: Callable[[], None]
     reached: Reached
-    once: Callable[[], None] = lambda: None
     silent: Callable[[Silence | None], None] = lambda silence: None
     start: float = 0.0
     end: float = 1.0
@@ -61,11 +57,10 @@ _under_way: list[Callable[[], None]] = []  # checks of all threads of this proce
 def watched(
     check: Callable[[], None],
     reached: Reached,
-    once: Callable[[], None] = lambda: None,
     silent: Callable[[Silence | None], None] = lambda silence: None,
 ) -> Iterator[None]:
     """Within, this thread's work is followed."""
-    watch = Watch(check, reached, once, silent)
+    watch = Watch(check, reached, silent)
     token = _watch.set(watch)
     _under_way.append(check)
     try:
@@ -111,27 +106,18 @@ def check() -> None:
         watch.check()
 
 
-def reached(share: float, following: float | None = None) -> None:
-    """Report how much of the present work is done, 0..1, weighed by time, and what the next report will tell, if known."""
+def reached(share: float) -> None:
+    """Report how much of the present work is done, 0..1."""
     watch = _watch.get()
     if watch is not None:
         watch.check()
-        begins, width = watch.start, watch.end - watch.start
-        next_ = None if following is None else begins + min(following, 1.0) * width
-        watch.reached(begins + min(max(share, 0.0), 1.0) * width, next_)
+        watch.reached(watch.start + min(max(share, 0.0), 1.0) * (watch.end - watch.start))
 
 
 def begins() -> bool:
     """Whether nothing of the whole comes before the present work."""
     watch = _watch.get()
     return watch is None or not watch.start
-
-
-def once() -> None:
-    """Report that things are made which later work finds made: how long this takes foretells nothing of it, and the other way round."""
-    watch = _watch.get()
-    if watch is not None:
-        watch.once()
 
 
 def beside(function: Callable[[], R]) -> R:
@@ -177,29 +163,3 @@ def part(start: float, end: float) -> Iterator[None]:
     finally:
         _watch.reset(token)
     reached(end)
-
-
-class Plan:
-    """The parts of the present work, each with its units weighed by what one of them costs.
-
-    Parameters
-    ----------
-    seconds : mapping of str to float
-        What each part is expected to take, in their order where they come one after the other; only their ratios count.
-    """
-
-    def __init__(self, seconds: Mapping[str, float]) -> None:
-        self._whole = sum(seconds.values()) or 1.0
-        ends = [end / self._whole for end in accumulate(seconds.values())]
-        self._bounds = dict(zip(seconds, zip([0.0, *ends[:-1]], ends, strict=True), strict=True))
-        self._done = dict.fromkeys(seconds, 0.0)
-
-    def part(self, name: str) -> AbstractContextManager[None]:
-        """As :func:`part`, by name, of parts that come one after the other."""
-        return part(*self._bounds[name])
-
-    def reached(self, name: str, seconds: float, following: float | None = None) -> None:
-        """As :func:`reached`, where parts go on beside each other: seconds of one that are done, and of the next step."""
-        self._done[name] = seconds
-        done = sum(self._done.values())
-        reached(done / self._whole, None if following is None else (done + following) / self._whole)

@@ -62,7 +62,7 @@ class AgeChecks:
             self._measurement.keep(record, KIND, request.feature, [asdict(done)])
             return done
 
-        return Job(work, 0, course="ages").start()
+        return Job(work, 0, size="ages").start()
 
 
 def measure_ages(context: MeasurementContext, request: AgeRequest, job: Job[AgeCheck]) -> AgeCheck:

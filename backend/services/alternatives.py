@@ -73,7 +73,7 @@ __all__ = [
     "Tried",
 ]
 
-RESAMPLED, JUDGED = 0.1, 1.0  # what resampling quality takes and judging by group, where a model's training takes 1
+JUDGED = 1  # trainings that take as long as judging by group
 CHOICE = "alternative-choice"  # as the audit log calls it
 
 
@@ -135,16 +135,15 @@ class Alternatives:
             self._ask_ahead(context, party, feature, request, job)
         request = replace(request, usual=self._compared_with(record, feature.name))
         trained: list[TestedModel] = []
-        plan = work.Plan({**{str(number): 1.0 for number in range(len(asked))}, "quality": RESAMPLED, "groups": JUDGED})
         work.reached(0.0)  # what was read before tells no pace
+        steps = len(asked) + JUDGED
         for number, one in enumerate(asked):
-            with plan.part(str(number)):
+            with work.part(number / steps, (number + 1) / steps):
                 job.points = ()
                 trained.append(self._train(context, one, number, trained, job))
         job.points = ()
-        with plan.part("quality"):
-            quality = resampled(trained, request.seed)
-        with plan.part("groups"):
+        quality = resampled(trained, request.seed)
+        with work.part(len(asked) / steps, 1.0):
             groups, judged = judged_by_group(context, party, feature, request, trained, quality, job)
         decided = []
         for decision in judged:

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,7 @@ from backend.store.measurements import Kept
 TEST = "test"  # the part of records that a model was not trained on
 GROUPS_OF = "groups"  # of a Host's feature that it marked people by, in what an answer is about
 KIND = "sums: "  # before the part of the people: the kind of measurement that answers are kept as
-UNWEIGHED: Final = work.Plan({"pairs": 1.0, "sums": 0.0})  # where whoever asks has no plan
+MARKED = 0.9  # share of a question when all marks are encrypted and sent; what is left are the Hosts' sums
 Key = tuple[str, str]  # (party, feature)
 Refused = dict[Key, HostRefused | QuestionRefused]
 
@@ -188,7 +188,6 @@ class AskedSums:
         wanted: Mapping[str, Sequence[str]],
         *,
         min_size: int = MIN_GROUP,
-        plan: work.Plan = UNWEIGHED,
     ) -> tuple[dict[Key, AnsweredSums], Refused]:
         """:meth:`ask` for what disparity, validation, monitoring and curves need of outcomes, all in one question; ``(records,)`` each.
 
@@ -200,7 +199,7 @@ class AskedSums:
         borne = (way for way, size in zip(ways, sizes, strict=True) if size <= questions.records // 2)
         marking = next(borne, ways[-1])
         marks, largest = marking.marks(labels, probabilities)
-        return self.ask(questions, ids, marks, largest, asdict(marking), wanted, min_size=min_size, plan=plan)
+        return self.ask(questions, ids, marks, largest, asdict(marking), wanted, min_size=min_size)
 
     def ask(
         self,
@@ -213,7 +212,6 @@ class AskedSums:
         *,
         min_size: int = MIN_GROUP,
         known: Sequence[Group] = (),
-        plan: work.Plan = UNWEIGHED,
     ) -> tuple[dict[Key, AnsweredSums], Refused]:
         """Ask about features of Hosts: ahead, then with marks; every answer is kept before the next question.
 
@@ -229,8 +227,6 @@ class AskedSums:
             Records of the smallest group.
         known : sequence of Group
             As :meth:`GroupQuestions.ask` takes it.
-        plan : Plan
-            Of :class:`backend.services.measurement.GroupWork`.
 
         Returns
         -------
@@ -251,10 +247,10 @@ class AskedSums:
             return dict.fromkeys(asked, unasked), refused
         question = _Question(about, people_hash(ids), _today(), asked, questions.hosts, min_size, to_wire(known))
         with self._written_down(question) as written:
-            with plan.part("pairs"):
+            with work.part(0.0, MARKED):
                 progress = self._sessions.progress
                 questions.send(marks, question.receivers, largest=largest, on_piece=progress, before=written)
-            with plan.part("sums"):
+            with work.part(MARKED, 1.0):
                 found, late = self._answers(questions, question, len(marks), work.reached)
         return found, {**refused, **late}
 

@@ -53,31 +53,30 @@ class AttackRuns:
         def run(job: Job[tuple[AttackResult, ...]]) -> tuple[AttackResult, ...]:
             done = {result.id: result for result in before}
             job.result = tuple(done.values())
-            known = [(name, ATTACKS[name].parts) for name in names if name in ATTACKS]
-            plan = work.Plan({f"{name} {i}": seconds for name, parts in known for i, seconds in enumerate(parts)})
             for index, name in enumerate(names):
                 if job.cancelled():
                     raise Cancelled("attacks_stopped")
-                with ExitStack() as part, followed(_stages(job, name, index, plan, part)):
+                with ExitStack() as part, followed(_stages(job, name, index, part)):
                     done |= {result.id: result for result in run_all([name], seed)}
                     job.result = tuple(done.values())
                 job.at("done", "", index + 1)
             return tuple(done.values())
 
-        # within a measurement nothing is reported, so that one attack alone says nothing the first time
-        return Job(run, len(names), weighed=len(names) > 1, course=" ".join(names)).start()
+        return Job(run, len(names), size=" ".join(names)).start()
 
 
-def _stages(job: Job[Any], name: str, index: int, plan: work.Plan, part: ExitStack) -> Callable[[], None]:
-    """Notes that an attack is set up, and, whenever it is called, that a further measurement begins: the next part of the plan."""
+def _stages(job: Job[Any], name: str, index: int, part: ExitStack) -> Callable[[], None]:
+    """Notes that an attack is set up, and, whenever it is called, that its next measurement begins."""
     begun = itertools.count()
 
     def note() -> None:
         part.close()
         number = next(begun)
         job.at(f"{text_of(name)}:{number}", "", index)
-        if name in ATTACKS and number < len(ATTACKS[name].parts):
-            part.enter_context(plan.part(f"{name} {number}"))
+        if name in ATTACKS and number < ATTACKS[name].measurements:
+            measurements = job.total * ATTACKS[name].measurements
+            place = index * ATTACKS[name].measurements + number
+            part.enter_context(work.part(place / measurements, (place + 1) / measurements))
 
     note()
     return note

@@ -26,7 +26,6 @@ from backend.explain.dependence import (
     GroupMean,
     GroupMeans,
     Scale,
-    bounds,
     from_marks,
     from_sums,
     marks,
@@ -43,25 +42,25 @@ from backend.explain.stability import (
     interactions,
     steady_importance,
 )
-from backend.fairness.marking import bounds as outcome_bounds
 from backend.fairness.marking import mark
-from backend.jobs import Job
+from backend.jobs import Job, work
 from backend.protocols.group_sums.grouping import Group
-from backend.protocols.group_sums.guest import GroupQuestions, pairs_a_record
+from backend.protocols.group_sums.guest import GroupQuestions
 from backend.protocols.scoring.permuted_values_guest import have_permuted
 from backend.protocols.transport.channel import Session
 from backend.results import MEANS, PERMUTATION, VALIDATION
 from backend.services.asked_sums import TEST, AnsweredSums, AskedSums, Key, Refused
 from backend.services.fairness import GROUPS
 from backend.services.measurement import (
-    GroupWork,
+    AHEAD,
+    ALIGNED,
+    SCORED,
     Measurement,
     MeasurementContext,
     Rows,
     Sessions,
     drawn,
     of_outcomes,
-    sums_bits,
 )
 from backend.services.policies import line_for
 from backend.trees.ensemble import Columns, Leaf, Split
@@ -297,22 +296,17 @@ def measure_means(context: MeasurementContext, request: MeansRequest, job: Job[G
     sessions, key = Sessions(runtime, job, "curves"), (party, request.feature)
     sums, wanted = AskedSums(context, sessions, TEST, DECILES), {party: (request.feature,)}
     sums.recover(request.cipher, request.key_bits)
-    bits = sums_bits(request.cipher, request.key_bits)
-    largest = outcome_bounds() if outputs.task == "binary" else bounds(outputs.count)
-    plan = GroupWork(
-        len(rows), 1, len(rows), pairs_a_record(largest, len(rows), bits), 1, DECILES, request.cipher, request.key_bits
-    ).plan(context)
-    with plan.part("ahead"):
+    with work.part(0.0, AHEAD):
         refused = sessions.ask_ahead(context, rows, wanted, DECILES, request.cipher, request.key_bits)
     if refused is not None:
         return _answered_before(context, sessions, key, refused)
-    with plan.part("score"):
+    with work.part(AHEAD, SCORED):
         scored, margins = sessions.score(context, runtime.table.take(rows), request.cipher)
     rows, predicted = rows[scored], outputs.predict(margins)
-    with sessions.begin((party,)) as session:
-        with plan.part("align"):
+    with sessions.begin((party,)) as session, work.part(SCORED, 1.0):
+        with work.part(0.0, ALIGNED):
             questions, at = sessions.ask_about(session, request.cipher, request.key_bits, rows)
-        with plan.part("pairs"):
+        with work.part(ALIGNED, 1.0):
             found, late = _asked(context, request, sums, questions, rows[at], predicted[at], wanted)
     if key in late:  # another process was first
         return _answered_before(context, sessions, key, late[key])

@@ -38,20 +38,22 @@ from backend.fairness.disparity import (
 )
 from backend.fairness.disparity import REFERENCE as REFERENCE_GROUP
 from backend.fairness.evidence import Basis, Evidence
-from backend.fairness.marking import bounds, check_cutoff, mark
+from backend.fairness.marking import check_cutoff, mark
 from backend.fairness.proxies import Association, associations
 from backend.fairness.proxies import as_evidence as proxy_evidence
 from backend.i18n import Catalogue, Text, in_both
 from backend.jobs import Job, work
 from backend.protocols.group_sums.contingency import ContingencyTable, Wanted
 from backend.protocols.group_sums.grouping import GROUP_LIMITS, MIN_GROUP, Group, group, read_groups, to_wire
-from backend.protocols.group_sums.guest import GroupQuestions, GroupTable, pairs_a_record
+from backend.protocols.group_sums.guest import GroupQuestions, GroupTable
 from backend.protocols.group_sums.values import Counts
 from backend.results import JOINT, TRAINING, ModelRecord
 from backend.services.age_check import AgeChecks, AgeRequest
 from backend.services.asked_sums import GROUPS_OF, TEST, AnsweredSums, AskedSums, HostMarks, Key, Refused
 from backend.services.measurement import (
-    GroupWork,
+    AHEAD,
+    ALIGNED,
+    SCORED,
     Measurement,
     MeasurementContext,
     Rows,
@@ -59,7 +61,6 @@ from backend.services.measurement import (
     asked_by,
     drawn,
     of_outcomes,
-    sums_bits,
 )
 from backend.services.policies import line_for
 
@@ -188,8 +189,8 @@ class Fairness:
 
     def start_disparity(self, request: DisparityRequest) -> Job[Disparity]:
         """Measure outcomes by the groups of a feature in the background."""
-        course = f"{DISPARITY} {request.feature}"
-        return Job[Disparity](lambda job: self.disparity(request, job), 1, course=course).start()
+        size = f"{DISPARITY} {request.feature}"
+        return Job[Disparity](lambda job: self.disparity(request, job), 1, size=size).start()
 
     def disparity(self, request: DisparityRequest, job: Job[Any]) -> Disparity:
         """The same within a job that is under way."""
@@ -223,7 +224,7 @@ class Fairness:
             self._keep(record, PROXIES, request.attribute, rows, basis)
             return done
 
-        return Job(work, 1, course=f"{PROXIES} {request.attribute}").start()
+        return Job(work, 1, size=f"{PROXIES} {request.attribute}").start()
 
     def _keep(self, record: ModelRecord, kind: str, feature: str, rows: Sequence[Evidence], basis: Basis) -> None:
         self._measurement.keep(record, kind, feature, [asdict(row) for row in rows], asdict(basis))
@@ -295,15 +296,14 @@ def measure_disparity(context: MeasurementContext, request: DisparityRequest, jo
     rows = drawn(context if own else of_outcomes(context), request.samples, request.seed)
     sessions = Sessions(runtime, job, "disparity")
     sums = AskedSums(context, sessions, TEST, request.groups)
-    plan = _disparity_work(request, len(rows), own=own).plan(context)
     if not own:
         sums.recover(request.cipher, request.key_bits)
         wanted = {party: (feature.name,)}
-        with plan.part("ahead"):
+        with work.part(0.0, AHEAD):
             refused = sessions.ask_ahead(context, rows, wanted, request.groups, request.cipher, request.key_bits)
         if refused is not None:
             return _measured_before(sums, party, feature, request, refused)
-    with plan.part("score"):
+    with work.part(AHEAD, SCORED):
         scored, margins = sessions.score(context, runtime.table.take(rows), request.cipher)
     rows, probabilities = rows[scored], context.compiled.outputs.predict(margins)[:, 0]
     labels = runtime.labels()[rows] > 0
@@ -320,12 +320,13 @@ def measure_disparity(context: MeasurementContext, request: DisparityRequest, jo
             reference=compared_with(request, grouped.groups, feature),
             seed=request.seed,
         )
-    with sessions.begin((party,)) as session:
-        with plan.part("align"):
+    with sessions.begin((party,)) as session, work.part(SCORED, 1.0):
+        with work.part(0.0, ALIGNED):
             questions, at = sessions.ask_about(session, request.cipher, request.key_bits, rows)
         marking = mark(line, labels[at], probabilities[at], own=False)
         ids = runtime.table.take(rows[at]).ids
-        found, not_answered = sums.outcomes(questions, ids, labels[at], probabilities[at], marking, wanted, plan=plan)
+        with work.part(ALIGNED, 1.0):
+            found, not_answered = sums.outcomes(questions, ids, labels[at], probabilities[at], marking, wanted)
     if key in not_answered:  # another process was first
         return _measured_before(sums, party, feature, request, not_answered[key])
     return _from_answer(party, feature, found[key], request)
@@ -364,12 +365,6 @@ def compared_with(request: DisparityRequest, groups: Sequence[Group], feature: F
     return request.reference or next((g.name or g.kind for words, g in names if words.en == request.usual), "")
 
 
-def _disparity_work(request: DisparityRequest, people: int, *, own: bool) -> GroupWork:
-    """What there is to do; of the Guest's own feature nothing is asked."""
-    hosts, pairs = (0, 0) if own else (1, pairs_a_record(bounds(), people, sums_bits(request.cipher, request.key_bits)))
-    return GroupWork(people, hosts, people, pairs, 1, request.groups, request.cipher, request.key_bits)
-
-
 def measure_proxies(context: MeasurementContext, request: ProxyRequest, job: Job[Proxies]) -> Proxies:
     """How closely each of the features that the model was offered goes with an attribute, whichever parties hold the two.
 
@@ -388,7 +383,6 @@ def measure_proxies(context: MeasurementContext, request: ProxyRequest, job: Job
     examined = [(p, f) for p, f in context.model.dictionary if f.name != attribute.name]
     hosts = tuple(h for h in runtime.hosts if h == party or h in context.record.hosts)
     sessions = Sessions(runtime, job, "proxies")
-    plan = _proxies_work(request, context, (party, attribute), hosts, examined).plan(context)
     sums = [
         AskedSums(context, sessions, f"{PROXIES} {attribute.name}", most, same_people=True)
         for most in sorted({request.groups, request.bins})
@@ -396,7 +390,7 @@ def measure_proxies(context: MeasurementContext, request: ProxyRequest, job: Job
     for one in sums:
         one.recover(request.cipher, request.key_bits)
     with sessions.begin(hosts) as session:
-        with plan.part("align"):
+        with work.part(0.0, ALIGNED):
             questions, rows = sessions.ask(
                 session, request.cipher, request.key_bits, lambda joint: _some(context, joint, request)
             )
@@ -411,7 +405,7 @@ def measure_proxies(context: MeasurementContext, request: ProxyRequest, job: Job
             bins=request.bins,
             at=job.at,
         )
-        with plan.part("pairs"):  # whatever comes before the first of them, or after the last
+        with work.part(ALIGNED, 1.0):
             groups, tables = crossing.tables(party, attribute)
     job.at("associations", runtime.guest.name)
     left = tuple((p, f.name) for p, f in examined if (p, f.name) not in tables)
@@ -482,8 +476,6 @@ class _Crossed:
         for key, refusal in refused.items():
             if key not in before:
                 raise refusal
-        if before:
-            work.once()  # what was answered before takes no time
         self.day = min([day for day in (self.day, *(one.day for one in before.values())) if day], default="")
         return {key: GroupTable(one.groups, one.sums) for key, one in {**found, **before}.items() if one.groups}
 
@@ -491,30 +483,6 @@ class _Crossed:
 def _of_marks(marks: Sequence[Counts]) -> dict[str, str]:
     """What sums of some marks are about: their hash, which the Guest keeps."""
     return {"marks": sha256(b"".join(mark.tobytes() for mark in marks)).hexdigest()}
-
-
-def _proxies_work(
-    request: ProxyRequest,
-    context: MeasurementContext,
-    attribute: tuple[str, Feature],
-    hosts: Sequence[str],
-    examined: Sequence[tuple[str, Feature]],
-) -> GroupWork:
-    """What there is to do, with as many groups as there can be: see :class:`ContingencyTable`, who encrypts."""
-    guest, n = context.runtime.guest.name, min(request.records, len(context.runtime.table.ids))
-    party, feature = attribute
-    own = [f for owner, f in examined if owner == guest]
-    of_hosts = len(examined) - len(own)
-    marks = (
-        _most_groups(feature, request.groups) - 1 if of_hosts else 0,
-        sum(_most_groups(f, request.bins) - 1 for f in own),
-    )
-    of_attribute, of_own = (
-        pairs_a_record([1] * many, n, sums_bits(request.cipher, request.key_bits)) for many in marks
-    )
-    pairs, marked = (of_attribute, 0) if party == guest else (of_own, of_attribute)
-    shape = max(of_hosts, 1), request.bins, request.cipher, request.key_bits
-    return GroupWork(0, len(hosts), n, pairs, *shape, marked=marked)
 
 
 def _most_groups(feature: Feature, limit: int) -> int:

@@ -135,9 +135,7 @@ class Federations:
     def start_credit_card(self) -> Job[Federation]:
         """As :meth:`fetch_credit_card`, into the home and in the background."""
         out = self._workspace.home / FOLDER / "credit_card"
-        return Job[Federation](
-            lambda job: self.fetch_credit_card(out, job.at), 0, weighed=False, course="fetched"
-        ).start()
+        return Job[Federation](lambda job: self.fetch_credit_card(out, job.at), 0, size="fetched").start()
 
     def start_files(self, files: Mapping[str, bytes]) -> Job[Federation]:
         """As :meth:`add_files`, in the background."""
@@ -146,7 +144,7 @@ class Federations:
             job.at("check")
             return self.add_files(files)
 
-        return Job[Federation](add, 0, weighed=False, course="files").start()
+        return Job[Federation](add, 0, size="files").start()
 
     def warm_up(self, federation: str, bits: int = KEY_BITS) -> None:
         """Make the Guest's key and start all pools in the background; a second call does nothing."""

@@ -22,7 +22,6 @@ from backend.atomic_file import held_alone
 from backend.errors import GlassleafError, StoreError
 from backend.jobs import Job
 from backend.jobs.memory import give_back
-from backend.jobs.pace import Course
 from backend.remark import Remark
 from backend.results import ModelRecord, ScoreBatch
 from backend.services.kept_results import keeps, read_result, write_result
@@ -174,7 +173,7 @@ class JobRegistry:
                 return there.job
             self._held.pop((user, name), None)
             logged, log = LoggedJob(user, name, model, self.process), self.log()
-            before = self.took(user, kind_of(name))
+            seconds_by_size = self.last_run_seconds(user, kind_of(name))
             for other in log.of(user):
                 if other.state == "running":
                     self.gone(other.process)
@@ -185,7 +184,7 @@ class JobRegistry:
             except BaseException:
                 log.forget(logged.id)
                 raise
-            job.pace.expect_course(before)
+            job.eta.last_run_seconds = seconds_by_size.get(job.size, 0.0)
             held = self._held[user, name] = _Held(logged.id, job, about, upload)
             self._prune()
             self._beat()
@@ -204,8 +203,7 @@ class JobRegistry:
             found = None if job.result is None else write_result(kind, job.result)
             if found is not None:
                 self.log().keep(user, name, held.id, found)
-            took = job.pace.course() if job.state == "done" else {}
-            self.log().end(held.id, job.state, failure, _place(job.result), took)
+            self.log().end(held.id, job.state, failure, _place(job.result), job.size)
         give_back(collect=job.seconds >= LONG)
 
     def find(self, user: str, name: str) -> Job[Any] | None:
@@ -226,13 +224,13 @@ class JobRegistry:
             self._prune()
         return there.job
 
-    def took(self, user: str, kind: str) -> dict[str, Course]:
-        """How such work of a user went the last time (:meth:`backend.jobs.pace.Pace.course`)."""
-        found: dict[str, Course] = {}
-        for logged in reversed(self.log().of(user)):
-            if kind_of(logged.name) == kind:
-                found |= logged.took
-        return found
+    def last_run_seconds(self, user: str, kind: str) -> dict[str, float]:
+        """Return the seconds that the last work of a kind took that ended well, by its size."""
+        seconds_by_size: dict[str, float] = {}
+        for logged in reversed(self.log().of(user)):  # the newest comes last, and stays
+            if kind_of(logged.name) == kind and logged.state == "done":
+                seconds_by_size[logged.size] = logged.seconds
+        return seconds_by_size
 
     def held(self, user: str) -> dict[str, _Held]:
         """Name → job of a user, in this process."""

@@ -239,9 +239,7 @@ class Leakage:
 
         The points so far are in the job's `result`.
         """
-        return Job[tuple[TradeoffPoint, ...]](
-            lambda job: self._tradeoff(model_id, people, job), 0, weighed=False
-        ).start()
+        return Job[tuple[TradeoffPoint, ...]](lambda job: self._tradeoff(model_id, people, job), 0).start()
 
     @recorded("leak-audit")
     def _tradeoff(

@@ -16,10 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.compliance.assessment import DISPARITY, PROXIES
-from backend.crypto.costs import costs_of
 from backend.crypto.interface import KeySide
 from backend.crypto.paillier.keys import KEY_BITS
-from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.crypto.registry import Cipher
 from backend.crypto.workers import Workers
 from backend.data.federation import Measure
@@ -39,8 +37,6 @@ from backend.protocols.alignment.exchange import align
 from backend.protocols.group_sums.grouping import MIN_GROUP
 from backend.protocols.group_sums.guest import GroupQuestions
 from backend.protocols.guest_runtime import GuestRuntime
-from backend.protocols.scoring.effort import ScoringEffort
-from backend.protocols.training.effort import aligning
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.messages import OfferKey
 from backend.protocols.transport.transcript import TranscriptEntry
@@ -54,7 +50,9 @@ from backend.trees.ensemble import GuestModel
 
 Rows = NDArray[np.intp]
 NOT_AGREED = "not agreed"  # an outcome in the audit log
-BESIDE = 0.35  # of what an alignment costs counts: both parties hide at once, on cores of their own, and all else is done by one
+AHEAD = 0.05  # about the share of the work after which Hosts were asked ahead
+SCORED = 0.4  # and people scored
+ALIGNED = 0.1  # about the share of a question after which ids are aligned
 # measurements, each with a third of the people on whom a model was, or may have been, trained
 TURNS = (VALIDATION, MONITORING, PROXIES)
 # measurements, as the audit log calls them, that ask for groups of one feature, and of all
@@ -242,73 +240,6 @@ class Sessions:
 def sums_bits(cipher: Cipher, key_bits: int) -> int:
     """Bits of the key of sums by group; 0 where nothing is encrypted."""
     return 0 if cipher == "none" else key_bits
-
-
-@dataclass(frozen=True)
-class GroupWork:
-    """How much there is to do for sums by group, so that the time left can be told from units done.
-
-    Attributes
-    ----------
-    people : int
-        Scored before; 0 = nobody.
-    hosts, ids : int
-        Whose ids are aligned, and with how many; 0 = the Guest's whole table.
-    records : int
-        Marked, at most.
-    marked, pairs : int
-        Ciphertexts of a record that a Host encrypts before, and that the Guest does.
-    features : int
-        Whose groups are summed.
-    groups : int
-        Of a feature, at most.
-    cipher, bits : Cipher, int
-        Of the sums.
-    """
-
-    people: int
-    hosts: int
-    records: int
-    pairs: int
-    features: int
-    groups: int
-    cipher: Cipher
-    bits: int
-    marked: int = 0
-    ids: int = 0
-
-    def plan(self, context: MeasurementContext) -> work.Plan:
-        """``ahead``, ``score``, ``align``, ``marks``, ``tables``, ``pairs`` and ``sums``: their units by what one of them costs.
-
-        Who will be scored is asked about ahead, with an alignment of its own. A new key's tables are made with its first pairs, before
-        any of them is reported, and the Hosts' all together when they first answer.
-        """
-        costs = costs_of(self.cipher, self.bits)
-        key = context.runtime.keys.pair(self.cipher, self.bits) if self.pairs else None
-        new = isinstance(key, PaillierKeySide) and key.is_new
-        if new:
-            work.once()
-        aligned = BESIDE * aligning(self.ids or len(context.runtime.table.ids), self.hosts) if self.hosts else 0.0
-        a_pair, opened = costs.encrypt, costs.refresh + costs.decrypt
-        summed = self.features * (self.records * costs.add + self.groups * opened)
-        return work.Plan(
-            {
-                "ahead": aligned if self.people else 0.0,
-                "score": self._scored(context),
-                "align": aligned,
-                "marks": self.marked * (self.records * a_pair + summed),
-                "tables": costs.tables if new else 0.0,
-                "pairs": self.pairs * self.records * a_pair,
-                "sums": self.pairs * summed + (costs.public_tables if new else 0.0),
-            }
-        )
-
-    def _scored(self, context: MeasurementContext) -> float:
-        if not self.people or self.cipher == "none":
-            return 0.0
-        key = context.runtime.keys.bulk(KEY_BITS, context.compiled.guest)
-        effort = ScoringEffort(context.compiled.guest.folding, key.scheme, key.bits, False, {})
-        return sum(effort.whole(self.people).values())
 
 
 class Measurement:

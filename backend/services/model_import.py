@@ -160,7 +160,7 @@ class ModelImport:
                 record, proof = self.import_file(federation, file, job=job, most_named=most_named, **given)
                 return Brought(federation, file.name, proof, record.id)
 
-        return Job[Brought](run, 0, course=federation).start()
+        return Job[Brought](run, 0, size=federation).start()
 
     def outcomes(self, federation: str) -> list[str]:
         """The label's texts, of which a model's higher score may speak for either; binary only."""

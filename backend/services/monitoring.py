@@ -40,11 +40,11 @@ from backend.fairness.marking import Marking, bounds, check_cutoff, mark
 from backend.jobs import Job, work
 from backend.policy.bands import MeasuredLine
 from backend.protocols.group_sums.grouping import MIN_GROUP, group
-from backend.protocols.group_sums.guest import GroupQuestions, pairs_a_record
+from backend.protocols.group_sums.guest import GroupQuestions
 from backend.results import JOINT, MONITORING, SCORES, TRAINING, ModelRecord, ScoreBatch
 from backend.services.asked_sums import AskedSums, people_hash
 from backend.services.fairness import GROUPS, feature_of
-from backend.services.measurement import GroupWork, Measurement, MeasurementContext, Rows, Sessions, asked_by, sums_bits
+from backend.services.measurement import ALIGNED, Measurement, MeasurementContext, Rows, Sessions, asked_by
 from backend.services.policies import line_for
 from backend.services.samples import Known, understood
 from backend.services.scoring import Scoring, ScoringRequest
@@ -313,10 +313,10 @@ class _Run:
         key = party, feature.name
         asked, sessions = self._sums("disparity", LATER, GROUPS, self._later.ids)
         wanted = {party: (feature.name,)}
-        with self._asking(sessions, wanted, self._later.ids, bounds()) as (questions, joint, plan):
+        with self._asking(sessions, wanted, self._later.ids, bounds()) as (questions, joint):
             nobody, ids = np.zeros(len(joint), dtype=np.bool_), self._later.take(joint).ids
             marking = self._marking(probabilities[joint], False)
-            found, refused = asked.outcomes(questions, ids, nobody, probabilities[joint], marking, wanted, plan=plan)
+            found, refused = asked.outcomes(questions, ids, nobody, probabilities[joint], marking, wanted)
         if key in refused:
             found = asked.kept([key], {"cutoff": self._line.cutoff}, ids)
             if key not in found:
@@ -346,21 +346,18 @@ class _Run:
     @contextmanager
     def _asking(
         self, sessions: Sessions, wanted: Mapping[str, Sequence[str]], ids: Sequence[str], largest: Sequence[int]
-    ) -> Iterator[tuple[GroupQuestions, Rows, work.Plan]]:
+    ) -> Iterator[tuple[GroupQuestions, Rows]]:
         """A conversation about the people of `ids` whom all Hosts hold of which features are `wanted`; with their positions."""
-        cipher, bits, features = self._cipher, self._request.key_bits, sum(map(len, wanted.values()))
-        pairs = pairs_a_record(largest, len(ids), sums_bits(cipher, bits))
-        plan = GroupWork(0, len(wanted), len(ids), pairs, features, BINS, cipher, bits, ids=len(ids)).plan(
-            self._context
-        )
+        bits = self._request.key_bits
         with sessions.begin(tuple(wanted)) as session:
-            with plan.part("align"):
+            with work.part(0.0, ALIGNED):
                 questions, joint = sessions.ask(
-                    session, cipher, bits, lambda found: np.ones(len(found), dtype=np.bool_), ids
+                    session, self._cipher, bits, lambda found: np.ones(len(found), dtype=np.bool_), ids
                 )
             if len(joint) < 2 * MIN_GROUP:
                 raise FewRecords("too_few_known_to_all", people=len(joint), least=2 * MIN_GROUP)
-            yield questions, joint, plan
+            with work.part(ALIGNED, 1.0):
+                yield questions, joint
 
     def of_hosts(self, before: PartyTable) -> None:
         """Hosts' columns as their tables hold them today: later people among some training records, summed in common bins."""
@@ -386,13 +383,13 @@ class _Run:
             elif party in wanted:
                 wanted[party].append(feature.name)
         sums, sessions = self._sums("validation", SHIFT, BINS, ids)
-        with self._asking(sessions, wanted, ids, [1]) as (questions, joint, plan):
+        with self._asking(sessions, wanted, ids, [1]) as (questions, joint):
             flags = joint >= len(drawn)
             if min(int(flags.sum()), int((~flags).sum())) < MIN_GROUP:
                 raise FewRecords("part_known_to_few", least=MIN_GROUP)
             known = [ids[k] for k in joint.tolist()]
             about = {"later": people_hash([i for i in known if i in later])}
-            tables, refused = sums.ask(questions, known, [flags.astype(np.int64)], [1], about, wanted, plan=plan)
+            tables, refused = sums.ask(questions, known, [flags.astype(np.int64)], [1], about, wanted)
         again = sums.kept(refused, about, known)
         self._again += [(*key, table.day) for key, table in again.items()]
         self._unexamined += [key for key in refused if key not in again]

@@ -259,7 +259,7 @@ class OwnData:
             job.at("split")
             return self.make(draft)
 
-        return Job[Federation](run, 0, weighed=False, course="own").start()
+        return Job[Federation](run, 0, size="own").start()
 
     def _folder(self, draft_id: str) -> Path:
         return self._home / DRAFTS / draft_id

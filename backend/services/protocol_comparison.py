@@ -135,7 +135,7 @@ class ProtocolComparison:
 
     def start(self, request: ComparisonRequest) -> Job[Compared]:
         """Score some test records by every protocol in the background, in the simulation; see :class:`ComparisonRequest`."""
-        return Job[Compared](lambda job: self.compare(request, job), len(_names(request)), weighed=False).start()
+        return Job[Compared](lambda job: self.compare(request, job), len(_names(request))).start()
 
     @recorded("compare")
     def compare(self, note: Note, request: ComparisonRequest, job: Job[Compared]) -> Compared:

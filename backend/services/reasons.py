@@ -230,8 +230,8 @@ class ReasonsService:
     def start(self, request: ReasonsRequest) -> Job[Reasons]:
         """Names of what raised people's scores most, in the background; a question of its own about everybody in the sheet."""
         people = len(request.samples.ids)
-        course = f"{request.cipher} {people} {request.scored is None}"
-        return Job[Reasons](lambda job: self._reasons(request, job), people, course=course).start()
+        size = f"{request.cipher} {people} {request.scored is None}"
+        return Job[Reasons](lambda job: self._reasons(request, job), people, size=size).start()
 
     @recorded("reasons")
     def _reasons(self, note: Note, request: ReasonsRequest, job: Job[Reasons]) -> Reasons:
@@ -352,8 +352,8 @@ class ReasonsService:
 
     def start_cohort(self, request: CohortRequest) -> Job[tuple[CohortImportance, ...]]:
         """Mean SHAP contributions of all features over a group of at least 50 people, under encryption, in the background."""
-        course = f"{request.cipher} {len(request.ids) or request.samples}"
-        return Job[tuple[CohortImportance, ...]](lambda job: self._cohort(request, job), 0, course=course).start()
+        size = f"{request.cipher} {len(request.ids) or request.samples}"
+        return Job[tuple[CohortImportance, ...]](lambda job: self._cohort(request, job), 0, size=size).start()
 
     @recorded("cohort")
     def _cohort(

@@ -144,7 +144,7 @@ class Reports:
     def start_file(self, model_id: str, form: str, language: str) -> Job[ReportFile]:
         """:meth:`export` in the background: a large PDF takes a while to draw, and a Host of another company may not answer."""
         return Job[ReportFile](
-            lambda job: self._made(model_id, form, language, job), 0, course=f"{form} {language}"
+            lambda job: self._made(model_id, form, language, job), 0, size=f"{form} {language}"
         ).start()
 
     @recorded("report")

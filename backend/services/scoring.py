@@ -27,7 +27,7 @@ from backend.jobs import Job
 from backend.policy.bands import Mark, Policy
 from backend.protocols.approvals.messages import SCORING
 from backend.protocols.guest_runtime import GuestRuntime
-from backend.protocols.scoring.effort import refreshed
+from backend.protocols.scoring.fed_eini import refreshed
 from backend.protocols.scoring.guest import Scored, ScoringClient, Timings
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.messages import Acknowledge
@@ -174,7 +174,7 @@ class Scoring:
         """
         people = len(request.samples.ids)
         run = partial(self._score, request, counted=counted, conversation=conversation)
-        return Job[ScoreBatch](run, people, course=f"{request.cipher} {people}").start()
+        return Job[ScoreBatch](run, people, size=f"{request.cipher} {people}").start()
 
     def run(self, request: ScoringRequest, job: Job[Any]) -> ScoreBatch:
         """Score, and count it, within a job that is under way."""
@@ -428,8 +428,7 @@ class _Question:
         try:
             self._prepare(session, offered)
             owed = None if self.conversation is None or self.run is None else self.conversation.owed(self.run)
-            stock = {level.party: level.ready for level in runtime.pools()}
-            how = self.workers, self.request.canaries, job.at, self.run, offered, owed, stock
+            how = self.workers, self.request.canaries, job.at, self.run, offered, owed
             guest, model = runtime.guest.name, self.compiled.guest
             scored = ScoringClient(guest, record.id, model, self.own, self.key, session, *how).score()
             through = True

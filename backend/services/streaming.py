@@ -262,7 +262,7 @@ class Streaming:
             if job.cancelled():
                 inner.cancel()
             else:
-                work.reached(inner.pace.share)
+                work.reached(inner.eta.share)
         job.waits = job.silence = None
         batch = inner.get()
         return batch.scores, batch

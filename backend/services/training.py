@@ -138,8 +138,8 @@ class Training:
     def start(self, request: TrainingRequest) -> Job[ModelRecord]:
         """Train in the background; the model is in the registry when the job is done."""
         asked = request.parameters
-        course = f"{request.federation} {asked.ALGORITHM} {getattr(asked, 'cipher', '')} {rounds(asked)}"
-        return Job[ModelRecord](lambda job: self.run(request, job), rounds(asked), course=course).start()
+        size = f"{request.federation} {asked.ALGORITHM} {getattr(asked, 'cipher', '')} {rounds(asked)}"
+        return Job[ModelRecord](lambda job: self.run(request, job), rounds(asked), size=size).start()
 
     @recorded("train")
     def run(self, note: Note, request: TrainingRequest, job: Job[Any], retrained_from: str = "") -> ModelRecord:

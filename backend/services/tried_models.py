@@ -38,7 +38,6 @@ from backend.fairness.alternatives import (
 )
 from backend.jobs import Job, work
 from backend.protocols.group_sums.grouping import MIN_GROUP, Group, group
-from backend.protocols.group_sums.guest import pairs_a_record
 from backend.protocols.training.algorithms import ALGORITHMS, Parameters
 from backend.protocols.training.guest import Trained
 from backend.protocols.training.parameters import read_constraints, write_constraints
@@ -46,7 +45,7 @@ from backend.results import ModelRecord
 from backend.services.asked_sums import AskedSums
 from backend.services.fairness import GROUPS, group_names
 from backend.services.leakage import exception_of
-from backend.services.measurement import GroupWork, MeasurementContext, Sessions, sums_bits
+from backend.services.measurement import ALIGNED, MeasurementContext, Sessions
 from backend.services.training import TrainingRequest
 from backend.trees.metrics import auc, ks
 
@@ -257,18 +256,16 @@ def judged_by_group(
         return own.groups, _decided(decisions, measured, own.groups, sums, request, feature, drawn)
     sessions, key = Sessions(runtime, job, PURPOSE), (party, feature.name)
     asked = sums_of(context, sessions, request)
-    most = [1] * len(decisions) * (2 * len(models) - 1)
-    pairs = pairs_a_record(most, len(rows), sums_bits(request.cipher, request.key_bits))
-    plan = GroupWork(0, 1, len(rows), pairs, 1, request.groups, request.cipher, request.key_bits).plan(context)
     with sessions.begin((party,)) as session:
-        with plan.part("align"):
+        with work.part(0.0, ALIGNED):
             questions, at = sessions.ask_about(session, request.cipher, request.key_bits, rows)
         measured = _far_apart(decisions, at)
         marked = [mark for row in _flags(decisions, measured, at) for mark in row]
         about = {SEARCH: named(request), "marks": sha256(b"".join(mark.tobytes() for mark in marked)).hexdigest()}
         people = runtime.table.take(rows[at]).ids
         wanted = {party: (feature.name,)}
-        found, refused = asked.ask(questions, people, marked, [1] * len(marked), about, wanted, plan=plan)
+        with work.part(ALIGNED, 1.0):
+            found, refused = asked.ask(questions, people, marked, [1] * len(marked), about, wanted)
     found |= asked.kept(refused, about, people)
     if key not in found:
         raise refused[key]

@@ -35,16 +35,15 @@ from backend.evaluation.validation.suite import (
 from backend.explain.dependence import MIN_PEOPLE
 from backend.explain.direction import learned_directions
 from backend.explain.importance import by_tree, feature_importance
-from backend.fairness.marking import bounds, mark
+from backend.fairness.marking import mark
 from backend.jobs import Job, work
 from backend.protocols.group_sums.grouping import MIN_GROUP, group
-from backend.protocols.group_sums.guest import pairs_a_record
 from backend.protocols.scoring.permuted_values_guest import have_blanked, have_permuted
 from backend.protocols.transport.channel import Session
 from backend.results import JOINT, TRAINING
 from backend.services.asked_sums import TEST, AnsweredSums, AskedSums, Key, Refused
 from backend.services.compliance import MeasuredEvidence
-from backend.services.measurement import GroupWork, MeasurementContext, Rows, Sessions, drawn, of_outcomes, sums_bits
+from backend.services.measurement import ALIGNED, MeasurementContext, Rows, Sessions, drawn, of_outcomes
 from backend.trees.serialization import content_hash, dump_guest
 
 GROUPS = 5  # of a feature's values
@@ -321,16 +320,13 @@ class ValidationRun:
     ) -> tuple[dict[Key, AnsweredSums], Refused]:
         """What Hosts answer about people who were scored just now, and what they refuse."""
         cipher, bits = self._request.cipher, self._request.key_bits
-        pairs, features = pairs_a_record(bounds(), len(rows), sums_bits(cipher, bits)), sum(map(len, wanted.values()))
-        plan = GroupWork(0, len(wanted), len(rows), pairs, features, GROUPS, cipher, bits).plan(self._context)
         with self._sessions.begin(tuple(wanted)) as session:
-            with plan.part("align"):
+            with work.part(0.0, ALIGNED):
                 questions, at = self._sessions.ask_about(session, cipher, bits, rows)
             outcomes = self._outcomes(rows[at], margins[at])
             marking = mark(self._suite.cutoff, *outcomes, own=False, undecided=True)
-            return asked.outcomes(
-                questions, self._runtime.table.take(rows[at]).ids, *outcomes, marking, wanted, plan=plan
-            )
+            with work.part(ALIGNED, 1.0):
+                return asked.outcomes(questions, self._runtime.table.take(rows[at]).ids, *outcomes, marking, wanted)
 
     def exactness(self) -> None:
         """Encrypted scores against the same on plaintext, one by one; simulated Hosts answer plaintext, others refuse."""

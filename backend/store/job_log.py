@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Literal
@@ -47,8 +46,8 @@ class LoggedJob:
         Why it failed, where that can name nobody.
     result : str
         Where its result lies: a model's id, or a run of the Guest's journal.
-    took : mapping of str to sequence of float
-        How it went: seconds, and the share that was done after each part of them, under what tells it from other work of its kind.
+    size : str
+        What tells it from other work of its kind that takes longer or shorter; set once it has ended.
     seen : bool
         Its user knows that it has ended.
     """
@@ -63,8 +62,15 @@ class LoggedJob:
     ended: str = ""
     failure: Remark | None = None
     result: str = ""
-    took: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    size: str = ""
     seen: bool = False
+
+    @property
+    def seconds(self) -> float:
+        """From the start to the end; 0 while it runs."""
+        if not self.ended:
+            return 0.0
+        return (datetime.fromisoformat(self.ended) - datetime.fromisoformat(self.started)).total_seconds()
 
 
 class JobLog:
@@ -86,7 +92,7 @@ class JobLog:
                     raise ParameterError("job_runs_elsewhere")
             # what the new one replaces needs no look any more
             session.execute(update(JobRow).where(*same).values(seen=1))
-            values = {**vars(job), "took": json.dumps(dict(job.took)), "seen": int(job.seen)}
+            values = {**vars(job), "seen": int(job.seen)}
             del values["failure"]
             session.add(JobRow(**values, message="", beat=_stamp(now)))
 
@@ -102,7 +108,7 @@ class JobLog:
         state: LoggedState,
         failure: Remark | None = None,
         result: str = "",
-        took: Mapping[str, Sequence[float]] | None = None,
+        size: str = "",
     ) -> None:
         """Write down how a job ended that runs."""
         with self._database.write() as session:
@@ -112,7 +118,7 @@ class JobLog:
                 row.ended = _stamp(datetime.now(UTC))
                 row.message = "" if failure is None else json.dumps(failure.plain())
                 row.result = result
-                row.took = json.dumps(dict(took or {}))
+                row.size = size
 
     def keep(self, user: str, name: str, id_: str, found: str) -> None:
         """Keep what a job found, as text, in place of what the one before it of that name did."""
@@ -185,4 +191,4 @@ def _logged(row: JobRow) -> LoggedJob:
     values.pop("beat")
     message = values.pop("message")
     failure = read_plain(json.loads(message)) if message else None
-    return LoggedJob(**{**values, "failure": failure, "took": json.loads(row.took), "seen": bool(row.seen)})
+    return LoggedJob(**{**values, "failure": failure, "seen": bool(row.seen)})

@@ -401,7 +401,7 @@ class JobRow(Base):
     result: Mapped[str] = mapped_column(String(NAME))
     process: Mapped[str] = mapped_column(String(ID))
     beat: Mapped[str] = mapped_column(String(TIME))
-    took: Mapped[str] = mapped_column(Text)
+    size: Mapped[str] = mapped_column(Text)
     seen: Mapped[int] = mapped_column(Integer)
 
 

@@ -61,7 +61,7 @@ def test_every_attack_is_explained_before_it_is_run(opened: Opened) -> None:
 def test_a_defence_that_is_off_by_default_is_said_to_be(opened: Opened, few: None) -> None:
     known = ATTACKS["A1"]
     ATTACKS["A1"] = Attack(
-        "A1", known.name, known.severity, lambda seed: replace(known.measure(seed), optional=True), known.parts
+        "A1", known.name, known.severity, lambda seed: replace(known.measure(seed), optional=True), known.measurements
     )
     said = everything(run(opened("attack_lab"), "attack_A1"))
     assert T("attack_lab.fails_optional") in said and T("attack_lab.none_works", n=1) not in said
@@ -127,7 +127,7 @@ def test_an_attack_run_alone_is_followed_in_its_details(opened: Opened, few: Non
         go.wait(60)
         return known.measure(seed)
 
-    ATTACKS["A2"] = Attack("A2", known.name, known.severity, measure, known.parts)
+    ATTACKS["A2"] = Attack("A2", known.name, known.severity, measure, known.measurements)
     at = opened("attack_lab")
     at.button(key="attack_A2").click().run()
     keys = [button.key for button in at.button]

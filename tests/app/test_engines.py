@@ -300,7 +300,7 @@ def test_progress_never_goes_back(opened: Opened, go: threading.Event) -> None:
         (13.0, "stage.left", 12),
         (118.0, "stage.left", 120),
     ):
-        job.pace.left = lambda left=left: left
+        job.eta.left = lambda left=left: left
         text = next(bar.text for bar in at.run().progress if says(bar.text, "stage.elapsed"))
         assert not says(text, "stage.count") and says(text, key, seconds=T.about(seconds))
 

@@ -65,7 +65,7 @@ def test_cancelling_in_one_tab_stops_the_job_of_the_other(opened: Opened, go: th
 
 def test_every_other_page_says_what_runs_and_how_far_and_links_to_it(opened: Opened, go: threading.Event) -> None:
     put_job("train", waiting(go, "tree"))
-    while not job_of("train").pace.share:
+    while not job_of("train").eta.share:
         time.sleep(0.01)
     at = opened("audit")
     assert not at.exception
@@ -85,7 +85,7 @@ def test_what_has_ended_is_said_until_its_page_was_looked_at(opened: Opened, go:
 def test_a_page_with_a_clock_of_its_own_has_no_second_one(opened: Opened, go: threading.Event) -> None:
     put_job("train", waiting(go, "tree"))
     put_job("score", waiting(go))
-    while not job_of("train").pace.share:
+    while not job_of("train").eta.share:
         time.sleep(0.01)
     at = opened("score")
     assert links(at) == [line("train", T("jobs.drawn", share="30.0\u00a0%"))]

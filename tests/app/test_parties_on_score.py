@@ -180,7 +180,7 @@ def test_a_presentation_shows_no_other_work_and_an_attack_says_how_long_it_will_
     assert T("jobs.kind_attacks") not in " ".join(link.label for link in at.get("page_link"))
     at.toggle(key="presenter_attack").set_value(True).run()
     assert says(at, "attack_lab.first") and not says(at, "stage.left")
-    attack.pace.left = lambda: 31.0
+    attack.eta.left = lambda: 31.0
     at.run()
     assert says(at, "stage.left", seconds=T.about(30.0))
 

@@ -53,7 +53,7 @@ def test_a_pdf_is_drawn_in_a_job_and_says_once_it_is_no_longer_what_is_reported(
     at = opened("report", lang=language)
     at.button(key="report_pdf").click().run()
     job = user_jobs.find(f"report:{world.record.id}")
-    assert job is not None and job.get().file.startswith(b"%PDF") and job.pace.share == 1.0
+    assert job is not None and job.get().file.startswith(b"%PDF") and job.eta.share == 1.0
     at = opened("report", lang=language)
     words, time = Texts(language), job.get().issued[:16].replace("T", " ")
     file = words.noted(words("report.file_pdf"), words(f"report.in_{language}"))

@@ -104,6 +104,6 @@ def reports(shares):
 
 def test_how_far_it_is_reaches_whoever_follows_the_work():
     told = []
-    with work.watched(lambda: None, lambda share, following: told.append(share)), work.part(0.5, 1.0):
+    with work.watched(lambda: None, told.append), work.part(0.5, 1.0):
         assert apart(reports, (0.25, 0.5, 1)) == "done"
     assert told == [0.625, 0.75, 1.0, 1.0]

@@ -195,16 +195,16 @@ def test_the_table_names_no_account_and_keeps_no_reason_that_may_name_a_person(r
         assert all("ana" not in row.user for row in rows.values())
 
 
-def test_what_was_noted_of_work_is_found_again_newest_first(registry):
-    def took(seconds):
-        job = Job(lambda job: clock.__setitem__(0, clock[0] + seconds), 1, lambda: clock[0], course="A1")
-        return lambda: job.start().wait(5)
+def test_the_seconds_of_the_last_run_of_the_same_size_are_expected_of_the_next(registry):
+    def lasting(seconds, size):
+        return lambda: Job(lambda job: time.sleep(seconds), 1, size=size).start().wait(5)
 
-    clock = [0.0]
-    for seconds in (3.0, 2.0):
-        registry.of("").start("attacks", took(seconds))
-    assert registry.took("", "attacks")["A1 course"][0] == 2.0 and registry.took("somebody else", "attacks") == {}
-    assert registry.of("").start("attacks", took(9.0)).pace._usual == 2.0
+    for seconds, size in ((0.4, "A1"), (0.2, "A1"), (0.0, "A2")):
+        registry.of("").start("attacks", lasting(seconds, size))
+    expected = registry.last_run_seconds("", "attacks")
+    assert set(expected) == {"A1", "A2"} and 0.2 <= expected["A1"] < 0.4
+    assert registry.last_run_seconds("somebody else", "attacks") == {}
+    assert registry.of("").start("attacks", lasting(0.0, "A1")).eta.last_run_seconds == expected["A1"]
 
 
 def test_everybody_of_a_home_who_does_not_sign_in_is_one_user_and_another_home_is_another(tmp_path, go):

@@ -193,22 +193,21 @@ def test_what_scores_within_an_attack_counts_as_the_part_that_it_is_and_the_bar_
 
     def measured():
         work.reached(0.5)  # as a scoring would
-        shares.append(job.result(60).pace.share)
+        shares.append(job.result(60).eta.share)
         return 1, 2
 
     monkeypatch.setattr(attack_runs, "run_all", lambda names, seed: [count(measured) for _ in range(2)][:0])
     job.set_result(AttackRuns.start(["T1"]))
     job.result().wait(60)
-    setup, first, second = ATTACKS["T1"].parts
-    whole = setup + first + second
-    assert shares == [pytest.approx((setup + first / 2) / whole), pytest.approx((setup + first + second / 2) / whole)]
-    assert job.result().pace.share == 1.0
+    assert ATTACKS["T1"].measurements == 3  # its setup is the first
+    assert shares == [pytest.approx(1.5 / 3), pytest.approx(2.5 / 3)]
+    assert job.result().eta.share == 1.0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ATTACKS)
-def test_every_attack_measures_as_often_as_its_parts_say(name):
+def test_every_attack_measures_as_often_as_it_says(name):
     begun = []
     with followed(lambda: begun.append(name)):
         run_all([name])
-    assert 1 + len(begun) == len(ATTACKS[name].parts)
+    assert 1 + len(begun) == ATTACKS[name].measurements

@@ -263,4 +263,4 @@ def test_an_import_that_is_stopped_registers_nothing_and_one_that_is_not_counts_
     job = glassleaf.model_import.start_upload("demo", "m.json", file.read_bytes(), keep=True, score_bits=14)
     done = job.get()
     assert glassleaf.models.get(done.model_id).score_bits == 14 and done.file == "m.json"
-    assert job.through == job.total == len(margins) + len(runtime_of(glassleaf).table.ids) and job.pace.share == 1.0
+    assert job.through == job.total == len(margins) + len(runtime_of(glassleaf).table.ids) and job.eta.share == 1.0

@@ -13,7 +13,7 @@ from backend.evaluation.validation.suite import standard
 from backend.evaluation.validation.words import headroom_used
 from backend.fairness.marking import mark
 from backend.jobs import Job
-from backend.jobs.pace import Pace
+from backend.jobs.eta import Eta
 from backend.protocols.group_sums.disclosure_bound import smallest_size, spread_of
 from backend.protocols.group_sums.grouping import MIN_GROUP, group
 from backend.protocols.training.parameters import SecureBoostParameters
@@ -333,23 +333,23 @@ def test_no_threshold_no_value_and_no_id_is_in_what_is_kept(context):
     assert not [i for i in body if f"'{i}'" in text] and isinstance(context.people, pd.DataFrame)
 
 
-class Followed(Pace):
+class Followed(Eta):
     """Keeps every share that it is told."""
 
     def begin_again(self):
         super().begin_again()
         self.told = [0.0]
 
-    def reached(self, share, following=None):
+    def reached(self, share):
         self.told.append(share)
-        super().reached(share, following)
+        super().reached(share)
 
 
 def test_each_stage_tells_its_share_of_the_work_in_turn(context):
     """None goes back behind one that was told, but for scorings of one part: each begins it again."""
     job = Job(lambda job: context.glassleaf.validation.run(context.request(), job), 0)
-    job.pace = Followed()
+    job.eta = Followed()
     job.start().get()
-    told = np.array(job.pace.told)
+    told = np.array(job.eta.told)
     assert (np.maximum.accumulate(told) - told).max() <= 0.02 + 1e-9
     assert max(np.diff(np.unique(told))) < 0.5 and told[-1] == pytest.approx(1.0)

@@ -73,11 +73,6 @@ class PaillierKeySide:
     def __repr__(self) -> str:
         return f"PaillierKeySide({self.bits} bits)"
 
-    @property
-    def is_new(self) -> bool:
-        """Whether its tables were never made."""
-        return self._tables is None or not self._tables.exists()
-
     @cached_property
     def _certificate(self) -> bytes:
         return certify(self._key.p, self._key.q)

@@ -242,3 +242,9 @@ def host_plan(folding: Folding, index: int) -> FoldPlan:
         origin = [earlier.target[e] for e in origin]
     own = tuple(bool(conditions) for conditions in step.own)
     return FoldPlan(step.target, own, step.n_out, tuple(origin), index, len(folding.steps))
+
+
+def refreshed(folding: Folding) -> dict[str, int]:
+    """Return for each Host the ciphertexts of a person that it refreshes, each with an obfuscator of its own."""
+    plans = {step.host: host_plan(folding, index) for index, step in enumerate(folding.steps)}
+    return {host: plan.n_out - sum(plan.untouched) for host, plan in plans.items()}

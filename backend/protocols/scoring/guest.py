@@ -18,7 +18,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -35,7 +35,6 @@ from backend.crypto.workers import Workers
 from backend.data.table import PartyTable
 from backend.errors import ParameterError, QuestionRefused, SecurityError
 from backend.jobs import work
-from backend.protocols.scoring.effort import DECRYPT, ENCRYPT, ScoringEffort
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores, MoreVectors
 from backend.protocols.scoring.packing import canaries, request_offsets
@@ -50,6 +49,8 @@ from backend.store.accountant import LIMITS
 from backend.store.journal import Batch, Run
 
 SERIAL = Workers()
+# about the work of a row at a stage beside the others: encrypting, each Host's masking, decrypting
+WORK = {"encrypt": 1.0, "mask": 2.0, "decrypt": 0.2}
 REPORTED = 256  # ciphertexts encrypted between two reports, a fraction of a second
 
 OnStage = Callable[[str, str, int], None]  # stage, party at work, samples done
@@ -131,8 +132,6 @@ class ScoringClient:
     owed : list of (str, str), optional
         Takes Host and request of every answer, instead of the journal: what was sent stays there, and the Host keeps its answer, until
         whoever has the list acknowledges. For questions so short that to repeat one costs less than to write down its scores.
-    stock : mapping of str to int
-        Host → obfuscators that it is known to have at hand, so that the time left can be told.
 
     Raises
     ------
@@ -152,7 +151,6 @@ class ScoringClient:
     run: Run | None = None
     offered: bool = False
     owed: list[tuple[str, str]] | None = None
-    stock: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         compiled, key, n = self.compiled, self.key, len(self.table.ids)
@@ -184,22 +182,12 @@ class ScoringClient:
         self._dither, self._days, self._recalled, self._timings = 0, 0, 0, Timings()
         self._before = len(self.session.transcript())
         self._encrypted_pieces = 0.0
-        self._done: dict[str, int] = {}  # part → rows
+        self._work_done: dict[str, float] = {}  # stage → rows, weighed by WORK
         begun = range(len(self._batches)) if self._chain else ()
         self._journal: dict[int, Batch] = {} if self.run is None else self.run.batches(begun)
         asked = [b for i, b in enumerate(self._batches) if i not in self._journal or self._journal[i].answer is None]
         self._rows = sum(b.stop - b.start for b in asked)
         self._pieces = sum(len(key.pieces(b.stop - b.start, self._entries)) for b in asked)
-        at_hand, new = 0, False
-        parallel = self.workers.parallel and key.should_parallelise(n, self._entries)
-        if isinstance(key, PaillierKeySide):
-            at_hand, new = 0 if parallel else key.obfuscators.ready, key.is_new
-        self._effort = ScoringEffort(
-            compiled.folding, key.scheme, key.bits, new, {**self.stock, ENCRYPT: at_hand}, parallel
-        )
-        self._plan = work.Plan(self._effort.whole(self._rows))
-        if new:
-            work.once()
 
     def score(self) -> Scored:
         """Steps 1 to 6 for every batch.
@@ -241,12 +229,12 @@ class ScoringClient:
             if self.run is not None:
                 self.run.drop(number)
             raise
-        self._report(self._chain[-1], batch.stop - batch.start)
+        self._report("mask", batch.stop - batch.start)
         self.on_stage("decrypt", self.guest, batch.start)
         with self._timings.measured("decrypt", self.guest):
             self._decrypt(batch, scores)
             self._check(batch, scores.dither)
-        self._report(DECRYPT, batch.stop - batch.start)
+        self._report("decrypt", batch.stop - batch.start)
         if self.run is None:
             return
         last, request = self._chain[-1], self._journal[number].request
@@ -343,7 +331,6 @@ class ScoringClient:
         rows = len(values) if not isinstance(self.key, PaillierKeySide) else -(-REPORTED // max(1, values.shape[1]))
         parts = []
         for part in chunks(len(values), rows):
-            self._report(following=len(part))
             parts.append(self.key.encrypt(values[part.start : part.stop]))
             self._encrypted_pieces += len(part) / len(values)
             self._report()
@@ -353,15 +340,15 @@ class ScoringClient:
         """One more piece is encrypted and may have to wait until it is sent; called in another thread."""
         self._encrypted_pieces += 1
 
-    def _report(self, part: str = ENCRYPT, rows: int = 0, following: int = 0) -> None:
-        """How much is done of what the journal did not have; of a part but encrypting `rows` more, and so many are next."""
-        if part == ENCRYPT and self._pieces:
-            done = round(self._rows * self._encrypted_pieces / self._pieces)
+    def _report(self, stage: str = "encrypt", rows: int = 0) -> None:
+        """Report the share that is done of what the journal did not have, once `rows` more have passed a stage."""
+        if stage == "encrypt" and self._pieces:
+            done = WORK["encrypt"] * self._rows * self._encrypted_pieces / self._pieces
         else:
-            done = self._done[part] = self._done.get(part, 0) + rows
-        seconds = self._effort.seconds(part, done)
-        coming = self._effort.seconds(part, done + following) - seconds if following else None
-        self._plan.reached(part, seconds, coming)
+            done = self._work_done.get(stage, 0.0) + WORK[stage] * rows
+        self._work_done[stage] = done
+        a_row = WORK["encrypt"] + WORK["mask"] * len(self._chain) + WORK["decrypt"]
+        work.reached(sum(self._work_done.values()) / (a_row * max(self._rows, 1)))
 
     def _send(self, number: int, batch: slice, vectors_enc: Iterator[bytes]) -> None:
         """Step 2: push ⟦W_Guest⟧ to the first Host; what the journal has was encrypted before."""
@@ -391,8 +378,7 @@ class ScoringClient:
             at_work = self._chain[max(0, i - 1)]  # it answers before it works, and the one before it must be through
             answer = self.session.expect_each(HeldRecords, [host], [at_work])[host]
             if i:  # the Host before it is through
-                self._report(self._chain[i - 1], n)
-            self._report(host, following=n)
+                self._report("mask", n)
             self.on_stage("mask", host, batch.start)
             self._held[host][batch] = from_bitmap(answer.held, n)
             exhausted = {batch.start + i: reason for i, reason in refusals(host, answer, n).items()}

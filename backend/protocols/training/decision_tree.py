@@ -83,11 +83,9 @@ def grow(joint: Joint, parameters: DecisionTreeParameters) -> Grown:
     outputs = Outputs(joint.task, joint.classes, "identity")
     began = time.perf_counter()
     grower = start(joint, parameters.bins, min_node=parameters.min_node)
-    effort = grower.effort(int(joint.training.sum()), parameters.depth)
-    encrypted = effort.sending / (effort.sending + effort.growing)
-    with work.part(0.0, encrypted):
+    with work.part(0.0, grower.encrypted_share):
         grower.send_pairs(sums.batches)
-    with work.part(encrypted, 1.0):
+    with work.part(grower.encrypted_share, 1.0):
         job = TreeJob(0, sums.criterion, joint.training, sums.batch_numbers, directions=directions)
         [tree] = grower.grow([job], parameters.depth)
     table = leaf_table(tree.tree, outputs)

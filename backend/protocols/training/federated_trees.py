@@ -20,7 +20,6 @@ from backend.errors import SecurityError, WrongAnswer
 from backend.jobs import work
 from backend.protocols.training.binned import BinnedColumns
 from backend.protocols.training.checks import check_bins, check_histogram, check_split_rows
-from backend.protocols.training.effort import TreeEffort, is_first
 from backend.protocols.training.growing import Flags, Growing, GrowingNode, GrownTree, IntArray, TreeJob, flags, root
 from backend.protocols.training.growth_record import ROOT
 from backend.protocols.training.joint import FeatureKey, Joint
@@ -32,6 +31,8 @@ from backend.trees.ensemble import GuestTree, NodeKey, Split, SplitRule
 from backend.trees.growth import BestSplit
 
 __all__ = ["GrownTree", "TreeGrower", "TreeJob", "routes", "start"]
+
+ENCRYPTED = 0.4  # about the share of a tree's time in which its pairs are encrypted under Paillier
 
 
 @dataclass(eq=False, repr=False)
@@ -120,7 +121,7 @@ class TreeGrower:
         self._min_node = min_node
         self._columns, self._guest, self._n = columns, joint.guest, len(joint.parts)
         self._session, self._hosts = joint.conversation, tuple(host_bins)
-        self._key, self._first = joint.key, is_first(joint.key)
+        self._key = joint.key
         self._bins = [count for bins in host_bins.values() for count in bins.bins]
         self._sums = NodeSums(joint, columns, {host: bins for host, bins in host_bins.items() if bins.names})
         own = tuple((self._guest, b.feature.name) for b in columns.bins)
@@ -145,22 +146,19 @@ class TreeGrower:
         """Step 1: see :meth:`NodeSums.send`."""
         self._sums.send(batches, tree=tree, rows=rows, guest_only=guest_only)
 
-    def effort(self, rows: int, depth: int) -> TreeEffort:
-        """What a tree on so many rows takes."""
-        features = len(self._bins)
-        bins = sum(self._bins) // (features or 1)
-        return TreeEffort(self._key.scheme, self._key.bits, rows, features, bins, depth, len(self._hosts), self._first)
+    @property
+    def encrypted_share(self) -> float:
+        """Share of a tree's time after which its pairs are sent; under RLWE each node's rows are encrypted with its sums."""
+        return ENCRYPTED if self._key.scheme.startswith("paillier") else 0.0
 
     def grow(self, jobs: Sequence[TreeJob], depth: int) -> list[GrownTree]:
         """Grow trees of at most `depth` splits on a path, all of them level by level; raises as :meth:`Session.expect`."""
-        effort = self.effort(int(np.count_nonzero(jobs[0].rows)), depth)
-        done = effort.levels[0] / effort.growing
         trees = [root(job, self._n, self._sums.of_rows(job)) for job in jobs]
         for tree in trees:
             self._keep_small_nodes(tree.job, tree.level)
             self._count_choices(tree.job, tree.level)
         self._sums.fill([(tree, tree.level[0]) for tree in trees])
-        work.reached(done)
+        work.reached(1 / max(depth, 1))
         for level in range(depth + 1):
             chosen: list[_Chosen] = []
             for tree in trees:
@@ -187,9 +185,7 @@ class TreeGrower:
                     self._keep_small_nodes(tree.job, (left, right))
                     self._count_choices(tree.job, (left, right))
                 self._fill_children(families)
-                done += effort.levels[level + 1] / effort.growing
-                work.reached(done)
-        self._first = False
+                work.reached((level + 2) / depth)
         return [tree.grown() for tree in trees]
 
     def _best(self, job: TreeJob, node: GrowingNode) -> tuple[str, str, BestSplit] | None:

@@ -132,9 +132,7 @@ def grow(joint: Joint, parameters: ForestParameters) -> Grown:
     sums = label_sums(joint, parameters.criterion, stops, added)
     outputs = Outputs(joint.task, joint.classes, "identity", "median" if median else "sum")
     grower = start(joint, parameters.bins, hide_order=parameters.shuffle_sides, min_node=parameters.min_node)
-    effort = grower.effort(int(joint.training.sum()), parameters.depth)
-    effort = replace(effort, cipher=parameters.cipher)
-    encrypted = effort.sending / (effort.sending + parameters.trees * effort.growing)
+    encrypted = grower.encrypted_share / parameters.trees  # all trees grow on the pairs of one sending
     together = list(chunks(parameters.trees, TOGETHER))
     with work.part(0.0, encrypted):
         grower.send_pairs(sums.batches, guest_only=len(joint.resumed.rounds) >= len(together))

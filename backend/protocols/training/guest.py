@@ -9,7 +9,7 @@ import logging
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
 
 import numpy as np
@@ -28,11 +28,10 @@ from backend.protocols.alignment.outcome import Alignment
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.guest import ScoringClient
 from backend.protocols.scoring.packing import Packing
-from backend.protocols.training import effort
-from backend.protocols.training.algorithms import Parameters, grow, rounds
+from backend.protocols.training.algorithms import Parameters, grow
 from backend.protocols.training.joint import TEST, TRAINING, VALIDATION, FromTheStart, Grown, Joint, Resumed
 from backend.protocols.training.messages import KeepModel, ModelKept, ReportWrongAnswer
-from backend.protocols.training.parameters import PARTS, SHARES, SecureBoostParameters, TreeProgress
+from backend.protocols.training.parameters import PARTS, SHARES, TreeProgress
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.messages import OfferKey
 from backend.trees.backgrounds import ScoreBands, score_bands
@@ -42,6 +41,8 @@ from backend.trees.serialization import content_hash, dump_guest, dump_skeleton
 
 _log = logging.getLogger("glassleaf")
 
+ALIGNED = 0.1  # about the share of a training after which the records are aligned
+GROWN = 0.98  # and the trees have grown
 MIN_ROWS = 10  # joint records below which a 60/20/20 split means nothing
 
 Scores = dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]  # part → labels and margins
@@ -133,13 +134,12 @@ class TrainingClient:
         guest, session = self.federation.guest.name, self.session
         if key is not None:
             session.broadcast(OfferKey(session.name, key.scheme, key.offer()))
-        plan = self._planned(key)
         self.on_stage("align")
-        with plan.part("align"):
+        with work.part(0.0, ALIGNED):
             rows, alignment = align(session, guest, self.table.ids, self.parameters.alignment)
         joint = self._joint(rows, labels[rows], key or PlainKeySide())
         self.on_stage("tree")
-        with plan.part("grow"):
+        with work.part(ALIGNED, GROWN):
             try:
                 grown = grow(joint, self.parameters)
             except WrongAnswer as error:
@@ -174,23 +174,6 @@ class TrainingClient:
         for host in error.hosts:
             with suppress(PartyUnreachable):
                 self.session.send(host, ReportWrongAnswer(self.session.name, why))
-
-    def _planned(self, key: TrainingKeySide | None) -> work.Plan:
-        """``align``, ``grow`` and ``store``."""
-        asked, ids, hosts = self.parameters, len(self.table.ids), self.session.hosts
-        features = sum(len(party.features) for party in self.federation.parties if party.name in hosts)
-        cipher, bits, bins = (getattr(asked, name, 0) for name in ("cipher", "key_bits", "bins"))
-        of_rows, of_features = (getattr(asked, f"{kind}_sample", 1.0) for kind in ("row", "column"))
-        drawn = round(SHARES[0] * ids * of_rows), round(features * of_features)
-        tree = effort.TreeEffort(str(cipher), bits, *drawn, bins, asked.depth, len(hosts))
-        trees = rounds(asked)
-        boosted = isinstance(asked, SecureBoostParameters)
-        first = replace(tree, first=effort.is_first(key))
-        grow_seconds = first.sending + first.growing + (trees - 1) * (boosted * tree.sending + tree.growing)
-        if trees > 1 and not boosted:
-            grow_seconds *= effort.LOCKSTEP
-        align_seconds = effort.aligning(ids, len(hosts))
-        return work.Plan({"align": align_seconds, "grow": grow_seconds, "store": effort.STORING})
 
     def _joint(self, rows: NDArray[np.intp], labels: NDArray[np.float64], key: TrainingKeySide) -> Joint:
         """The records that all parties hold, divided into training, validation and test rows."""

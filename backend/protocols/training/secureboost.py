@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from backend.crypto.fixedpoint import GRADIENT_BITS, quantise
 from backend.errors import ParameterError
 from backend.jobs import work
-from backend.protocols.training.effort import TreeEffort
 from backend.protocols.training.federated_trees import TreeGrower, start
 from backend.protocols.training.growing import Flags, GrownTree, IntArray, TreeJob
 from backend.protocols.training.joint import FeatureKey, Grown, Joint
@@ -56,14 +55,8 @@ def grow(joint: Joint, parameters: SecureBoostParameters) -> Grown:
     began = time.perf_counter()
     best = ensemble = boosting.empty()
     best_loss, best_round = np.inf, 0
-    effort = boosting.effort(int(joint.training.sum()))
-    later = replace(effort, first=False)
-    seconds_of = dict.fromkeys(map(str, range(1, parameters.trees + 1)), later.sending + later.growing)
-    plan = work.Plan({**seconds_of, "1": effort.sending + effort.growing})
-    if effort.first and parameters.cipher != "rlwe":
-        work.once()
     for number in range(1, parameters.trees + 1):
-        with plan.part(str(number)):
+        with work.part((number - 1) / parameters.trees, number / parameters.trees):
             ensemble = boosting.add_round(ensemble, number - 1)
         seconds = time.perf_counter() - began
         loss = joint.report(number, parameters.trees, ensemble.margins, boosting.outputs, seconds).log_loss_validation
@@ -111,10 +104,6 @@ class _Boosting:
         margins = np.tile(self._base, (len(self._joint.labels), 1))
         return _Ensemble((), margins, quantise(margins, self._parameters.score_bits))
 
-    def effort(self, rows: int) -> TreeEffort:
-        """What a tree on so many rows takes."""
-        return replace(self._grower.effort(rows, self._parameters.depth), cipher=self._parameters.cipher)
-
     def add_round(self, ensemble: _Ensemble, index: int) -> _Ensemble:
         """One more tree, or one more of every class; round `index` counts from 0."""
         first = len(ensemble.trees)
@@ -144,8 +133,7 @@ class _Boosting:
             units = (_unit(pair[0]), _unit(pair[1]))
             batches.append((quantise(pair[0] / units[0], 0), quantise(pair[1] / units[1], 0)))
             criteria.append(BoundedSplits(self._rules, units, COUNTS + (len(bound.total) if bound else 0), bound))
-        effort = self.effort(int(rows.sum()))
-        encrypted = 0.0 if alone else effort.sending / (effort.sending + effort.growing)
+        encrypted = 0.0 if alone else self._grower.encrypted_share
         with work.part(0.0, encrypted):
             self._grower.send_pairs([*batches, *counted], tree=first, rows=rows, guest_only=alone)
         jobs = [
