@@ -205,10 +205,11 @@ def layouts(world: World) -> Moves:
 def cohorts(world: World) -> Moves:
     """Return a cohort of some people."""
     return st.builds(
-        lambda people, bits, apart: cohort(world, people, value_bits=bits, apart=apart),
+        lambda people, bits, apart, request: cohort(world, people, value_bits=bits, apart=apart, request=request),
         people_of(world, 2),
         st.sampled_from([1, 30, 52]),
         st.booleans(),
+        st.sampled_from(["", "q", "q"]),
     )
 
 

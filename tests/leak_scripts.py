@@ -98,7 +98,9 @@ def bin_sums(world: World, people: Sequence[int] | None = None, *, apart: bool, 
     ]
 
 
-def cohort(world: World, people: Sequence[int] | None = None, *, value_bits: int, apart: bool) -> Script:
+def cohort(
+    world: World, people: Sequence[int] | None = None, *, value_bits: int, apart: bool, request: str = ""
+) -> Script:
     """Return a cohort of everybody or some people, with honest terms or with one person's far above the other's."""
     width = len(world.features)
     shares = (0.5,) * len(world.model.rules)
@@ -108,7 +110,7 @@ def cohort(world: World, people: Sequence[int] | None = None, *, value_bits: int
         world.cipher(), CompiledFactors(world.model, step, shares), ReasonShape(features, 1, value_bits), 1
     )
     ids = tuple(world.ids[i] for i in (range(world.people) if people is None else people))
-    script: Script = [AskCohort(C, MODEL, ids, shares, features, value_bits)]
+    script: Script = [AskCohort(C, MODEL, ids, shares, features, value_bits, request)]
     for person in range(len(ids)):
         factor = 1 << (400 * person) if apart else 1
         terms = [factor * 5**k for k in range(weighting.ciphertexts)]
@@ -272,6 +274,10 @@ SCRIPTS: dict[str, Callable[[World], Script]] = {
     "cuts of a training": lambda w: [*begin_training(w), *bin_sums(w, apart=True)],
     "cohort": lambda w: cohort(w, value_bits=52, apart=False),
     "cohort, terms apart": lambda w: cohort(w, value_bits=52, apart=True),
+    "cohort, twice with other terms": lambda w: [
+        *cohort(w, value_bits=52, apart=False, request="q"),
+        *cohort(w, value_bits=52, apart=True, request="q"),
+    ],
     "reasons": reasons,
     "reasons, ranked twice": lambda w: [*reasons(w, request="q"), *reasons(w, request="q", added=1 << 40, below=True)],
     "groups": lambda w: group_sums(w, ("a",), apart=False, half=1),

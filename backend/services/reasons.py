@@ -26,7 +26,7 @@ from backend.i18n import joined
 from backend.jobs import Job, work
 from backend.protocols.approvals.messages import REASONS
 from backend.protocols.explanations.encryption import ReasonKey
-from backend.protocols.explanations.guest import Named, ReasonsClient
+from backend.protocols.explanations.guest import Named, ReasonsClient, Summed
 from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.explanations.messages import MIN_PEOPLE
 from backend.protocols.transport.transcript import TranscriptEntry
@@ -403,7 +403,8 @@ def give_reasons(
     began, good = time.perf_counter(), _explainable(batch, record.id, request.samples)
     groups = form_groups(context.model, terms.items)
     key = runtime.keys.reasons(request.cipher, request.key_bits, terms.shape(request.names, groups).load(terms.rows))
-    run = begun(runtime, "reasons", record, request, request.names, background.against, background.band)
+    details = request.names, background.against, background.band
+    run = begun(runtime, "reasons", record, request.samples, request.cipher, request.key_bits, *details)
     below = frozenset(reason.feature for reason in known.values() if reason.asked == "below")
     question = _Question(context, request, terms, key, run, good, below, groups)
     ask = partial(question.ask, () if request.scored else batch.transcript, job)
@@ -532,31 +533,45 @@ def mean_contributions(
         A Host refuses a group with somebody in it who was in another within 28 days, among others.
     """
     runtime = context.runtime
+    record = context.record
     unknown = [i for i in request.ids if i not in runtime.table.row_of]
     count = len(request.ids) or min(request.samples, len(context.test_ids))
     if unknown or count < MIN_PEOPLE:
         raise ParameterError("group_too_small", least=MIN_PEOPLE, given=count, unknown=len(unknown))
     rows = np.array([runtime.table.row_of[i] for i in request.ids], dtype=np.intp)
     people = runtime.table.take(rows if request.ids else drawn(context, count, request.seed))
-    terms, job.total = CompiledTerms(context.model), count
+    terms = CompiledTerms(context.model)
+    job.total = count
     job.at("key", runtime.guest.name, 0)
     key = runtime.keys.reasons(request.cipher, request.key_bits, terms.shape(1).load(terms.rows, count))
-    session = runtime.open_session(terms.chain, job.cancelled)
-    job.read_transcript = session.transcript
+    sheet = SampleSheet(people.ids, people, hosts={}, problems={}, notes=())
+    run = begun(runtime, "cohort", record, sheet, request.cipher, request.key_bits)
 
     def at(stage: str, party: str, people: int) -> None:
         job.at(stage, party, people)
         if stage == "encrypt":  # what is added up of all of them says nothing meanwhile
             work.reached(ENCRYPTED * people / count)
 
+    def ask() -> Summed:
+        session = runtime.open_session(terms.chain, job.cancelled)
+        job.read_transcript = session.transcript
+        try:
+            runtime.ask_approval(session, terms.chain, record.id, REASONS, count, record.named_share)
+            client = ReasonsClient(session, runtime.guest.name, record.id, terms, key, at, run, runtime.journal)
+            return client.sums(people)
+        finally:
+            job.keep_transcript(session.close())
+
     try:
-        runtime.ask_approval(session, terms.chain, context.record.id, REASONS, count, context.record.named_share)
-        client = ReasonsClient(session, runtime.guest.name, context.record.id, terms, key, at, journal=runtime.journal)
-        found = client.sums(people)
+        found = repeated(ask, runtime, terms.chain, job, TIMEOUT if run is not None else 0.0)
+        if runtime.journal is not None and run is not None:
+            runtime.journal.handed_over(run.name)
     finally:
-        job.keep_transcript(session.close())
+        if runtime.journal is not None:
+            runtime.journal.ended(run)
     means = found.sums / found.people
-    bound, cipher = found.error_bound / found.people, _named_cipher(key)
+    bound = found.error_bound / found.people
+    cipher = _named_cipher(key)
     out = [
         CohortImportance(*item, float(mean), found.people, bound, cipher, key.bits)
         for item, mean in zip(found.items, means, strict=True)

@@ -326,7 +326,11 @@ def score(
     key = runtime.keys.scoring(request.cipher, request.key_bits, compiled.guest)
     prepared = Stage("key", runtime.guest.name, time.perf_counter() - began)
     batches = -(-len(good) // key.rows_per_message(max(1, compiled.guest.folding.n_entries)))
-    run = begun(runtime, "score", record, request, batches=batches) if counted else None
+    run = None
+    if counted:
+        run = begun(
+            runtime, "score", record, sheet, request.cipher, request.key_bits, request.canaries, batches=batches
+        )
     question = _Question(runtime, record, compiled, request, good, key, run, workers, counted, conversation, job)
     repeatable = run is not None or not counted  # else a question that a Host has counted would be counted again
     try:
@@ -455,21 +459,19 @@ def nobody_to_score(sheet: SampleSheet) -> list[Remark]:
 
 
 def begun(
-    runtime: GuestRuntime, what: str, record: ModelRecord, request: Any, *more: int | str, batches: int = 0
+    runtime: GuestRuntime,
+    what: str,
+    record: ModelRecord,
+    samples: SampleSheet,
+    cipher: Cipher,
+    key_bits: int,
+    *more: int | str,
+    batches: int = 0,
 ) -> Run | None:
-    """The journal of a request: of the same request under the same keys that was broken off, if any; None where nothing is counted."""
-    if runtime.journal is None or request.samples.hosts:  # who types a Host's values in is nobody whom it knows
+    """Return the journal of a question: of the same one under the same keys that was broken off, if any; None if nothing is counted."""
+    if runtime.journal is None or samples.hosts:  # who types a Host's values in is nobody whom it knows
         return None
-    canaries = getattr(request, "canaries", False)
-    asked = [
-        what,
-        record.content_hash,
-        audit.sheet_hash(request.samples),
-        request.cipher,
-        request.key_bits,
-        canaries,
-        *runtime.keys.retired,
-    ]
+    asked = [what, record.content_hash, audit.sheet_hash(samples), cipher, key_bits, *runtime.keys.retired]
     return runtime.journal.run(sha256(json.dumps([*asked, *more]).encode()).hexdigest(), batches)
 
 

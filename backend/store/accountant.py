@@ -5,7 +5,7 @@ whatever the model is called. So answers of a kind are limited twice: for one Gu
 tree more is another structure and Guests could collude.
 
 A question is counted once: who repeats it under its request id, after a crash or a lost reply, gets the same bytes again
-(docs/decisions/0016-questions.md).
+(docs/decisions/0016-questions.md). Sums over a cohort are not bound to the terms that they are made of, so they are made once.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ INSERT INTO scored_records (guest, structure, subject, version, day) VALUES (:gu
 ON CONFLICT (guest, structure, subject) DO UPDATE SET version = excluded.version, day = excluded.day
 """)
 _QUESTION = prepared(
-    "SELECT day, asked, records, digest, spent, reply FROM questions WHERE guest = :guest AND request = :request",
-    *("day", "asked", "records", "digest", "spent", "reply"),
+    "SELECT day, asked, records, digest, spent, reply, kind, state FROM questions WHERE guest = :guest AND request = :request",
+    *("day", "asked", "records", "digest", "spent", "reply", "kind", "state"),
 )
 _NOTE = text("""
 INSERT INTO questions
@@ -472,7 +472,8 @@ class Accountant:
         Raises
         ------
         QuestionRefused
-            The same question came in other bytes before: other numbers could be another question.
+            The same question came in other bytes before: other numbers could be another question. Or it has one answer alone, which is
+            stored no longer.
         """
         if not request or not self.limits.counted:
             return None
@@ -480,8 +481,7 @@ class Accountant:
         with self._database.read() as session:  # most are bound when they are counted, and nobody has to wait for that
             row = session.execute(_QUESTION, key).first()
             if row is not None and row.digest == digest:
-                answer: bytes | None = row.reply
-                return answer
+                return _reply_of(row)
         with self._database.write() as session:
             row = session.execute(_QUESTION, key).first()
             if row is None:
@@ -490,8 +490,7 @@ class Accountant:
                 raise QuestionRefused("request_bytes_changed")
             if not row.digest:
                 session.execute(_BIND, {**key, "digest": digest})
-            kept: bytes | None = row.reply
-            return kept
+            return _reply_of(row)
 
     def keep_reply(self, guest: str, request: str, reply: bytes) -> bytes:
         """Keep what is about to be sent, until the Guest has it; returns what is to be sent.
@@ -505,11 +504,11 @@ class Accountant:
             row = session.execute(_QUESTION, key).first()
             if row is None:
                 return reply
-            if row.reply is not None:
-                kept: bytes = row.reply
-                return kept
-            if session.execute(_REPLY_BYTES, {"guest": guest}).scalar_one() + len(reply) <= REPLY_BYTES:
-                session.execute(_KEEP_REPLY, {**key, "reply": reply})
+            stored = _reply_of(row)
+            if stored is not None:
+                return stored
+            has_room = session.execute(_REPLY_BYTES, {"guest": guest}).scalar_one() + len(reply) <= REPLY_BYTES
+            session.execute(_KEEP_REPLY, {**key, "reply": reply if has_room else None})
             return reply
 
     def acknowledged_soon(self, guest: str, requests: Sequence[str]) -> None:
@@ -626,6 +625,14 @@ class Accountant:
                 session.execute(_COUNT, [{**column_values(row), "subject": subject} for row in rows])
                 session.execute(delete(AnswerRow).where(AnswerRow.subject == person))
             return len(rows), len(questions)
+
+
+def _reply_of(row: Row[tuple[object, ...]]) -> bytes | None:
+    """Return the answer that is stored to a question; raise QuestionRefused if it had its one answer, which is stored no longer."""
+    reply: bytes | None = row.reply
+    if reply is None and row.kind == COHORT and row.state != "booked":
+        raise QuestionRefused("answered_once")
+    return reply
 
 
 def drop_replies(session: Session, day: int) -> None:

@@ -254,7 +254,7 @@ class QuestionRow(Base):
     cost : float
         Bits that were booked, over all of these people.
     state : {"approved", "booked", "answered", "acknowledged"}
-        An answer that is not stored stays at "booked".
+        An answer that is never stored stays at "booked".
     receipt : str
         The conversation in which it came, whose receipt covers it.
     """

@@ -9,7 +9,6 @@ from inside import runtime_of, workspace_of
 from sqlalchemy import text
 
 from backend.data.table import SampleSheet
-from backend.protocols.explanations.messages import AskCohort
 from backend.protocols.simulation import simulator
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.services import Glassleaf
@@ -96,7 +95,7 @@ def test_terms_of_a_group_are_opened_too_and_those_of_nobody_here_are_not_sample
     record, here = glassleaf.models.get("latest"), runtime_of(glassleaf)
     glassleaf.reasons.start_cohort(CohortRequest(record.id, samples=60, cipher="paillier", key_bits=512)).get()
     sampled = {row.subject for host in here.hosts for row in here.operator.logged(host)[0].rows()}
-    known = {i for host in here._simulated.hosts.values() for i in host._handlers[AskCohort].__self__.table.ids}
+    known = {i for host in here._simulated.hosts.values() for i in host._gate.table.ids}
     assert 50 <= len(sampled) <= 60 and sampled <= known
     [found] = glassleaf.audit.replay("demo")
     assert found.found.rows == len(sampled) and found.found.problems == ()

@@ -35,10 +35,11 @@ from backend.protocols.explanations.messages import (
     ReasonTerms,
 )
 from backend.protocols.explanations.opening import values_alike
+from backend.protocols.explanations.shape import ReasonShape
 from backend.protocols.ranking.guest import RankingGuest
 from backend.protocols.scoring.guest import OnStage, Timings, ignore_stages, refusals
 from backend.protocols.transport.channel import Session
-from backend.protocols.transport.messages import HeldRecords, OfferKey
+from backend.protocols.transport.messages import Acknowledge, HeldRecords, OfferKey
 from backend.protocols.transport.packing import from_bitmap
 from backend.remark import Remark
 from backend.store.journal import Journal, Run
@@ -100,7 +101,8 @@ class ReasonsClient:
     key : KeySide or ResidueKeySide
         Paillier's or RLWE's, or plaintext for sums.
     run : Run, optional
-        The journal of names: what is sent of a person is written down before, the names after.
+        The journal of the question. For names: what is sent of a person is written down before, the names after. For sums: their request's
+        name before, the sums as they came after.
     journal : Journal, optional
         Where it is written down with which values terms were made; without one, an auditor finds fault with them.
     """
@@ -193,7 +195,7 @@ class ReasonsClient:
     ) -> list[tuple[Any, ...]]:
         """Steps 2 and 3 for one person: party, feature and bit of each name."""
         try:
-            self._send(people, i, encryption)
+            self._send(people, i, encryption, self._run)
             return self._ranked(ranking, i)
         except QuestionRefused:
             if self._run is not None:
@@ -201,18 +203,25 @@ class ReasonsClient:
             raise
 
     def sums(self, people: PartyTable) -> Summed:
-        """Sums of contributions over a cohort, columns ``(n,)`` each; whom a Host does not know goes its default sides."""
-        compiled, shape, name, n = self._compiled, self._compiled.shape(1), self._session.name, len(people.ids)
+        """Sums of contributions over a cohort, columns ``(n,)`` each; whom a Host does not know goes its default sides.
+
+        A question that was broken off is asked again under its request's name: it was counted once, and has one answer.
+
+        Raises
+        ------
+        QuestionRefused
+            If the question has no answer any more. The journal has forgotten it.
+        SecurityError, PartyUnreachable, Cancelled
+            See :meth:`backend.protocols.transport.channel.Session.expect`.
+        """
+        compiled = self._compiled
+        shape = compiled.shape(1)
+        n = len(people.ids)
         encryption = encryption_of(self._key, compiled, shape, n)
-        for host in compiled.chain:
-            sizes = compiled.shares_of(host), shape.features, shape.value_bits
-            self._session.send(host, AskCohort(name, self._model_id, people.ids, *sizes))
-        _refused(self._session.expect_each(HeldRecords, compiled.chain), n)
-        for i in range(0, n, encryption.together):
-            self._send(people, i, encryption)
-        self._on_stage("weigh", self._last, n)
-        answer = self._session.expect_each(ContributionSums, [self._last])[self._last]
-        sums = np.array(encryption.sums(answer.sums, n), dtype=np.float64) / float(1 << shape.scale)
+        sums_enc = None if self._run is None else self._run.batch(WHOLE).answer
+        if sums_enc is None:
+            sums_enc = self._asked_sums(people, shape, encryption)
+        sums = np.array(encryption.sums(sums_enc, n), dtype=np.float64) / float(1 << shape.scale)
         # the last Host hides what lies below 2^-ROUNDED_BITS
         error_bound = n * compiled.error_bound + 2.0 ** (shape.noise_bits - shape.scale)
         # A Host that moves contributions is noticed if one is larger than the model can give.
@@ -221,20 +230,45 @@ class ReasonsClient:
             raise SecurityError("impossible_sums")
         return Summed(compiled.items, sums, n, error_bound)
 
-    def _send(self, people: PartyTable, i: int, encryption: TermEncryption | PersonEncryption) -> None:
-        """Step 2, the Guest's part."""
+    def _asked_sums(self, people: PartyTable, shape: ReasonShape, encryption: TermEncryption) -> bytes:
+        """Steps 1 to 3 of a cohort: return its encrypted sums."""
+        chain = self._compiled.chain
+        name = self._session.name
+        n = len(people.ids)
+        request = "" if self._run is None else self._run.batch(WHOLE).request
+        for host in chain:
+            shares = self._compiled.shares_of(host)
+            question = AskCohort(name, self._model_id, people.ids, shares, shape.features, shape.value_bits, request)
+            self._session.send(host, question)
+        try:
+            _refused(self._session.expect_each(HeldRecords, chain), n)
+            for i in range(0, n, encryption.together):
+                self._send(people, i, encryption, None)
+            self._on_stage("weigh", self._last, n)
+            sums_enc = self._session.expect_each(ContributionSums, [self._last])[self._last].sums
+        except QuestionRefused:
+            if self._run is not None:
+                self._run.drop(WHOLE)
+            raise
+        if self._run is not None:
+            self._run.answered(WHOLE, sums_enc)
+            self._session.send(self._last, Acknowledge(name, (request,)))
+        return sums_enc
+
+    def _send(self, people: PartyTable, i: int, encryption: TermEncryption | PersonEncryption, run: Run | None) -> None:
+        """Step 2, the Guest's part; written into the run, if there is one."""
         self._session.check()
         self._on_stage("encrypt", self._guest, i)
         with self._timings.measured("encrypt", self._guest):
-            sent = () if self._run is None else self._run.batch(i).sent
+            sent = () if run is None else run.batch(i).sent
             some = np.arange(i, min(i + encryption.together, len(people.ids)), dtype=np.intp)
             person = people.take(some).columns
             terms_enc = sent[0] if sent else encryption.encrypted(person, len(some))
             # before they can be sent, by whomever: an auditor may draw any terms that have left
             if self._journal is not None and not sent and isinstance(self._key, PaillierKeySide):
                 self._journal.state(terms_enc, values_alike(self._compiled.model, person))
-            if self._run is not None and not sent:
-                terms_enc = self._run.sending(i, 0, terms_enc)
+            if run is not None and not sent:
+                terms_enc = run.sending(i, 0, terms_enc)
         self._session.send(self._first, ReasonTerms(self._session.name, i, terms_enc))
 
     def _ranked(self, ranking: RankingGuest, i: int) -> list[tuple[Any, ...]]:

@@ -57,7 +57,7 @@ class Reasons:
     missing : set of int
         Positions among the ids of whom terms may still come.
     cohort : Question, optional
-        How sums are booked once all terms have come; None = names are asked for.
+        How sums are booked with the first terms; None = names are asked for.
     masks : ndarray of bool, optional
         ``(people, own features, 2)``: hides sides that are passed on; None at the last Host.
     name : str
@@ -163,7 +163,7 @@ def read_reasons(asked: Asked) -> Ask:
 def read_cohort(asked: Asked) -> Ask:
     """Step 1 for sums: all of the people, each for the first time within the window, or nobody.
 
-    They are booked with their terms (:func:`read_terms`): what is broken off before has told nothing.
+    They are booked with the first terms (:func:`read_terms`): what is broken off before has told nothing.
 
     Raises
     ------
@@ -182,10 +182,11 @@ def read_cohort(asked: Asked) -> Ask:
     disclosed = shape.sums_bits(len(message.ids))
     _check_sums(asked, served, shape, len(people), disclosed)
     reasons = _question(asked, served)
-    reasons.cohort = _booked(asked.session, served, COHORT, people, disclosed, "")
+    reasons.cohort = _booked(asked.session, served, COHORT, people, disclosed, message.request)
     return Ask(
         approval=reasons.approval,
         amount=len(message.ids),
+        volume_of=message.request,
         charges=[Charge(reasons.cohort, whole=True, only_look=True)],
         held=reasons.held,
         subject=reasons,
@@ -251,8 +252,8 @@ def _check_sums(asked: Asked, served: ServedModel, shape: ReasonShape, people: i
 def read_terms(asked: Asked) -> Ask:
     """Step 2: read whose terms have come, and open the records of these people.
 
-    A cohort is booked whole before anything of it leaves: the last Host sends sums alone, after the last terms; a Host before it passes on
-    products from the first terms on. Terms for names are bound to the question about their person.
+    A cohort is booked whole with its first terms, before a row of it is opened. Its question is bound without its terms, which are too many
+    to be kept for a repetition: it has one answer, whatever terms come. Terms for names are bound to the question about their person.
 
     Raises
     ------
@@ -267,20 +268,21 @@ def read_terms(asked: Asked) -> Ask:
     people = reasons.take(message.person)
     # A Host before this one made new bytes of the same question.
     digest = message.question if served.index else digest_of(reasons.digest, message.terms)
-    binds = None
     charges = []
     if reasons.cohort is None:
-        reasons.name = of_person(reasons.asked.request, message.person) if isinstance(reasons.asked, AskReasons) else ""
+        reasons.name = of_person(reasons.asked.request, message.person)
         binds = (reasons.name, digest)
     else:
-        is_due = not reasons.missing if served.plan.last else reasons.are_first(people)
-        charges += [Charge(reasons.cohort, whole=True)] * is_due
+        binds = (reasons.cohort.request, reasons.digest)
+        if reasons.are_first(people):
+            charges.append(Charge(reasons.cohort, whole=True))
     ids = tuple(reasons.asked.ids[i] for i in people)
     return Ask(
         opens={"people": Rows(ids=ids, columns=served.features)},
         approval=reasons.approval,
         charges=charges,
         binds=binds,
+        reply="" if reasons.cohort is None else reasons.cohort.request,
         held=reasons.held[people.start : people.stop],
         sample=_sample(asked, reasons, ids),
         subject=_Terms(reasons, digest),
@@ -415,7 +417,9 @@ def _weigh_cohort(
     reasons.values_enc = weighting.values(message.terms, kept, reasons.values_enc)
     if not reasons.missing:
         permit.session.drop(Reasons)
-        sums = weighting.sums(reasons.values_enc, len(reasons.held), noise.below)
+        sums = permit.stored
+        if sums is None:
+            sums = weighting.sums(reasons.values_enc, len(reasons.held), noise.below)
         yield served.following, ContributionSums(message.conversation, sums)
 
 
@@ -450,7 +454,7 @@ def answer_labels(permit: Permit, opened: Opened, message: ChooseLabels, noise: 
 REASONS_KINDS = {
     AskReasons: Kind(read_reasons, answer_reasons),
     AskCohort: Kind(read_cohort, answer_cohort),
-    ReasonTerms: Kind(read_terms, answer_terms, passed_on=True),
+    ReasonTerms: Kind(read_terms, answer_terms, passed_on=True, reply="sums"),
     OpenRanking: Kind(read_ranking, answer_ranking),
     ChooseLabels: Kind(read_labels, answer_labels),
 }

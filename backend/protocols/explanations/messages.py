@@ -35,6 +35,7 @@ class AskCohort(Message, readable_by=HOST, max_bytes=PEOPLE, lane=Lane.BULK):
     shares: tuple[float, ...]
     features: tuple[int, ...]
     value_bits: int
+    request: str = ""
 
 
 class ReasonTerms(Message, readable_by=GUEST_KEY, max_bytes=WHOLE):

@@ -10,14 +10,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from actors import MODEL_ID, federation_of
+from refused import raises
 from worlds import GUEST, random_world, with_covers
 
 from backend.crypto.plain import PlainKeySide
-from backend.errors import Cancelled, SecurityError
+from backend.data.table import PartyTable
+from backend.errors import Cancelled, QuestionRefused, SecurityError
 from backend.protocols.explanations import guest as reasons_guest
-from backend.protocols.explanations.guest import ReasonsClient
+from backend.protocols.explanations.guest import WHOLE, ReasonsClient
 from backend.protocols.explanations.guest_terms import CompiledTerms
-from backend.protocols.explanations.host import Reasons, read_terms
+from backend.protocols.explanations.host import Reasons
 from backend.protocols.explanations.shape import names_bits
 from backend.protocols.explanations.weighting import PaillierWeighting
 from backend.protocols.host import HostParty
@@ -26,6 +28,7 @@ from backend.protocols.transport.channel import Session
 from backend.protocols.transport.network import Network
 from backend.store.accountant import COHORT, Accountant, Limits
 from backend.store.database import Database
+from backend.store.journal import Batch, Journal
 from backend.store.party_store import memory_store
 from backend.trees.serialization import dump_host
 from backend.trees.shap import largest_contributions, shap_values
@@ -57,23 +60,27 @@ def counting(world, folders, limits=None):
             one.stop()
 
 
-def ask(world, network, rows, model_id, table=None, cancelled=lambda: False):
+def ask(world, network, rows, model_id, table=None, cancelled=lambda: False, run=None):
     name = f"c{next(NUMBERS)}"
-    session = Session(network.end(GUEST), name, ("host0",), cancelled, timeout=120)
+    session = Session(network.end(GUEST), name, tuple(world.hosts), cancelled, timeout=120)
     try:
-        client = ReasonsClient(session, GUEST, model_id, CompiledTerms(world.model), PlainKeySide())
+        client = ReasonsClient(session, GUEST, model_id, CompiledTerms(world.model), PlainKeySide(), run=run)
         return client.sums((table or world.tables[GUEST]).take(np.array(rows)))
     finally:
         session.close()
 
 
-def world_of_everybody():
-    """One Host that holds a record of everybody."""
-    world = with_covers(random_world(5, 1, n=N), 5)
-    table, ids = world.tables["host0"], world.tables[GUEST].ids
-    rows = np.arange(N) % len(table.ids)
-    everybody = replace(table, ids=ids, columns={name: column[rows] for name, column in table.columns.items()})
-    return replace(world, tables={**world.tables, "host0": everybody})
+def world_of_everybody(hosts=1):
+    """Hosts that hold a record of everybody."""
+    world = with_covers(random_world(5, hosts, n=N), 5)
+    ids = world.tables[GUEST].ids
+    tables = dict(world.tables)
+    for name in world.hosts:
+        table = tables[name]
+        rows = np.arange(N) % len(table.ids)
+        columns = {feature: column[rows] for feature, column in table.columns.items()}
+        tables[name] = replace(table, ids=ids, columns=columns)
+    return replace(world, tables=tables)
 
 
 def test_a_group_with_one_guest_row_changed_one_person_fewer_or_some_in_common_is_refused(tmp_path):
@@ -111,16 +118,102 @@ def test_two_processes_of_a_host_do_not_both_answer_about_a_person(tmp_path):
             assert sum(one.exception() is None for one in asked) == 1
 
 
-def test_a_question_that_is_broken_off_costs_nobody_anything(tmp_path):
+@pytest.mark.parametrize("hosts", [1, 2])
+def test_no_row_of_a_cohort_is_opened_before_the_cohort_is_booked(hosts):
+    """At a Host that passes products on and at the last one, which sends sums alone."""
+    world = world_of_everybody(hosts)
+    opened = []
+    served = []
+    network = Network()
+    for name, model in world.hosts.items():
+        accountant = Accountant(Database(), Limits())
+        table = world.tables[name]
+        watched = WatchedTable(table.party, table.ids, table.columns)
+        watched.watch(lambda ids, name=name, a=accountant: opened.append((name, min(a.given_away(ids).values()))))
+        host = HostParty(
+            name,
+            watched,
+            federation_of(world).party(name).features,
+            memory_store({MODEL_ID: dump_host(model)}),
+            simulated=True,
+            key_floor=512,
+            accountant=accountant,
+        )
+        served.append(host)
+    running = SimulatedHosts(network, served)
+    try:
+        assert ask(world, network, range(80), MODEL_ID).people == 80
+    finally:
+        running.stop()
+    assert {name for name, _ in opened} == set(world.hosts)
+    assert min(booked for _, booked in opened) > 0.0
+
+
+class WatchedTable(PartyTable):
+    """A table that calls a function with the ids of rows before values of them are read."""
+
+    def watch(self, before):
+        object.__setattr__(self, "before", before)
+
+    def columns_of(self, rows, columns=None):
+        if len(rows):
+            self.before([self.ids[row] for row in rows.tolist()])
+        return super().columns_of(rows, columns)
+
+
+def test_a_question_that_is_broken_off_is_answered_under_its_name_and_counted_once(tmp_path):
     world = world_of_everybody()
     accountant = Accountant(Database(tmp_path), Limits())
+    run = Journal(Database()).run("a cohort")
     with counting(world, [tmp_path]) as ask_about:
         looks = iter(range(40))
         with pytest.raises(Cancelled):
-            ask_about(range(60), cancelled=lambda: next(looks, None) is None)
-        assert accountant.given_away(["id0"]) == {"id0": 0.0}
-        assert ask_about(range(60)).people == 60
-    assert accountant.given_away(["id0"])["id0"] > 0 and accountant.limits.of(COHORT) == (1, 1)
+            ask_about(range(60), cancelled=lambda: next(looks, None) is None, run=run)
+        booked = accountant.given_away(["id0"])["id0"]
+        assert booked > 0
+        with raises(SecurityError, "people_in_common_until"):
+            ask_about(range(60))
+        found = ask_about(range(60), run=run)
+        again = ask_about(range(60), run=run)
+    assert found.people == 60 and (again.sums == found.sums).all()  # from the journal
+    assert accountant.given_away(["id0"]) == {"id0": booked} and accountant.limits.of(COHORT) == (1, 1)
+
+
+class LostAnswer:
+    """A journal whose answer did not come: the request is asked again, and nothing is acknowledged that came."""
+
+    def __init__(self, request):
+        self.request = request
+
+    def batch(self, _):
+        return Batch(self.request, (), None)
+
+    def answered(self, *_):
+        raise Cancelled
+
+    def drop(self, _):
+        self.request = "another"
+
+
+def test_a_cohort_has_one_answer_whatever_terms_come_and_none_once_it_is_acknowledged(tmp_path):
+    world = world_of_everybody()
+    own = world.tables[GUEST]
+    column = own.columns[f"{GUEST}_x"]
+    changed = replace(own, columns={**own.columns, f"{GUEST}_x": np.where(np.arange(N) == 3, 9.0, column)})
+    run = Journal(Database()).run("a cohort")
+    request = run.batch(WHOLE).request
+    with counting(world, [tmp_path]) as ask_about:
+        with pytest.raises(Cancelled):
+            ask_about(range(60), run=LostAnswer(request))  # it came, and the Guest is killed before it is stored
+        found = ask_about(range(60), table=changed, run=run)
+        assert (found.sums == ask_about(range(60), table=changed, run=run).sums).all()
+        lost = LostAnswer(request)
+        with raises(QuestionRefused, "answered_once"):
+            ask_about(range(60), table=changed, run=lost)
+        assert lost.request == "another"
+    with counting(world, [tmp_path / "other"]) as ask_about:
+        expected = ask_about(range(60)).sums
+    assert found.sums == pytest.approx(expected, abs=0.01)  # of the terms that came first
 
 
 def test_sums_that_could_tell_more_than_the_limit_in_bits_are_refused_and_say_so(tmp_path):
@@ -143,23 +236,6 @@ def test_names_tell_as_many_bits_as_two_answers_take_of_all_sets_of_so_many_or_f
     for signs in itertools.product((None, False, True), repeat=features):  # not named, or named with a bit
         answers += sum(sign is not None for sign in signs) <= names
     assert names_bits(features, names) == pytest.approx(2 * math.log2(answers))
-
-
-@pytest.mark.parametrize(("last", "booked"), [(True, [0, 0, 1]), (False, [1, 0, 0])])
-def test_a_cohort_is_booked_before_anything_of_it_leaves(last, booked):
-    """The last Host sends sums after all terms; a Host before it passes products on with the first."""
-    served = SimpleNamespace(preceding=GUEST, index=0, plan=SimpleNamespace(last=last), features=())
-    asked = SimpleNamespace(ids=tuple("abcdefgh"))
-    held = np.ones(8, dtype=bool)
-    weighting = SimpleNamespace(together=3)
-    reasons = Reasons(served, None, None, weighting, asked, held, "", None, missing=set(range(8)))
-    reasons.cohort = "a question about all of them"
-    session = SimpleNamespace(need=lambda *_: reasons, cipher=None)
-    charges = []
-    for person in (0, 3, 6):
-        message = SimpleNamespace(person=person, terms=b"", question="")
-        charges.append(len(read_terms(SimpleNamespace(sender=GUEST, message=message, session=session)).charges))
-    assert charges == booked
 
 
 def test_terms_come_of_as_many_people_at_once_as_the_sizes_say_and_of_nobody_twice():
