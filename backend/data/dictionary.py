@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import unicodedata
 from enum import StrEnum
+from math import isfinite
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, ValidationInfo, field_validator
@@ -116,6 +117,9 @@ class Feature(StrictModel):
     missing : tuple of str
         Cell texts that mean "no value", exactly as written; an empty cell always does. Of a numeric column a number stands for
         every spelling of its value.
+    bounds : tuple of float, optional
+        Least and largest value that a person may have, as known without looking at the records; numbers alone have them. Everybody may
+        read them.
     """
 
     name: Shown = Field(min_length=1, max_length=120)
@@ -127,6 +131,7 @@ class Feature(StrictModel):
     categories: dict[Shown, Category] = Field(default_factory=dict)
     reason: dict[Side, Reason] = Field(default_factory=dict)
     missing: tuple[Annotated[Shown, Field(max_length=200)], ...] = ()
+    bounds: tuple[float, float] | None = None
 
     @property
     def described(self) -> bool:
@@ -143,4 +148,15 @@ class Feature(StrictModel):
             if wrong[0] in named:
                 raise FieldError("expected_no_category", found=repr(wrong[0]))
             raise FieldError("expected_trimmed_text", found=repr(wrong[0]))
+        return value
+
+    @field_validator("bounds")
+    @classmethod
+    def _numbers_in_order(cls, value: tuple[float, float] | None, info: ValidationInfo) -> Any:
+        """Refuse bounds of what is no number, and those between which there is nothing."""
+        if value is None:
+            return value
+        least, largest = value
+        if info.data.get("kind") is not Kind.NUMERIC or not isfinite(largest - least) or least >= largest:
+            raise FieldError("expected_bounds")
         return value

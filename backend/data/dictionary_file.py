@@ -32,6 +32,7 @@ COLUMNS = (
     "reason",
     "reason_zh",
     "missing",
+    "bounds",
 )
 NEEDED = ("name", "meaning")
 PLAIN = ("name", "kind", "expected_direction", "sensitivity")
@@ -105,6 +106,7 @@ def cells_of(feature: Feature) -> dict[str, str]:
         "expected_direction": feature.expected_direction.value,
         "sensitivity": feature.sensitivity,
         "missing": ";".join(text for text in feature.missing if ";" not in text),
+        "bounds": ";".join(str(bound) for bound in feature.bounds or ()),
     }
     for column in BILINGUAL:
         text = getattr(feature, column)
@@ -153,6 +155,8 @@ def _entry(file: str, line: int, cells: dict[str, str]) -> tuple[dict[str, objec
     missing = [text.strip() for text in cells.get("missing", "").split(";") if text.strip()]
     if missing:
         entry["missing"] = missing
+    if cells.get("bounds"):
+        entry["bounds"] = [text.strip() for text in cells["bounds"].split(";")]
     return entry, problems
 
 

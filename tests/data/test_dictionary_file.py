@@ -40,6 +40,19 @@ def test_units_and_codes_are_read_and_written_in_chinese_too(tmp_path):
     assert read_dictionary(tmp_path / "again.csv") == features
 
 
+def test_bounds_of_a_number_are_read_and_written(tmp_path):
+    features = read(tmp_path, "name,meaning,bounds\nincome,Income,0;1234567.5\nlimit,Limit,\n")
+    assert features["income"].bounds == (0.0, 1234567.5) and features["limit"].bounds is None
+    write_dictionary(list(features.values()), tmp_path / "again.csv")
+    assert read_dictionary(tmp_path / "again.csv") == features
+
+
+@pytest.mark.parametrize("row", ["numeric,3;0", "numeric,0;inf", "numeric,a;b", "numeric,1", "boolean,0;1"])
+def test_bounds_that_cannot_be_a_numbers_are_refused(row, tmp_path):
+    with pytest.raises(FederationError, match="bounds"):
+        read(tmp_path, f"name,meaning,kind,bounds\nx,X,{row}\n")
+
+
 def test_only_codes_that_there_are_can_be_translated(tmp_path):
     with pytest.raises(FederationError, match="categories_zh: found 'x', expected codes that 'categories' has too"):
         read(tmp_path, "name,meaning,kind,categories,categories_zh\nhome,Home,categorical,r=rented,x=租房\n")

@@ -71,8 +71,8 @@ def noisy_level_chances(noise):
     return np.array(rows)
 
 
-def reply_chances(start):
-    """Return the probability of each reply given each table, ``(tables, replies)``."""
+def reply_chances(start, bounds=None):
+    """Return the probability of each reply given each table, ``(tables, replies)``; None = no bounds are declared."""
     chances = noisy_level_chances(noise_of(start))
     replies = {}
     column_of = []
@@ -85,8 +85,9 @@ def reply_chances(start):
     rows = []
     for table in WORLD.tables:
         values = np.array([WORLD.values[cell] for cell in table])
-        # The Host spans its own smallest to its largest value.
-        levels = ValueMap(values.min(), values.max(), LEVELS).level(values)
+        # Without bounds the Host spans its own smallest to its largest value.
+        lower, upper = bounds or (values.min(), values.max())
+        levels = ValueMap(lower, upper, LEVELS).level(values)
         first, second, third = chances[levels]
         of_noisy = np.multiply.outer(np.multiply.outer(first, second), third).ravel()
         rows.append(of_noisy @ of_reply)
@@ -147,3 +148,25 @@ def test_chances_are_those_of_the_draws(told):
         assert np.allclose(chances.sum(axis=1), 1.0)
         drawn = noise_of(start).desensitise(np.full(4000, 1))
         assert np.abs(np.bincount(drawn, minlength=LEVELS) / 4000 - chances[1]).max() < 0.05
+
+
+def largest_ratio(chances):
+    """Return how many times as likely a reply is at most if one person has another value of the three smallest; 0 in 1 is infinite."""
+    ratios = []
+    near = (WORLD.cells < LEVELS - 1).all(axis=1)
+    for rest in WORLD.rests:
+        for number in np.unique(rest[near]):
+            of_person = chances[near & (rest == number)]
+            most = of_person.max(axis=0)
+            with np.errstate(divide="ignore"):
+                ratios.append((most[most > 0] / of_person.min(axis=0)[most > 0]).max())
+    return max(ratios)
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.32, 1.0])
+def test_the_papers_bound_covers_ranks_with_declared_bounds_and_not_with_the_records_extremes(epsilon):
+    """Pr[y | x] ≤ e^(t·ε) · Pr[y | x'] within a partition of the local map: the three smallest values are in one, a level apart."""
+    start = asked_for(("local", 2, 1.0, epsilon))[1]
+    declared = WORLD.values[0], WORLD.values[-1]
+    assert 1.0 < largest_ratio(reply_chances(start, declared)) <= e**epsilon
+    assert largest_ratio(reply_chances(start)) == np.inf  # one person moves another one to the next partition

@@ -100,7 +100,6 @@ class NoisyColumns:
         if feature.kind is Kind.CATEGORICAL:
             return self._indicators(feature.name, column, noise)
         values = column.astype(np.float64)
-        known = values[~np.isnan(values)]
         if feature.kind is Kind.BOOLEAN:
             return [
                 NoisyColumn(
@@ -109,7 +108,7 @@ class NoisyColumns:
                     YES_OR_NO,
                 )
             ]
-        lower, upper = (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
+        lower, upper = feature.bounds or _extremes(values[~np.isnan(values)])
         mapping = ValueMap(lower, upper, noise.levels)  # to the common domain
         return [
             NoisyColumn(feature.name, _noisy(mapping.level(values), noise, self._words(feature.name, noise)), mapping)
@@ -127,6 +126,17 @@ class NoisyColumns:
             levels = _noisy(flags, noise, self._words(name, noise, category), flags=True)
             out.append(NoisyColumn(name, levels, YES_OR_NO, category, frozenset(counts)))
         return out
+
+
+def _extremes(known: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the smallest and the largest value: the bounds of a feature that declares none.
+
+    One person can move them, and with them everybody's level. No ε covers that, but the bits do that are booked for a training
+    (:func:`backend.protocols.terms.prices.column_bits`).
+    """
+    if not len(known):
+        return 0.0, 0.0
+    return float(known.min()), float(known.max())
 
 
 class SecretWords:

@@ -122,7 +122,7 @@ class Noise:
 
 @dataclass(frozen=True, repr=False)
 class ValueMap:
-    """⌈L + (x - lower)/(upper - lower)·(R - L)⌉ with L = 0, and back. The bounds are the Host's own and never leave it.
+    """⌈L + (x - lower)/(upper - lower)·(R - L)⌉ with L = 0, and back. The bounds are those that the feature declares, or the Host's own.
 
     Attributes
     ----------

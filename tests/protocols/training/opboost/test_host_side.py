@@ -72,6 +72,15 @@ def test_a_rank_never_shows_the_value(quiet):
     assert first == second
 
 
+@pytest.mark.parametrize(("bounds", "same"), [((0.0, 100.0), True), (None, False)])
+def test_with_declared_bounds_nobodys_value_moves_anybody_elses_rank(bounds, same, quiet):
+    feature = NUMBER.model_copy(update={"bounds": bounds})
+    people = [10.0, 50.0, 90.0]
+    first, second = (ranked(table(x=[*people, last]), [feature]).ranks("c") for last in (95.0, 1e6))
+    others = [read(answer, 0)[:3] for answer in (first, second)]
+    assert (others[0] == others[1]) == same
+
+
 def test_a_yes_or_no_column_has_two_ranks_whatever_the_levels(quiet):
     answer = ranked(table(b=[1, 0, np.nan, 1]), [FLAG]).ranks("c")
     assert (answer.counts, read(answer, 0)) == ((2,), [1, 0, 2, 1])
