@@ -7,7 +7,7 @@ import random
 import secrets
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
@@ -26,16 +26,21 @@ from backend.data.dictionary import Feature
 from backend.data.table import PartyTable
 from backend.errors import ModelError
 from backend.i18n import Text
+from backend.protocols.explanations import host as explanations_host
 from backend.protocols.explanations import weighting
+from backend.protocols.explanations.host_factors import CompiledFactors
 from backend.protocols.explanations.weighting import PaillierWeighting
+from backend.protocols.group_sums import grouping
+from backend.protocols.group_sums import host as group_sums_host
 from backend.protocols.host_state import HostModels, ServedModel
 from backend.protocols.ranking.circuit import outputs
 from backend.protocols.ranking.host import Blinded, MarkedNumbers
 from backend.protocols.ranking.shape import OTHER, RankingShape
+from backend.protocols.scoring import age_classes
 from backend.protocols.terms.floors import Floors
 from backend.protocols.terms.noise import HostNoise
+from backend.protocols.training import binned, pair_pieces
 from backend.protocols.training import host as training_host
-from backend.protocols.training import pair_pieces
 from backend.store.accountant import Limits
 from backend.store.approvals import Approval
 from backend.store.party_store import PartyStore
@@ -423,7 +428,37 @@ def toy_floors() -> Iterator[None]:
         patch.setattr(weighting, "RankingHost", ToyRanking)
         patch.setattr(PaillierWeighting, "blinded", blinded_in_the_clear)
         patch.setattr(secrets, "SystemRandom", KnownRandom)
+        # patched: arithmetic on columns, of which most tables have the same ones
+        for module, name in (
+            (grouping, "make_bins"),
+            (binned, "make_bins"),
+            (group_sums_host, "group"),
+            (age_classes, "group"),
+        ):
+            patch.setattr(module, name, remembered(getattr(module, name)))
+        patch.setattr(explanations_host, "CompiledFactors", remembered(CompiledFactors))
         yield
+
+
+def remembered(function: Callable[..., Item]) -> Callable[..., Item]:
+    """Return a pure function that is worked out once for equal arguments."""
+    results: dict[object, tuple[Item, object]] = {}
+
+    def call(*arguments: Any) -> Item:
+        key = tuple(_as_key(argument) for argument in arguments)
+        if key not in results:
+            # With the arguments, so that none is another one at the same address.
+            results[key] = function(*arguments), arguments
+        return results[key][0]
+
+    return call
+
+
+def _as_key(argument: Any) -> object:
+    """Return what equal arguments have in common: an array's numbers, a number, or which object it is."""
+    if isinstance(argument, np.ndarray):
+        return argument.dtype.str, argument.shape, argument.tobytes()
+    return argument if isinstance(argument, int | str | tuple) else id(argument)
 
 
 class KnownRandom(random.Random):

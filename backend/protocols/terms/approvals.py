@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import fields, replace
 from datetime import UTC, date, datetime
+from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -333,10 +334,17 @@ def training_request(asked: Asked) -> Approval | None:
 
 def about_training(guest: str, asked: AskTraining, facts: TableFacts) -> Approval:
     """Return a request about a training: the same terms are one request."""
+    subject, about = _training_terms(guest, asked, facts)
+    return Approval(guest, TRAINING, subject, asked.algorithm[:40], dict(about))
+
+
+@lru_cache(maxsize=64)  # every message of a training is read against the same terms
+def _training_terms(guest: str, asked: AskTraining, facts: TableFacts) -> tuple[str, Mapping[str, Any]]:
+    """Return what makes it the same request, and what the operator reads."""
     terms: dict[str, Any] = {part.name: getattr(asked, part.name) for part in fields(asked)}
     del terms["conversation"]
     terms["exclude"] = sorted(asked.exclude)
     subject = sha256(statement("training", *(f"{name}={value!r}" for name, value in sorted(terms.items())))).hexdigest()
     # What it costs, for the operator's process, which has no records.
     price = {"structure": approved_structure(guest, asked, facts), "features": len(facts.used(asked.exclude))}
-    return Approval(guest, TRAINING, subject, asked.algorithm[:40], {**terms, **price, "rows": facts.records})
+    return subject, {**terms, **price, "rows": facts.records}
