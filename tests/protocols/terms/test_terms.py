@@ -256,6 +256,16 @@ def test_a_word_of_the_federation_says_that_people_are_synthetic():
     assert not Limits(0, 0, synthetic=True).counted
 
 
+def test_a_real_host_counts_and_keeps_its_floors_whatever_the_state_of_a_conversation(key):
+    """A simulation leaves conversations uncounted that measure, and has no floors in them; a real Host has no such conversation."""
+    host = real_host(Limits(), key)
+    host._sessions.uncounted.add("c")
+    with raises(SecurityError, "few_training_rows", rows=10):
+        drive(host, start(training=np.arange(N) < 10))
+    assert drive(host, start()) == ["FeatureBins"]
+    assert host.accountant.given_away(["p5"])["p5"] == pytest.approx(training_bits(len(FEATURES), N))
+
+
 def test_a_real_host_reads_no_variable_that_loosens(monkeypatch, tmp_path):
     monkeypatch.setenv("GLASSLEAF_BUDGET", "0")
     config = SimpleNamespace(
