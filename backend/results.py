@@ -182,6 +182,11 @@ class ModelRecord:
     test_from: str = ""
 
     @property
+    def weights(self) -> str:
+        """Column of the Guest's file by which its records were weighed in training and are in its figures; empty if they count alike."""
+        return str(self.parameters.get("weights", ""))
+
+    @property
     def named_share(self) -> tuple[float, float]:
         """Return the share of scores that fit one path only, and the largest that was allowed; -1 for both if it was not measurable."""
         if self.release is None or not self.release.measurable:

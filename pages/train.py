@@ -35,7 +35,8 @@ with people:
 with growth:
     frame.section(t, "train.how", "leaf_weight")
     ordered = training.ordered(t, federation, hosts, excluded)
-    chosen = training.parameters(t, algorithm, task, method, ordered)
+    columns = backend.training.weight_columns(federation.name, excluded)
+    chosen = training.parameters(t, algorithm, task, method, ordered, columns)
     max_named, coarser = release.bound(t)
 
 

@@ -149,6 +149,8 @@ def figures(t: Texts, view: View, card: ModelCard, shown: Performance) -> None:
         f":material/error_med: {t.joined(t('card.interval'), t(f'card.source_{card.sources[shown.part]}'))}",
         help=t("glossary.bootstrap"),
     )
+    if card.record.weights:
+        st.caption(f":material/balance: {t('card.weighted', column=markdown(card.record.weights))}")
     if shown.part != card.parts[0].part:
         st.caption(f":material/warning: {t(f'card.seen_{shown.part}')}")
 

@@ -34,6 +34,7 @@ FIRST = {  # the few that matter; all others stand under "more"
 }
 ELSEWHERE = ("alignment", "cipher", "key_bits")  # these have a step of their own
 BY_FEATURE = "constraints"  # drawn as two lists of features
+BY_COLUMN = "weights"  # drawn as a choice of columns
 TASKS = {  # where an algorithm or a parameter means nothing for the other tasks
     "fl-dt": ("binary", "classes"),
     "monotone": ("binary", "number"),
@@ -131,18 +132,22 @@ def alignment(t: Texts, name: str) -> str:
     )
 
 
-def parameters(t: Texts, name: str, task: str, method: str, ordered: Mapping[str, str]) -> Parameters | None:
+def parameters(
+    t: Texts, name: str, task: str, method: str, ordered: Mapping[str, str], columns: Sequence[str]
+) -> Parameters | None:
     """The form of one algorithm; None, and the reason on the page, where the choices do not fit each other.
 
     Parameters
     ----------
     ordered : mapping of str to str
         Features that predictions may be told to rise or fall with, in words.
+    columns : sequence of str
+        Of the Guest's file, any of which may hold sample weights.
     """
     asked = [
         f.name
         for f in fields(ALGORITHMS[name])
-        if f.name not in (*ELSEWHERE, BY_FEATURE) and task in TASKS.get(f.name, (task,))
+        if f.name not in (*ELSEWHERE, BY_FEATURE, BY_COLUMN) and task in TASKS.get(f.name, (task,))
     ]
     chosen: dict[str, Any] = {"alignment": method}
     with st.grid("auto", min_column_width=150):
@@ -158,6 +163,7 @@ def parameters(t: Texts, name: str, task: str, method: str, ordered: Mapping[str
                 chosen[field] = _field(t, name, field)
     if task in TASKS[BY_FEATURE]:
         chosen |= _constraints(t, name, ordered)
+    chosen[BY_COLUMN] = _weights(t, columns)
     chosen |= _arithmetic(t, name)
     try:
         return ALGORITHMS[name](**chosen)
@@ -201,6 +207,21 @@ def _constraints(t: Texts, name: str, features: Mapping[str, str]) -> dict[str, 
             )
         taken |= dict.fromkeys(named, sign)
     return {BY_FEATURE: write_constraints(taken)}
+
+
+def _weights(t: Texts, columns: Sequence[str]) -> str:
+    """By which column records are weighed; empty if all count the same."""
+    return str(
+        st.selectbox(
+            t("parameter.weights"),
+            ["", *columns],
+            key="train_weights",
+            format_func=lambda column: markdown(column) or t("train.unweighted"),
+            help=t("parameter.weights_help"),
+            disabled=not columns,
+            persist_state="session",
+        )
+    )
 
 
 def _arithmetic(t: Texts, name: str) -> dict[str, Any]:

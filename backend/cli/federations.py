@@ -64,6 +64,9 @@ def init(
     label_meaning: Annotated[
         str | None, typer.Option(help="What the label (binary: the positive one) says about a person.")
     ] = None,
+    keep: Annotated[
+        str, typer.Option(help="Columns that stay in the Guest's file without being a feature, e.g. sample weights.")
+    ] = "",
     encoding: Encoding = "",
     decimal: Decimal = "",
     sheet: Sheet = "",
@@ -98,6 +101,7 @@ def init(
         label_meaning,
         missing=marks,
         reading=Reading(encoding, decimal, sheet),
+        keep=split_list(keep),
     )
     with open_glassleaf() as glassleaf:
         federation = glassleaf.federations.init(table, division, out)

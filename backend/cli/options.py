@@ -44,6 +44,7 @@ HELP = {
     "monotone": "Keep to the dictionary's expected directions.",
     "constraints": "Directions that predictions keep to, by feature of any party: limit=-1,delay=+1 (0 = free; XGBoost's meaning).",
     "class_weight": "none, or balanced: every class weighs the same.",
+    "weights": "Column of the Guest's file with each record's weight, above 0; it leaves the Guest in encrypted sums alone.",
     "map": "How values are desensitised: global, adj or local (docs/opboost.md).",
     "mechanism": "exponential, or laplace (bounded, discrete).",
     "epsilon": "Privacy budget for a step of distance 1.",

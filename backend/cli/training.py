@@ -69,6 +69,7 @@ def train(
     lines = [
         f"Trained in {record.seconds:.1f} s. {model_text(record)}",
         *_alignment_text(record),
+        *_weights_text(record),
         *_leak_text(record),
         *_release_text(record),
     ]
@@ -175,6 +176,14 @@ def _leak_text(r: ModelRecord) -> list[str]:
             f"The choice of splits tells a Host that bins its records as it likes up to {r.choice_bits:,.0f} bits about labels."
         )
     return lines
+
+
+def _weights_text(r: ModelRecord) -> list[str]:
+    if not r.weights:
+        return []
+    return [
+        f"Records were weighed by the column {r.weights}, in training and in the figures above; Hosts were not told the weights."
+    ]
 
 
 def _alignment_text(r: ModelRecord) -> list[str]:

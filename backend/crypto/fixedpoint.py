@@ -42,6 +42,32 @@ def quantise(values: ArrayLike, bits: int) -> NDArray[np.int64]:
     return units.astype(np.int64)
 
 
+def quantise_weights(weights: ArrayLike) -> tuple[NDArray[np.int64], float]:
+    """Return sample weights as whole numbers, to be added up under encryption.
+
+    Parameters
+    ----------
+    weights : array_like of float
+        ``(n,)``, above 0.
+
+    Returns
+    -------
+    ndarray of int64
+        ``(n,)``, at most 2**GRADIENT_BITS each, so that sums of MAX_ROWS of them stay below 2**53.
+    float
+        What one unit weighs: a power of two, so that whole weights stay exact.
+
+    Examples
+    --------
+    >>> numbers, unit = quantise_weights([1.0, 3.0])
+    >>> (numbers * unit).tolist()
+    [1.0, 3.0]
+    """
+    values = np.asarray(weights, dtype=np.float64)
+    unit = float(2.0 ** (np.ceil(np.log2(values.max())) - GRADIENT_BITS))
+    return quantise(values / unit, 0), unit
+
+
 def hidden_above(width: int, room: int) -> int:
     """Return how many multiples of 2^width fit above a number of `width` bits modulo `room`; 0 = there is no room to hide anything.
 

@@ -73,6 +73,8 @@ class Division:
         Party's name → its title for people, where it is not made from the name.
     reading : Reading
         What was said about the table's file.
+    keep : sequence of str
+        Columns that stay in the Guest's file without being a feature: sample weights, or dates.
     """
 
     label: str
@@ -89,6 +91,7 @@ class Division:
     title: str = ""
     titles: Mapping[str, str] = field(default_factory=dict)
     reading: Reading = AS_IT_IS
+    keep: Sequence[str] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,11 +103,14 @@ class Planned:
     text : TableText
         The table, its numbers with a decimal point.
     ids : tuple of str, ``(n_rows,)``
+    keep : sequence of str
+        Columns that stay in the Guest's file without being a feature.
     """
 
     federation: Federation
     text: TableText = field(repr=False)
     ids: tuple[str, ...] = field(repr=False)
+    keep: Sequence[str] = ()
 
 
 def split_table(
@@ -152,7 +158,7 @@ def plan_table(text: TableText, division: Division) -> Planned:
     problems = []
     for host in hosts:
         problems += field_problems("hosts", Party, _party(host, "id", [], titles), (shown(host),))
-    refuse(problems + _column_problems(text, id_column, label, parties))
+    refuse(problems + _column_problems(text, id_column, label, parties, division.keep))
     refuse(_fault_problems(text, {id_column, label, *(column for held in parties.values() for column in held)}))
     text = _with_points(text, [c for c in text.header if c != id_column], meanings, division.reading.decimal)
     missing = _missing_texts(text, parties, division.missing)
@@ -168,7 +174,8 @@ def plan_table(text: TableText, division: Division) -> Planned:
             *code_problems(text, [described[c] for c in described if c not in meanings or not _says_kind(meanings[c])]),
         ]
     )
-    unused = [shown(column) for column in text.header if column not in {id_column, label, *described}]
+    used = {id_column, label, *described, *division.keep}
+    unused = [shown(column) for column in text.header if column not in used]
     stem = Path(text.name).stem
     about = f"Made from the one table {text.name}; the parties are simulated."
     data = {
@@ -183,7 +190,7 @@ def plan_table(text: TableText, division: Division) -> Planned:
         ],
     }
     refuse(field_problems(FILE_NAME, Federation, data))
-    return Planned(Federation.model_validate(data), text, checked.ids)
+    return Planned(Federation.model_validate(data), text, checked.ids, division.keep)
 
 
 def write_planned(planned: Planned, out: Path) -> Federation:
@@ -195,8 +202,8 @@ def write_planned(planned: Planned, out: Path) -> Federation:
     try:
         for number, party in enumerate(federation.parties):
             work.reached(READ + (1 - READ) * number / len(federation.parties))
-            label = (federation.label.column,) if party is federation.guest else ()
-            held = (*(feature.name for feature in party.features), *label)
+            own = (federation.label.column, *planned.keep) if party is federation.guest else ()
+            held = (*(feature.name for feature in party.features), *own)
             _write_csv(draft / party.file, {party.id: planned.ids} | {name: text.cells(name) for name in held})
         features = [feature for _, feature in federation.features()]
         if not all(feature.described for feature in features):
@@ -276,7 +283,7 @@ def _party(
 
 
 def _column_problems(
-    text: TableText, id_column: str | None, label: str, parties: Mapping[str, Sequence[str]]
+    text: TableText, id_column: str | None, label: str, parties: Mapping[str, Sequence[str]], keep: Sequence[str]
 ) -> list[Remark]:
     """Return why a column is missing or does not belong to one party."""
     problems = []
@@ -292,19 +299,21 @@ def _column_problems(
     if label not in text.header:
         problems.append(Remark("no_such_label_column", {**file, "label": shown(label)}))
     holder: dict[str, str] = {}
+    held = [(party, column) for party, columns in parties.items() for column in columns]
+    held += [(GUEST, column) for column in keep]
     for party, columns in parties.items():
         if not columns:
             problems.append(Remark("party_without_columns", {"party": party}))
-        for column in columns:
-            of_party: dict[str, object] = {"party": party, "name": shown(column)}
-            if column in (id_column, label):
-                role = Remark("id_column" if column == id_column else "label_column")
-                problems.append(Remark("party_column_has_other_role", {**of_party, "role": role}))
-            elif column not in text.header:
-                problems.append(Remark("party_column_missing", {**of_party, **file}))
-            elif column in holder:
-                problems.append(Remark("party_column_taken", {**of_party, "holder": holder[column]}))
-            holder.setdefault(column, party)
+    for party, column in held:
+        of_party: dict[str, object] = {"party": party, "name": shown(column)}
+        if column in (id_column, label):
+            role = Remark("id_column" if column == id_column else "label_column")
+            problems.append(Remark("party_column_has_other_role", {**of_party, "role": role}))
+        elif column not in text.header:
+            problems.append(Remark("party_column_missing", {**of_party, **file}))
+        elif column in holder:
+            problems.append(Remark("party_column_taken", {**of_party, "holder": holder[column]}))
+        holder.setdefault(column, party)
     return problems
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
@@ -19,7 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.data.cells import plain_cell
-from backend.data.csv_file import FAULTS, OF_NAMES, FileLimits, TableText, read_csv, shown, to_column
+from backend.data.csv_file import (
+    FAULTS,
+    OF_NAMES,
+    FileLimits,
+    TableText,
+    read_csv,
+    read_csv_groups,
+    shown,
+    to_column,
+)
 from backend.data.decimal_mark import Marks, like_a_number
 from backend.data.dictionary import Feature, Kind
 from backend.data.federation import Federation, Party, capped
@@ -35,6 +45,11 @@ MAX_COLUMNS = 200
 MAX_CELL = 500  # characters
 SAMPLES = FileLimits(max_bytes=5_000_000, max_rows=5_000, max_columns=MAX_COLUMNS, max_cells=5_000 * MAX_COLUMNS)
 """Of a sheet of samples."""
+WEIGHT_RANGE = (
+    1 << 20
+)  # a weight is at least 2**10 of the 2**30 units that the largest has, so within a thousandth of what it was
+WEIGHT = Feature(name="weight", meaning="weight")
+MAX_WEIGHT = 1_000_000_000  # an amount of money is possible; squares of sums stay far below what a float64 holds
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -210,6 +225,69 @@ def read_times(federation: Federation) -> NDArray[np.str_] | None:
     if wrong:
         raise FederationError("no_time_in_cell", **where, line=wrong[0])
     return np.array(cells, dtype=np.str_)
+
+
+def weight_columns(federation: Federation, exclude: Collection[str] = ()) -> tuple[str, ...]:
+    """Return the columns of the Guest's file that may hold sample weights: nothing else yet, or a number that is left out of training."""
+    guest = federation.guest
+    with closing(read_csv_groups(federation.folder / guest.file)) as groups:
+        header = next(groups).header
+    used = {guest.id, federation.label.column, federation.time}
+    used |= {
+        feature.name for feature in guest.features if feature.kind is not Kind.NUMERIC or feature.name not in exclude
+    }
+    return tuple(column for column in header if column not in used)
+
+
+def read_weights(federation: Federation, column: str, exclude: Collection[str] = ()) -> NDArray[np.float64]:
+    """Read how much each of the Guest's records counts.
+
+    Parameters
+    ----------
+    exclude : collection of str
+        Features that are left out of training.
+
+    Returns
+    -------
+    ndarray of float64, ``(n_guest_rows,)``
+        Above 0, none less than the largest divided by :data:`WEIGHT_RANGE`; aligned with ``read_table(federation, guest).ids``.
+
+    Raises
+    ------
+    FederationError
+        The column is missing or something else already, or with every row whose weight cannot be used.
+    """
+    guest = federation.guest
+    text = read_csv(federation.folder / guest.file)
+    columns = weight_columns(federation, exclude)
+    if column not in columns:
+        code = "weights_have_other_role" if column in text.header else "no_weight_column"
+        raise FederationError(code, file=text.name, name=shown(column), columns=tuple(map(shown, columns)))
+    cells = text.cells(column)
+    read, unread = to_column(cells, WEIGHT)
+    weights = read.astype(np.float64)
+    possible = weights[weights <= MAX_WEIGHT]
+    least = float(possible.max(initial=0.0)) / WEIGHT_RANGE
+    problems = []
+    for row, weight in enumerate(weights.tolist()):
+        if row in unread or not least <= weight <= MAX_WEIGHT or weight <= 0:
+            problems.append(_weight_problem(cells[row], weight, text.lines[row], column, least))
+    if problems:
+        raise FederationError(problems=capped(problems))
+    return weights
+
+
+def _weight_problem(cell: str, weight: float, line: int, column: str, least: float) -> Remark:
+    """Return why a record cannot have the weight in its cell, which was read as `weight`."""
+    if not cell:
+        return Remark("weight_missing", {}, line, column)
+    if np.isnan(weight):
+        return Remark("weight_not_a_number", {"cell": shown(cell)}, line, column)
+    if weight <= 0:
+        return Remark("weight_not_positive", {"cell": shown(cell)}, line, column)
+    if weight > MAX_WEIGHT:
+        return Remark("weight_too_large", {"cell": shown(cell), "most": MAX_WEIGHT}, line, column)
+    return Remark("weight_too_small", {"cell": shown(cell), "least": least, "times": WEIGHT_RANGE}, line, column)
 
 
 def _is_time(cell: str, length: int) -> bool:

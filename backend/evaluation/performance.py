@@ -51,7 +51,10 @@ class Calibration:
         Means: of probabilities and of the label (of several classes: of the predicted one's probability, and how often it was right), or
         of predicted and true values.
     low, high : float
-        95 % interval of `observed`: Wilson's for a share, else 1.96 standard errors.
+        95 % interval of `observed`: Wilson's for a share, else 1.96 standard errors; with sample weights of as many records as would
+        tell as much if all weighed the same (:func:`effective_size`).
+    weight, squares : float or None
+        Sum of the records' weights and of the weights' squares; None = all weigh the same.
     """
 
     n: int
@@ -59,6 +62,8 @@ class Calibration:
     observed: float
     low: float
     high: float
+    weight: float | None = None
+    squares: float | None = None
 
 
 @dataclass(frozen=True)
@@ -73,12 +78,15 @@ class Separation:
         Share of the positive and of the other records at or above each.
     widest : int
         Index of the cut-off where the two are farthest apart, which is KS.
+    people : tuple of int
+        Records at or above each cut-off, whatever they weigh.
     """
 
     cutoffs: tuple[float, ...]
     true_positive: tuple[float, ...]
     false_positive: tuple[float, ...]
     widest: int
+    people: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -150,7 +158,9 @@ class Stability:
         return self.psi > self.chance
 
 
-def performance(labels: Floats, margins: Floats, outputs: Outputs, part: str, seed: int = 7) -> Performance:
+def performance(
+    labels: Floats, margins: Floats, outputs: Outputs, part: str, seed: int = 7, weights: Floats | None = None
+) -> Performance:
     """All figures of one part.
 
     Parameters
@@ -159,6 +169,8 @@ def performance(labels: Floats, margins: Floats, outputs: Outputs, part: str, se
         ``(n,)``: 0/1, number of the class, or value.
     margins : ndarray of float64
         ``(n, outputs.count)``.
+    weights : ndarray of float64, optional
+        ``(n,)``: how much each record counts in figures, calibration and the curve; counts and bars are of records.
     """
     labels = np.asarray(labels, dtype=np.float64)
     margins = np.asarray(margins, dtype=np.float64).reshape(len(labels), outputs.count)
@@ -170,9 +182,9 @@ def performance(labels: Floats, margins: Floats, outputs: Outputs, part: str, se
         part=part,
         n=len(labels),
         counts=tuple(counts.tolist()),
-        figures=_figures(labels, margins, predicted, outputs.task, seed),
-        calibration=calibration(labels, predicted, outputs.task),
-        separation=separation(labels, predicted[:, 0]) if both else None,
+        figures=_figures(labels, margins, predicted, outputs.task, seed, weights),
+        calibration=calibration(labels, predicted, outputs.task, weights=weights),
+        separation=separation(labels, predicted[:, 0], weights) if both else None,
         spread=_spread(labels, predicted[:, 0], outputs.task),
         confusion=_confusion(labels, predicted) if outputs.task == "classes" else (),
     )
@@ -187,14 +199,31 @@ def draws(n: int, times: int, seed: int) -> Iterator[Floats]:
         yield np.bincount(chosen.ravel(), minlength=several * n).reshape(several, n).astype(np.float64)
 
 
-def _figures(labels: Floats, margins: Floats, predicted: Floats, task: str, seed: int) -> tuple[Estimate, ...]:
+def effective_size(weights: Floats) -> float:
+    """Return how many records of one weight tell as much of a mean as these (Kish 1965): (Σw)² / Σw².
+
+    Examples
+    --------
+    >>> effective_size(np.array([1.0, 1.0, 2.0]))
+    2.6666666666666665
+    """
+    return float(weights.sum() ** 2 / (weights**2).sum())
+
+
+def _figures(
+    labels: Floats, margins: Floats, predicted: Floats, task: str, seed: int, weights: Floats | None
+) -> tuple[Estimate, ...]:
     if not len(labels):
         return ()
+    counted = np.ones(len(labels)) if weights is None else weights
     # sorted once: draws are alike in any order of the records, and AUC and KS need this one
     order = np.argsort(margins[:, 0], kind="stable")
-    labels, margins, predicted = labels[order], margins[order], predicted[order]
-    whole = weighted_figures(labels, margins, predicted, task, np.ones((1, len(labels))))
-    samples = [weighted_figures(labels, margins, predicted, task, w) for w in draws(len(labels), RESAMPLES, seed)]
+    labels, margins, predicted, counted = labels[order], margins[order], predicted[order], counted[order]
+    whole = weighted_figures(labels, margins, predicted, task, counted[None])
+    samples = [
+        weighted_figures(labels, margins, predicted, task, drawn * counted)
+        for drawn in draws(len(labels), RESAMPLES, seed)
+    ]
     known = {name: float(values[0]) for name, values in whole.items() if not np.isnan(values[0])}
     return tuple(
         Estimate(name, value, *(mirrored if name == "ks" else percentiles)(drawn, value))
@@ -203,26 +232,37 @@ def _figures(labels: Floats, margins: Floats, predicted: Floats, task: str, seed
     )
 
 
-def calibration(labels: Floats, predicted: Floats, task: str, bins: int = BINS) -> tuple[Calibration, ...]:
-    """Predicted against observed in bins of about equal size; equal predictions share a bin.
+def calibration(
+    labels: Floats, predicted: Floats, task: str, bins: int = BINS, weights: Floats | None = None
+) -> tuple[Calibration, ...]:
+    """Predicted against observed in bins of about equally many records; equal predictions share a bin.
 
     Parameters
     ----------
     predicted : ndarray of float64
         ``(n, outputs.count)``.
+    weights : ndarray of float64, optional
+        ``(n,)``: how much each record counts in the means.
     """
     expected, outcome = predicted[:, 0], labels
     if task == "classes":
         expected, outcome = predicted.max(axis=1), (predicted.argmax(axis=1) == labels).astype(np.float64)
     rows = []
     for index in _quantile_bins(expected, bins):
-        n, observed = len(index), float(outcome[index].mean())
+        own = None if weights is None else weights[index]
+        n = len(index)
+        size = float(n) if own is None else effective_size(own)
+        observed = float(np.average(outcome[index], weights=own))
         if task == "number":
-            error = Z * float(outcome[index].std(ddof=1)) / n**0.5 if n > 1 else float("nan")
+            # With equal weights the standard deviation has n - 1 in its denominator.
+            variance = float(np.average((outcome[index] - observed) ** 2, weights=own))
+            error = Z * (variance / (size - 1)) ** 0.5 if n > 1 else float("nan")
             low, high = observed - error, observed + error
         else:
-            low, high = wilson(observed, n)
-        rows.append(Calibration(n, float(expected[index].mean()), observed, low, high))
+            low, high = wilson(observed, size)
+        mean = float(np.average(expected[index], weights=own))
+        weight, squares = (None, None) if own is None else (float(own.sum()), float((own**2).sum()))
+        rows.append(Calibration(n, mean, observed, low, high, weight, squares))
     return tuple(rows)
 
 
@@ -237,11 +277,13 @@ def _quantile_bins(values: Floats, bins: int) -> list[NDArray[np.intp]]:
     return [part for part in np.split(order, cuts) if len(part)]
 
 
-def separation(labels: Floats, probabilities: Floats) -> Separation:
-    """Cumulative shares of both outcomes, on at most :data:`MAX_POINTS` cut-offs, the widest gap among them."""
+def separation(labels: Floats, probabilities: Floats, weights: Floats | None = None) -> Separation:
+    """Cumulative shares of both outcomes, each record by its weight, on at most :data:`MAX_POINTS` cut-offs, the widest gap among them."""
     cutoffs, at = np.unique(-probabilities, return_inverse=True)
-    positive = np.cumsum(np.bincount(at, weights=labels > 0, minlength=len(cutoffs)))
-    negative = np.cumsum(np.bincount(at, weights=labels <= 0, minlength=len(cutoffs)))
+    counted = np.ones(len(labels)) if weights is None else weights
+    positive = np.cumsum(np.bincount(at, weights=counted * (labels > 0), minlength=len(cutoffs)))
+    negative = np.cumsum(np.bincount(at, weights=counted * (labels <= 0), minlength=len(cutoffs)))
+    people = np.cumsum(np.bincount(at, minlength=len(cutoffs)))
     true, false = positive / positive[-1], negative / negative[-1]
     widest = int((true - false).argmax())
     kept = np.unique([*np.linspace(0, len(cutoffs) - 1, MAX_POINTS).astype(np.intp).tolist(), widest])
@@ -250,6 +292,7 @@ def separation(labels: Floats, probabilities: Floats) -> Separation:
         tuple(true[kept].tolist()),
         tuple(false[kept].tolist()),
         int(np.flatnonzero(kept == widest)[0]),
+        tuple(people[kept].tolist()),
     )
 
 

@@ -13,7 +13,7 @@ TAILS = ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2)
 Z = NormalDist().inv_cdf(TAILS[1])  # 1.96: standard errors on either side of a mean
 
 
-def wilson(share: float, n: int) -> tuple[float, float]:
+def wilson(share: float, n: float) -> tuple[float, float]:
     """Wilson's interval (1927) of a share of `n` records; it claims no certainty where the share is 0 or 1."""
     middle = (share + Z * Z / (2 * n)) / (1 + Z * Z / n)
     half_width = Z / (1 + Z * Z / n) * ((share * (1 - share) + Z * Z / (4 * n)) / n) ** 0.5

@@ -39,10 +39,21 @@ class GuestParty:
         on_tree: Callable[[TreeProgress], None] = lambda progress: None,
         times: NDArray[np.str_] | None = None,
         resumed: Resumed | None = None,
+        weights: NDArray[np.float64] | None = None,
     ) -> Trained:
         """Train on the joint records; see :class:`backend.protocols.training.guest.TrainingClient`."""
-        followed = exclude, on_stage, on_tree, times, resumed or FromTheStart()
-        client = TrainingClient(self._federation, self._table(), parameters, session, *followed)
+        client = TrainingClient(
+            self._federation,
+            self._table(),
+            parameters,
+            session,
+            exclude=exclude,
+            on_stage=on_stage,
+            on_tree=on_tree,
+            times=times,
+            resumed=resumed or FromTheStart(),
+            weights=weights,
+        )
         return client.train(labels, key)
 
     def score(

@@ -21,7 +21,7 @@ from backend.crypto.paillier.keys import KEY_BITS_FLOOR
 from backend.crypto.signing import SigningKey
 from backend.crypto.workers import Workers
 from backend.data.federation import Federation, Measure
-from backend.data.table import OwnRecords, PartyTable, read_labels, read_times
+from backend.data.table import OwnRecords, PartyTable, read_labels, read_times, read_weights
 from backend.errors import ApprovalPending, GlassleafError, NotAvailable, PartyUnreachable, SecurityError
 from backend.protocols.approvals.guest import ask, training_terms
 from backend.protocols.approvals.messages import NOT_MEASURED, AskApproval, AskTraining
@@ -202,6 +202,10 @@ class GuestRuntime:
     def times(self) -> NDArray[np.str_] | None:
         """When each of the Guest's records is from, in the order of its table; None without a time column."""
         return read_times(self.federation)
+
+    def weights(self, column: str, exclude: Collection[str] = ()) -> NDArray[np.float64] | None:
+        """How much each of the Guest's records counts, in the order of its table; None without a column."""
+        return read_weights(self.federation, column, exclude) if column else None
 
     def dither(self, chain: Sequence[str]) -> float:
         """Width on a logit of the dither that scores through these Hosts get: the widest that one of them asks for."""

@@ -32,6 +32,8 @@ def _name(words: Catalogue, name: str) -> str:
 
 def _value(words: Catalogue, name: str, value: str, cipher: str, bits: int) -> str:
     """Choices as the Train page names them, yes and no, numbers without empty decimals."""
+    if name == "weights":
+        return value or NONE
     if name == "cipher":
         return cipher_in_words(words, value, bits)
     for prefix, key in (("choice.", f"{name}_{value}"), ("alignment.name_", value)):

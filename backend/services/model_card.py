@@ -66,30 +66,47 @@ class ModelCard:
         return {"model": record, "parts": parts, "shifts": [{**asdict(s), "moved": s.moved} for s in self.shifts]}
 
 
-def without_ids(labels: Floats, margins: Floats, source: str) -> Kept:
-    """Labels and margins of one part as they are kept: in the order of their values, so that no place names a person."""
-    table = np.column_stack([labels, margins.reshape(len(labels), -1)])
+def without_ids(labels: Floats, margins: Floats, weights: Floats | None, source: str) -> Kept:
+    """Labels, margins and sample weights of one part as they are kept: in the order of their values, so that no place names a person."""
+    columns = [labels, margins.reshape(len(labels), -1)]
+    if weights is not None:
+        columns.append(weights)
+    table = np.column_stack(columns)
     table = table[np.lexsort(table.T[::-1])]
-    return Kept([{"labels": table[:, 0].tolist(), "margins": table[:, 1:].tolist()}], {"source": source})
+    row = {"labels": table[:, 0].tolist()}
+    if weights is None:
+        row["margins"] = table[:, 1:].tolist()
+    else:
+        row["margins"] = table[:, 1:-1].tolist()
+        row["weights"] = table[:, -1].tolist()
+    return Kept([row], {"source": source})
+
+
+def kept_scores(kept: Kept) -> tuple[Floats, Floats, Floats | None]:
+    """Return labels ``(n,)``, margins ``(n, outputs.count)`` and, if there are any, sample weights ``(n,)`` of one part."""
+    row = kept.rows[0]
+    labels = np.array(row["labels"], dtype=np.float64)
+    margins = np.array(row["margins"], dtype=np.float64)
+    weights = np.array(row["weights"], dtype=np.float64) if "weights" in row else None
+    return labels, margins, weights
 
 
 def make_card(record: ModelRecord, outputs: Outputs, kept: Mapping[str, Kept]) -> ModelCard:
     """The card of a model from what is kept of it, part by part."""
-    found = {
-        part: tuple(np.array(kept[part].rows[0][name], dtype=np.float64) for name in ("labels", "margins"))
-        for part in PARTS
-        if part in kept
-    }
+    found = {part: kept_scores(kept[part]) for part in PARTS if part in kept}
     shifts: list[Stability | None] = []
     if REFERENCE in found:
         shifts = [
             stability(REFERENCE, found[REFERENCE][1], part, margins, outputs)
-            for part, (_, margins) in found.items()
+            for part, (_, margins, _) in found.items()
             if part != REFERENCE
         ]
     return ModelCard(
         record,
-        tuple(performance(labels, margins, outputs, part) for part, (labels, margins) in found.items()),
+        tuple(
+            performance(labels, margins, outputs, part, weights=weights)
+            for part, (labels, margins, weights) in found.items()
+        ),
         tuple(s for s in shifts if s is not None),
         {part: str(kept[part].basis["source"]) for part in found},
     )
@@ -109,7 +126,10 @@ def measure_card(context: MeasurementContext, request: CardRequest, job: Job[Any
     sessions = Sessions(context.runtime, job, "card")
     scored, margins = sessions.score(context, context.runtime.table.take(rows), request.cipher)
     part = "test" if "test" in context.record.parts else JOINT
-    return {part: without_ids(context.runtime.labels()[rows[scored]], margins, SCORING)}
+    chosen = rows[scored]
+    weights = context.runtime.weights(context.record.weights, context.record.exclude)
+    own_weights = None if weights is None else weights[chosen]
+    return {part: without_ids(context.runtime.labels()[chosen], margins, own_weights, SCORING)}
 
 
 class ModelCards:

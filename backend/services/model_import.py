@@ -122,7 +122,7 @@ class ModelImport:
 
         def keep() -> None:
             self._models.register(record, done.model, done.part_of, self._auditor.person)
-            self._cards.keep_scores(record, {JOINT: without_ids(done.labels, done.margins, IMPORT)})
+            self._cards.keep_scores(record, {JOINT: without_ids(done.labels, done.margins, None, IMPORT)})
             note.body = audit.of_training(record, audit.file_hash(file), self._compliance.pack_versions())
 
         note.federation, note.keep = federation, keep

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from backend import __version__
 from backend.crypto.interface import TrainingKeySide
 from backend.data.demo import write_demo
 from backend.data.federation import Federation
+from backend.data.table import weight_columns
 from backend.errors import Cancelled, FederationError, ParameterError, QuestionRefused
 from backend.jobs import Job, work
 from backend.privacy.foretold import foretell
@@ -114,6 +119,10 @@ class Training:
             self._lifecycle.open_demo(DEMO)
         return DEMO
 
+    def weight_columns(self, federation: str, exclude: Collection[str] = ()) -> tuple[str, ...]:
+        """Return the columns of the Guest's file that may hold sample weights if these features are left out."""
+        return weight_columns(self._workspace.federation(federation), exclude)
+
     def foretell(self, request: TrainingRequest) -> Remark | None:
         """Return what the scores of a training are likely to tell, from rows, trees and depth alone; None if no Host takes part."""
         runtime = self._workspace.runtime(request.federation)
@@ -207,10 +216,11 @@ def train(runtime: GuestRuntime, request: TrainingRequest, job: Job[ModelRecord]
     """
     hosts = _chosen_hosts(runtime, request.hosts)
     _check_excluded(runtime.federation, hosts, request.exclude)
+    weights = runtime.weights(request.parameters.weights, request.exclude)
     job.at("key", runtime.guest.name)
     key, kept = _key(runtime, request.parameters), resumed(runtime, request)
     try:
-        trained = _grown(runtime, request, hosts, key, kept, job)
+        trained = _grown(runtime, request, hosts, key, weights, kept, job)
     except (Cancelled, QuestionRefused):
         if kept is not None:
             kept.forget()
@@ -230,6 +240,7 @@ def _grown(
     request: TrainingRequest,
     hosts: tuple[str, ...],
     key: TrainingKeySide | None,
+    weights: NDArray[np.float64] | None,
     kept: GuestTraining | None,
     job: Job[Any],
 ) -> Trained:
@@ -259,6 +270,7 @@ def _grown(
                 on_tree=job.tree_grown,
                 times=runtime.times(),
                 resumed=kept,
+                weights=weights,
             )
         finally:
             job.keep_transcript(session.close())

@@ -114,6 +114,8 @@ class TestedModel:
         ``(n,)``: of the test records.
     checked : ndarray of float64
         Probabilities of the validation records.
+    weights : ndarray of float64 or None
+        ``(n,)``: sample weights of the test records, by which AUC and KS count them.
     """
 
     tried: Tried
@@ -123,13 +125,15 @@ class TestedModel:
     margins: Floats
     predicted: Floats
     checked: Floats
+    weights: Floats | None = None
 
     @classmethod
     def of(
         cls, name: str, base: ModelRecord, asked: TrainingRequest, record: ModelRecord, trained: Trained
     ) -> TestedModel:
         """What training left, seen from the model that the search began from."""
-        settings, (labels, margins) = asked.parameters.as_dict(), trained.scores["test"]
+        settings = asked.parameters.as_dict()
+        labels, margins, weights = trained.scores["test"]
         predict = trained.model.outputs.predict
         tried = Tried(
             name,
@@ -144,7 +148,7 @@ class TestedModel:
         )
         ids, checked_ids = (tuple(i for i, own in trained.part_of.items() if own == part) for part in ("test", CHECKED))
         checked = predict(trained.scores[CHECKED][1])[:, 0]
-        return cls(tried, ids, checked_ids, labels, margins[:, 0], predict(margins)[:, 0], checked)
+        return cls(tried, ids, checked_ids, labels, margins[:, 0], predict(margins)[:, 0], checked, weights)
 
 
 def combinations(
@@ -193,12 +197,13 @@ def combinations(
 def resampled(models: Sequence[TestedModel], seed: int) -> list[tuple[DrawnQuality, DrawnQuality]]:
     """AUC and KS of every model, over draws of test records that are the same for all."""
     labels = models[0].labels
-    whole = np.ones((1, len(labels)))
+    whole = np.ones((1, len(labels))) if models[0].weights is None else models[0].weights[None]
     drawn: list[list[tuple[Floats, Floats]]] = [[] for _ in models]
     for done, weights in enumerate(draws(len(labels), RESAMPLES, seed), start=1):
         for model, parts in zip(models, drawn, strict=True):
             work.check()
-            parts.append((auc(labels, model.margins, weights), ks(labels, model.margins, weights)))
+            counted = weights * whole
+            parts.append((auc(labels, model.margins, counted), ks(labels, model.margins, counted)))
         work.reached(min(1.0, done * len(weights) / RESAMPLES))
     found = []
     for model, parts in zip(models, drawn, strict=True):

@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from backend.errors import ParameterError
 from backend.evaluation.validation.suite import (
     Again,
@@ -32,6 +29,7 @@ from backend.jobs import Job, work
 from backend.results import SCORES, TRAINING, VALIDATION, ModelRecord
 from backend.services.compliance import Compliance, MeasuredEvidence
 from backend.services.measurement import Measurement, Sessions, asked_by
+from backend.services.model_card import kept_scores
 from backend.services.model_difference import ModelDifferences
 from backend.services.policies import line_for
 from backend.services.validation_run import ValidationRequest, ValidationRun
@@ -53,8 +51,6 @@ __all__ = [
 ]
 
 PROTECTED = ("prohibited", "conditional")  # status of a rule that makes a feature a protected one
-
-Floats = NDArray[np.float64]
 
 
 class ValidationService:
@@ -93,7 +89,7 @@ class ValidationService:
         challenger = self._challenger(record, request)
         run.of_model()
         run.of_record()
-        run.of_scores({part: _arrays(kept.rows[0]) for part, kept in self._models.measured(record, SCORES).items()})
+        run.of_scores({part: kept_scores(kept) for part, kept in self._models.measured(record, SCORES).items()})
         run.of_evidence(self._protected(record, suite), MeasuredEvidence(self._models, record))
         with run.guarded("group_calibration", "weak_spots", "overfit_regions", "time", "disparity"):
             run.of_people(self._protected(record, suite), self._training_ids(record))
@@ -138,7 +134,3 @@ def last_validation(measurement: Measurement, record: ModelRecord) -> Validation
     """A model's last validation, as it is kept."""
     kept = measurement.models.measured(record, VALIDATION).get("")
     return read_validation(kept.rows[0]) if kept else None
-
-
-def _arrays(kept: dict[str, Any]) -> tuple[Floats, Floats]:
-    return np.array(kept["labels"], dtype=np.float64), np.array(kept["margins"], dtype=np.float64)

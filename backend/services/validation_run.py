@@ -177,37 +177,38 @@ class ValidationRun:
 
     # from scores that are kept without ids (docs/decisions/0004 and 0009)
 
-    def of_scores(self, kept: dict[str, tuple[Floats, Floats]]) -> None:
-        """Discrimination, calibration, overfit and shift."""
+    def of_scores(self, kept: dict[str, tuple[Floats, Floats, Floats | None]]) -> None:
+        """Discrimination, calibration, overfit and shift; all but shift by sample weights, if there are any."""
         test = next((part for part in ("test", JOINT) if part in kept), None)
         if test is None:
             for name in _OF_SCORES:
                 self.found.setdefault(name, "no_scores")
             return
-        labels, margins = kept[test]
-        unseen = performance(labels, margins, self._outputs, test)
+        labels, margins, weights = kept[test]
+        unseen = performance(labels, margins, self._outputs, test, weights=weights)
         if self._binary:
-            self._discrimination(unseen, labels, self._outputs.predict(margins)[:, 0])
+            self._discrimination(unseen, labels, self._outputs.predict(margins)[:, 0], weights)
         if TRAINING not in kept:
             self.found["psi"] = self.found["overfit"] = "no_training_scores"
             return
         shift = stability(TRAINING, kept[TRAINING][1], test, margins, self._outputs)
         self.found["psi"] = (figures.shift(shift),) if shift else "no_scores"
         if self._context.record.task != "number":
-            seen = performance(*kept[TRAINING], self._outputs, TRAINING)
+            labels, margins, weights = kept[TRAINING]
+            seen = performance(labels, margins, self._outputs, TRAINING, weights=weights)
             self.found["overfit"] = (figures.auc_gap(seen, unseen),)
 
-    def _discrimination(self, part: Performance, labels: Floats, p: Floats) -> None:
+    def _discrimination(self, part: Performance, labels: Floats, p: Floats, weights: Floats | None) -> None:
+        fit = [figures.calibration_error(labels, p, weights)]
+        if weights is None:
+            # With weights a probability may be of another population than the records, and these two test it against each of them.
+            fit += [figures.hosmer_lemeshow(labels, p), figures.spiegelhalter(labels, p)]
         self.found |= {
             "auc": figures.discrimination(part),
             "ks": (figures.of_part(part, "ks"),),
-            "precision_recall": (figures.precision_lift(labels, p),),
-            "brier": (figures.brier_skill(labels, p),),
-            "calibration": (
-                figures.calibration_error(labels, p),
-                figures.hosmer_lemeshow(labels, p),
-                figures.spiegelhalter(labels, p),
-            ),
+            "precision_recall": (figures.precision_lift(labels, p, weights),),
+            "brier": (figures.brier_skill(labels, p, weights),),
+            "calibration": fit,
         }
 
     def of_evidence(self, protected: frozenset[str], evidence: MeasuredEvidence) -> None:

@@ -6,6 +6,9 @@ prediction is its own share), the variance's f = (Σy)²/n (Yao et al. eq. 2, ap
 fall of the impurity, is more than ε (FL-DT eq. 16, Yao et al. Alg. 3 line 16). The stored gain is not divided by n, so that a
 feature's gains add up as everywhere else.
 
+Sample weights replace a record by its weight in n, c_k and y (scikit-learn's ``sample_weight``), but ``min_samples_split`` and
+``min_samples_leaf`` count records: one more channel does, if they ask for more than one record a child.
+
 Monotone constraints are scikit-learn's (``monotonic_cst``): a split by a constrained feature is not allowed where its children's shares, or
 means, are in the wrong order or leave the bounds that constrained splits above have set; other splits are judged as ever, and leaves below
 are clipped to their bounds, which are passed on as XGBoost does.
@@ -51,24 +54,44 @@ class Stops:
     min_samples_split: int = 2
     min_samples_leaf: int = 1
 
-    def allowed(self, gain: Floats, left: IntArray, n: int, unit: float = 1.0) -> Floats:
-        """`gain` where a split may be made, else -inf; `left` counts the records that go left of ``n``."""
+    @property
+    def count_records(self) -> bool:
+        """Whether sums of weights do not tell if a split may be made. Two children with weight have a record each."""
+        return self.min_samples_leaf > 1 or self.min_samples_split > 2
+
+    def allowed(self, gain: Floats, left: IntArray, n: int, weight: float, unit: float = 1.0) -> Floats:
+        """Return `gain` if a split may be made, else -inf.
+
+        Parameters
+        ----------
+        left : ndarray of int64
+            Records that go left of ``n``.
+        weight : float
+            Of all records of the node.
+        unit : float
+            What the impurity is measured in.
+        """
         enough = np.minimum(left, n - left) >= self.min_samples_leaf
-        falls = gain > n * max(self.min_gain, ROUNDING * unit)
+        falls = gain > weight * max(self.min_gain, ROUNDING * unit)
         return np.where(enough & falls & (n >= self.min_samples_split), gain, -np.inf)
 
 
 @dataclass(frozen=True)
 class ClassCounts:
-    """Channels are the number of records of each class.
+    """Channels are the number of records of each class; with sample weights their weight, and then maybe the number of all records.
 
     Attributes
     ----------
+    channels : int
     impurity : {"gini", "entropy"}
     binary : bool
         Whether a leaf is the share of class 1 alone; else it holds every class's share.
     trees : int
         Leaves are divided by this, so that the sum over as many trees is their mean.
+    unit : float
+        What one unit of the classes' sums weighs, in records.
+    counted : bool
+        Whether the last channel counts records.
     """
 
     channels: int
@@ -76,44 +99,62 @@ class ClassCounts:
     stops: Stops
     binary: bool
     trees: int = 1
+    unit: float = 1.0
+    counted: bool = False
+
+    @property
+    def classes(self) -> int:
+        """Number of classes, whose channels come first."""
+        return self.channels - self.counted
 
     def best_split(self, histogram: Histogram, direction: int, bounds: Bounds) -> BestSplit | None:
         """Split with the purest children; a direction needs two classes."""
-        frequent = 1 if self.binary else int(np.argmax(histogram.sums[:, :-1].sum(axis=1)))
-        gain = _in_order(self._gain, direction, bounds, _share)
-        found = search(histogram, gain, lambda sums: _mean(sums[frequent], sums.sum(axis=0)), np.sum)
-        return found and parted(found, histogram, direction, bounds, _share)
+        frequent = 1 if self.binary else int(np.argmax(histogram.sums[: self.classes, :-1].sum(axis=1)))
+        gain = _in_order(self._gain, direction, bounds, self._share)
+        found = search(histogram, gain, lambda sums: _mean(sums[frequent], self._total(sums)), self._total)
+        return found and parted(found, histogram, direction, bounds, self._share)
 
     def leaf(self, sums: IntArray, bounds: Bounds) -> Leaf:
         """Shares of the classes; of two, the second's is clipped to the bounds."""
-        shares = tuple(float(c) / max(1, int(sums.sum())) / self.trees for c in sums)
+        total = max(1, int(self._total(sums)))
+        shares = tuple(float(c) / total / self.trees for c in sums[: self.classes])
         if not self.binary:
             return Leaf(max(shares), self.cover(sums), shares)
         return Leaf(min(max(shares[1], bounds.low / self.trees), bounds.high / self.trees), self.cover(sums))
 
     def cover(self, sums: IntArray) -> float:
-        """Records."""
-        return float(sums.sum())
+        """Records, or their weight."""
+        return float(self._total(sums)) * self.unit
+
+    def _total(self, sums: IntArray) -> IntArray:
+        """Of all classes."""
+        total: IntArray = sums[: self.classes].sum(axis=0)
+        return total
+
+    def _share(self, sums: IntArray) -> Floats:
+        """Of class 1."""
+        return np.asarray(sums[1] / np.maximum(self._total(sums), 1))
 
     def _gain(self, left: IntArray, total: IntArray) -> Floats:
         right = total[:, None, None] - left
         gain = self._purity(left) + self._purity(right) - self._purity(total)
-        return self.stops.allowed(gain, left.sum(axis=0), int(total.sum()))
+        records = (lambda sums: sums[-1]) if self.counted else self._total
+        return self.stops.allowed(gain, records(left), int(records(total)), self.cover(total))
 
-    def _purity(self, counts: IntArray) -> Floats:
+    def _purity(self, sums: IntArray) -> Floats:
+        counts = sums[: self.classes] * self.unit
         n = counts.sum(axis=0)
         if self.impurity == "entropy":
             from scipy.special import xlogy  # noqa: PLC0415 - scipy is slow to import
 
             bits: Floats = (xlogy(counts, counts).sum(axis=0) - xlogy(n, n)) / np.log(2.0)
             return bits
-        purity: Floats = (counts.astype(np.float64) ** 2).sum(axis=0) / np.maximum(n, 1)
-        return purity
+        return _over((counts**2).sum(axis=0), n)
 
 
 @dataclass(frozen=True)
 class Variance:
-    """Channels are Σ(y - centre)/span in units of `unit`, and the number of records.
+    """Channels are Σ(y - centre)/span in units of `unit`, and the number of records; with sample weights, see the module.
 
     Attributes
     ----------
@@ -125,6 +166,10 @@ class Variance:
         ``min_gain`` in the label's unit, squared.
     trees : int
         Leaves are divided by this.
+    weight_unit : float
+        What one unit of the second channel weighs, in records.
+    channels : int
+        3 if the last one counts records.
     """
 
     centre: float
@@ -132,6 +177,7 @@ class Variance:
     unit: float
     stops: Stops
     trees: int = 1
+    weight_unit: float = 1.0
     channels: int = 2
 
     def best_split(self, histogram: Histogram, direction: int, bounds: Bounds) -> BestSplit | None:
@@ -143,21 +189,20 @@ class Variance:
     def leaf(self, sums: IntArray, bounds: Bounds) -> Leaf:
         """Mean of the labels, clipped to the bounds."""
         inside = min(max(int(sums[0]) / max(1, int(sums[1])), bounds.low), bounds.high)
-        mean = self.centre + self.span * self.unit * inside
+        mean = self.centre + self.span * (self.unit / self.weight_unit) * inside
         return Leaf(mean / self.trees, self.cover(sums))
 
     def cover(self, sums: IntArray) -> float:
-        """Records."""
-        return float(sums[1])
+        """Records, or their weight."""
+        return float(sums[1]) * self.weight_unit
 
     def _gain(self, left: IntArray, total: IntArray) -> Floats:
         right = total[:, None, None] - left
         gain = (self._purity(left) + self._purity(right) - self._purity(total)) * self.span**2
-        return self.stops.allowed(gain, left[1], int(total[1]), self.span**2)
+        return self.stops.allowed(gain, left[-1], int(total[-1]), self.cover(total), self.span**2)
 
     def _purity(self, sums: IntArray) -> Floats:
-        purity: Floats = (sums[0] * self.unit) ** 2 / np.maximum(sums[1], 1)
-        return purity
+        return _over((sums[0] * self.unit) ** 2, sums[1] * self.weight_unit)
 
 
 def _in_order(gain: Gain, direction: int, bounds: Bounds, value: Callable[[IntArray], Floats]) -> Gain:
@@ -173,9 +218,11 @@ def _in_order(gain: Gain, direction: int, bounds: Bounds, value: Callable[[IntAr
     return ordered if direction else gain
 
 
-def _share(sums: IntArray) -> Floats:
-    """Of class 1."""
-    return np.asarray(sums[1] / np.maximum(sums.sum(axis=0), 1))
+def _over(squares: Floats, n: Floats) -> Floats:
+    """Return `squares` over `n`, 0 if there is no record."""
+    n = np.asarray(n)
+    ratio: Floats = np.divide(squares, n, out=np.zeros(n.shape), where=n > 0)
+    return ratio
 
 
 def _average(sums: IntArray) -> Floats:

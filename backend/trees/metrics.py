@@ -1,7 +1,6 @@
 """How well predictions fit: AUC and KS as in Fed-EINI §V-A, Brier score, log-loss and accuracy; for numbers RMSE, MAE and R².
 
-Every figure is of weighted records, for several weightings at once, so that a bootstrap costs one call; :func:`measure` counts each
-record once.
+Every figure is of weighted records, for several weightings at once, so that a bootstrap costs one call.
 """
 
 from __future__ import annotations
@@ -52,7 +51,9 @@ class Metrics:
         return self.log_loss if np.isnan(self.rmse) else self.rmse
 
 
-def measure(labels: Floats, margins: Floats, part: str, outputs: Outputs = ONE_LOGIT) -> Metrics:
+def measure(
+    labels: Floats, margins: Floats, part: str, outputs: Outputs = ONE_LOGIT, weights: Floats | None = None
+) -> Metrics:
     """Metrics of margins against labels.
 
     Parameters
@@ -61,12 +62,15 @@ def measure(labels: Floats, margins: Floats, part: str, outputs: Outputs = ONE_L
         ``(n,)``: 0/1, number of the class, or value.
     margins : ndarray of float64
         ``(n, outputs.count)``, or ``(n,)`` where that is 1.
+    weights : ndarray of float64, optional
+        ``(n,)``: how much each record counts; None = all the same. ``n`` counts records.
     """
     n = len(labels)
     if n == 0:
         return Metrics(NAN, NAN, NAN, NAN, 0, part)
     margins = margins.reshape(n, outputs.count)
-    found = weighted_figures(labels, margins, outputs.predict(margins), outputs.task, np.ones((1, n)))
+    counted = np.ones(n) if weights is None else weights
+    found = weighted_figures(labels, margins, outputs.predict(margins), outputs.task, counted[None])
     value = {name: float(values[0]) for name, values in found.items()}
     auc, ks, loss, accuracy, rmse, r2 = (
         value.get(name, NAN) for name in ("auc", "ks", "log_loss", "accuracy", "rmse", "r2")
@@ -151,7 +155,8 @@ def _lead(positive: Floats, negative: Floats) -> Floats:
     below, others_below = np.cumsum(positive, axis=1), np.cumsum(negative, axis=1)
     whole, others = below[:, -1:], others_below[:, -1:]
     known = ((whole > 0) & (others > 0))[:, 0]
-    widest = (others_below / np.maximum(others, 1) - below / np.maximum(whole, 1)).max(axis=1)
+    with np.errstate(invalid="ignore"):  # 0/0 if a class is absent
+        widest = (others_below / others - below / whole).max(axis=1)
     lead: Floats = np.where(known, widest, NAN)
     return lead
 

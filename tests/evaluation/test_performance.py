@@ -160,3 +160,30 @@ def test_stability_of_classes_compares_what_is_predicted():
     first, second = np.eye(3)[[0, 0, 1, 2]], np.eye(3)[[0, 1, 1, 2]]
     assert stability("training", first, "test", second, CLASSES).shares == ((0.5, 0.25), (0.25, 0.5), (0.25, 0.25))
     assert stability("training", np.empty((0, 3)), "test", second, CLASSES) is None
+
+
+def test_a_record_of_weight_three_counts_as_three_of_them():
+    """Calibration, curve and figures; people are counted once."""
+    labels, margins = binary(300)
+    weights = np.random.default_rng(1).integers(1, 4, 300)
+    copied = performance(np.repeat(labels, weights), np.repeat(margins, weights, axis=0), ONE_LOGIT, "test")
+    found = performance(labels, margins, ONE_LOGIT, "test", weights=weights.astype(float))
+    assert [(f.name, pytest.approx(f.value)) for f in copied.figures] == [(f.name, f.value) for f in found.figures]
+    assert found.separation.true_positive == pytest.approx(copied.separation.true_positive)
+    assert found.n == 300 == found.separation.people[-1] and sum(found.counts) == 300
+    one = calibration(labels, sigmoid(margins), "binary", bins=1, weights=weights.astype(float))[0]
+    assert (one.n, one.weight) == (300, weights.sum())
+    assert one.observed == pytest.approx(np.average(labels, weights=weights))
+    # Less is known of a mean if a few records make most of it.
+    heavy = np.where(np.arange(300) < 10, 100.0, 1.0)
+    few = calibration(labels, sigmoid(margins), "binary", bins=1, weights=heavy)[0]
+    assert few.high - few.low > 2 * (one.high - one.low)
+
+
+def test_weights_of_one_change_no_figure():
+    labels, margins = binary(300)
+    plain, weighed = (performance(labels, margins, ONE_LOGIT, "test", weights=w) for w in (None, np.ones(300)))
+    assert (plain.figures, plain.separation) == (weighed.figures, weighed.separation)
+    assert [(r.predicted, r.observed) for r in plain.calibration] == [
+        (r.predicted, r.observed) for r in weighed.calibration
+    ]

@@ -95,3 +95,16 @@ def test_figures_that_need_both_labels_or_any_record_are_undefined_without():
     assert np.isnan([one_label.auc, one_label.ks]).all() and one_label.accuracy == 1.0 and one_label.loss > 0
     empty = measure(np.empty(0), np.empty(0), "test", ONE_LOGIT)
     assert empty.n == 0 and np.isnan([empty.auc, empty.loss, empty.accuracy]).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_figures_of_records_that_count_differently_are_scikit_learns(seed):
+    labels, margins = binary(200, seed)
+    weights = np.random.default_rng(seed).uniform(0.001, 0.004, 200)  # together less than one record
+    found, predicted = measure(labels, margins, "test", ONE_LOGIT, weights), sigmoid(margins)
+    assert found.auc == pytest.approx(roc_auc_score(labels, predicted, sample_weight=weights))
+    assert found.log_loss == pytest.approx(log_loss(labels, predicted, sample_weight=weights))
+    assert found.accuracy == pytest.approx(accuracy_score(labels, predicted >= 0.5, sample_weight=weights))
+    false, true, _ = roc_curve(labels, predicted, sample_weight=weights)
+    assert found.ks == pytest.approx((true - false).max())
+    assert found.n == 200

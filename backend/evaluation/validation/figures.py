@@ -42,33 +42,38 @@ def of_part(part: Performance, measure: str) -> Figure:
     return Figure(measure, None) if found is None else Figure(measure, found.value, found.low, found.high, part.n)
 
 
-def average_precision(labels: Floats, scores: Floats) -> float:
+def average_precision(labels: Floats, scores: Floats, weights: Floats | None = None) -> float:
     """Sum over falling scores of the recall gained times the precision there, ties taken together; NaN without a positive label."""
     order = np.argsort(-scores, kind="stable")
-    ranked, ends = labels[order], np.append(np.flatnonzero(np.diff(scores[order])), len(labels) - 1)
-    true = np.cumsum(ranked)[ends]
+    counted = np.ones(len(labels)) if weights is None else weights[order]
+    ends = np.append(np.flatnonzero(np.diff(scores[order])), len(labels) - 1)
+    true = np.cumsum(labels[order] * counted)[ends]
     if not true[-1]:
         return float("nan")
-    return float((np.diff(true, prepend=0.0) / true[-1] * true / (ends + 1)).sum())
+    return float((np.diff(true, prepend=0.0) / true[-1] * true / np.cumsum(counted)[ends]).sum())
 
 
-def precision_lift(labels: Floats, scores: Floats) -> Figure:
+def precision_lift(labels: Floats, scores: Floats, weights: Floats | None = None) -> Figure:
     """Average precision over the share of positive labels, which a random ranking has (Saito and Rehmsmeier 2015)."""
-    lift = average_precision(labels, scores) / float(labels.mean()) if labels.any() else None
+    share = float(np.average(labels, weights=weights))
+    lift = average_precision(labels, scores, weights) / share if labels.any() else None
     return Figure("precision_lift", lift, n=len(labels))
 
 
-def brier_skill(labels: Floats, probabilities: Floats) -> Figure:
+def brier_skill(labels: Floats, probabilities: Floats, weights: Floats | None = None) -> Figure:
     """1 - BS / BS of the share of positive labels (Brier 1950; Murphy 1973)."""
-    base = float(labels.mean() * (1 - labels.mean()))
-    loss = float(((probabilities - labels) ** 2).mean())
+    share = float(np.average(labels, weights=weights))
+    base = share * (1 - share)
+    loss = float(np.average((probabilities - labels) ** 2, weights=weights))
     return Figure("brier_skill", None if base == 0 else 1 - loss / base, n=len(labels))
 
 
-def calibration_error(labels: Floats, probabilities: Floats) -> Figure:
-    """Expected calibration error: |observed - predicted| over tenths of the records, weighted by their records."""
-    rows = calibration(labels, probabilities.reshape(-1, 1), "binary")
-    return Figure("ece", sum(row.n * abs(row.observed - row.predicted) for row in rows) / len(labels), n=len(labels))
+def calibration_error(labels: Floats, probabilities: Floats, weights: Floats | None = None) -> Figure:
+    """Expected calibration error: |observed - predicted| over tenths of the records, each by the weight of its records."""
+    rows = calibration(labels, probabilities.reshape(-1, 1), "binary", weights=weights)
+    total = len(labels) if weights is None else float(weights.sum())
+    apart = sum((row.n if row.weight is None else row.weight) * abs(row.observed - row.predicted) for row in rows)
+    return Figure("ece", apart / total, n=len(labels))
 
 
 def hosmer_lemeshow(labels: Floats, probabilities: Floats) -> Figure:

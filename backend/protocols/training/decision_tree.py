@@ -43,7 +43,7 @@ class DecisionTreeParameters(CheckedParameters):
         Training rows in a node that is split, and in each of its children.
     seed : int
         Draws the 60/20/20 split.
-    min_node, constraints, cipher, key_bits, alignment, score_bits
+    min_node, constraints, cipher, key_bits, alignment, score_bits, weights
         As for SecureBoost; ids are aligned by a garbled Bloom filter as in §3.3, and leaves are shares of the classes.
     """
 
@@ -62,6 +62,7 @@ class DecisionTreeParameters(CheckedParameters):
     alignment: str = "bloom"
     score_bits: int = 10
     constraints: str = ""
+    weights: str = ""
 
 
 def grow(joint: Joint, parameters: DecisionTreeParameters) -> Grown:

@@ -42,7 +42,6 @@ from backend.protocols.transport.packing import chunks
 from backend.remark import Remark
 from backend.trees.criteria import Impurity, Stops
 from backend.trees.ensemble import GuestTree
-from backend.trees.metrics import measure
 from backend.trees.outputs import Floats, Outputs
 
 Flags = NDArray[np.bool_]
@@ -79,7 +78,7 @@ class ForestParameters(CheckedParameters):
         The first tree is grown from the Guest's features alone (App. B, "Completely SecureBoost").
     seed : int
         Draws the 60/20/20 split and every tree's rows and features.
-    min_node, constraints, cipher, key_bits, alignment, score_bits
+    min_node, constraints, cipher, key_bits, alignment, score_bits, weights
         As for SecureBoost; leaves are shares of the classes, or means, divided by the number of trees.
     """
 
@@ -105,6 +104,7 @@ class ForestParameters(CheckedParameters):
     alignment: str = "dh"
     score_bits: int = 10
     constraints: str = ""
+    weights: str = ""
 
     def problems(self) -> list[Remark]:
         """Return what is wrong with ranges and choices, and constraints that cannot be held."""
@@ -244,6 +244,6 @@ def _progress(joint: Joint, parameters: ForestParameters, forest: _Forest, secon
     rows, margins = forest.out_of_bag(training)
     if not len(rows):
         rows, margins = training, forest.predict(training)
-    fit = measure(joint.labels[rows], margins, "training", outputs)
-    check = measure(joint.labels[validation], forest.predict(validation), "validation", outputs)
+    fit = joint.measure(rows, margins, outputs)
+    check = joint.measure(validation, forest.predict(validation), outputs)
     return TreeProgress(len(forest.trees), parameters.trees, fit.loss, check.loss, fit.auc, check.auc, seconds)

@@ -45,7 +45,8 @@ ALIGNED = 0.1  # about the share of a training after which the records are align
 GROWN = 0.98  # and the trees have grown
 MIN_ROWS = 10  # joint records below which a 60/20/20 split means nothing
 
-Scores = dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]  # part → labels and margins
+# part → labels, margins, and how much each record counts if there are sample weights
+Scores = dict[str, tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64] | None]]
 
 
 @dataclass(frozen=True)
@@ -64,9 +65,9 @@ class Trained:
         Content hash of each Host's partial model.
     positive_rate : float
         Share of positive labels among the joint records, 0 … 1; NaN where there are more than two classes, or numbers.
-    scores : dict of str to (ndarray, ndarray)
-        Part → labels ``(n,)`` and margins ``(n, outputs.count)`` as they would be released; the test rows alone where they had to
-        be scored.
+    scores : dict of str to (ndarray, ndarray, ndarray or None)
+        Part → labels ``(n,)``, margins ``(n, outputs.count)`` as they would be released, and sample weights ``(n,)``; the test rows
+        alone where they had to be scored.
     label_bits : float or None
     choice_bits : float
         As of :class:`~backend.protocols.training.joint.Grown`.
@@ -102,6 +103,8 @@ class TrainingClient:
         ``(n,)``, in the table's order: when each record is from, as of :func:`backend.data.table.read_times`.
     resumed : Resumed
         Rounds of the same training that were finished before it was broken off.
+    weights : ndarray of float64 or None
+        ``(n,)``, in the table's order: how much each record counts, as of :func:`backend.data.table.read_weights`.
     """
 
     federation: Federation
@@ -113,6 +116,7 @@ class TrainingClient:
     on_tree: Callable[[TreeProgress], None] = lambda progress: None
     times: NDArray[np.str_] | None = None
     resumed: Resumed = field(default_factory=FromTheStart)
+    weights: NDArray[np.float64] | None = None
 
     def train(self, labels: NDArray[np.float64], key: TrainingKeySide | None) -> Trained:
         """Align, grow, have every Host keep its partial model, and measure the test rows.
@@ -152,10 +156,11 @@ class TrainingClient:
         hashes = self._have_kept(model_id, model)
         scores = self._scores(joint, grown, model_id, model)
         names = [PARTS[part] for part in joint.parts]
+        labels, margins, weights = scores[PARTS[TEST]]
         return Trained(
             model_id=model_id,
             model=model,
-            metrics=measure(*scores[PARTS[TEST]], "test", grown.outputs),
+            metrics=measure(labels, margins, PARTS[TEST], grown.outputs, weights),
             parts={name: names.count(name) for name in PARTS},
             part_of=dict(zip(joint.table.ids, names, strict=True)),
             host_hashes=hashes,
@@ -201,6 +206,7 @@ class TrainingClient:
             parts=parts,
             on_tree=self.on_tree,
             resumed=self.resumed,
+            weights=None if self.weights is None else self.weights[rows],
         )
 
     def _model(self, joint: Joint, grown: Grown) -> GuestModel:
@@ -235,11 +241,19 @@ class TrainingClient:
         if grown.units is not None:
             released = grown.units / float(1 << self.parameters.score_bits)
             rows_of = {name: joint.parts == part for part, name in enumerate(PARTS)}
-            return {name: (joint.labels[rows], released[rows]) for name, rows in rows_of.items()}
+            return {
+                name: (joint.labels[rows], released[rows], _of(joint.weights, rows)) for name, rows in rows_of.items()
+            }
         test, compiled = joint.parts == TEST, CompiledGuest(model)
         records = joint.table.take(np.flatnonzero(test))
         client = ScoringClient(joint.guest, model_id, compiled, records, PlainKeySide(), self.session)
-        return {PARTS[TEST]: (joint.labels[test], compiled.margins(client.score().units))}
+        margins = compiled.margins(client.score().units)
+        return {PARTS[TEST]: (joint.labels[test], margins, _of(joint.weights, test))}
+
+
+def _of(weights: NDArray[np.float64] | None, rows: NDArray[np.bool_]) -> NDArray[np.float64] | None:
+    """Return the sample weights of some records, if there are any."""
+    return None if weights is None else weights[rows]
 
 
 def _bands(joint: Joint, grown: Grown) -> ScoreBands | None:

@@ -18,7 +18,7 @@ from backend.errors import ParameterError
 from backend.protocols.training.parameters import TreeProgress, read_constraints
 from backend.protocols.transport.channel import Session
 from backend.trees.ensemble import GuestTree, NodeKey, SplitRule
-from backend.trees.metrics import measure
+from backend.trees.metrics import Metrics, measure
 from backend.trees.outputs import Floats, Link, Outputs
 
 TRAINING, VALIDATION, TEST = 0, 1, 2
@@ -78,6 +78,9 @@ class Joint:
         Names, in the order of their numbers; empty unless the task is "classes".
     parts : ndarray of int8
         ``(n_joint,)``: TRAINING, VALIDATION or TEST.
+    weights : ndarray of float64, optional
+        ``(n_joint,)``: how much each record counts in training and in its figures, above 0; None = all count the same. No Host gets them:
+        they are factors of the numbers that are encrypted.
     resumed : Resumed
         Rounds that need not be grown again.
     """
@@ -94,12 +97,18 @@ class Joint:
     parts: NDArray[np.int8]
     on_tree: Callable[[TreeProgress], None]
     resumed: Resumed = field(default_factory=FromTheStart)
+    weights: NDArray[np.float64] | None = None
 
     @property
     def training(self) -> NDArray[np.bool_]:
         """``(n_joint,)``: training rows."""
         rows: NDArray[np.bool_] = self.parts == TRAINING
         return rows
+
+    @property
+    def weight_of_each(self) -> Floats:
+        """``(n_joint,)``: how much each record counts, 1 unless there are weights."""
+        return np.ones(len(self.labels)) if self.weights is None else self.weights
 
     def directions(self, constraints: str, *, expected: bool = False) -> dict[FeatureKey, int]:
         """Which way predictions must go with a feature: as `constraints` say, else (`expected`) as the dictionary expects.
@@ -145,7 +154,7 @@ class Joint:
         """
         labels, weights = self.labels[self.training], weights[self.training]
         if self.task == "number":
-            base = np.array([labels.mean()])
+            base = np.array([np.average(labels, weights=weights)])
         else:
             sums = np.bincount(labels.astype(np.intp), weights=weights, minlength=len(self.classes) or 2)
             shares = np.clip(sums / weights.sum(), 1e-6, 1 - 1e-6)
@@ -153,11 +162,17 @@ class Joint:
         rounded: Floats = quantise(base, score_bits) / float(1 << score_bits)
         return rounded
 
+    def measure(
+        self, rows: NDArray[np.bool_] | NDArray[np.intp], margins: Floats, outputs: Outputs, part: str = ""
+    ) -> Metrics:
+        """Return metrics of some records, each by its weight; `margins` are theirs, ``(len(rows), k)``."""
+        return measure(self.labels[rows], margins, part, outputs, None if self.weights is None else self.weights[rows])
+
     def report(self, tree: int, trees: int, margins: Floats, outputs: Outputs, seconds: float) -> TreeProgress:
         """Measure ``(n_joint, k)`` margins after round `tree` of `trees` and hand the figures to `on_tree`."""
-        fit, check = (
-            measure(self.labels[rows], margins[rows], "", outputs) for rows in (self.training, self.parts == VALIDATION)
-        )
+        fit = self.measure(self.training, margins[self.training], outputs)
+        validation = self.parts == VALIDATION
+        check = self.measure(validation, margins[validation], outputs)
         progress = TreeProgress(tree, trees, fit.loss, check.loss, fit.auc, check.auc, seconds)
         self.on_tree(progress)
         return progress

@@ -1,17 +1,19 @@
 """What forests and single trees share at the Guest: labels as numbers that the Hosts add up under encryption, and leaf tables.
 
 Unlike gradients, labels do not change from tree to tree, so they are encrypted and sent once (Yao et al. §4.1.1): two classes per
-ciphertext, or a value and a 1. The Hosts add them up by bin and see neither a label nor a count.
+ciphertext, or a value and a 1. The Hosts add them up by bin and see neither a label nor a count. With sample weights a record's weight
+takes the place of its 1, and its value is multiplied by it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.crypto.fixedpoint import GRADIENT_BITS, quantise
+from backend.crypto.fixedpoint import GRADIENT_BITS, quantise, quantise_weights
 from backend.errors import ParameterError
 from backend.protocols.training.joint import Joint
 from backend.protocols.training.parameters import BINS, MIN_NODE, SCORE_BITS, SEED, Ranges
@@ -41,7 +43,8 @@ class LabelSums:
     Attributes
     ----------
     batches : tuple of (ndarray of int64, ndarray of int64)
-        ``(n_joint,)`` each, 0 outside the training rows: two classes' 0/1, or the value on a public scale and 1.
+        ``(n_joint,)`` each, 0 outside the training rows: two classes' 0/1, or the value on a public scale and 1; with sample weights
+        the weight in place of 1, and as far as the criterion reads one a last channel of 1.
     criterion : Criterion
         Reads their sums.
     """
@@ -66,16 +69,44 @@ def label_sums(joint: Joint, impurity: Impurity, stops: Stops, trees: int) -> La
         Leaves are divided by this.
     """
     counted = joint.training
+    units, unit = _units(joint)
+    # Sums of weights do not tell how many records there are.
+    counts = [counted.astype(np.int64)] if joint.weights is not None and stops.count_records else []
+    criterion: Criterion
     if joint.task == "number":
         centre = float(joint.labels[counted].mean())
         deviation = np.where(counted, joint.labels - centre, 0.0)
         span = float(np.abs(deviation).max()) or 1.0
-        pair = (quantise(deviation / span, GRADIENT_BITS), counted.astype(np.int64))
-        return LabelSums((pair,), Variance(centre, span, 2.0**-GRADIENT_BITS, stops, trees))
+        if joint.weights is None:
+            values = quantise(deviation / span, GRADIENT_BITS)
+            value_unit = 2.0**-GRADIENT_BITS
+        else:
+            values = quantise(deviation / span * units, 0)
+            value_unit = unit
+        channels = [values, units, *counts]
+        criterion = Variance(centre, span, value_unit, stops, trees, unit, len(channels))
+        return LabelSums(_batches(channels), criterion)
     classes = len(joint.classes) or 2
-    flags = [((joint.labels == c) & counted).astype(np.int64) for c in range(classes + classes % 2)]
-    batches = tuple(zip(flags[::2], flags[1::2], strict=True))
-    return LabelSums(batches, ClassCounts(classes, impurity, stops, binary=joint.task == "binary", trees=trees))
+    channels = [np.where(joint.labels == c, units, 0) for c in range(classes)] + counts
+    binary = joint.task == "binary"
+    criterion = ClassCounts(len(channels), impurity, stops, binary, trees, unit, bool(counts))
+    return LabelSums(_batches(channels), criterion)
+
+
+def _units(joint: Joint) -> tuple[IntArray, float]:
+    """Return what each record weighs, ``(n_joint,)``, 0 outside the training rows, and the weight of one unit."""
+    counted = joint.training
+    units = counted.astype(np.int64)
+    if joint.weights is None:
+        return units, 1.0
+    units[counted], unit = quantise_weights(joint.weights[counted])
+    return units, unit
+
+
+def _batches(channels: Sequence[IntArray]) -> tuple[tuple[IntArray, IntArray], ...]:
+    """Return channels two by two; beside the last of an odd number there are zeros."""
+    even = [*channels, np.zeros_like(channels[0])] if len(channels) % 2 else channels
+    return tuple(zip(even[::2], even[1::2], strict=True))
 
 
 def check_steps(joint: Joint, score_bits: int, trees: int) -> None:

@@ -161,6 +161,8 @@ class SecureBoostParameters(CheckedParameters):
         (:func:`read_constraints`).
     class_weight : {"none", "balanced"}
         ``balanced``: each class has the same total weight in training.
+    weights : str
+        Column of the Guest's file with each record's weight, XGBoost's and scikit-learn's ``sample_weight``; empty = all count the same.
     """
 
     ALGORITHM: ClassVar[str] = "secureboost"
@@ -198,6 +200,7 @@ class SecureBoostParameters(CheckedParameters):
     monotone: bool = False
     constraints: str = ""
     class_weight: ClassWeight = "none"
+    weights: str = ""
 
     def problems(self) -> list[Remark]:
         """Return what is wrong with ranges, choices and combinations."""

@@ -92,7 +92,7 @@ class _Boosting:
     def __init__(self, joint: Joint, parameters: SecureBoostParameters, grower: TreeGrower) -> None:
         self._joint, self._parameters, self._grower = joint, parameters, grower
         self.outputs = joint.boosting_outputs()
-        self._weights = _class_weights(joint, parameters.class_weight)
+        self._weights = joint.weight_of_each * _class_weights(joint, parameters.class_weight)
         self._base = joint.base_margins(self._weights, parameters.score_bits)
         self._rules = GrowthRules(
             parameters.learning_rate, parameters.reg_lambda, parameters.gamma, parameters.min_child_weight
@@ -202,12 +202,16 @@ class _Boosting:
 
 
 def _class_weights(joint: Joint, how: str) -> Floats:
-    """``(n_joint,)``: 1, or for "balanced" n / (k·n_class), so that all classes have the same total weight."""
+    """``(n_joint,)``: 1, or for "balanced" n / (k·n_class), so that all classes have the same total weight.
+
+    With sample weights n and n_class are sums of them.
+    """
     if how == "none":
         return np.ones(len(joint.labels))
     labels = joint.labels.astype(np.intp)
-    counts = np.bincount(labels[joint.training], minlength=len(joint.classes) or 2)
-    factors: Floats = counts.sum() / (len(counts) * np.maximum(counts, 1))
+    training = joint.training
+    counts = np.bincount(labels[training], joint.weight_of_each[training], minlength=len(joint.classes) or 2)
+    factors: Floats = counts.sum() / (len(counts) * np.where(counts > 0, counts, 1.0))
     return factors[labels]
 
 

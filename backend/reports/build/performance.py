@@ -49,14 +49,22 @@ def merged(rows: Sequence[Calibration], *, shares: bool) -> list[Calibration]:
 
 def _merge(one: Calibration, other: Calibration, shares: bool) -> Calibration:
     n = one.n + other.n
-    predicted, observed = (
-        (one.n * a + other.n * b) / n for a, b in ((one.predicted, other.predicted), (one.observed, other.observed))
-    )
+    weights = [row.n if row.weight is None else row.weight for row in (one, other)]
+    total = sum(weights)
+    predicted = (weights[0] * one.predicted + weights[1] * other.predicted) / total
+    observed = (weights[0] * one.observed + weights[1] * other.observed) / total
+    weight = squares = None
+    if one.squares is not None and other.squares is not None:
+        weight = float(total)
+        squares = one.squares + other.squares
     if shares:
-        return Calibration(n, predicted, observed, *wilson(observed, n))
-    # The errors of two independent means add in quadrature, each weighted by its share of the people.
-    spread = math.hypot(*(row.n / n * (row.high - row.low) / 2 for row in (one, other)))
-    return Calibration(n, predicted, observed, observed - spread, observed + spread)
+        low, high = wilson(observed, n if squares is None else total**2 / squares)
+    else:
+        # The errors of two independent means add in quadrature, each weighted by its share of the weight.
+        rows = zip((one, other), weights, strict=True)
+        spread = math.hypot(*(own / total * (row.high - row.low) / 2 for row, own in rows))
+        low, high = observed - spread, observed + spread
+    return Calibration(n, predicted, observed, low, high, weight, squares)
 
 
 def _curve(part: Performance) -> tuple[report.CutoffLine, ...]:
@@ -64,8 +72,7 @@ def _curve(part: Performance) -> tuple[report.CutoffLine, ...]:
     roc = part.separation
     if roc is None:
         return ()
-    others, positive = part.counts
-    above = [t * positive + f * others for t, f in zip(roc.true_positive, roc.false_positive, strict=True)]
+    above = roc.people
     step = max(MIN_GROUP, part.n / MAX_STEPS)
     kept: list[int] = []
     for k in (roc.widest, *range(len(above))):

@@ -121,6 +121,9 @@ def quality(write: Writer) -> list[Block]:
     q, found = write.content.quality, write.content.performance
     registered = {name: value for name in FIGURES if (value := getattr(q, name)) is not None}
     blocks: list[Block] = [write.text("quality_on", part=write.part(q.part), n=whole(q.n))]
+    weights = write.content.identity.parameters.get("weights")
+    if weights:
+        blocks.append(write.text("weighted", column=weights))
     if found is None or not _covers(write, found, registered):
         blocks.append(Facts(tuple((write.words(f"figure.{name}"), figure(v)) for name, v in registered.items())))
     label = write.words.text(write.content.identity.predicts)

@@ -73,7 +73,7 @@ def grow(joint: Joint, parameters: OpBoostParameters) -> Grown:
     columns = [_own(joint, feature) for feature in joint.features[joint.guest]]
     columns += _ask_ranks(joint, parameters)
     # 2. splits are found on ranks alone: gains of XGBoost depend on the order of values only
-    base = joint.base_margins(np.ones(len(joint.labels)), parameters.score_bits)
+    base = joint.base_margins(joint.weight_of_each, parameters.score_bits)
     boosting = _Boosting(joint, parameters, columns, base)
     whole = boosting.run()
     # 3. each Host gets the ranks of its cuts; the paper has their desensitised values sent back (docs/opboost.md says why not here)
@@ -134,6 +134,7 @@ class _Boosting:
             return xgboost.DMatrix(
                 values[rows],
                 joint.labels[rows],
+                weight=None if joint.weights is None else joint.weights[rows],
                 base_margin=np.tile(base, (int(rows.sum()), 1)),
                 feature_types=kinds,
                 enable_categorical=True,

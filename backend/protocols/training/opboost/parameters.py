@@ -36,6 +36,8 @@ class OpBoostParameters(CheckedParameters):
         How ids are compared without showing them (docs/alignment.md).
     score_bits : int
         Leaf weights are scored as multiples of 2**-score_bits.
+    weights : str
+        As for SecureBoost; they stay at the Guest, where the trees are grown.
     """
 
     ALGORITHM: ClassVar[str] = "opboost"
@@ -56,6 +58,7 @@ class OpBoostParameters(CheckedParameters):
     levels: int = 128
     alignment: str = "dh"
     score_bits: int = 10
+    weights: str = ""
 
     def problems(self) -> list[Remark]:
         """Return what is wrong with ranges, choices and settings of the noise."""
