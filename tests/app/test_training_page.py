@@ -11,12 +11,14 @@ from streamlit.testing.v1 import AppTest
 from app import session
 from app.panels import charts, frame, palette, training
 from app.texts import Texts, markdown
+from backend.data.federation import load_federation
 from backend.errors import ParameterError, ReleaseRefused
 from backend.i18n import LANGUAGES
 from backend.protocols.training.algorithms import ALGORITHMS
 from backend.results import ModelRecord, ReleaseCheck, told_by_scores
 from tests.app.conftest import Opened, World, _fresh, job_of
 from tests.app.reading_out import everything, says
+from tests.homes import copied_home
 
 T = Texts("en")
 
@@ -300,3 +302,24 @@ def test_where_hosts_hide_the_order_of_their_values_no_direction_is_offered(open
     at = chosen(opened("train"), "opboost")
     assert says(at, "lda.hidden_order")
     assert "train_opboost_rise" not in [box.key for box in at.multiselect]
+
+
+def test_a_column_of_the_guests_file_weighs_a_training(
+    home_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = copied_home(home_template, tmp_path / "home")
+    file = copy / "demo" / load_federation(copy / "demo").guest.file
+    header, *rows = file.read_text().splitlines()
+    file.write_text("\n".join([f"{header},w", *(f"{row},{1 + i % 3}" for i, row in enumerate(rows))]) + "\n")
+    at = plainly(_fresh(copy, monkeypatch)("train"))
+    menu = at.selectbox(key="train_weights")
+    assert menu.options == [T("train.unweighted"), "w"] and not menu.disabled
+    menu.set_value("w")
+    at.number_input(key="train_secureboost_trees").set_value(2)
+    at = trained(at)
+    record = job_of("train").result
+    assert not at.exception and record.weights == "w"
+
+
+def test_where_no_column_is_left_the_menu_of_weights_is_closed(opened: Opened) -> None:
+    assert opened("train").selectbox(key="train_weights").disabled
