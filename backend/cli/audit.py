@@ -26,7 +26,7 @@ app = typer.Typer(
     name="audit",
     no_args_is_help=True,
     help="The audit log: verify, show, export; key, what signatures are checked with; replay, what the Guest really sent; "
-    "re-perform and half, scores recomputed; reconcile, what two parties say.",
+    "re-perform and half, answers recomputed; reconcile, what two parties say.",
 )
 
 
@@ -72,7 +72,7 @@ def re_perform(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Recompute the scores in Hosts' secret samples from both halves; exit status 1 where one differs.
+    """Recompute scores, reasons and sums in Hosts' samples from all halves; exit status 1 if one differs.
 
     In a simulation a federation is enough; otherwise the parties hand over their halves as files.
     """
@@ -198,12 +198,13 @@ def _chosen(glassleaf: Glassleaf, federation: str) -> Sequence[str]:
 
 def _performed_text(name: str, performed: RePerformed, language: str) -> list[str]:
     """Return what was recomputed, and what differs: whose, how often and by how much."""
-    wrong = len({(one.request, one.place) for one in performed.differences})
+    wrong = len({(one.kind, one.request, one.place) for one in performed.differences})
     head = f"{name}: " if name else ""
-    lines = [f"{head}{performed.scores} scores recomputed, {performed.opened} steps opened: {wrong or 'none'} differ"]
+    done = f"{performed.scores} scores, reasons of {performed.reasons} people and {performed.sums} sums recomputed"
+    lines = [f"{head}{done}, {performed.opened} steps opened: {wrong or 'none'} differ"]
     counts: Counter[tuple[str, str, str]] = Counter()
     for one in performed.differences:
-        counts[one.model_id, " or ".join(one.parties), one.why.sentence(language)] += 1
+        counts[one.model_id or "sums by group", " or ".join(one.parties), one.why.sentence(language)] += 1
     lines += [f"  {n} × {parties} ({model}): {why}" for (model, parties, why), n in counts.most_common()]
     lines += [f"  not covered: {n} × {why.sentence(language)}" for why, n in performed.not_covered]
     return lines
@@ -213,6 +214,7 @@ def _performed_json(name: str, performed: RePerformed, language: str) -> dict[st
     differences = [
         {
             "model": one.model_id,
+            "kind": one.kind,
             "request": one.request,
             "place": one.place,
             "parties": list(one.parties),
@@ -225,6 +227,8 @@ def _performed_json(name: str, performed: RePerformed, language: str) -> dict[st
     return {
         "federation": name,
         "scores": performed.scores,
+        "reasons": performed.reasons,
+        "sums": performed.sums,
         "opened": performed.opened,
         "differences": differences,
         "not_covered": {why.code: n for why, n in performed.not_covered},

@@ -278,7 +278,7 @@ def sample(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write this Host's half of its secret sample of scores, for `glassleaf audit re-perform`; logged."""
+    """Write this Host's half of its sample of answers, for `glassleaf audit re-perform`; logged."""
     text = operator.sample([text_of(file) for file in others or []])
     save(out, text.encode())
     rows = len(json.loads(text)["rows"])

@@ -1,112 +1,32 @@
-"""An auditor with both halves of a sample recomputes scores, and says what differs, by how much and whose it is.
+"""An auditor with all halves of a sample recomputes scores, reasons and sums, and says what differs, by how much and whose it is.
 
 A third role: it sees both parties' partial models, and their values of the people in the sample. Each Host hands over its half
-(:mod:`backend.protocols.scoring.host_half`), the Guest its own. Under Paillier the Guest also opens what came to each Host, which can be
-done in one way only, so that each step of the chain is checked by itself. Under RLWE the score alone is compared.
+(:mod:`backend.protocols.host_half`), the Guest its own. Under Paillier the Guest also opens what came to each Host, which can be
+done in one way only, so that each step of the chain is checked by itself. Under RLWE, and of sums, the answer alone is compared.
 
 A score that is wrong although every step before it is right was moved by the last Host, or is misreported by the Guest: replies are not
-signed one by one, so that no half proves which.
+signed one by one, so that no half proves which. Of a ranking that is wrong the same is true.
 """
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from backend.crypto.paillier.keys import KEY_BITS_FLOOR, PaillierPublicKey
-from backend.errors import GlassleafError, SecurityError
+from backend.crypto.paillier.keys import KEY_BITS_FLOOR
 from backend.jobs import work
-from backend.privacy.request_audit import check_opened
+from backend.privacy.halves import Difference, GuestHalf, Place, columns_of, opened_as
+from backend.privacy.re_performed_reasons import ReasonsAgain
+from backend.privacy.re_performed_sums import sums_again
+from backend.protocols.host_half import HostHalf, HostRow, HostSums
 from backend.protocols.scoring.fed_eini import CompiledGuest, CompiledHost
-from backend.protocols.scoring.host_half import HostHalf, HostRow
-from backend.protocols.scoring.opening import Opening
-from backend.protocols.scoring.statement import ScoreStatement, load_statement
 from backend.remark import Remark
+from backend.store.accountant import COHORT, GROUPS, REASONS, SCORE
 from backend.trees.ensemble import GuestModel, HostModel
 from backend.trees.serialization import content_hash, load_guest, load_host
-
-Place = tuple[str, int]  # request, and position in it
-Opened = Mapping[tuple[str, int], Opening]  # (Host, number in its log) → what came to it
-
-
-@dataclass(frozen=True, repr=False)
-class GuestHalf:
-    """The Guest's half.
-
-    Attributes
-    ----------
-    models : dict of str to str
-        Model → the Guest's partial model.
-    statements : dict of str to ScoreStatement
-        Request → how its scores came about.
-    canaries : dict of (str, int) to tuple of int
-        Place → each tree's number, if there was one.
-    opened : dict of (str, int) to Opening
-        (Host, number in its log) → what came to it, opened.
-    """
-
-    guest: str
-    models: Mapping[str, str]
-    statements: Mapping[str, ScoreStatement]
-    canaries: Mapping[Place, tuple[int, ...]] = field(default_factory=dict)
-    opened: Opened = field(default_factory=dict)
-
-    def dump(self) -> str:
-        """Return the half as JSON."""
-        opened = [
-            [host, number, [str(m) for m in opening.numbers], [str(r) for r in opening.roots]]
-            for (host, number), opening in self.opened.items()
-        ]
-        body = {
-            "guest": self.guest,
-            "models": dict(self.models),
-            "statements": {request: one.dump() for request, one in self.statements.items()},
-            "canaries": [[request, place, list(numbers)] for (request, place), numbers in self.canaries.items()],
-            "opened": opened,
-        }
-        return json.dumps(body)
-
-
-def load_guest_half(text: str) -> GuestHalf:
-    """Return a half that was dumped; raise SecurityError if it is none."""
-    try:
-        body = json.loads(text)
-        canaries = {
-            (str(request), int(place)): tuple(map(int, numbers)) for request, place, numbers in body["canaries"]
-        }
-        opened = {}
-        for host, number, numbers, roots in body["opened"]:
-            opened[str(host), int(number)] = Opening(tuple(map(int, numbers)), tuple(map(int, roots)))
-        statements = {str(request): load_statement(one) for request, one in body["statements"].items()}
-        models = {str(name): str(model) for name, model in body["models"].items()}
-        return GuestHalf(str(body["guest"]), models, statements, canaries, opened)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise SecurityError("half_unreadable") from error
-
-
-@dataclass(frozen=True)
-class Difference:
-    """What is not as the halves say.
-
-    Attributes
-    ----------
-    parties : tuple of str
-        Whose it is: one party, or those of which one is at fault.
-    by : tuple of float
-        By how much the margin of each output is too high; empty if it is not a score that differs.
-    """
-
-    model_id: str
-    request: str
-    place: int
-    person: str
-    parties: tuple[str, ...]
-    why: Remark
-    by: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -120,38 +40,39 @@ class RePerformed:
     opened : int
         Steps of chains that were checked by their ciphertexts.
     not_covered : tuple of (Remark, int)
-        Why scores of the sample could not be recomputed, and how many.
+        Why answers of the sample could not be recomputed, and how many.
+    reasons : int
+        People whose names were recomputed.
+    sums : int
+        Sums over a cohort, and by a feature's groups, that were recomputed.
     """
 
     scores: int
     opened: int
     differences: tuple[Difference, ...]
     not_covered: tuple[tuple[Remark, int], ...]
+    reasons: int = 0
+    sums: int = 0
 
 
 class _Model:
     """One model with all of its halves."""
 
-    def __init__(self, guest: GuestModel, hosts: Mapping[str, HostModel]) -> None:
+    def __init__(self, model_id: str, guest: GuestModel, hosts: Mapping[str, HostModel], floor: int) -> None:
         self.guest = guest
         self.compiled = CompiledGuest(guest)
         self.steps = self.compiled.folding.steps
         self.hosts = [step.host for step in self.steps]
+        self._partial_models = hosts
         self._compiled = {step.host: CompiledHost(step, hosts[step.host].rules) for step in self.steps}
-        self._numbers = {}
-        for step in self.steps:
-            rules = hosts[step.host].rules.values()
-            self._numbers[step.host] = {rule.feature: rule.threshold is not None for rule in rules}
+        self.reasons = ReasonsAgain(model_id, guest, hosts, floor)
 
     def passed_on(self, index: int, entries: Sequence[int], row: HostRow) -> list[int]:
         """Return what the Host at `index` of the chain makes of one person's entries (Fed-EINI eq. 10 and 13)."""
         step = self.steps[index]
-        columns = {}
-        for name, is_number in self._numbers[step.host].items():
-            value = row.values.get(name)
-            columns[name] = (
-                np.array([np.nan if value is None else value]) if is_number else np.array([value], dtype=object)
-            )
+        partial_model = self._partial_models[step.host]
+        values = {rule.feature: [row.values.get(rule.feature)] for rule in partial_model.rules.values()}
+        columns = columns_of(partial_model, values)
         keep = self._compiled[step.host].decide(columns, np.array([row.held]))[0].tolist()
         sums = [0] * step.n_out
         for entry, kept, target in zip(entries, keep, step.target, strict=True):
@@ -161,7 +82,7 @@ class _Model:
 
 
 def re_perform(guest: GuestHalf, hosts: Sequence[HostHalf], floor: int = KEY_BITS_FLOOR) -> RePerformed:
-    """Recompute every score of which all Hosts' rows and the Guest's statement are there.
+    """Recompute every answer of which all Hosts' rows and the Guest's statement are there.
 
     Parameters
     ----------
@@ -170,43 +91,112 @@ def re_perform(guest: GuestHalf, hosts: Sequence[HostHalf], floor: int = KEY_BIT
     floor : int
         Shortest key, bits; lower only in tests.
     """
-    rows: dict[tuple[str, Place], dict[str, HostRow]] = {}
-    for half in hosts:
-        for row in half.rows:
-            known = rows.setdefault((row.model_id, (row.request, row.place)), {})
-            if half.host not in known or row.vector:
-                known[half.host] = row
-    models: dict[str, _Model | Remark] = {}
-    differences: list[Difference] = []
-    reasons: dict[str, Remark] = {}
-    not_covered: Counter[str] = Counter()
-    scores = 0
-    opened = 0
-    for (model_id, place), of_hosts in rows.items():
-        work.check()
-        if model_id not in models:
-            models[model_id] = _model(model_id, guest, hosts)
-        model = models[model_id]
-        if isinstance(model, Remark):
-            reasons[model.code] = model
-            not_covered[model.code] += 1
-            continue
-        run = _Run(model, guest, model_id, place, of_hosts, floor)
-        reason = run.not_covered()
-        if reason is not None:
-            reasons[reason.code] = reason
-            not_covered[reason.code] += 1
-            continue
-        run.check()
-        scores += 1
-        opened += run.opened
-        differences += run.differences
-    return RePerformed(
-        scores, opened, tuple(differences), tuple((reasons[code], n) for code, n in not_covered.most_common())
-    )
+    audit = _Audit(guest, hosts, floor)
+    audit.of_people()
+    audit.of_cohorts()
+    audit.of_groups()
+    return audit.found()
 
 
-def _model(model_id: str, guest: GuestHalf, hosts: Sequence[HostHalf]) -> _Model | Remark:
+class _Audit:
+    """What was found so far."""
+
+    def __init__(self, guest: GuestHalf, hosts: Sequence[HostHalf], floor: int) -> None:
+        self._guest = guest
+        self._hosts = hosts
+        self._floor = floor
+        self._models: dict[str, _Model | Remark] = {}
+        self._done: Counter[str] = Counter()
+        self._opened = 0
+        self._differences: list[Difference] = []
+        self._reasons: dict[str, Remark] = {}
+        self._not_covered: Counter[str] = Counter()
+
+    def found(self) -> RePerformed:
+        """Return all of it."""
+        not_covered = [(self._reasons[code], n) for code, n in self._not_covered.most_common()]
+        return RePerformed(
+            self._done[SCORE],
+            self._opened,
+            tuple(self._differences),
+            tuple(not_covered),
+            self._done[REASONS],
+            self._done[COHORT] + self._done[GROUPS],
+        )
+
+    def of_people(self) -> None:
+        """Recompute scores and names, person by person."""
+        rows: dict[tuple[str, str, Place], dict[str, HostRow]] = {}
+        for half in self._hosts:
+            for row in half.rows:
+                known = rows.setdefault((row.kind, row.model_id, (row.request, row.place)), {})
+                if half.host not in known or row.vector:
+                    known[half.host] = row
+        for (kind, model_id, place), of_hosts in rows.items():
+            work.check()
+            model = self._model(model_id)
+            if isinstance(model, Remark):
+                self._skip(model)
+            elif kind == SCORE:
+                self._take(kind, _Run(model, self._guest, model_id, place, of_hosts, self._floor).recomputed())
+            else:
+                self._take(kind, model.reasons.names(self._guest, place, of_hosts))
+
+    def of_cohorts(self) -> None:
+        """Recompute sums of contributions, cohort by cohort."""
+        cohorts: dict[tuple[str, str], dict[str, HostSums]] = {}
+        for half in self._hosts:
+            for sums in half.sums:
+                if sums.kind == COHORT:
+                    cohorts.setdefault((sums.model_id, sums.request), {})[half.host] = sums
+        for (model_id, request), of_hosts in cohorts.items():
+            work.check()
+            model = self._model(model_id)
+            if isinstance(model, Remark):
+                self._skip(model)
+            else:
+                self._take(COHORT, model.reasons.sums(self._guest, request, of_hosts))
+
+    def of_groups(self) -> None:
+        """Recompute sums by group, feature by feature."""
+        marked: dict[tuple[str, str, str], HostSums] = {}
+        for half in self._hosts:
+            for sums in half.sums:
+                if sums.kind == GROUPS and not sums.about["source"]:
+                    marked[half.host, sums.request, sums.about["features"][0]] = sums
+        for half in self._hosts:
+            for sums in half.sums:
+                if sums.kind != GROUPS or not sums.about["source"]:
+                    continue
+                for feature in sums.about["features"]:
+                    work.check()
+                    found = sums_again(self._guest, half.host, sums, feature, marked)
+                    if isinstance(found, Remark):
+                        self._skip(found)
+                    else:
+                        self._take(GROUPS, ([] if found is None else [found], 0))
+
+    def _model(self, model_id: str) -> _Model | Remark:
+        if model_id not in self._models:
+            self._models[model_id] = _model(model_id, self._guest, self._hosts, self._floor)
+            self._differences += _other_models(model_id, self._guest, self._hosts)
+        return self._models[model_id]
+
+    def _skip(self, why: Remark) -> None:
+        self._reasons[why.code] = why
+        self._not_covered[why.code] += 1
+
+    def _take(self, kind: str, found: tuple[list[Difference], int] | Remark) -> None:
+        if isinstance(found, Remark):
+            self._skip(found)
+            return
+        differences, opened = found
+        self._done[kind] += 1
+        self._opened += opened
+        self._differences += differences
+
+
+def _model(model_id: str, guest: GuestHalf, hosts: Sequence[HostHalf], floor: int) -> _Model | Remark:
     """Return a model with all of its halves, or why it cannot be recomputed."""
     if model_id not in guest.models:
         return Remark("guest_without_model")
@@ -217,7 +207,23 @@ def _model(model_id: str, guest: GuestHalf, hosts: Sequence[HostHalf]) -> _Model
         return Remark("other_model_registered")
     if not {step.host for step in CompiledGuest(loaded).folding.steps} <= partial_models.keys():
         return Remark("host_without_half")
-    return _Model(loaded, partial_models)
+    return _Model(model_id, loaded, partial_models, floor)
+
+
+def _other_models(model_id: str, guest: GuestHalf, hosts: Sequence[HostHalf]) -> list[Difference]:
+    """Return which Hosts hand over other thresholds than they registered: the hash that they told then binds them.
+
+    Of a record no hash is told: a Host that shows a false one, as it did in its answer, is not found.
+    """
+    differences = []
+    registered = guest.registered.get(model_id, {})
+    for half in hosts:
+        shown = half.models.get(model_id)
+        told = registered.get(half.host)
+        if shown is not None and told is not None and content_hash(shown) != told:
+            why = Remark("other_half_registered", {"host": half.host})
+            differences.append(Difference(model_id, "model", "", 0, "", (half.host,), why))
+    return differences
 
 
 class _Run:
@@ -238,24 +244,31 @@ class _Run:
         self._place = place
         self._rows = rows
         self._floor = floor
-        self.opened = 0
-        self.differences: list[Difference] = []
+        self._opened = 0
+        self._differences: list[Difference] = []
 
-    def not_covered(self) -> Remark | None:
-        """Return why it cannot be recomputed; None if it can."""
+    def recomputed(self) -> tuple[list[Difference], int] | Remark:
+        """Return what differs and how many steps were opened, or why it cannot be recomputed."""
+        reason = self._why_not()
+        if reason is not None:
+            return reason
+        self._check()
+        return self._differences, self._opened
+
+    def _why_not(self) -> Remark | None:
         request, place = self._place
         statement = self._guest.statements.get(request)
         if statement is None or place >= len(statement.units):
             return Remark("guest_without_statement")
         if place in statement.refused:
-            return Remark("not_scored")
+            return Remark("not_answered")
         if any(host not in self._rows for host in self._model.hosts):
             return Remark("host_without_row")
         if any(self._rows[host].changed for host in self._model.hosts):
             return Remark("records_changed_since")
         return None
 
-    def check(self) -> None:
+    def _check(self) -> None:
         """Compare every step with what it should be."""
         request, place = self._place
         statement = self._guest.statements[request]
@@ -281,7 +294,7 @@ class _Run:
                 return
             if verdict:
                 suspects = []
-                self.opened += 1
+                self._opened += 1
             told = statement.held.get(host)
             if told is not None and bool(told[place]) != row.held:
                 self._differs((host,), Remark("held_otherwise", {"host": host}))
@@ -307,15 +320,9 @@ class _Run:
         opening = self._guest.opened.get((host, row.number))
         if not row.vector or opening is None:
             return None
-        try:
-            key = PaillierPublicKey.from_bytes(row.public_key, self._floor)
-            check_opened(key, row.vector, opening)
-        except GlassleafError:
-            return False
-        n = int(key.n)
-        return [number % n for number in opening.numbers] == [number % n for number in expected]
+        return opened_as(row.public_key, row.vector, opening, expected, self._floor)
 
     def _differs(self, parties: Sequence[str], why: Remark, by: tuple[float, ...] = ()) -> None:
         request, place = self._place
         person = next(iter(self._rows.values())).person
-        self.differences.append(Difference(self._model_id, request, place, person, tuple(parties), why, by))
+        self._differences.append(Difference(self._model_id, SCORE, request, place, person, tuple(parties), why, by))

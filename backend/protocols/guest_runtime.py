@@ -30,10 +30,10 @@ from backend.protocols.explanations.opening import TermsOpening
 from backend.protocols.group_sums.disclosure_bound import NAMED
 from backend.protocols.guest import GuestParty
 from backend.protocols.guest_keys import GuestKeys
+from backend.protocols.host_half import HostHalf
 from backend.protocols.imports.messages import KeepImport
 from backend.protocols.purposes.protocol import state_purpose
 from backend.protocols.scoring.host import PersonAtHost
-from backend.protocols.scoring.host_half import HostHalf
 from backend.protocols.scoring.opening import Opening, open_vector
 from backend.protocols.training.algorithms import Parameters
 from backend.protocols.training.guest import draw_name

@@ -29,6 +29,7 @@ from backend.protocols.audit_head.protocol import MAX_ENTRIES, keep_head, kept_h
 from backend.protocols.baselines.host import WALK_KINDS
 from backend.protocols.explanations.host import REASONS_KINDS
 from backend.protocols.group_sums.host import GROUP_KINDS
+from backend.protocols.host_half import HostHalf, host_half, is_current, sampled_rows
 from backend.protocols.host_state import Answer, Handlers, HostModels, HostSession, HostSessions
 from backend.protocols.imports.host import IMPORT_KINDS
 from backend.protocols.lanes import SIZES, Lanes, LaneSize
@@ -36,7 +37,6 @@ from backend.protocols.purposes.messages import StatePurpose
 from backend.protocols.purposes.protocol import answer_purpose, check_purpose
 from backend.protocols.scoring.dither import DITHER
 from backend.protocols.scoring.host import SCORING_KINDS, PersonAtHost, decision
-from backend.protocols.scoring.host_half import HostHalf, host_half, sampled_rows
 from backend.protocols.scoring.messages import DecisionVectors
 from backend.protocols.scoring.permuted_values_host import PERMUTED_KINDS
 from backend.protocols.terms.approvals import Approvals
@@ -341,12 +341,11 @@ class HostParty:
         return decision(self._gate.table, self._partial_models.get(model_id), person)
 
     def half(self, rows: Sequence[LoggedRow]) -> HostHalf:
-        """What it hands an auditor who recomputes scores: of its own sample, and of `rows` of other Hosts' samples."""
+        """What it hands an auditor who recomputes answers: of its own sample, and of `rows` of other Hosts' samples."""
         accountant = self.accountant
 
         def changed(row: LoggedRow) -> bool:
-            guest = self._partial_models.get(row.model_id).model.guest
-            return accountant is not None and not accountant.is_current(guest, row.request)
+            return accountant is not None and not is_current(accountant, self._partial_models, row)
 
         wanted = [] if self.requests is None else sampled_rows(self.requests, rows)
         return host_half(self.name, wanted, self._partial_models, self._gate.table, self._gate.noise, changed)

@@ -231,7 +231,7 @@ class AuditTrail:
 
     @recorded("re-perform")
     def re_perform(self, note: Note, federation: str) -> RePerformed:
-        """An auditor with all parties' halves of the sample recomputes its scores (simulation)."""
+        """An auditor with all parties' halves of the sample recomputes its answers (simulation)."""
         from backend.services.re_performance import re_perform_all  # noqa: PLC0415 (needed here alone)
 
         performed = re_perform_all(self._workspace.runtime(federation), self._workspace.guest_store(federation))
@@ -242,13 +242,14 @@ class AuditTrail:
     @recorded("half")
     def half(self, note: Note, federation: str, samples: Sequence[str]) -> str:
         """The Guest's half of samples that Hosts hand over, as text, for an auditor."""
-        from backend.protocols.scoring.host_half import load_half  # noqa: PLC0415 (as above)
+        from backend.protocols.host_half import load_half  # noqa: PLC0415 (as above)
         from backend.services.re_performance import guest_half  # noqa: PLC0415 (as above)
 
         halves = [load_half(text) for text in samples]
         half = guest_half(self._workspace.runtime(federation), self._workspace.guest_store(federation), halves)
         note.federation = federation
-        note.body = {"rows": sum(len(one.rows) for one in halves), "requests": len(half.statements)}
+        requests = len(half.statements) + len(half.names) + len(half.cohorts) + len(half.groups)
+        note.body = {"rows": sum(len(one.rows) for one in halves), "requests": requests}
         return half.dump()
 
     def export(self, federation: str, *, receipts: bool = False) -> str:
@@ -273,6 +274,8 @@ def _of_re_performance(performed: RePerformed) -> dict[str, Any]:
     """Counts alone: no person is named in the log."""
     return {
         "scores": performed.scores,
+        "reasons": performed.reasons,
+        "sums": performed.sums,
         "differences": len(performed.differences),
         "parties": sorted({party for one in performed.differences for party in one.parties}),
         "not_covered": sum(n for _, n in performed.not_covered),

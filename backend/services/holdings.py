@@ -71,6 +71,12 @@ def at_host(database: Database, party: str, person: str) -> list[Holding]:
             DELETE,
             f"a hash of the record as it was scored, so that reasons are of the same one: {RETENTION['scored_records'].days} days",
         ),
-        Holding(party, "requests", requests, DELETE, "sampled for an auditor, encrypted under the Guest's key"),
+        Holding(
+            party,
+            "requests",
+            requests,
+            DELETE,
+            "sampled for an auditor, encrypted under the Guest's key; of sums, whom each was about",
+        ),
         Holding(party, "artefacts", (), KEEP, "rules of models, without ids"),
     ]

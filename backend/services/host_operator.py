@@ -26,10 +26,10 @@ from backend.link.config import HostConfig, load_config
 from backend.protocols.approvals.messages import IMPORT, TRAINING
 from backend.protocols.group_sums.disclosure_bound import NAMED
 from backend.protocols.group_sums.messages import AskGroupSums
+from backend.protocols.host_half import host_half, is_current, load_half, rows_of, sampled_rows
 from backend.protocols.host_state import HostModels
 from backend.protocols.purposes.protocol import ADMITS
 from backend.protocols.scoring.dither import DITHER, usual_dither
-from backend.protocols.scoring.host_half import host_half, load_half, rows_of, sampled_rows
 from backend.protocols.terms.approvals import OPERATOR, Approvals
 from backend.protocols.terms.noise import HostNoise
 from backend.protocols.terms.prices import book_approved, usual_max_bits
@@ -396,7 +396,7 @@ class HostOperator:
 
     @operators
     def sample(self, others: Sequence[str] = ()) -> str:
-        """Return this Host's half of its sample of scores, and of `others`, halves of other Hosts, for an auditor.
+        """Return this Host's half of its sample of answers, and of `others`, halves of other Hosts, for an auditor.
 
         It holds values of the people in the sample and this Host's partial models; that it was made is logged.
 
@@ -414,12 +414,12 @@ class HostOperator:
         models = HostModels(self.name, self._store)
 
         def changed(row: LoggedRow) -> bool:
-            return not account.is_current(models.get(row.model_id).model.guest, row.request)
+            return not is_current(account, models, row)
 
         rows = [row for text in others for row in rows_of(load_half(text))]
         wanted = sampled_rows(RequestLog(self._database), rows)
         half = host_half(self.name, wanted, models, table, HostNoise(width, self._store.secret), changed)
-        self._note("sample", {"rows": len(half.rows)})
+        self._note("sample", {"rows": len(half.rows), "sums": len(half.sums)})
         return half.dump()
 
     @operators

@@ -142,7 +142,7 @@ class Sessions:
         self.job.at("align", guest)
         joint, _ = align(session, guest, self._runtime.table.ids if ids is None else ids, "dh")
         counted = choose(joint)
-        return GroupQuestions(session, guest, key, counted, self._runtime.named), joint[counted]
+        return GroupQuestions(session, guest, key, counted, self._runtime.named, self._runtime.journal), joint[counted]
 
     def ask_about(self, session: Session, cipher: Cipher, bits: int, rows: Rows) -> tuple[GroupQuestions, Rows]:
         """The same about some of the Guest's `rows`; returns where among these the joint ones are."""

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from contextlib import suppress
 
 from backend.errors import GlassleafError, ModelError
-from backend.privacy.re_performance import GuestHalf, RePerformed, load_guest_half, re_perform
+from backend.privacy.halves import GuestHalf, Place, load_guest_half
+from backend.privacy.re_performance import RePerformed, re_perform
+from backend.protocols.explanations.statement import CohortStatement, NamesStatement, load_cohort, load_names
+from backend.protocols.group_sums.statement import GroupStatement, load_groups, name_of_sums
 from backend.protocols.guest_runtime import GuestRuntime
-from backend.protocols.scoring.host_half import HostHalf, load_half, rows_of
-from backend.protocols.scoring.opening import open_vector
+from backend.protocols.host_half import HostHalf, HostRow, HostSums, load_half, rows_of
+from backend.protocols.scoring.opening import Opening, open_vector
 from backend.protocols.scoring.packing import canaries
-from backend.protocols.scoring.statement import load_statement
+from backend.protocols.scoring.statement import ScoreStatement, load_statement
+from backend.store.accountant import COHORT, REASONS, SCORE
 from backend.store.party_store import PartyStore
 from backend.trees.serialization import load_guest
 
@@ -19,39 +24,102 @@ __all__ = ["RePerformed", "guest_half", "re_perform_all", "re_perform_files"]
 
 
 def guest_half(runtime: GuestRuntime, store: PartyStore, halves: Sequence[HostHalf]) -> GuestHalf:
-    """Return the Guest's half of the samples that Hosts hand over: what it stated when it had the scores, and openings.
+    """Return the Guest's half of the samples that Hosts hand over: what it stated when it had the answers, and openings.
 
     Parameters
     ----------
     store : PartyStore
         The Guest's, which hands over its partial models.
     """
-    models: dict[str, str] = {}
-    statements = {}
-    riding = {}
-    opened = {}
-    for half in halves:
-        for row in half.rows:
-            with suppress(ModelError):
-                models[row.model_id] = models.get(row.model_id) or store.artefact(row.model_id)
-            if row.request not in statements and runtime.journal is not None:
-                text = runtime.journal.stated_scores(row.request)
-                if text is not None:
-                    statements[row.request] = load_statement(text)
-            if not row.vector or row.model_id not in models:
-                continue
-            # What was not made under a key of this Guest stays closed; the auditor counts it as such.
-            with suppress(GlassleafError):
-                key = runtime.keys.of(row.public_key)
-                trees = len(load_guest(models[row.model_id]).trees)
+    half = _Half(runtime, store)
+    for of_host in halves:
+        for row in of_host.rows:
+            half.take_row(of_host.host, row)
+        for sums in of_host.sums:
+            half.take_sums(of_host.host, sums)
+    return half.whole()
+
+
+class _Half:
+    """The Guest's half, as far as it was put together."""
+
+    def __init__(self, runtime: GuestRuntime, store: PartyStore) -> None:
+        self._runtime = runtime
+        self._store = store
+        self._models: dict[str, str] = {}
+        self._registered: dict[str, dict[str, str]] = {}
+        self._scores: dict[str, ScoreStatement] = {}
+        self._names: dict[str, NamesStatement] = {}
+        self._cohorts: dict[str, CohortStatement] = {}
+        self._groups: dict[str, GroupStatement] = {}
+        self._canaries: dict[Place, tuple[int, ...]] = {}
+        self._opened: dict[tuple[str, int], Opening] = {}
+
+    def whole(self) -> GuestHalf:
+        """Return it."""
+        return GuestHalf(
+            self._runtime.guest.name,
+            self._models,
+            self._scores,
+            self._canaries,
+            self._opened,
+            self._names,
+            self._cohorts,
+            self._groups,
+            self._registered,
+        )
+
+    def take_row(self, host: str, row: HostRow) -> None:
+        """Add what there is about one person: the statement, and what came to the Host."""
+        self._take_model(row.model_id)
+        if row.kind == SCORE and row.request not in self._scores:
+            text = self._stated(row.request)
+            if text is not None:
+                self._scores[row.request] = load_statement(text)
+        if row.kind == REASONS and row.request not in self._names:
+            text = self._stated(row.request)
+            if text is not None:
+                self._names[row.request] = load_names(text)
+        if not row.vector or row.model_id not in self._models:
+            return
+        # What was not made under a key of this Guest stays closed; the auditor counts it as such.
+        with suppress(GlassleafError):
+            key = self._runtime.keys.of(row.public_key)
+            if row.kind == SCORE:
+                trees = len(load_guest(self._models[row.model_id]).trees)
                 numbers = canaries(key.seed, row.model_id, (row.person,), trees)[:, 0]
-                riding[row.request, row.place] = tuple(numbers.tolist())
-                opened[half.host, row.number] = open_vector(key, row.vector)
-    return GuestHalf(runtime.guest.name, models, statements, riding, opened)
+                self._canaries[row.request, row.place] = tuple(numbers.tolist())
+            self._opened[host, row.number] = open_vector(key, row.vector)
+
+    def take_sums(self, host: str, sums: HostSums) -> None:
+        """Add what there is about one question about sums."""
+        if sums.kind == COHORT:
+            self._take_model(sums.model_id)
+            text = self._stated(sums.request)
+            if text is not None:
+                self._cohorts[sums.request] = load_cohort(text)
+            return
+        about = sums.about
+        for feature in about["features"]:
+            name = name_of_sums(sums.request, host, about["source"], feature, about["most"], about["least"])
+            text = self._stated(name)
+            if text is not None:
+                self._groups[name] = load_groups(text)
+
+    def _take_model(self, model_id: str) -> None:
+        if model_id not in self._models:
+            with suppress(ModelError):
+                self._models[model_id] = self._store.artefact(model_id)
+                record = self._store.record(model_id)
+                self._registered[model_id] = {} if record is None else json.loads(record)["host_hashes"]
+
+    def _stated(self, name: str) -> str | None:
+        journal = self._runtime.journal
+        return None if journal is None else journal.stated_answer(name)
 
 
 def re_perform_all(runtime: GuestRuntime, store: PartyStore) -> RePerformed:
-    """Recompute the scores in the samples of all Hosts (simulation)."""
+    """Recompute what is in the samples of all Hosts (simulation)."""
     own = {host: runtime.operator.half(host, ()) for host in runtime.hosts}
     halves = [
         runtime.operator.half(host, [row for other in own if other != host for row in rows_of(own[other])])
@@ -61,7 +129,7 @@ def re_perform_all(runtime: GuestRuntime, store: PartyStore) -> RePerformed:
 
 
 def re_perform_files(half: str, samples: Sequence[str]) -> RePerformed:
-    """Recompute the scores of which the Guest's half and the Hosts' samples are at hand, as text; needs no federation.
+    """Recompute the answers of which the Guest's half and the Hosts' samples are at hand, as text; needs no federation.
 
     Raises
     ------

@@ -43,7 +43,7 @@ def replay_requests(runtime: GuestRuntime, store: PartyStore) -> tuple[HostRepla
             about = store.artefact(model_id), registered(model_id), runtime.keys.floor
             # What a Host made of the request before it came here, `re-perform` recomputes.
             first = host == first_host(about[0])
-            rows = [row for row in kept if first and (row.kind == REASONS or row.vector)]
+            rows = [row for row in kept if first and row.public_key]
             if not rows:
                 continue
             scores = replay([row for row in rows if row.kind == SCORE], runtime.open_request, *about)

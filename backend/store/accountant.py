@@ -455,6 +455,11 @@ class Accountant:
         if rows:
             session.execute(_COUNT, rows)
 
+    @property
+    def records(self) -> str:
+        """Return the version of the records that are here now."""
+        return self._records
+
     def is_current(self, guest: str, request: str) -> bool:
         """Return whether a question was booked on the records that are here now; False if it is not known (any more)."""
         with self._database.read() as session:

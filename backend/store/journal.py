@@ -133,7 +133,7 @@ class Run:
         self._forget_sent(number)
 
     def state(self, request: str, statement: str, *, soon: bool = False) -> None:
-        """Write down how scores came about, for an auditor who has drawn some of them.
+        """Write down how an answer came about, for an auditor who has drawn some of it.
 
         Parameters
         ----------
@@ -141,10 +141,10 @@ class Run:
             With the next question, or by :meth:`Journal.settle`: for one question after the other.
         """
         if soon:
-            self._stated.append((_of_scores(request), statement))
+            self._stated.append((_of_answer(request), statement))
             return
         with self._database.write() as session:
-            _state(session, [(_of_scores(request), statement)])
+            _state(session, [(_of_answer(request), statement)])
 
     def drop(self, number: int) -> None:
         """Forget a batch that will never be answered: it is asked again, if at all."""
@@ -161,9 +161,9 @@ class Run:
             self._sent.forget(f"{self.name}-{number}-")
 
 
-def _of_scores(request: str) -> str:
-    """Return the name under which a statement about scores is stored: the request's does not show in it."""
-    return sha256(f"scores {request}".encode()).hexdigest()
+def _of_answer(request: str) -> str:
+    """Return the name under which a statement about an answer is stored: the request's does not show in it."""
+    return sha256(f"answer {request}".encode()).hexdigest()
 
 
 def _state(session: Session, statements: Sequence[tuple[str, str]]) -> None:
@@ -311,11 +311,16 @@ class Journal:
         values: dict[str, float | str | None] = json.loads(row.body)
         return values
 
-    def stated_scores(self, request: str) -> str | None:
-        """Return the statement about a request's scores; None if there is none (any more)."""
+    def state_answer(self, request: str, statement: str) -> None:
+        """As :meth:`Run.state`, about a question without a run: of sums, by the name of its conversation."""
+        with self._database.write() as session:
+            _state(session, [(_of_answer(request), statement)])
+
+    def stated_answer(self, request: str) -> str | None:
+        """Return the statement about a request's answer; None if there is none (any more)."""
         self.settle()
         with self._database.read() as session:
-            row = session.get(StatedRow, _of_scores(request))
+            row = session.get(StatedRow, _of_answer(request))
         return None if row is None else row.body
 
     def training(self, guest: str, question: str) -> GuestTraining:

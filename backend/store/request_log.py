@@ -1,6 +1,7 @@
 """A secret sample of the requests a Host answered, kept for an auditor. The rows are encrypted: the Host itself can read none of them.
 
 Under RLWE many people share a ciphertext, so that of each person in the sample the name of the request and the place in it are kept alone.
+A question about sums has one answer about all of its people: every such question is kept, by whom and what it was about.
 
 The Host draws which rows to keep after they have arrived, so no Guest knows which of its requests will be audited
 (docs/decisions/0011-audit.md). Of more rows than there is room for a uniform sample stays, so that no flood of later ones displaces
@@ -10,42 +11,50 @@ those that were not audited yet; questions about people who were not answered ab
 from __future__ import annotations
 
 import secrets
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 
+import msgpack
 from sqlalchemy import delete, func, select
 
 from backend.errors import SecurityError, StoreError
-from backend.store.accountant import SCORE
+from backend.store.accountant import COHORT, GROUPS, SCORE
 from backend.store.database import Database
 from backend.store.schema import RequestRow
 
 RATE = 0.1  # share of the people answered about whose row is kept
 KEPT = 1024  # rows that wait for an audit: some 80 MB at 3,072 bits and 100 entries
+SUMS = (COHORT, GROUPS)  # kinds of questions about many people at once
 
 
 @dataclass(frozen=True)
 class LoggedRow:
-    """One person's decision vector, or terms of reasons, as the Guest sent them.
+    """One person's decision vector, or terms of reasons, as the Guest sent them; or what a question about sums was about.
 
     Attributes
     ----------
     day : str
         UTC date.
     kind : str
-        ``score`` or ``reasons``.
+        ``score``, ``reasons``, or one of :data:`SUMS`.
+    subject : str
+        The person; empty of sums.
     public_key : bytes
         The modulus, big-endian.
     vector : bytes
         Ciphertexts, entry by entry, as they came; of terms with the shares, features and value_bits that came with them (msgpack);
-        empty under RLWE.
+        empty under RLWE. Of sums what :func:`packed_question` gives.
     request : str
-        The Guest's name for the question; empty if it cannot be repeated.
+        The Guest's name for the question, empty if it cannot be repeated; of sums by group that of the conversation.
     place : int
         Position of the person in the question.
     dither : int
         Largest number that a Host before this one adds to the score, units.
+    records : str
+        Version of the records that were answered from; empty if the account knows it.
     """
 
     number: int
@@ -58,6 +67,19 @@ class LoggedRow:
     request: str = ""
     place: int = 0
     dither: int = 0
+    records: str = ""
+
+
+def packed_question(people: Sequence[str], **about: Any) -> bytes:
+    """Return what a question about sums was about, in few bytes."""
+    packed: bytes = msgpack.packb({"people": people, **about})
+    return zlib.compress(packed, level=1)
+
+
+def question_of(row: LoggedRow) -> dict[str, Any]:
+    """Inverse of :func:`packed_question`; ``people`` are ids."""
+    question: dict[str, Any] = msgpack.unpackb(zlib.decompress(row.vector))
+    return question
 
 
 class RequestLog:
@@ -85,6 +107,7 @@ class RequestLog:
         request: str = "",
         places: Sequence[int] = (),
         dither: int = 0,
+        records: str = "",
     ) -> None:
         """Sample the rows of a request.
 
@@ -102,7 +125,7 @@ class RequestLog:
         day = datetime.now(UTC).date().isoformat()
         rows = []
         for subject, body, place in zip(ids, bodies, places or range(len(ids)), strict=True):
-            if draw.random() >= self._rate:
+            if kind not in SUMS and draw.random() >= self._rate:
                 continue
             row = RequestRow(
                 day=day,
@@ -115,6 +138,7 @@ class RequestLog:
                 request=request,
                 place=place,
                 dither=dither,
+                records=records,
             )
             rows.append(row)
         if not rows:
@@ -129,11 +153,14 @@ class RequestLog:
         except StoreError as error:
             raise SecurityError("requests_not_stored") from error
 
-    def rows(self) -> list[LoggedRow]:
-        """The sampled rows, oldest first."""
+    def rows(self, kinds: Sequence[str] = ()) -> list[LoggedRow]:
+        """The sampled rows of some kinds, or of all, oldest first."""
+        query = select(RequestRow).order_by(RequestRow.number)
+        if kinds:
+            query = query.where(RequestRow.kind.in_(kinds))
         with self._database.read() as session:
             rows = []
-            for row in session.scalars(select(RequestRow).order_by(RequestRow.number)):
+            for row in session.scalars(query):
                 logged = LoggedRow(
                     row.number,
                     row.day,
@@ -145,17 +172,22 @@ class RequestLog:
                     row.request,
                     row.place,
                     row.dither,
+                    row.records,
                 )
                 rows.append(logged)
             return rows
 
     def about(self, person: str) -> list[tuple[int, str, str, str, int]]:
-        """A person's rows without their ciphertexts: number, day, kind, model, bytes."""
+        """A person's rows without their ciphertexts, and those of sums over people of whom it is one: number, day, kind, model, bytes."""
         size = func.length(RequestRow.body)
         columns = RequestRow.number, RequestRow.day, RequestRow.kind, RequestRow.model_id, size
         with self._database.read() as session:
             rows = session.execute(select(*columns).where(RequestRow.subject == person).order_by(RequestRow.number))
-            return [(number, day, kind, model, size) for number, day, kind, model, size in rows]
+            about = [(number, day, kind, model, size) for number, day, kind, model, size in rows]
+        for row in self.rows(SUMS):
+            if person in question_of(row)["people"]:
+                about.append((row.number, row.day, row.kind, row.model_id, len(row.vector)))
+        return about
 
     def forget(self, numbers: Sequence[int]) -> None:
         """Delete rows that were audited, or whose person is forgotten."""

@@ -305,6 +305,8 @@ class RequestRow(Base):
         Position of the person in it.
     dither : int
         Largest number that a Host before this one adds to the score, units.
+    records : str
+        Version of the records that were answered from.
     """
 
     __tablename__ = "requests"
@@ -319,6 +321,7 @@ class RequestRow(Base):
     request: Mapped[str] = mapped_column(String(64), default="")
     place: Mapped[int] = mapped_column(Integer, default=0)
     dither: Mapped[int] = mapped_column(BigInteger, default=0)
+    records: Mapped[str] = mapped_column(String(64), default="")
 
 
 class SecretRow(Base):

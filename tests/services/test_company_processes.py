@@ -91,6 +91,40 @@ def test_three_processes_train_and_score_as_the_simulation_does(tmp_path):
     assert [(s["id"], s["margin"]) for s in apart["scores"]] == [(s["id"], s["margin"]) for s in alone["scores"]]
 
 
+def test_three_companies_hand_an_auditor_their_halves_who_recomputes_scores_and_sees_what_does_not_fit(tmp_path):
+    made = glassleaf("companies", "--out", tmp_path / "companies", "--rows", 200, "--json", home=tmp_path / "none")
+    home = tmp_path / "companies" / "bank" / "home"
+    with hosts(made):
+        asked_until_allowed(made, "train", "companies", *TRAIN, "--json", home=home)
+        score = ("score", "latest", tmp_path / "companies" / "bank" / "bank.csv", "--cipher", "rlwe", "--json")
+        asked_until_allowed(made, *score, home=home)
+    samples = {host: tmp_path / f"{host}.half" for host in made["hosts"]}
+    for host, folder in made["hosts"].items():
+        glassleaf("host", "sample", "--folder", folder, "--out", samples[host], "--json", home=tmp_path / "none")
+    # Each adds what it holds of the people in the others' samples.
+    for host, folder in made["hosts"].items():
+        also = [word for other, file in samples.items() if other != host for word in ("--also", file)]
+        words = ("host", "sample", "--folder", folder, *also, "--out", samples[host], "--json")
+        glassleaf(*words, home=tmp_path / "none")
+    half = tmp_path / "bank.half"
+    glassleaf("audit", "half", "companies", *samples.values(), "--out", half, "--json", home=home)
+    # The auditor has these files, and no federation.
+    words = ("audit", "re-perform", "--half", half, *(word for file in samples.values() for word in ("--sample", file)))
+    [honest] = glassleaf(*words, "--json", home=tmp_path / "auditor")
+    assert honest["scores"] > 5 and honest["differences"] == [] and honest["not_covered"] == {}
+    # The bank says that it handed over other scores.
+    body = json.loads(half.read_text())
+    for request, text in body["statements"].items():
+        statement = json.loads(text)
+        statement["units"] = [unit + 512 for unit in statement["units"]]
+        body["statements"][request] = json.dumps(statement)
+    half.write_text(json.dumps(body))
+    done = glassleaf(*words, "--json", home=tmp_path / "auditor", check=False)
+    [found] = json.loads(done.stdout)
+    assert done.returncode == 1 and len(found["differences"]) == honest["scores"]
+    assert {tuple(one["by"]) for one in found["differences"]} == {(0.5,)}
+
+
 def amended(made, change):
     """A changed agreement that every party has signed by its own command; each folder names it from now on."""
     folders = list(map(Path, (made["guest"], *made["hosts"].values())))

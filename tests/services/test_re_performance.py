@@ -11,15 +11,17 @@ from inside import runtime_of, workspace_of
 
 from backend.cli import main
 from backend.data.table import SampleSheet
-from backend.privacy.re_performance import load_guest_half, re_perform
+from backend.privacy.halves import load_guest_half
+from backend.privacy.re_performance import re_perform
+from backend.protocols.host_half import load_half, rows_of
 from backend.protocols.scoring import host as scoring_host
 from backend.protocols.scoring.fed_eini import CompiledHost
-from backend.protocols.scoring.host_half import load_half, rows_of
 from backend.protocols.simulation import simulator
 from backend.services import Glassleaf
 from backend.services.re_performance import guest_half
 from backend.services.scoring import ScoringRequest
 from backend.store.request_log import RequestLog
+from backend.trees.serialization import dump_host, load_host
 
 CONSTANT = 1 << 10  # a logit, in units of 2^-10
 
@@ -117,6 +119,17 @@ def test_under_paillier_every_step_is_opened_and_a_half_that_lies_is_named(sampl
     found = re_perform(half, [*halves[:-1], claimed], 512).differences
     assert {one.why.code for one in found if one.parties == (last.host,)} == {"added_beyond_dither"}
 
+    # A Host shows other thresholds than it answered by: the hash that it told at the training binds it.
+    [(model_id, text)] = last.models.items()
+    shown = load_host(text)
+    moved = {
+        key: rule if rule.threshold is None else replace(rule, threshold=rule.threshold + 1.0)
+        for key, rule in shown.rules.items()
+    }
+    other = replace(last, models={model_id: dump_host(replace(shown, rules=moved))})
+    found = re_perform(half, [*halves[:-1], other], 512).differences
+    assert ((last.host,), "other_half_registered") in {(one.parties, one.why.code) for one in found}
+
     # A Host's records have changed: said, and not called covered.
     later = replace(last, rows=tuple(replace(row, changed=True) for row in last.rows))
     performed = re_perform(half, [*halves[:-1], later], 512)
@@ -170,6 +183,8 @@ def test_the_shell_finds_it_too_from_the_files_of_all_parties(demo_home, tmp_pat
     assert shell("audit", "half", "demo", *samples, "--out", tmp_path / "bank.half")[0] == 0
     flags = [part for file in samples for part in ("--sample", file)]
     code, said = shell("audit", "re-perform", "--half", tmp_path / "bank.half", *flags)
-    assert code == 1 and "60 scores recomputed" in said and "+1.0000 on the margin" in said
+    assert (
+        code == 1 and "60 scores, reasons of 0 people and 0 sums recomputed" in said and "+1.0000 on the margin" in said
+    )
     code, said = shell("audit", "re-perform", "demo", "--json")
     assert code == 1 and len(json.loads(said)[0]["differences"]) == 60

@@ -19,10 +19,11 @@ from backend.errors import SecurityError
 from backend.privacy.attacks.keys import honest_keys
 from backend.privacy.attacks.result import AttackOutcome, count
 from backend.privacy.attacks.setup import HOST, MODEL_ID, PEOPLE, AttackSetup, attack_setup
-from backend.privacy.re_performance import GuestHalf, RePerformed, re_perform
+from backend.privacy.halves import GuestHalf
+from backend.privacy.re_performance import RePerformed, re_perform
 from backend.protocols.host import HostParty
+from backend.protocols.host_half import HostHalf
 from backend.protocols.scoring.guest import ScoringClient
-from backend.protocols.scoring.host_half import HostHalf
 from backend.protocols.scoring.statement import load_statement
 from backend.protocols.terms.noise import HostNoise
 from backend.protocols.terms.records import Flags
@@ -84,7 +85,7 @@ def score_moved(setup: AttackSetup, table: PartyTable, key: KeySide) -> tuple[in
         except SecurityError:
             return 0, RePerformed(0, 0, (), ())
     half = host.half(())
-    text = journal.stated_scores(run.batch(0).request)
+    text = journal.stated_answer(run.batch(0).request)
     statements = {} if text is None else {run.batch(0).request: load_statement(text)}
     guest = GuestHalf(setup.guest.party, {MODEL_ID: dump_guest(setup.rounded())}, statements)
     return len(scored.units) - len(scored.refused), re_perform(guest, [half])

@@ -10,7 +10,7 @@ It learns the names of the largest contributions of one person, each with a bit,
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +36,7 @@ from backend.protocols.explanations.messages import (
 )
 from backend.protocols.explanations.opening import values_alike
 from backend.protocols.explanations.shape import ReasonShape
+from backend.protocols.explanations.statement import CohortStatement, NamesStatement
 from backend.protocols.ranking.guest import RankingGuest
 from backend.protocols.scoring.guest import OnStage, Timings, ignore_stages, refusals
 from backend.protocols.transport.channel import Session
@@ -43,6 +44,7 @@ from backend.protocols.transport.messages import Acknowledge, HeldRecords, Offer
 from backend.protocols.transport.packing import from_bitmap
 from backend.remark import Remark
 from backend.store.journal import Journal, Run
+from backend.trees.ensemble import Columns
 from backend.trees.shap import largest_contributions
 
 WHOLE = -1  # stands for the question about all people in the journal; they are numbered from 0
@@ -171,7 +173,37 @@ class ReasonsClient:
             names.append(tuple((party, feature) for party, feature, *_ in found))
             marked.append(frozenset(feature for _, feature, *bit in found if any(bit)))
         self._on_stage("done", self._guest, len(people.ids))
+        if self._run is not None:
+            # before they are handed over: an auditor may draw any of them
+            about = count, groups, tuple(sorted(below))
+            self._run.state(request, self._statement(people, *about, names, marked).dump())
         return Named(names, marked, refused, encryption.ciphertexts, self._timings.seconds)
+
+    def _statement(
+        self,
+        people: PartyTable,
+        count: int,
+        groups: tuple[int, ...],
+        below: tuple[str, ...],
+        names: Sequence[tuple[tuple[str, str], ...] | None],
+        marked: Sequence[frozenset[str]],
+    ) -> NamesStatement:
+        """Return what an auditor is told of names."""
+        compiled = self._compiled
+        number_of = {item: i for i, item in enumerate(compiled.items)}
+        named = tuple(None if found is None else tuple(number_of[item] for item in found) for found in names)
+        bits = []
+        for found, features in zip(names, marked, strict=True):
+            bits.append(tuple(number_of[item] for item in found or () if item[1] in features))
+        background = compiled.background
+        return NamesStatement(
+            self._model_id, background, count, groups, below, self._own_columns(people), named, tuple(bits)
+        )
+
+    def _own_columns(self, people: PartyTable) -> Columns:
+        """Return this party's values that the model uses."""
+        own = [feature for _, feature in self._compiled.items[: self._compiled.own]]
+        return {name: people.columns[name] for name in own}
 
     def _sides(self, people: PartyTable, below: Collection[str], masks: Mapping[str, bytes]) -> NDArray[np.bool_]:
         """``(people, 3, features)``: shares of above and of below, this party's own or a Host's masks; whether below is asked about."""
@@ -221,13 +253,17 @@ class ReasonsClient:
         sums_enc = None if self._run is None else self._run.batch(WHOLE).answer
         if sums_enc is None:
             sums_enc = self._asked_sums(people, shape, encryption)
-        sums = np.array(encryption.sums(sums_enc, n), dtype=np.float64) / float(1 << shape.scale)
+        units = encryption.sums(sums_enc, n)
+        sums = np.array(units, dtype=np.float64) / float(1 << shape.scale)
         # the last Host hides what lies below 2^-ROUNDED_BITS
         error_bound = n * compiled.error_bound + 2.0 ** (shape.noise_bits - shape.scale)
         # A Host that moves contributions is noticed if one is larger than the model can give.
         bounds = largest_contributions(compiled.model.trees, [feature for _, feature in compiled.items])
         if (np.abs(sums) > n * bounds + error_bound).any():
             raise SecurityError("impossible_sums")
+        if self._run is not None:
+            statement = CohortStatement(self._model_id, self._own_columns(people), tuple(units), compiled.background)
+            self._run.state(self._run.batch(WHOLE).request, statement.dump())
         return Summed(compiled.items, sums, n, error_bound)
 
     def _asked_sums(self, people: PartyTable, shape: ReasonShape, encryption: TermEncryption) -> bytes:

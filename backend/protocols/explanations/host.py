@@ -29,6 +29,7 @@ from backend.protocols.explanations.messages import (
     MaskedContributions,
     OpenRanking,
     ReasonTerms,
+    of_person,
 )
 from backend.protocols.explanations.shape import MAGNITUDE_BITS, RANKED, ReasonShape
 from backend.protocols.explanations.weighting import PersonWeighting, Weighting, weighting_of
@@ -41,6 +42,7 @@ from backend.protocols.terms.records import Opened, Records, Rows
 from backend.protocols.transport.codec import encode
 from backend.protocols.transport.packing import from_bitmap, to_bitmap
 from backend.store.accountant import COHORT, REASONS, Question
+from backend.store.request_log import packed_question
 from backend.store.schema import Approval
 
 
@@ -285,18 +287,36 @@ def read_terms(asked: Asked) -> Ask:
         reply="" if reasons.cohort is None else reasons.cohort.request,
         held=reasons.held[people.start : people.stop],
         sample=_sample(asked, reasons, ids),
+        sums=_sample_of_sums(reasons) if charges else None,
         subject=_Terms(reasons, digest),
     )
 
 
 def _sample(asked: Asked, reasons: Reasons, ids: tuple[str, ...]) -> Sample | None:
-    """Return one person's terms, of which some are stored for an auditor; under RLWE there is nothing that a Guest could open."""
+    """Return one person's terms, of which some are stored for an auditor, at every Host of the chain.
+
+    Under RLWE there is nothing that a Guest could open, so that the person's place in the question is stored alone.
+    """
     cipher = asked.session.cipher
-    if reasons.served.index or not isinstance(cipher, PaillierPublicSide):
+    request = "" if reasons.cohort is not None else reasons.asked.request
+    key, terms = b"", b""
+    if isinstance(cipher, PaillierPublicSide) and (request or not reasons.served.index):
+        key, terms = cipher.key.to_bytes(), asked.message.terms
+    if not request and not terms:
         return None
     sizes = reasons.asked.shares, reasons.asked.features, reasons.asked.value_bits
-    row: bytes = msgpack.packb([asked.message.terms, *sizes])
-    return Sample(reasons.asked.model_id, REASONS, cipher.key.to_bytes(), ids, lambda _: row)
+    row: bytes = msgpack.packb([terms, *sizes])
+    first = asked.message.person
+    return Sample(reasons.asked.model_id, REASONS, key, ids, lambda _: row, request, first=first)
+
+
+def _sample_of_sums(reasons: Reasons) -> Sample | None:
+    """Return what a cohort's sums were about, when they are booked; None if the Guest has no name for the question."""
+    asked = reasons.asked
+    if not asked.request:
+        return None
+    question = packed_question(asked.ids, shares=asked.shares)
+    return Sample(asked.model_id, COHORT, b"", (), lambda _: question, asked.request)
 
 
 def read_ranking(asked: Asked) -> Ask:
@@ -465,8 +485,3 @@ def shape_of(asked: AskReasons | AskCohort) -> ReasonShape:
     if isinstance(asked, AskCohort):
         return ReasonShape(asked.features, 1, asked.value_bits)
     return ReasonShape(asked.features, asked.names, asked.value_bits, asked.groups)
-
-
-def of_person(request: str, index: int) -> str:
-    """Return the name of the question about one of the people of a request; empty if it has none."""
-    return request and f"{request}.{index}"

@@ -90,3 +90,8 @@ class ContributionSums(Message, readable_by=GUEST_KEY, max_bytes=PEOPLE):
 
     HOLDS = "sums of contributions over a cohort by feature, encrypted"
     sums: bytes
+
+
+def of_person(request: str, index: int) -> str:
+    """Return the name of the question about one of the people of a request; empty if it has none."""
+    return request and f"{request}.{index}"

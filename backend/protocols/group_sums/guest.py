@@ -10,7 +10,7 @@ sees sums only.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from backend.crypto.interface import PairKeySide
 from backend.errors import ParameterError, SecurityError
 from backend.protocols.group_sums.disclosure_bound import least_size, smallest_size, spread_of
-from backend.protocols.group_sums.grouping import MIN_GROUP, Group, read_groups
+from backend.protocols.group_sums.grouping import MIN_GROUP, Group, read_groups, to_wire
 from backend.protocols.group_sums.messages import (
     AskGroupPairs,
     AskGroupSums,
@@ -27,11 +27,13 @@ from backend.protocols.group_sums.messages import (
     GroupSums,
     MoreGroupPairs,
 )
+from backend.protocols.group_sums.statement import GroupStatement, name_of_sums
 from backend.protocols.group_sums.values import Counts, Slot, carried, half_of, pack, slots, unpack
 from backend.protocols.training.pair_pieces import pieces
 from backend.protocols.training.row_sets import pack_rows
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.packing import chunks
+from backend.store.journal import Journal
 
 LOOK = 256  # records encrypted between two looks at the cancel flag: a second at 3,072 bits on a busy machine
 
@@ -82,13 +84,16 @@ class SentMarks:
 class _Sent:
     """Marks that are with Hosts: where they lie in the pairs, the largest value of each, and their totals over all records.
 
-    `spread` is the variance of each where the Guest knows it: not of a Host's.
+    `spread` is the variance of each where the Guest knows it: not of a Host's, of which it knows the feature. `marks` are the Guest's
+    own, unless another process made them.
     """
 
     layout: tuple[Slot, ...]
     largest: tuple[int, ...]
     totals: tuple[int, ...]
     spread: tuple[float, ...] = ()
+    feature: str = ""
+    marks: tuple[Counts, ...] | None = None
 
 
 def pairs_a_record(largest: Sequence[int], records: int, bits: int) -> int:
@@ -99,12 +104,20 @@ def pairs_a_record(largest: Sequence[int], records: int, bits: int) -> int:
 class GroupQuestions:
     """One conversation about groups of the joint records that count (`rows`), after a key was offered and ids were aligned.
 
-    `named` is the share of a group's people whom Hosts let sums name at most (:func:`least_size`); 0 = not limited.
+    `named` is the share of a group's people whom Hosts let sums name at most (:func:`least_size`); 0 = not limited. Into the `journal` it
+    is written how each sum came about, for an auditor.
     """
 
     def __init__(
-        self, session: Session, guest: str, key: PairKeySide, rows: NDArray[np.bool_], named: float = 0.0
+        self,
+        session: Session,
+        guest: str,
+        key: PairKeySide,
+        rows: NDArray[np.bool_],
+        named: float = 0.0,
+        journal: Journal | None = None,
     ) -> None:
+        self._journal = journal
         self._session, self._guest, self._key, self._rows, self._named = session, guest, key, rows, named
         self.records = int(np.count_nonzero(rows))
         self._sent: dict[str, _Sent] = {}  # by whose marks they are
@@ -158,6 +171,7 @@ class GroupQuestions:
         made = SentMarks(pack_rows(self._rows), pairs, bounds, totals, spread_of(marks), key_in_words(self._key))
         before(made)
         self.repeat(made, hosts)
+        self._sent[self._guest] = replace(self._sent[self._guest], marks=tuple(marks))
 
     def repeat(self, made: SentMarks, hosts: Collection[str]) -> None:
         """Step 1 in bytes that were made before, about the same records; in pieces."""
@@ -218,7 +232,7 @@ class GroupQuestions:
             raise SecurityError("answered_out_of_turn", host=host)
         ones = (1,) * max(0, len(groups) - 1)
         layout = slots(ones, self.records, self._key.bits)
-        self._sent[host] = _Sent(layout, ones, tuple(g.n for g in groups[:-1]))
+        self._sent[host] = _Sent(layout, ones, tuple(g.n for g in groups[:-1]), feature=feature, marks=())
         return groups
 
     def ask(
@@ -265,11 +279,22 @@ class GroupQuestions:
         for host, features in asked.items():
             self._session.send(host, AskGroupSums(self._session.name, sender, features, max_groups, min_size))
         answers = self._session.expect_each(GroupSums, asked)
-        return {
-            (host, feature): table
-            for host, features in asked.items()
-            for feature, table in self._read(host, features, sender, answers[host]).items()
-        }
+        found = {}
+        for host, features in asked.items():
+            for feature, table in self._read(host, features, sender, answers[host]).items():
+                self._state(
+                    name_of_sums(self._session.name, host, sender, feature, max_groups, min_size), sender, table
+                )
+                found[host, feature] = table
+        return found
+
+    def _state(self, name: str, sender: str, table: GroupTable) -> None:
+        """Write down how sums came about."""
+        sent = self._sent[sender]
+        if self._journal is None or sent.marks is None:
+            return
+        statement = GroupStatement(sender, sent.feature, sent.marks, to_wire(table.groups), table.sums)
+        self._journal.state_answer(name, statement.dump())
 
     def _read(self, host: str, asked: tuple[str, ...], sender: str, answer: GroupSums) -> dict[str, GroupTable]:
         sent = self._sent[sender]

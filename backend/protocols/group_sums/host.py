@@ -34,12 +34,13 @@ from backend.protocols.group_sums.values import carried, half_of, pack, slots
 from backend.protocols.host_state import digest_of
 from backend.protocols.terms.approvals import sums_request
 from backend.protocols.terms.noise import Noise
-from backend.protocols.terms.permit import Ask, Asked, Charge, Kind, Permit, Reply
+from backend.protocols.terms.permit import Ask, Asked, Charge, Kind, Permit, Reply, Sample
 from backend.protocols.terms.prices import column_bits
 from backend.protocols.terms.records import Opened, Records, Rows
 from backend.protocols.training.pair_pieces import IncomingPairs, pieces
 from backend.protocols.training.row_sets import unpack_rows
 from backend.store.accountant import GROUPS, Question
+from backend.store.request_log import packed_question
 
 MARKS = sha256().digest_size  # bytes before stored pairs: of which marks they are
 
@@ -198,8 +199,18 @@ def read_sums(asked: Asked) -> Ask:
         amount=amount,
         volumes=[counting.name(("groups", feature)) for feature in message.features],
         charges=charges,
+        sums=None if only_look else _sample(asked, message.features, message.source, counting),
         subject=_Wanted(groups, marked.rows, min_size, only_look),
     )
+
+
+def _sample(asked: Asked, features: Sequence[str], source: str, counting: _Counting) -> Sample:
+    """Return what sums were about, or which groups were marked (`source` is empty), for an auditor who has all values."""
+    kinds = [asked.features[name].kind.value for name in features]
+    about = {"features": features, "kinds": kinds, "source": source}
+    sizes = {"most": asked.message.most, "least": asked.message.least, "smallest": counting.min_size}
+    question = packed_question(counting.people, **about, **sizes)
+    return Sample("", GROUPS, b"", (), lambda _: question, asked.message.conversation)
 
 
 def _check_features(asked: Asked, features: Sequence[str]) -> None:
@@ -277,6 +288,7 @@ def read_marks(asked: Asked) -> Ask:
         amount=len(rows),
         volumes=[counting.name(("groups", message.feature))],
         charges=charges,
+        sums=_sample(asked, (message.feature,), "", counting),
         reply=reply,
         subject=_Wanted(groups, rows, min_size),
     )

@@ -55,14 +55,14 @@ class ScoreStatement:
 
     def dump(self) -> str:
         """Return the statement as JSON."""
-        columns = {name: _packed(column) for name, column in self.columns.items()}
+        columns = {name: packed_column(column) for name, column in self.columns.items()}
         body = {
             "model": self.model_id,
             "units": self.units,
             "refused": self.refused,
             "dither": self.dither,
             "canaries": self.canaries,
-            "offsets": _packed(self.offsets),
+            "offsets": packed_column(self.offsets),
             "columns": columns,
             "held": {host: to_bitmap(known).hex() for host, known in self.held.items()},
         }
@@ -74,14 +74,14 @@ def load_statement(text: str) -> ScoreStatement:
     try:
         body = json.loads(text)
         n = len(body["units"])
-        columns = {str(name): _unpacked(column, "<f8") for name, column in body["columns"].items()}
+        columns = {str(name): unpacked_column(column, "<f8") for name, column in body["columns"].items()}
         statement = ScoreStatement(
             str(body["model"]),
             tuple(int(unit) for unit in body["units"]),
             tuple(int(place) for place in body["refused"]),
             int(body["dither"]),
             bool(body["canaries"]),
-            _unpacked(body["offsets"], "<i8"),
+            unpacked_column(body["offsets"], "<i8"),
             columns,
             {str(host): from_bitmap(bytes.fromhex(known), n) for host, known in body["held"].items()},
         )
@@ -93,7 +93,7 @@ def load_statement(text: str) -> ScoreStatement:
     return statement
 
 
-def _packed(column: NDArray[Any]) -> str | Sequence[Any]:
+def packed_column(column: NDArray[Any]) -> str | Sequence[Any]:
     """Return numbers as compressed bytes, categories as a list."""
     if column.dtype == object:
         return [None if value is None else str(value) for value in column.tolist()]
@@ -101,7 +101,8 @@ def _packed(column: NDArray[Any]) -> str | Sequence[Any]:
     return base64.b64encode(zlib.compress(np.ascontiguousarray(column, dtype=kind).tobytes(), LEVEL)).decode()
 
 
-def _unpacked(packed: str | list[Any], kind: str) -> NDArray[Any]:
+def unpacked_column(packed: str | list[Any], kind: str) -> NDArray[Any]:
+    """Inverse of :func:`packed_column`; numbers are of that kind."""
     if isinstance(packed, str):
         return np.frombuffer(zlib.decompress(base64.b64decode(packed)), dtype=kind)
     return np.array(packed, dtype=object)

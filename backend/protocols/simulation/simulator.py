@@ -19,9 +19,9 @@ from backend.data.federation import Federation
 from backend.data.table import PartyTable, read_table, records_version
 from backend.protocols.guest_runtime import GuestRuntime, HostsOperator, OnReceipts, PoolLevel
 from backend.protocols.host import HostParty
+from backend.protocols.host_half import HostHalf
 from backend.protocols.scoring.dither import usual_dither
 from backend.protocols.scoring.host import PersonAtHost
-from backend.protocols.scoring.host_half import HostHalf
 from backend.protocols.simulation.hosts import SimulatedHosts
 from backend.protocols.terms.approvals import Approvals
 from backend.protocols.terms.floors import Floors

@@ -280,7 +280,14 @@ class Gate:
     def _sample(self, ask: Ask, charged: list[Charged]) -> None:
         """Store a sample of what came, of people who are answered about."""
         sample = ask.sample
-        if sample is None or self.requests is None or ask.held is None:
+        if self.requests is None:
+            return
+        records = "" if self.accountant is None else self.accountant.records
+        sums = ask.sums
+        if sums is not None:
+            body = sums.body(0)
+            self.requests.note(sums.model_id, ("",), b"", (body,), sums.kind, request=sums.request, records=records)
+        if sample is None or ask.held is None:
             return
         answered = ask.held.copy()
         # Of a question about all of its people or nobody, nobody is over a limit.
@@ -297,8 +304,9 @@ class Gate:
             bodies,
             sample.kind,
             request=sample.request,
-            places=indices,
+            places=[sample.first + i for i in indices],
             dither=sample.dither,
+            records=records,
         )
 
     def _note(self, ask: Ask, guest: str) -> None:

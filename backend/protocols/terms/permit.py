@@ -115,12 +115,16 @@ class Charged:
 class Sample:
     """Bytes of a question, person by person, of which the Host stores a secret sample for an auditor.
 
+    A question about sums is one row, about nobody alone (:func:`backend.store.request_log.packed_question`).
+
     Attributes
     ----------
     request : str
         The Guest's name for the question; empty if it cannot be repeated.
     dither : int
         Largest number that a Host before this one adds to a score, units.
+    first : int
+        Position of the first of the people in the question.
     """
 
     model_id: str
@@ -130,6 +134,7 @@ class Sample:
     body: Callable[[int], bytes]
     request: str = ""
     dither: int = 0
+    first: int = 0
 
 
 @dataclass(frozen=True, repr=False)
@@ -160,6 +165,8 @@ class Ask:
         ``(n,)``: of which of the people asked about there is a record.
     sample : Sample, optional
         Of those who are answered about.
+    sums : Sample, optional
+        What a question about sums is about: one row, always stored.
     notes : sequence of Note
         What a training must be asked for in the same way if it comes again. They are stored all together or not at all.
     spends : Spending, optional
@@ -179,6 +186,7 @@ class Ask:
     reply: str = ""
     held: Flags | None = None
     sample: Sample | None = None
+    sums: Sample | None = None
     notes: Sequence[Note] = ()
     spends: Spending | None = None
     subject: Any = None

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from backend.errors import SecurityError, WrongAnswer
 from backend.jobs import work
 from backend.protocols.training.binned import BinnedColumns
-from backend.protocols.training.checks import check_bins, check_histogram, check_split_rows
+from backend.protocols.training.checks import check_bins, check_histograms, check_split_rows
 from backend.protocols.training.growing import Flags, Growing, GrowingNode, GrownTree, IntArray, TreeJob, flags, root
 from backend.protocols.training.growth_record import ROOT
 from backend.protocols.training.joint import FeatureKey, Joint
@@ -28,7 +28,7 @@ from backend.protocols.training.messages import FeatureBins, SplitRows, StartTra
 from backend.protocols.training.node_sums import NodeSums, answers
 from backend.protocols.training.row_sets import pack_rows, unpack_rows
 from backend.trees.ensemble import GuestTree, NodeKey, Split, SplitRule
-from backend.trees.growth import BestSplit
+from backend.trees.growth import BestSplit, Histogram
 
 __all__ = ["GrownTree", "TreeGrower", "TreeJob", "routes", "start"]
 
@@ -343,10 +343,12 @@ class TreeGrower:
         for (tree, parent, left, right), known in zip(families, small, strict=True):
             other = right if known is left else left
             other.histograms = {k: parent.histograms[k].minus(sums) for k, sums in known.histograms.items()}
+            of_hosts: dict[str, dict[str, Histogram]] = {}
             for (party, feature), histogram in other.histograms.items():
                 if party != self._guest:
-                    not_negative = self._sums.not_negative(tree.job)
-                    check_histogram(party, feature, histogram, other.sums, not_negative)
+                    of_hosts.setdefault(party, {})[feature] = histogram
+            for host, histograms in of_hosts.items():
+                check_histograms(host, histograms, None, self._sums.not_negative(tree.job))
             parent.histograms = {}
 
 

@@ -15,7 +15,7 @@ from backend.data.dictionary import Kind
 from backend.errors import SecurityError
 from backend.jobs import work
 from backend.protocols.training.binned import BinnedColumns
-from backend.protocols.training.checks import check_histogram
+from backend.protocols.training.checks import check_histograms
 from backend.protocols.training.growing import Flags, Growing, GrowingNode, Histograms, IntArray, TreeJob, Wanted
 from backend.protocols.training.growth_record import least_people
 from backend.protocols.training.joint import Joint
@@ -203,9 +203,8 @@ class NodeSums:
 
     def _checked(self, host: str, job: TreeJob, node: GrowingNode, histograms: Histograms) -> Histograms:
         """Return a Host's histograms of a node once each adds up to the node's sums."""
-        not_negative = self.not_negative(job)
-        for (_, feature), histogram in histograms.items():
-            check_histogram(host, feature, histogram, node.sums, not_negative)
+        by_name = {feature: histogram for (_, feature), histogram in histograms.items()}
+        check_histograms(host, by_name, node.sums, self.not_negative(job))
         return histograms
 
     def least_people(self, job: TreeJob) -> int:

@@ -17,6 +17,7 @@ from backend.protocols.scoring.messages import BlankValues, DecisionVectors, Per
 from backend.protocols.scoring.permuted_values_guest import have_blanked, have_permuted
 from backend.protocols.scoring.permuted_values_host import MIN_PEOPLE, OtherValues
 from backend.protocols.terms.floors import Floors
+from backend.protocols.terms.noise import HostNoise
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.codec import decode
 from backend.protocols.transport.messages import OfferKey
@@ -55,6 +56,18 @@ def test_the_host_draws_a_new_permutation_each_time():
     world = random_world(0, n_hosts=1, n=80)
     first, second = (permuted_scores(world, "host0", ("host0_x",), PlainKeySide())[1] for _ in range(2))
     assert first != second
+
+
+def test_what_a_lying_host_makes_of_permuted_values(monkeypatch):
+    """It keeps everybody's own value, so that its feature seems to be worth nothing; scores that fell by nothing are possible ones."""
+    world = random_world(3, n_hosts=1, n_trees=6, n=90)
+    host = world.model.hosts[0]
+    feature = next(rule.feature for rule in world.hosts[host].rules.values())
+    # patched: a Host that lies in an answer of its own
+    monkeypatch.setattr(HostNoise, "shuffled", lambda noise, items: list(items))
+    units, sources = permuted_scores(world, host, (feature,), PlainKeySide())
+    assert all(person == source for person, source in sources.items())
+    assert units == [world.oracle(world.row(i)) for i in world.tables[GUEST].ids]
 
 
 def test_the_permutation_and_the_values_never_leave_the_host():

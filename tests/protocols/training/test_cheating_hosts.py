@@ -158,8 +158,8 @@ def test_labels_that_forged_sums_would_steal_stay_with_the_guest(monkeypatch):
         assert refusal.value.code == "sums_do_not_add_up" and refusal.value.hosts == ("host0",)
         assert not told(parties, TakeSplit, "host0")  # it has learned nothing
     # With the check removed the pattern of the chosen cut is the labels: one split, five people.
-    monkeypatch.setattr(node_sums, "check_histogram", nothing)
-    monkeypatch.setattr(federated_trees, "check_histogram", nothing)
+    monkeypatch.setattr(node_sums, "check_histograms", nothing)
+    monkeypatch.setattr(federated_trees, "check_histograms", nothing)
     monkeypatch.setattr(federated_trees, "check_split_rows", nothing)
     with joined(3, n=200, hosts=1, gaps=0.0, coded=False) as parties:
         pattern, labels = steal(parties)
@@ -211,7 +211,7 @@ def test_a_child_s_sums_larger_than_its_parent_s_end_the_training(monkeypatch):
     with joined(2, n=120, hosts=1, gaps=0.0, coded=False) as parties, pytest.raises(WrongAnswer) as refusal:
         secureboost.grow(parties.joint, replace(BOOSTED, depth=3))
     assert refusal.value.code == "sums_do_not_add_up"
-    monkeypatch.setattr(federated_trees, "check_histogram", nothing)
+    monkeypatch.setattr(federated_trees, "check_histograms", nothing)
     with joined(2, n=120, hosts=1, gaps=0.0, coded=False) as parties:
         try:
             secureboost.grow(parties.joint, replace(BOOSTED, depth=3))

@@ -244,6 +244,23 @@ def test_ranks_that_do_not_fit_stop_the_training(answer):
         grow(joint_of("binary", answer), SMALL)
 
 
+def test_what_a_lying_host_makes_of_ranks():
+    """It ranks whom it likes the lowest, and nothing is said: they are judged as those whose values are. Only numbers are checked."""
+    levels, favoured = SMALL.levels, 10
+    values = joint_of("binary").conversation.host[0].columns["y"]
+    true = np.digitize(values, np.nanquantile(values, np.linspace(0, 1, levels + 1)[1:-1]))
+    false = np.where(np.isnan(values), levels, true)
+    false[:favoured] = 0
+    answer = Ranks("c", ("y",), (levels,), (to_numbers(false, levels + 1),))
+    joint = joint_of("binary", answer)
+    joint.conversation.send = lambda host, message: None  # it takes whatever cuts come back
+    grown = grow(joint, SMALL)
+    assert "h" in {s.owner for tree in grown.trees for s in tree.splits.values()}
+    lowest = np.flatnonzero(false == 0)[favoured:]
+    assert grown.margins[:favoured].mean() < np.median(grown.margins)
+    assert np.isin(grown.margins[:favoured], grown.margins[np.r_[lowest, :favoured]]).all()
+
+
 def test_a_host_whose_values_all_look_alike_gets_no_split():
     answer = Ranks("c", ("y",), (1,), (to_numbers(np.zeros(300, dtype=np.intp), 2),))
     grown = grow(joint_of("binary", answer), SMALL)

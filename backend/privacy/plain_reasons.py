@@ -1,0 +1,175 @@
+"""What reasons are in plain integers, for an auditor who has all parties' values: exact, without a cipher and without packing.
+
+In the notation of :mod:`backend.trees.shap`: per entry and point the Guest has a base for Hosts' features, and a number for each of its
+own; each Host of the chain multiplies both by its factors, and makes its own features' numbers of the base.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.data.medians import sides
+from backend.protocols.explanations.guest_terms import Compiled, CompiledTerms
+from backend.protocols.explanations.host_factors import (
+    AnyFactors,
+    CompiledDropFactors,
+    CompiledFactors,
+    Decided,
+    Flags,
+)
+from backend.protocols.explanations.paillier_layout import PaillierLayout
+from backend.protocols.explanations.shape import COEFFICIENT_BITS, ReasonShape
+from backend.trees.backgrounds import Background
+from backend.trees.ensemble import Columns, GuestModel, HostModel
+from backend.trees.folding import fold_structure
+
+Whole = NDArray[Any]  # Python's integers, which have no largest
+
+
+@dataclass(frozen=True, repr=False)
+class Numbers:
+    """One person's numbers on their way through the chain.
+
+    Attributes
+    ----------
+    base : ndarray of int
+        ``(entries, points)``.
+    features : ndarray of int
+        ``(entries, points, features)``: of all parties so far.
+    constant : list of int
+        One a feature of the Guest, at the last scale.
+    """
+
+    base: Whole
+    features: Whole
+    constant: list[int]
+
+    def packed(self, layout: PaillierLayout, parties: int) -> list[int]:
+        """Return the numbers as they come to the party at that position, one a ciphertext: base, packs, constant."""
+        packs = []
+        for of_point in self.features.reshape(-1, self.features.shape[2]).tolist():
+            begin = 0
+            for party in range(parties):
+                for held in layout.packs(party):
+                    packs.append(_joined(of_point[begin : begin + held], layout.slot))
+                    begin += held
+        constant = []
+        begin = 0
+        for held in layout.packs(0):
+            constant.append(_joined(self.constant[begin : begin + held], layout.slot))
+            begin += held
+        return [*self.base.ravel().tolist(), *packs, *constant]
+
+    def values(self) -> list[int]:
+        """Return a number a feature, once the last Host is done."""
+        totals: list[int] = self.features.sum(axis=(0, 1)).tolist()
+        for feature, constant in enumerate(self.constant):
+            totals[feature] += constant
+        return totals
+
+
+def _joined(numbers: Sequence[int], slot: int) -> int:
+    return sum(number << (slot * i) for i, number in enumerate(numbers))
+
+
+class PlainReasons:
+    """Reasons of one model, with all of its halves.
+
+    Parameters
+    ----------
+    hosts : mapping of str to HostModel
+        Partial models of all Hosts of the chain.
+    """
+
+    def __init__(self, model: GuestModel, hosts: Mapping[str, HostModel], background: Background) -> None:
+        self.compiled = CompiledTerms(model, background)
+        self.hosts = hosts
+        folding = fold_structure(model.skeletons, model.guest, model.hosts)
+        self._factors: dict[str, CompiledFactors] = {}
+        for step in folding.steps:
+            shares = self.compiled.shares_of(step.host)
+            self._factors[step.host] = CompiledFactors(hosts[step.host], step, shares)
+
+    def shape(self, count: int, groups: tuple[int, ...] = ()) -> ReasonShape:
+        """Return the sizes of a request."""
+        return self.compiled.shape(count, groups)
+
+    def features_of(self, host: str) -> list[str]:
+        """Return a Host's features in use."""
+        return self._factors[host].names
+
+    def decided(self, host: str, columns: Columns, held: bool) -> Decided:
+        """Return how a person answers at a Host, columns ``(1,)`` each."""
+        return Decided.of(self._factors[host], columns, held)
+
+    def contributions(self, own: Columns, decided: Mapping[str, Decided]) -> list[Numbers]:
+        """Return a person's numbers as they come to each Host, and as the last one leaves them."""
+        factors: dict[str, AnyFactors] = {**self._factors}
+        return self._through(self.compiled, own, factors, {host: one.kept for host, one in decided.items()})
+
+    def drops(self, own: Columns, decided: Mapping[str, Decided]) -> list[Numbers]:
+        """Return the same of drops."""
+        factors: dict[str, AnyFactors] = {host: CompiledDropFactors(one) for host, one in self._factors.items()}
+        return self._through(self.compiled.drops, own, factors, {host: one.drops for host, one in decided.items()})
+
+    def sides(self, own: Columns, decided: Mapping[str, Decided]) -> Flags:
+        """Return whether each item's value is above its median, and whether below, ``(items, 2)``."""
+        names = [feature for _, feature in self.compiled.items[: self.compiled.own]]
+        of_guest = sides(names, own, self.compiled.model.medians, 1)[:, :, 0]
+        return np.concatenate([of_guest, *(decided[host].sides for host in self.compiled.chain)])
+
+    def _through(
+        self, part: Compiled, own: Columns, factors: Mapping[str, AnyFactors], kept: Mapping[str, Flags]
+    ) -> list[Numbers]:
+        """Steps 1 and 2 of :mod:`backend.protocols.explanations.guest`, in plain integers."""
+        terms = part.encode(own)
+        entries = self.compiled.entries
+        points = (part.rows - 1) // entries
+        lift = COEFFICIENT_BITS * len(self.compiled.chain)
+        constant = [number << lift for number in terms.constant[0].tolist()]
+        base = terms.base[0].reshape(entries, points).astype(object)
+        features = terms.own[0].reshape(entries, points, -1).astype(object)
+        found = [Numbers(base, features, constant)]
+        for host in self.compiled.chain:
+            found.append(_weighed(found[-1], factors[host], kept[host]))
+        return found
+
+
+def _weighed(numbers: Numbers, factors: AnyFactors, kept: Flags) -> Numbers:
+    """Return what an honest Host makes of a person's numbers."""
+    step = factors.step
+    points = numbers.base.shape[1]
+    count = numbers.features.shape[2]
+    others = factors.others(kept)[0].astype(object)
+    own = factors.own(kept)[0].astype(object)
+    base = np.zeros((step.n_out, points), dtype=object)
+    features = np.zeros((step.n_out, points, count + len(factors.names)), dtype=object)
+    # What is somebody else's is multiplied by one factor, entry by entry, and added up by what conditions remain.
+    for entry, target in enumerate(step.target):
+        base[target] += numbers.base[entry] * others[entry]
+        features[target, :, :count] += numbers.features[entry] * others[entry][:, np.newaxis]
+    # A feature of this Host's gets its numbers from the base.
+    for factor, (entry, feature) in enumerate(zip(*(at.tolist() for at in factors.where), strict=True)):
+        features[step.target[entry], :, count + feature] += numbers.base[entry] * own[factor]
+    return Numbers(base, features, numbers.constant)
+
+
+def largest(values: Sequence[int], shape: ReasonShape, named: Sequence[int]) -> tuple[int, ...]:
+    """Return the items that a ranking names; of equal ones those that were `named` come first.
+
+    As :func:`backend.protocols.ranking.circuit.select` on numbers without shares: of the largest above 0 the first ones, or as many as
+    belong to so many reasons.
+    """
+    order = sorted(range(len(values)), key=lambda item: (-values[item], item not in named))
+    above = [item for item in order if values[item] > 0]
+    ranking = shape.ranking
+    found = above[: ranking.k]
+    for more in range(ranking.k + 1, ranking.max_names + 1):
+        if len({ranking.groups[item] for item in above[:more]}) <= ranking.k:
+            found = above[:more]
+    return tuple(sorted(found))
