@@ -76,7 +76,7 @@ def at_host(database: Database, party: str, person: str) -> list[Holding]:
             "requests",
             requests,
             DELETE,
-            "sampled for an auditor, encrypted under the Guest's key; of sums, whom each was about",
+            "for an auditor, encrypted under the Guest's key; of sums, whom they were about",
         ),
         Holding(party, "artefacts", (), KEEP, "rules of models, without ids"),
     ]
