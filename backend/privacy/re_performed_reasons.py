@@ -72,35 +72,31 @@ class ReasonsAgain:
         missing = _not_covered(plain, hosts)
         if missing is not None:
             return missing
-        about = {
-            "model_id": self._model_id,
-            "kind": COHORT,
-            "request": request,
-            "place": 0,
-            "person": "",
-        }
-        first = hosts[plain.compiled.chain[0]]
-        people = len(first.people)
-        lengths = {len(column) for column in statement.columns.values()} or {people}
-        if lengths != {people} or any(one.people != first.people for one in hosts.values()):
-            return [Difference(**about, parties=(guest.guest, *plain.compiled.chain), why=Remark("sums_of_others"))], 0
+        chain = plain.compiled.chain
+        everybody = (guest.guest, *chain)
+        people = hosts[chain[0]].people
+        lengths = {len(column) for column in statement.columns.values()} or {len(people)}
+        if lengths != {len(people)} or any(hosts[host].people != people for host in chain):
+            return [self._of_cohort(request, everybody, Remark("sums_of_others"))], 0
         differences = []
-        for host in plain.compiled.chain:
+        for host in chain:
             if tuple(hosts[host].about["shares"]) != plain.compiled.shares_of(host):
-                differences.append(
-                    Difference(**about, parties=(guest.guest,), why=Remark("shares_differ", {"host": host}))
-                )
-        expected = self._summed(plain, statement, hosts, people)
+                why = Remark("shares_differ", {"host": host})
+                differences.append(self._of_cohort(request, (guest.guest,), why))
+        expected = self._summed(plain, statement, hosts, len(people))
         shape = plain.shape(1)
         room = 1 << shape.noise_bits
-        for item, got, total in zip(plain.compiled.items, statement.sums, expected, strict=True):
+        for (party, feature), got, total in zip(plain.compiled.items, statement.sums, expected, strict=True):
             # the last Host hides what lies below the last digit that is told
             off = got - total
             if not 0 <= off < room:
                 by = off / float(1 << shape.scale)
-                why = Remark("sum_differs", {"party": item[0], "feature": item[1], "by": f"{by:+.4f}"})
-                differences.append(Difference(**about, parties=(guest.guest, *plain.compiled.chain), why=why, by=(by,)))
+                why = Remark("sum_differs", {"party": party, "feature": feature, "by": f"{by:+.4f}"})
+                differences.append(self._of_cohort(request, everybody, why, (by,)))
         return differences, 0
+
+    def _of_cohort(self, request: str, parties: tuple[str, ...], why: Remark, by: tuple[float, ...] = ()) -> Difference:
+        return Difference(self._model_id, COHORT, request, 0, "", parties, why, by)
 
     def _summed(
         self, plain: PlainReasons, statement: CohortStatement, hosts: Mapping[str, HostSums], people: int
