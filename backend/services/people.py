@@ -184,8 +184,8 @@ class People:
                 "stated",
                 (),
                 KEEP,
-                "values with which scores were asked for, and values like those with which reasons were, of anybody: by a hash of the "
-                f"request, without ids, so that nobody can be found in them; gone within {RETENTION['stated'].days} days",
+                "values with which scores and reasons were asked for, what came of them, and numbers that Hosts added up, of anybody: by a "
+                f"hash of the request, without ids, so that nobody can be found in them; gone within {RETENTION['stated'].days} days",
             ),
             Holding(party, "measurements", (), KEEP, "figures of groups, without ids"),
             Holding(party, "audit", (), KEEP, "hashes and counts, without ids"),
