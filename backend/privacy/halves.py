@@ -41,7 +41,7 @@ class GuestHalf:
     names : dict of str to NamesStatement
         Request → how its reasons came about.
     cohorts : dict of str to CohortStatement
-        Conversation → how its sums of contributions came about.
+        Request → how its sums of contributions came about.
     registered : dict of str to dict of str to str
         Model → Host → SHA-256 of its partial model, as the Host told it when the model was trained.
     groups : dict of str to GroupStatement
