@@ -167,8 +167,8 @@ class _Names:
             if row.shares is not None and row.shares != plain.compiled.shares_of(host):
                 yield self._differs((self._guest.guest,), Remark("shares_differ", {"host": host}))
                 return
-            values = {name: [row.values.get(name)] for name in plain.features_of(host)}
-            columns = columns_of(plain.hosts[host], values)
+            shown = {name: [row.values.get(name)] for name in plain.features_of(host)}
+            columns = columns_of(plain.hosts[host], shown)
             decided[host] = plain.decided(host, columns, row.held)
         contributions = plain.contributions(own, decided)
         drops = plain.drops(own, decided)

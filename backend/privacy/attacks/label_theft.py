@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from backend.errors import WrongAnswer
 from backend.privacy.attacks.result import AttackOutcome, count
 from backend.privacy.attacks.setup import PEOPLE, synthetic_people
-from backend.protocols.training.checks import check_histogram, check_split_rows
+from backend.protocols.training.checks import check_histograms, check_split_rows
 from backend.trees.growth import FREE, BestSplit, GrowthRules, Histogram, SecondOrder
 
 IntArray = NDArray[np.int64]
@@ -87,8 +87,7 @@ def steal_split(labels: NDArray[np.float64], records: IntArray, rare: int, *, ch
     # 1. The Host forges the sums of each of its features.
     histograms = [forged(feature, gradients[records], node) for feature in range(FEATURES)]
     if checked:
-        for histogram in histograms:
-            check_histogram("host", "feature", histogram, node, NOT_NEGATIVE)
+        check_histograms("host", {str(i): histogram for i, histogram in enumerate(histograms)}, node, NOT_NEGATIVE)
 
     # 2. The Guest takes the best split and names its cut.
     best: tuple[int, BestSplit] | None = None
