@@ -141,11 +141,17 @@ class ReleaseRefused(ParameterError):  # noqa: N818 - reads as what happened
         Share of scores that would identify their path, and the largest allowed.
     bits : int or None
         The finest resolution that would do; None if there is none.
+
+    Attributes
+    ----------
+    sealed_as : str
+        The name under which it is kept sealed; empty if it is not kept.
     """
 
     def __init__(
         self, code: str = "", named: float = 0.0, bound: float = 0.0, bits: int | None = None, **values: object
     ) -> None:
+        self.sealed_as = ""
         self.named = named
         self.bound = bound
         self.bits = bits

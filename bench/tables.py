@@ -654,3 +654,28 @@ BLOCKS: dict[str, tuple[str, Callable[[Results], str]]] = {
     "training_ciphers": ("training_ciphers", training_ciphers),
     "where": ("curves", where),
 }
+
+
+def foretold(results: Results) -> str:
+    """The share of scores that fit one path only: each table's models beside what was foretold of them."""
+    line = results["line"]
+    columns: dict[str, Column] = {
+        "table": lambda row: f"{row['table']}{', held out' if row['held_out'] else ''}",
+        "models": "{models}",
+        "inside the range": "{inside:.0%}",
+        "above it": "{above:.0%}",
+        "median distance": "{share_away:.1%}",
+    }
+    grid: dict[str, Column] = {
+        "table": "{table}",
+        "algorithm": "{algorithm}",
+        "trees": "{trees}",
+        "depth": "{depth}",
+        "foretold": "{low:.1%} to {high:.1%}",
+        "measured": "{share:.1%}",
+    }
+    drawn = (
+        f"Through {line['models']} models: {line['start']:.2f}, less {line['per_doubling']:.2f} for twice the trees and "
+        f"{line['per_level']:.2f} for a level; nine in ten lie within {line['spread']:.2f}."
+    )
+    return "\n\n".join([table(results["tables"], columns), drawn, table(results["models"], grid)])

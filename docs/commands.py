@@ -41,6 +41,9 @@ EXAMPLES = {
     "alternatives": "glassleaf alternatives latest SEX --without SEX --without SEX,MARRIAGE --expected --cutoffs 0.25,0.5\n"
     'glassleaf alternatives latest SEX --choose c3 --because "narrower at no cost in AUC"',
     "models list": "glassleaf models list",
+    "models sealed": "glassleaf models sealed --federation credit_card",
+    "models release": "glassleaf models release MODEL --federation credit_card --coarser\n"
+    "glassleaf models release MODEL --federation credit_card --trees 40",
     "models describe": 'glassleaf models describe latest --name "Default 90 d" --owner "Ana Lin"',
     "models submit": "glassleaf models submit latest",
     "models approve": 'glassleaf models approve latest --as "R. Egulator" --role regulator',

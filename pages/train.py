@@ -1,12 +1,21 @@
 """How is a model made; can I make another?"""
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from app import session, user_jobs
 from app.panels import frame, release, run, training
 from backend.services.training import TrainingRequest
+
+if TYPE_CHECKING:
+    from backend.jobs import Job
+    from backend.results import ModelRecord
+    from backend.services.sealing import Sealed
 
 t = session.texts()
 frame.header(t, "train", session.notices())
@@ -37,7 +46,7 @@ with growth:
     ordered = training.ordered(t, federation, hosts, excluded)
     columns = backend.training.weight_columns(federation.name, excluded)
     chosen = training.parameters(t, algorithm, task, method, ordered, columns)
-    max_named, coarser = release.bound(t)
+    max_named, coarser, approved_trees = release.bound(t, algorithm)
 
 
 def begin(request: TrainingRequest) -> None:
@@ -45,12 +54,24 @@ def begin(request: TrainingRequest) -> None:
     user_jobs.start("train", lambda: backend.training.start(request), about=request)
 
 
+def change(model: Sealed, step: Callable[[], Job[ModelRecord]]) -> None:
+    """Change a sealed model, and have it measured again."""
+    user_jobs.start("train", step, about=TrainingRequest(model.record.federation, model.approved, model.record.hosts))
+    session.rerun()
+
+
+def discard(model: Sealed) -> None:
+    """Delete a sealed model."""
+    backend.sealed_models.discard(federation.name, model.record.id)
+    session.rerun()
+
+
 start, progress = st.columns([5, 8], gap="large")
 with start:
     frame.section(t, "train.start")
     if chosen is not None:
         training.cost(t, federation, chosen, session.models())
-        request = TrainingRequest(federation.name, chosen, hosts, excluded, max_named, coarser)
+        request = TrainingRequest(federation.name, chosen, hosts, excluded, max_named, coarser, approved_trees)
         if hosts:
             release.foretold(t, backend.training.foretell(request))
     ready = hosts and chosen is not None and not running
@@ -72,6 +93,14 @@ with progress:
     elif not release.refused(t, job):
         run.trained(t, whose, job, partial(begin, asked) if asked else None)
 
+sealed = backend.sealed_models
+steps = release.Steps(
+    coarser=lambda model: change(model, partial(sealed.start_coarser, federation.name, model.record.id, model.bits)),
+    grow=lambda model, trees: change(model, partial(sealed.start_growing, federation.name, model.record.id, trees)),
+    measure=lambda model: change(model, partial(sealed.start_measuring, federation.name, model.record.id)),
+    discard=discard,
+)
+release.sealed(t, sealed.all(federation.name), bool(running), steps)
 made = backend.models.all(federation.name)
 if made:
     frame.section(t, "train.models", "model")

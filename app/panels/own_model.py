@@ -87,6 +87,17 @@ def _options(t: Texts, federation: Federation, outcomes: Callable[[str], Sequenc
         bits = st.number_input(
             t("own_model.score_bits"), 4, 24, 10, key="own_model_bits", help=t("own_model.bits_help")
         )
+        most_named = st.number_input(
+            t("release.max_share"),
+            min_value=0.0,
+            max_value=100.0,
+            value=None,
+            step=1.0,
+            format="%g",
+            key="own_model_max_named",
+            help=t("own_model.max_share_help"),
+            placeholder=t("release.usual"),
+        )
         label_is = None
         if federation.label.task == "binary":
             label_is = st.selectbox(
@@ -103,6 +114,7 @@ def _options(t: Texts, federation: Federation, outcomes: Callable[[str], Sequenc
         "categories": None if categories is None else categories.getvalue(),
         "score_bits": int(bits),
         "label_is": label_is,
+        "most_named": None if most_named is None else most_named / 100,
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -11,17 +12,34 @@ from app.panels import frame
 from app.texts import Texts, percent
 from backend.errors import ReleaseRefused
 from backend.results import told_by_scores
+from backend.services.training import SecureBoostParameters
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from backend.jobs import Job
     from backend.remark import Remark
     from backend.results import ModelRecord
+    from backend.services.sealing import Sealed
+
+KEYS = ("train_max_named", "train_coarser", "train_approved_trees")
 
 
-def bound(t: Texts) -> tuple[float | None, bool]:
-    """The largest share of scores that may identify a path (None: the default), and whether a coarser scale may be used instead."""
+@dataclass(frozen=True)
+class Steps:
+    """What the page does with a sealed model."""
+
+    coarser: Callable[[Sealed], None]
+    grow: Callable[[Sealed, int], None]
+    measure: Callable[[Sealed], None]
+    discard: Callable[[Sealed], None]
+
+
+def bound(t: Texts, algorithm: str) -> tuple[float | None, bool, int]:
+    """The largest share of scores that may identify a path (None: the default), whether scores may be rounded, and the trees to approve."""
     box = frame.box(t("release.title"), "visibility_lock", "train_release")
-    named, coarser = (st.session_state.get(key) for key in ("train_max_named", "train_coarser"))
+    named, coarser, trees = (st.session_state.get(key) for key in KEYS)
+    grows = algorithm == SecureBoostParameters.ALGORITHM
     if box is not None:
         named = box.number_input(
             t("release.max_share"),
@@ -38,7 +56,18 @@ def bound(t: Texts) -> tuple[float | None, bool]:
         coarser = box.toggle(
             t("release.coarser"), key="train_coarser", help=t("release.coarser_help"), persist_state="session"
         )
-    return (None if named is None else named / 100), bool(coarser)
+        if grows:
+            trees = box.number_input(
+                t("release.approved_trees"),
+                min_value=1,
+                max_value=SecureBoostParameters.RANGES["trees"][1],
+                value=None,
+                key="train_approved_trees",
+                help=t("release.approved_trees_help"),
+                persist_state="session",
+            )
+    approved = int(trees) if grows and trees else 0
+    return (None if named is None else named / 100), bool(coarser), approved
 
 
 def foretold(t: Texts, remark: Remark | None) -> None:
@@ -56,6 +85,54 @@ def refused(t: Texts, job: Job[Any]) -> bool:
     do = t("release.do_none") if why.bits is None else t("release.do_bits", bits=why.bits)
     st.warning(f"{reason}\n\n{do}", icon=":material/visibility:", title=t("release.refused_title"))
     return True
+
+
+def sealed(t: Texts, models: Sequence[Sealed], busy: bool, steps: Steps) -> None:
+    """Draw the sealed models of whoever looks, each with what it can still become; nothing if there are none."""
+    if not models:
+        return
+    frame.section(t, "release.sealed_title")
+    st.caption(t("release.sealed_about"))
+    for model in models:
+        with st.container(border=True):
+            _sealed(t, model, busy, steps)
+
+
+def _sealed(t: Texts, model: Sealed, busy: bool, steps: Steps) -> None:
+    model_id = model.record.id
+    told = worded(t, told_by_scores(model.record.release, model.record.score_bits))
+    algorithm = frame.algorithm(t, model.record)
+    trees = t("train.trees", n=model.record.n_trees)
+    st.markdown(t("release.sealed_model", id=model_id, algorithm=algorithm, trees=trees, told=told))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        if model.bits is not None and model.bits < model.record.score_bits:
+            words = t("release.do_coarser", bits=model.bits)
+            if st.button(words, key=f"sealed_coarser_{model_id}", disabled=busy, icon=":material/grid_on:"):
+                steps.coarser(model)
+        if model.trees < model.approved_trees:
+            wanted = st.number_input(
+                t("release.do_trees"),
+                min_value=model.trees + 1,
+                max_value=model.approved_trees,
+                value=model.approved_trees,
+                key=f"sealed_trees_{model_id}",
+                width=140,
+            )
+            if st.button(t("release.do_grow"), key=f"sealed_grow_{model_id}", disabled=busy, icon=":material/park:"):
+                steps.grow(model, int(wanted))
+        measure = st.button(
+            t("release.do_measure"),
+            key=f"sealed_measure_{model_id}",
+            disabled=busy,
+            icon=":material/visibility:",
+            help=t("release.do_measure_help"),
+        )
+        if measure:
+            steps.measure(model)
+        if st.button(
+            t("release.do_discard"), key=f"sealed_discard_{model_id}", disabled=busy, icon=":material/delete:"
+        ):
+            steps.discard(model)
 
 
 def taken(t: Texts, record: ModelRecord) -> None:

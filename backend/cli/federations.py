@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from backend.cli.models import model_text
+from backend.cli.model_text import model_text
 from backend.cli.output import (
     AsJson,
     Decimal,

@@ -7,16 +7,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backend.cli.output import AsJson, ModelId, in_utc, open_glassleaf, print_result, quality_text, say
+from backend.cli.model_text import in_words, model_text, release_text, watch_training
+from backend.cli.output import AsJson, ModelId, chosen_federation, open_glassleaf, print_result, say
+from backend.errors import ParameterError
 from backend.remark import one_line
-from backend.results import RANKS
+from backend.results import DEMO, told_by_scores
 from backend.services.roles import OPERATOR, ROLES
 
 if TYPE_CHECKING:
-    from backend.results import ModelRecord
     from backend.services.lifecycle import ModelState
+    from backend.services.sealing import Sealed
 
 Person = Annotated[str, typer.Option("--as", help="Who takes the step (default: the system's user).")]
+SealedIn = Annotated[str, typer.Option(help="A federation's folder, file or name.")]
 Role = Annotated[str, typer.Option(help=f"In which role: {', '.join(ROLES)}. Nobody is authenticated here.")]
 Because = Annotated[str, typer.Option(help="The reason, 10 characters or more.")]
 app = typer.Typer(
@@ -50,6 +53,57 @@ def list_models(as_json: AsJson = False) -> None:
     else:  # nobody knows whether there is a model
         print_result(document, (), as_json)
         raise typer.Exit(1)
+
+
+@app.command()
+def sealed(federation: SealedIn = DEMO, as_json: AsJson = False) -> None:
+    """List the models of a federation that you trained and that were not released, with what each can still become."""
+    with open_glassleaf() as glassleaf:
+        found = glassleaf.sealed_models.all(chosen_federation(glassleaf, federation))
+    document = [asdict(one) for one in found]
+    print_result(document, "\n".join(map(_sealed_text, found)) or "No sealed model of yours.", as_json)
+
+
+def _sealed_text(one: Sealed) -> str:
+    """Return what a sealed model is and which steps it has left."""
+    can = ["--coarser"] if one.bits is not None else []
+    if one.trees < one.approved_trees:
+        can.append(f"--trees up to {one.approved_trees}")
+    can.append("no option, once its Hosts add wider dither")
+    told = told_by_scores(one.record.release, one.record.score_bits).sentence()
+    return f"{model_text(one.record)}\n  {told}\n  glassleaf models release {one.record.id}: {'; '.join(can)}."
+
+
+@app.command()
+def release(
+    model: Annotated[str, typer.Argument(help="Id of a sealed model.")],
+    federation: SealedIn = DEMO,
+    coarser: Annotated[
+        bool, typer.Option(help="Round its scores, at the Guest alone, to the finest bits that keep to the rule.")
+    ] = False,
+    score_bits: Annotated[int, typer.Option(help="Round its scores to so many bits instead.")] = 0,
+    trees: Annotated[int, typer.Option(help="Let trees go on growing until there are so many.")] = 0,
+    discard: Annotated[bool, typer.Option(help="Delete it instead.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure a sealed model again, as it is or after one change, and release it if it keeps to the rule; else it stays sealed."""
+    if sum(map(bool, (coarser, score_bits, trees, discard))) > 1:
+        raise ParameterError("one_change_at_a_time")
+    with open_glassleaf() as glassleaf:
+        name = chosen_federation(glassleaf, federation)
+        models = glassleaf.sealed_models
+        if discard:
+            models.discard(name, model)
+            print_result({"discarded": model}, f"Deleted {model}.", as_json)
+            return
+        if trees:
+            job = models.start_growing(name, model, trees)
+        elif coarser or score_bits:
+            job = models.start_coarser(name, model, score_bits or None)
+        else:
+            job = models.start_measuring(name, model)
+        record = watch_training(job)
+    print_result(asdict(record), [f"Released. {model_text(record)}", *release_text(record)], as_json)
 
 
 @app.command()
@@ -109,7 +163,7 @@ def history(model: ModelId, as_json: AsJson = False) -> None:
     with open_glassleaf() as glassleaf:
         steps = glassleaf.lifecycle.history(model)
     lines = [
-        f"{s.time[:19]}  {_in_words(s.before)} → {_in_words(s.after)}  {s.person} ({s.role})"
+        f"{s.time[:19]}  {in_words(s.before)} → {in_words(s.after)}  {s.person} ({s.role})"
         + (f": {s.reason}" * bool(s.reason))
         for s in steps
     ]
@@ -124,29 +178,9 @@ def _step(model: str, step: str, person: str, role: str, reason: str, as_json: b
     print_result(_described(found), _line(found), as_json)
 
 
-def _in_words(state: str) -> str:
-    return state.replace("_", " ")
-
-
 def _described(state: ModelState) -> dict[str, str]:
     return {"name": state.name, "note": state.note, "owner": state.owner, "state": state.state}
 
 
 def _line(state: ModelState) -> str:
-    return (
-        f"{state.model_id}  {state.name or '(no name)'}: {_in_words(state.state)}, owned by {state.owner or 'nobody'}"
-    )
-
-
-def model_text(r: ModelRecord, state: ModelState | None = None) -> str:
-    """One line about a model; what it is called and how far it has come where that is given."""
-    other = {"none": "plaintext (simulation)", RANKS: "noisy ranks", "rlwe": f"RLWE, degree {r.key_bits}"}
-    on = other.get(r.cipher, f"Paillier, {r.key_bits} bits")
-    how = r.algorithm if r.algorithm.startswith("imported") else f"{r.algorithm} on {on}"
-    parts = [
-        r.id,
-        *(filter(None, (state.name, _in_words(state.state))) if state else ()),
-        r.federation,
-        in_utc(r.created),
-    ]
-    return "  ".join([*parts, f"{r.n_trees} trees, {r.n_leaves} leaves", how, quality_text(r.metrics)])
+    return f"{state.model_id}  {state.name or '(no name)'}: {in_words(state.state)}, owned by {state.owner or 'nobody'}"

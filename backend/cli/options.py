@@ -126,14 +126,18 @@ Hosts = Annotated[str | None, typer.Option(help="Hosts that take part, separated
 Exclude = Annotated[str, typer.Option(help="Features left out, separated by commas.")]
 Coarser = Annotated[
     bool,
+    typer.Option(help="Instead of keeping a model sealed, round its scores to the finest scale that names few enough."),
+]
+ApprovedTrees = Annotated[
+    int,
     typer.Option(
-        help="Instead of refusing a model, train once more with the finest scale of scores that names few enough."
+        help="Ask the Hosts for so many trees (secureboost): more may be added to a model that is kept sealed.", min=0
     ),
 ]
 MostNamed = Annotated[
     float | None,
     typer.Option(
-        help="Refuse a model of whose scores a larger share identifies a path, 0 to 1 (default: 0.05, from 1,000 records on).",
+        help="Keep a model sealed of whose scores a larger share identifies a path, 0 to 1 (default: 0.05, from 1,000 records on).",
         min=0.0,
         max=1.0,
     ),

@@ -9,10 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from backend.cli.models import model_text
-from backend.cli.options import DEFAULT, Algorithm, Coarser, Exclude, Federation, Hosts, MostNamed, choose, with_options
+from backend.cli.model_text import model_text, release_text, watch_training
+from backend.cli.options import (
+    DEFAULT,
+    Algorithm,
+    ApprovedTrees,
+    Coarser,
+    Exclude,
+    Federation,
+    Hosts,
+    MostNamed,
+    choose,
+    with_options,
+)
 from backend.cli.output import (
-    SHORT_TICK,
     AsJson,
     Backend,
     Jobs,
@@ -22,14 +32,12 @@ from backend.cli.output import (
     print_result,
     say,
     split_list,
-    watched,
     workers_of,
 )
-from backend.results import DEMO, told_by_scores
+from backend.results import DEMO
 from backend.services.training import SecureBoostParameters, TrainingRequest
 
 if TYPE_CHECKING:
-    from backend.jobs import Job
     from backend.results import ModelRecord
     from backend.services.model_import import Proof
 
@@ -45,6 +53,7 @@ def train(
     exclude: Exclude = "",
     most_named: MostNamed = None,
     coarser: Coarser = False,
+    approved_trees: ApprovedTrees = 0,
     jobs: Jobs = 0,
     backend: Backend = "loky",
     scheduler: Scheduler = "",
@@ -61,17 +70,18 @@ def train(
             split_list(exclude),
             most_named,
             coarser,
+            approved_trees,
         )
         foretold = glassleaf.training.foretell(request)
         if foretold is not None:
             say(foretold.sentence())
-        record = _watch_training(glassleaf.training.start(request))
+        record = watch_training(glassleaf.training.start(request))
     lines = [
         f"Trained in {record.seconds:.1f} s. {model_text(record)}",
         *_alignment_text(record),
         *_weights_text(record),
         *_leak_text(record),
-        *_release_text(record),
+        *release_text(record),
     ]
     print_result(asdict(record), lines, as_json)
 
@@ -112,7 +122,7 @@ def import_file(
             return
         record, proof = glassleaf.model_import.import_file(name, file, most_named=most_named, **wanted)
     lines = [*_proof_text(proof), model_text(record)]
-    lines += ["Metrics are on all joint records, which the model may have been trained on.", *_release_text(record)]
+    lines += ["Metrics are on all joint records, which the model may have been trained on.", *release_text(record)]
     print_result(asdict(record) | _proof_document(proof), lines, as_json)
 
 
@@ -132,37 +142,6 @@ def _proof_text(proof: Proof) -> list[str]:
         *(f"Note: {note.sentence()}" for note in proof.notes),
         f"{proof.rows:,} records score as {against}: at most {proof.difference:.2g} apart, {proof.bound:.2g} is allowed.{auc}",
     ]
-
-
-def _watch_training(job: Job[ModelRecord]) -> ModelRecord:
-    shown = 0
-
-    def print_new_trees(job: Job[ModelRecord]) -> None:
-        nonlocal shown
-        for p in job.points[shown:]:
-            auc = "" if math.isnan(p.auc_training) else f"AUC {p.auc_training:.4f} / {p.auc_validation:.4f} "
-            say(
-                f"tree {p.tree}/{p.trees}  loss {p.log_loss_training:.4f} / {p.log_loss_validation:.4f}  "
-                f"{auc}(training / validation)  {p.seconds:.1f} s"
-            )
-            shown += 1
-
-    return watched(job, print_new_trees, SHORT_TICK)
-
-
-def _release_text(r: ModelRecord) -> list[str]:
-    if r.release is None:
-        return [told_by_scores(None, r.score_bits).sentence()] if r.hosts else []
-    coarser = [f"{share:.1%} at {bits}" for bits, share in r.release.unique[1:]]
-    asked = r.release.asked_bits
-    taken = [
-        f"Scores are multiples of 2^-{r.score_bits}, not 2^-{asked} as asked: these would have named too many paths."
-    ]
-    lines = taken if asked else []
-    lines.append(told_by_scores(r.release, r.score_bits).sentence())
-    if coarser and r.release.measurable:
-        lines.append(f"With fewer bits behind the point: {', '.join(coarser)}.")
-    return lines
 
 
 def _leak_text(r: ModelRecord) -> list[str]:

@@ -14,7 +14,7 @@ from backend.data.table import PartyTable
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.guest import SERIAL, OnStage, Scored, ScoringClient, ignore_stages
 from backend.protocols.training.algorithms import Parameters
-from backend.protocols.training.guest import Trained, TrainingClient
+from backend.protocols.training.guest import OPEN, Trained, TrainingClient
 from backend.protocols.training.joint import FromTheStart, Resumed
 from backend.protocols.training.parameters import TreeProgress
 from backend.protocols.transport.channel import Session
@@ -40,6 +40,7 @@ class GuestParty:
         times: NDArray[np.str_] | None = None,
         resumed: Resumed | None = None,
         weights: NDArray[np.float64] | None = None,
+        sealed_at: float = OPEN,
     ) -> Trained:
         """Train on the joint records; see :class:`backend.protocols.training.guest.TrainingClient`."""
         client = TrainingClient(
@@ -53,6 +54,7 @@ class GuestParty:
             times=times,
             resumed=resumed or FromTheStart(),
             weights=weights,
+            sealed_at=sealed_at,
         )
         return client.train(labels, key)
 

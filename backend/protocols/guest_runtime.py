@@ -35,6 +35,7 @@ from backend.protocols.imports.messages import KeepImport
 from backend.protocols.purposes.protocol import state_purpose
 from backend.protocols.scoring.host import PersonAtHost
 from backend.protocols.scoring.opening import Opening, open_vector
+from backend.protocols.sealing.guest import release
 from backend.protocols.training.algorithms import Parameters
 from backend.protocols.training.guest import draw_name
 from backend.protocols.training.messages import ModelKept
@@ -49,12 +50,15 @@ from backend.store.database import Database
 from backend.store.journal import Journal
 from backend.store.receipts import Stated
 from backend.store.request_log import LoggedRow, RequestLog
-from backend.trees.ensemble import HostModel, Registered
+from backend.trees.ensemble import GuestModel, HostModel, Registered
 from backend.trees.serialization import dump_host
 
 STARTING = 45.0  # seconds after the start within which links to other companies are waited for
 # a conversation's name, the Guest's own messages, and Host → its receipt and key
 OnReceipts = Callable[[str, Sequence[Stated], Mapping[str, tuple[ConversationReceipt, str]]], None]
+AskedTraining = tuple[
+    Parameters, Collection[str], float
+]  # what operators are asked to allow: how, without what, at which share
 WITNESS_TIMEOUT = 5.0  # seconds that a Host gets to report which head it keeps
 HEAD_TIMEOUT = 0.5  # seconds that a Host gets to confirm a head; a busy one reads it when it is done
 
@@ -322,6 +326,27 @@ class GuestRuntime:
         """The same for a training, of all Hosts of the conversation; raises as :meth:`ask_approval`."""
         draw = draw_name(self.table.ids, session.hosts, parameters.seed, self.times())
         self._ask_operators(session, training_terms(session, parameters, self.federation, exclude, draw, most_named))
+
+    def open_model(
+        self,
+        hosts: tuple[str, ...],
+        asked: AskedTraining,
+        sealed_as: str,
+        released_as: str,
+        model: GuestModel,
+        named: float,
+    ) -> dict[str, str]:
+        """Have the Hosts open the halves that they keep sealed; return the hashes of what they keep.
+
+        `asked` are the terms of the training, as :meth:`ask_training` has them: what a Host's operator has withdrawn stays sealed. Raises
+        as :func:`backend.protocols.sealing.guest.release`.
+        """
+        session = self.open_session(hosts, counted=False)
+        try:
+            self.ask_training(session, *asked)
+            return release(session, sealed_as, released_as, model, named)
+        finally:
+            session.close()
 
     def _ask_operators(self, session: Session, asked: Mapping[str, AskTraining | AskApproval]) -> None:
         deciding = {host: one for host, one in asked.items() if self._decides(host)}

@@ -39,6 +39,7 @@ from backend.protocols.scoring.dither import DITHER
 from backend.protocols.scoring.host import SCORING_KINDS, PersonAtHost, decision
 from backend.protocols.scoring.messages import DecisionVectors
 from backend.protocols.scoring.permuted_values_host import PERMUTED_KINDS
+from backend.protocols.sealing.host import SEALING_KINDS
 from backend.protocols.terms.approvals import Approvals
 from backend.protocols.terms.floors import Floors
 from backend.protocols.terms.gate import Gate
@@ -481,6 +482,7 @@ def _all_kinds() -> Kinds:
         **ALIGNMENT_KINDS,
         **TRAINING_KINDS,
         **IMPORT_KINDS,
+        **SEALING_KINDS,
         **SCORING_KINDS,
         **PERMUTED_KINDS,
         **REASONS_KINDS,

@@ -24,7 +24,7 @@ from backend.errors import HostBusy, SecurityError
 from backend.protocols.baselines.host_answers import HostPaths
 from backend.protocols.scoring.fed_eini import CompiledHost, host_plan
 from backend.protocols.transport.message import Message
-from backend.store.party_store import PartyStore
+from backend.store.party_store import SEALED, PartyStore
 from backend.store.receipts import Stated
 from backend.store.trainings import HostTrainings
 from backend.trees.ensemble import HostModel
@@ -252,6 +252,7 @@ class HostModels:
         self._store = store
         self._served: dict[str, ServedModel] = {}
         self._grown = set[str]()
+        self._open = set[str]()
         self._lock = threading.RLock()
 
     def put(self, model: HostModel, model_id: str) -> str:
@@ -279,6 +280,47 @@ class HostModels:
         if model_id not in self._grown and self._store.trained_here(model_id):
             self._grown.add(model_id)  # for good; every question about the model asks
         return model_id in self._grown
+
+    def seal(self, model_id: str, most_named: float) -> None:
+        """Keep a model sealed until no larger share of its scores fits one path only."""
+        self._store.put_artefact(f"{model_id}{SEALED}", repr(float(most_named)))
+
+    def sealed_at(self, model_id: str) -> float | None:
+        """Return the share of scores that may fit one path before a model is opened; None if it is open."""
+        if model_id in self._open:
+            return None
+        name = f"{model_id}{SEALED}"
+        if self._store.content_hash(name):
+            return float(self._store.artefact(name))
+        if self.knows(model_id):
+            self._open.add(model_id)  # for good; every question about the model asks
+        return None
+
+    def open_half(self, guest: str, model_id: str, half: HostModel, released_as: str) -> None:
+        """Keep a half as an open one, under the name that it has from then on; a sealed one of the old name is no more."""
+        with self._lock:
+            self._store.open(model_id, released_as, dump_host(half))
+            self.trainings.close(guest, model_id, released_as)
+            self._served.pop(model_id, None)
+            self._served.pop(released_as, None)
+
+    def knows(self, model_id: str) -> bool:
+        """Return whether a half of this name is kept."""
+        return bool(self._store.content_hash(model_id))
+
+    def is_open(self, model_id: str) -> bool:
+        """Return whether a half of this name is kept, and may be asked about."""
+        return self.knows(model_id) and self.sealed_at(model_id) is None
+
+    def half(self, model_id: str) -> HostModel:
+        """Return a half as it is kept; raises ModelError if it is unknown or damaged."""
+        return load_host(self._store.artefact(model_id))
+
+    def discard(self, model_id: str) -> None:
+        """Delete a sealed half, in whose place another one of the same training is kept."""
+        with self._lock:
+            self._store.drop(model_id)
+            self._served.pop(model_id, None)
 
     def check_owner(self, model_id: str, guest: str) -> None:
         """Raise SecurityError if another Guest's model has this id already."""

@@ -61,6 +61,8 @@ if TYPE_CHECKING:
     from backend.services.reviews import ReviewService
     from backend.services.samples import Samples
     from backend.services.scoring import Scoring
+    from backend.services.sealed_models import SealedModels
+    from backend.services.sealing import Sealing
     from backend.services.streaming import Streaming
     from backend.services.training import Training
     from backend.services.validation import ValidationService
@@ -230,9 +232,20 @@ class Glassleaf:
         """Train models."""
         from backend.services.training import Training
 
-        return Training(
-            self._shared.workspace, self.models, self._auditor, self.model_cards, self.compliance, self.lifecycle
-        )
+        return Training(self._shared.workspace, self.models, self._auditor, self._sealing, self.lifecycle)
+
+    @cached_property
+    def _sealing(self) -> Sealing:
+        from backend.services.sealing import Sealing
+
+        return Sealing(self._shared.workspace, self.models, self._auditor, self.model_cards, self.compliance)
+
+    @cached_property
+    def sealed_models(self) -> SealedModels:
+        """Trained models of which too many scores fit one path."""
+        from backend.services.sealed_models import SealedModels
+
+        return SealedModels(self._shared.workspace, self._auditor, self._sealing)
 
     @cached_property
     def model_import(self) -> ModelImport:

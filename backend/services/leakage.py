@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.data.federation import Measure
+from backend.data.label import Task
 from backend.data.table import SampleSheet
 from backend.errors import Cancelled, NotAvailable, ParameterError, ReleaseRefused, SampleError
 from backend.jobs import Job
@@ -396,7 +397,7 @@ def kept_to_the_rule(record: ModelRecord, most_named: float | None) -> ModelReco
     if record.release is None:
         return record
     allowed = usual_bound(record.release) if most_named is None else most_named
-    refuse_if_identifying(record.release, allowed, record.n_trees)
+    refuse_if_identifying(record.release, allowed, record.n_trees, record.task)
     return replace(record, release=replace(record.release, most_named=allowed))
 
 
@@ -411,8 +412,12 @@ def exception_of(record: ModelRecord) -> float | None:
     return release.most_named
 
 
-def refuse_if_identifying(release: ReleaseCheck, allowed: float, trees: int) -> None:
-    """Raise ReleaseRefused where the scores of so many trees name more paths than `allowed`; it says what would help."""
+def refuse_if_identifying(release: ReleaseCheck, allowed: float, trees: int, task: Task = "binary") -> None:
+    """Raise ReleaseRefused where the scores of so many trees name more paths than `allowed`; it says what would help.
+
+    Every piece of advice was measured (``python -m bench.foretold``): more trees hide paths in a score that is one number, and not in one
+    of several classes, where each class has a number of its own.
+    """
     if release.named <= allowed:
         return
     bits = finest(release, allowed)
@@ -423,7 +428,8 @@ def refuse_if_identifying(release: ReleaseCheck, allowed: float, trees: int) -> 
         raise ReleaseRefused(
             "too_many_named_by_one_tree", release.named, allowed, bits, leaf_people=LEAF_PEOPLE, **values
         )
-    raise ReleaseRefused("too_many_named", release.named, allowed, bits, **values)
+    code = "too_many_named_by_classes" if task == "classes" else "too_many_named"
+    raise ReleaseRefused(code, release.named, allowed, bits, **values)
 
 
 def _check_cancelled(job: Job[Any]) -> None:

@@ -100,8 +100,9 @@ class People:
 
         def keep() -> None:
             decisions.forget(person)
-            for model in held_in:
-                self._models.forget(self._models.get(model), person)
+            for record in self._models.with_sealed(federation):
+                if record.id in held_in:
+                    self._models.forget(record, person)
 
         note.keep = keep
         return found
@@ -149,7 +150,7 @@ class People:
         store = self._workspace.guest_store(federation)
         parts = tuple(
             {"model": record.id, "part": self._models.part_of(record)[person]}
-            for record in self._models.all(federation)
+            for record in self._models.with_sealed(federation)
             if store.content_hash(parts_of(record)) and person in self._models.part_of(record)
         )
         runs, sent, answered = Journal(self._workspace.database(federation)).kept()

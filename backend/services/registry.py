@@ -74,6 +74,11 @@ class Registry:
         records = [self._records.get(text, partial(_read, text)) for text in texts]
         return sorted(records, key=lambda r: r.created, reverse=True)
 
+    def with_sealed(self, federation: str) -> list[ModelRecord]:
+        """Records of a federation's models, and of those that were trained and not released: for what is deleted of somebody."""
+        sealed = [json.dumps(one.body) for one in self._workspace.sealed_models(federation).all()]
+        return self.all(federation) + [_read(text) for text in sealed]
+
     def get(self, model_id: str) -> ModelRecord:
         """A model by id, unique beginning of an id, or ``latest``.
 

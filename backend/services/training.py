@@ -7,6 +7,7 @@ import threading
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import sha256
 from typing import Any
 
@@ -18,7 +19,7 @@ from backend.crypto.interface import TrainingKeySide
 from backend.data.demo import write_demo
 from backend.data.federation import Federation
 from backend.data.table import weight_columns
-from backend.errors import Cancelled, FederationError, ParameterError, QuestionRefused
+from backend.errors import Cancelled, FederationError, GlassleafError, ParameterError, QuestionRefused, ReleaseRefused
 from backend.jobs import Job, work
 from backend.privacy.foretold import foretell
 from backend.protocols.alignment.outcome import METHODS
@@ -26,18 +27,17 @@ from backend.protocols.guest_runtime import GuestRuntime
 from backend.protocols.scoring.dither import DITHER
 from backend.protocols.training.algorithms import ALGORITHMS, Parameters, rounds
 from backend.protocols.training.forest import ForestParameters
-from backend.protocols.training.guest import Trained
+from backend.protocols.training.guest import OPEN, Trained
 from backend.protocols.training.opboost.parameters import OpBoostParameters
 from backend.protocols.training.parameters import CIPHERS, KEY_SIZES, SecureBoostParameters, write_constraints
 from backend.remark import Remark
-from backend.results import DEMO, MIN_RECORDS, RANKS, TRAINING, ModelRecord
+from backend.results import DEMO, MIN_RECORDS, RANKS, ModelRecord
 from backend.services import audit
 from backend.services.audit import Auditor, Note, recorded
-from backend.services.compliance import Compliance
-from backend.services.leakage import MAX_IDENTIFYING, finest, refuse_if_identifying, released, usual_bound
+from backend.services.leakage import MAX_IDENTIFYING
 from backend.services.lifecycle import Lifecycle
-from backend.services.model_card import ModelCards, without_ids
 from backend.services.registry import Registry
+from backend.services.sealing import Sealing, candidate_of
 from backend.services.waiting import LASTING, repeated
 from backend.services.workspace import Workspace
 from backend.store.trainings import GuestTraining
@@ -64,8 +64,8 @@ class TrainingRequest:
     """A training to be started; `hosts` None means all of the federation's, in its order.
 
     A model of which a larger share of scores than `most_named` would name their paths is refused (1 = none is; None = the usual bound,
-    :func:`backend.services.leakage.usual_bound`). With `coarser` it is trained once more instead, with the finest
-    scale of scores that does.
+    :func:`backend.services.leakage.usual_bound`) and kept sealed; with `coarser` its scores are rounded instead, to the finest scale that
+    does. `approved_trees` are asked of the Hosts' operators if they are more than grow now: as many may be added to a sealed model.
     """
 
     federation: str
@@ -74,6 +74,22 @@ class TrainingRequest:
     exclude: tuple[str, ...] = ()
     most_named: float | None = None
     coarser: bool = False
+    approved_trees: int = 0
+
+    @property
+    def approved(self) -> Parameters:
+        """Return how Hosts are asked to let it grow, with all trees that may be added later.
+
+        Raises
+        ------
+        ParameterError
+            If trees of this algorithm cannot grow on.
+        """
+        if not self.approved_trees:
+            return self.parameters
+        if not isinstance(self.parameters, SecureBoostParameters):
+            raise ParameterError("trees_cannot_grow_on", algorithm=self.parameters.ALGORITHM)
+        return replace(self.parameters, trees=max(self.parameters.trees, self.approved_trees))
 
 
 class Training:
@@ -84,12 +100,14 @@ class Training:
         workspace: Workspace,
         models: Registry,
         auditor: Auditor,
-        cards: ModelCards,
-        compliance: Compliance,
+        sealing: Sealing,
         lifecycle: Lifecycle,
     ) -> None:
-        self._workspace, self._models, self._auditor = workspace, models, auditor
-        self._cards, self._compliance, self._lifecycle = cards, compliance, lifecycle
+        self._workspace = workspace
+        self._models = models
+        self._auditor = auditor
+        self._sealing = sealing
+        self._lifecycle = lifecycle
 
     def prepare_demo(self) -> str:
         """Write the built-in demo and train its first model on plaintext, where they are missing; returns its name.
@@ -152,58 +170,35 @@ class Training:
 
     @recorded("train")
     def run(self, note: Note, request: TrainingRequest, job: Job[Any], retrained_from: str = "") -> ModelRecord:
-        """Train within a job that is under way; see :func:`train` and :func:`backend.services.leakage.refuse_if_identifying`."""
+        """Train within a job that is under way; see :func:`train` and :meth:`backend.services.sealing.Sealing.settle`."""
         note.federation = request.federation
         runtime = self._workspace.runtime(request.federation)
         note.body = {"algorithm": request.parameters.ALGORITHM, "excluded": len(request.exclude)}
-        grown, trained = self._fit_for_release(request, job)
+        sealed_at = OPEN
+        if runtime.simulated:
+            sealed_at = MAX_IDENTIFYING if request.most_named is None else request.most_named
+        grown, trained = train(runtime, request, job, sealed_at)
         known = {m.id: m.retrained_from for m in self._models.all(request.federation)}  # the same model has the same id
         record = replace(grown, retrained_from=retrained_from or known.get(grown.id, ""))
-
-        def keep() -> None:
-            self._models.register(record, trained.model, trained.part_of, self._auditor.person)
-            self._cards.keep_scores(
-                record, {part: without_ids(*scores, TRAINING) for part, scores in trained.scores.items()}
-            )
-            digest = audit.federation_hash(self._workspace.federation(request.federation))
-            note.body = audit.of_training(record, digest, self._compliance.pack_versions(), job.transcript)
-            forget(runtime, request)
-
-        note.keep = keep
-        return record
-
-    def _fit_for_release(self, request: TrainingRequest, job: Job[Any]) -> tuple[ModelRecord, Trained]:
-        """A model of whose scores no larger share identifies a path than is allowed; trained once more where a coarser scale may be taken.
-
-        Hosts keep one model a training, so that nobody registers the same trees twice to get a second budget: hence the whole
-        training again.
-
-        Raises
-        ------
-        ReleaseRefused
-            Too many scores would identify their path, and no coarser scale does or may be taken.
-        """
-        asked_bits = None
-        runtime = self._workspace.runtime(request.federation)
-        while True:
-            grown, trained = train(runtime, request, job)
-            record = released(runtime, grown, trained.model, trained.part_of, "validation", job)
-            if record.release is None:
-                return record, trained
-            allowed = usual_bound(record.release) if request.most_named is None else request.most_named
-            bits = finest(record.release, allowed)
-            if record.score_bits == bits or bits is None or not request.coarser:
-                refuse_if_identifying(record.release, allowed, record.n_trees)
-                return replace(
-                    record, release=replace(record.release, asked_bits=asked_bits, most_named=allowed)
-                ), trained
-            asked_bits = asked_bits or record.score_bits
-            job.begin_again()
-            request = replace(request, parameters=replace(request.parameters, score_bits=bits))
+        candidate = candidate_of(record, trained, request.approved, request.most_named)
+        settle = partial(self._sealing.settle, job=job, note=note, after=lambda: forget(runtime, request))
+        try:
+            return settle(candidate)
+        except ReleaseRefused as refused:
+            if not request.coarser or refused.bits is None:
+                raise
+            return settle(self._sealing.at_bits(candidate, refused.bits))
 
 
-def train(runtime: GuestRuntime, request: TrainingRequest, job: Job[ModelRecord]) -> tuple[ModelRecord, Trained]:
+def train(
+    runtime: GuestRuntime, request: TrainingRequest, job: Job[ModelRecord], sealed_at: float = OPEN
+) -> tuple[ModelRecord, Trained]:
     """Grow a model; every Host has kept its partial model when this returns.
+
+    Parameters
+    ----------
+    sealed_at : float
+        See :class:`backend.protocols.training.guest.TrainingClient`.
 
     Raises
     ------
@@ -220,9 +215,10 @@ def train(runtime: GuestRuntime, request: TrainingRequest, job: Job[ModelRecord]
     job.at("key", runtime.guest.name)
     key, kept = _key(runtime, request.parameters), resumed(runtime, request)
     try:
-        trained = _grown(runtime, request, hosts, key, weights, kept, job)
-    except (Cancelled, QuestionRefused):
-        if kept is not None:
+        trained = _grown(runtime, request, hosts, key, weights, kept, sealed_at, job)
+    except GlassleafError as error:
+        # A simulation's parties end together: nothing is left to go on with.
+        if kept is not None and (runtime.simulated or isinstance(error, Cancelled | QuestionRefused)):
             kept.forget()
         raise
     return _record(runtime, request, trained, key, job), trained
@@ -242,6 +238,7 @@ def _grown(
     key: TrainingKeySide | None,
     weights: NDArray[np.float64] | None,
     kept: GuestTraining | None,
+    sealed_at: float,
     job: Job[Any],
 ) -> Trained:
     """What the Hosts grow with the Guest, in one conversation or, after a break, in the next one from where the last one came to."""
@@ -259,7 +256,7 @@ def _grown(
         job.read_transcript = session.transcript
         try:
             most_named = MAX_IDENTIFYING if request.most_named is None else request.most_named
-            runtime.ask_training(session, request.parameters, request.exclude, most_named)
+            runtime.ask_training(session, request.approved, request.exclude, most_named)
             return runtime.guest.train(
                 runtime.labels(),
                 request.parameters,
@@ -271,6 +268,7 @@ def _grown(
                 times=runtime.times(),
                 resumed=kept,
                 weights=weights,
+                sealed_at=sealed_at,
             )
         finally:
             job.keep_transcript(session.close())
@@ -324,14 +322,13 @@ def forget(runtime: GuestRuntime, request: TrainingRequest) -> None:
 
 
 def resumed(runtime: GuestRuntime, request: TrainingRequest) -> GuestTraining | None:
-    """As far as this training has come, where it may go on after a break: with Hosts at their own companies, and trees that follow from
-    the seed.
+    """As far as this training has come, if it may go on after a break or once it is sealed: its trees follow from the seed.
 
-    A simulation's parties end together; ranks with noise (OpBoost) are grown at the Guest alone; and where Hosts hide the order of bins,
-    they number them otherwise each time.
+    Ranks with noise (OpBoost) are grown at the Guest alone, and if Hosts hide the order of bins, they number them otherwise each time. How
+    many trees grow now, and whether they stop early, changes none of those that have grown.
     """
-    asked = request.parameters
-    if runtime.simulated or runtime.journal is None or not isinstance(asked, SecureBoostParameters | ForestParameters):
+    asked = request.approved
+    if runtime.journal is None or not isinstance(asked, SecureBoostParameters | ForestParameters):
         return None
     if getattr(asked, "shuffle_sides", False):
         return None
@@ -339,9 +336,10 @@ def resumed(runtime: GuestRuntime, request: TrainingRequest) -> GuestTraining | 
         __version__,  # another version may grow other trees
         audit.federation_hash(runtime.federation),
         asked.ALGORITHM,
-        asked.as_dict(),
+        asked.as_dict() | {"early_stopping": 0},
         _chosen_hosts(runtime, request.hosts),
         sorted(request.exclude),
+        request.most_named,  # the Hosts have approved it, and keep the model sealed at it
     ]
     question = sha256(json.dumps(follows_from, sort_keys=True).encode()).hexdigest()
     return runtime.journal.training(runtime.guest.name, question)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from backend.store.policies import Policies
     from backend.store.receipts import Stated
     from backend.store.reviews import Reviews
+    from backend.store.sealed_models import SealedModels
 
 _log = logging.getLogger("glassleaf")
 NO_FEDERATION = Text("none", "无")
@@ -327,6 +328,12 @@ class Workspace:
         from backend.store.policies import Policies  # noqa: PLC0415 (as above)
 
         return Policies(self.database(federation))
+
+    def sealed_models(self, federation: str) -> SealedModels:
+        """Return the models of a federation that were trained and not released."""
+        from backend.store.sealed_models import SealedModels  # noqa: PLC0415 (as above)
+
+        return SealedModels(self.database(federation))
 
     def decisions(self, federation: str) -> Decisions:
         """Return what the Guest remembers of its scores."""

@@ -14,7 +14,7 @@ from dataclasses import asdict
 from datetime import date
 from typing import Any
 
-from sqlalchemy import or_, select
+from sqlalchemy import delete, or_, select
 
 from backend.errors import ModelError
 from backend.store.audit_log import KeptHead
@@ -27,6 +27,9 @@ _DAY, _COLUMNS = (
     ".day",
     ".columns",
 )  # after a model's id: artefacts that hold the day of its training, and columns as counted then
+SEALED = (
+    ".sealed"  # after a model's id: an artefact that holds which share of scores may fit one path before it is opened
+)
 AGREED_NAMES = "agreed names"  # the secret that names of models in agreements are made with
 # made once: to put a statement together takes longer than to execute it
 _RECORD = prepared("SELECT body FROM records WHERE model_id = :model", "body")
@@ -81,6 +84,23 @@ class PartyStore:
     def trained_here(self, model_id: str) -> bool:
         """Return whether a model's training is noted here; an imported one has none."""
         return bool(self.content_hash(f"{model_id}{_DAY}"))
+
+    def open(self, model_id: str, released_as: str, text: str) -> None:
+        """Store a half as an open one; what was counted at its training goes with it. A sealed one is deleted."""
+        with self._database.write():
+            day = self.artefact(f"{model_id}{_DAY}")
+            columns = self.artefact(f"{model_id}{_COLUMNS}")
+            if self.content_hash(f"{model_id}{SEALED}"):
+                self.drop(model_id)
+            self.put_artefact(f"{released_as}{_DAY}", day)
+            self.put_artefact(f"{released_as}{_COLUMNS}", columns)
+            self.put_artefact(released_as, text)
+
+    def drop(self, model_id: str) -> None:
+        """Delete a sealed half and what stands beside it."""
+        beside = ArtefactRow.model_id.startswith(f"{model_id}.", autoescape=True)
+        with self._database.write() as session:
+            session.execute(delete(ArtefactRow).where(or_(ArtefactRow.model_id == model_id, beside)))
 
     def trainings_counted(self) -> dict[str, tuple[str, str]]:
         """Model → the day of its training, and the columns as counted then."""

@@ -67,6 +67,7 @@ RETENTION = {
         "the model, which part of the training each joint record had, what the operator says of it, and what Hosts signed of their columns",
     ),
     "records": Period(None, "what is known about the model"),
+    "sealed_models": Period(None, "a trained model that waits to be released; whoever trained it may discard it"),
     "model_states": Period(None, "what the model is called, who answers for it, whether it may be used"),
     "policies": Period(None, "evidence about decisions: which line was in force, who proposed and who approved it"),
     "model_steps": Period(None, "evidence about the model: who submitted, approved or retired it, and why"),

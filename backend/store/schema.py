@@ -86,6 +86,30 @@ class RecordRow(Base):
     body: Mapped[str] = mapped_column(Text)
 
 
+class SealedModel(MappedAsDataclass, Base):
+    """A trained model that is kept sealed, since too many of its scores fit one path: stored and shown.
+
+    Attributes
+    ----------
+    maker : str
+        Who trained it, and alone reads of it.
+    body : dict of str to Any
+        The record that it will have when it is opened, as measured last.
+    approved_trees : int
+        Rounds that may be grown within its approval.
+    allowed : float
+        Share of scores that may fit one path.
+    """
+
+    __tablename__ = "sealed_models"
+    model_id: Mapped[str] = mapped_column(String(ID), ForeignKey("artefacts.model_id"), primary_key=True)
+    maker: Mapped[str] = mapped_column(String(NAME))
+    created: Mapped[str] = mapped_column(String(TIME))
+    body: Mapped[dict[str, Any]] = mapped_column(JsonText)
+    approved_trees: Mapped[int] = mapped_column(Integer)
+    allowed: Mapped[float] = mapped_column(Float)
+
+
 class ModelStateRow(Base):
     """What people call a model, who answers for it, and how far it has come (:mod:`backend.store.model_states`)."""
 

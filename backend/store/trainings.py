@@ -10,11 +10,12 @@ import json
 import secrets
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from typing import Any
 
 from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
 
 from backend.errors import QuestionRefused, SecurityError
 from backend.store.database import Database, timestamp
@@ -25,10 +26,24 @@ SPENT = "noise "  # begins the names of rows that hold what noise was spent
 
 @dataclass(frozen=True)
 class KeptModel:
-    """The one model that a training has given a Host: digest of what was to be kept, and the hash that was answered."""
+    """The one model that a training has given a Host.
+
+    Attributes
+    ----------
+    digest : str
+        SHA-256 of the message that had it kept, in hexadecimal.
+    content_hash : str
+        That was answered.
+    model_id : str
+        The Guest's name for it.
+    sealed : bool
+        Whether it is kept sealed: more trees may still be added to it.
+    """
 
     digest: str
     content_hash: str
+    model_id: str
+    sealed: bool
 
 
 @dataclass(frozen=True)
@@ -149,14 +164,30 @@ class HostTrainings:
         return KeptModel(**found) if found else None
 
     def keep(self, guest: str, request: str, model: KeptModel) -> None:
-        """Note the model that a training has given; raises SecurityError where it has given one."""
+        """Note the model that a training has given; raises SecurityError if it has given one that is open."""
         with self._database.write() as session:
             row = session.get(TrainingRow, (guest, request))
-            if row is None or row.body != "{}":
+            if row is None or (row.body != "{}" and not json.loads(row.body)["sealed"]):
                 raise SecurityError("training_not_open")
-            row.body = json.dumps({"digest": model.digest, "content_hash": model.content_hash})
-            nodes = TrainingRow.guest == guest, TrainingRow.request.startswith(f"{request}.", autoescape=True)
-            session.execute(delete(TrainingRow).where(*nodes))
+            row.body = json.dumps(asdict(model))
+            if not model.sealed:
+                self._forget_nodes(session, guest, request)
+
+    def close(self, guest: str, sealed_as: str, released_as: str) -> None:
+        """Note that the model of a training is open from now on: no tree is added to it any more."""
+        with self._database.write() as session:
+            rows = session.scalars(
+                select(TrainingRow).where(TrainingRow.guest == guest, TrainingRow.body.contains(sealed_as))
+            )
+            for row in rows.all():
+                found = json.loads(row.body)
+                row.body = json.dumps(found | {"model_id": released_as, "sealed": False})
+                self._forget_nodes(session, guest, row.request)
+
+    @staticmethod
+    def _forget_nodes(session: Session, guest: str, request: str) -> None:
+        nodes = TrainingRow.guest == guest, TrainingRow.request.startswith(f"{request}.", autoescape=True)
+        session.execute(delete(TrainingRow).where(*nodes))
 
 
 class GuestTraining:

@@ -7,6 +7,7 @@ each node; of a Host's splits it hands out shares alone. Knows no threshold.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
@@ -74,6 +75,17 @@ def score_bands(
         np.add.at(table, (leaf, band), 1)
         counts.append(tuple(tuple(table[i].tolist()) for i in tree.leaves))
     return ScoreBands(uppers, tuple(counts))
+
+
+def coarser_bands(bands: ScoreBands, bits: int) -> ScoreBands | None:
+    """Return the bands of scores that are `bits` binary digits coarser; None if two of them end at one score.
+
+    A record less than a step away from the end of its band may belong to the next one from then on.
+    """
+    uppers = tuple(math.ceil(upper / (1 << bits)) for upper in bands.uppers)
+    if len(set(uppers)) < len(uppers):
+        return None
+    return ScoreBands(uppers, bands.counts)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from app import session
 from app.panels import attention
 from app.texts import Texts
-from backend.errors import FederationError
+from backend.errors import FederationError, ReleaseRefused
 from backend.i18n import Text
 from backend.jobs import Job, work
 from backend.remark import Remark
@@ -204,6 +204,25 @@ def test_a_model_is_proved_before_it_is_kept(opened: Opened, booster: bytes, gla
     at.file_uploader(key="own_model_file").upload("mine.json", b"{}")
     at = checked(at)
     assert not at.exception and at.warning
+
+
+def test_the_share_that_is_allowed_for_a_model_file_is_held_and_recorded_in_the_model(
+    opened: Opened, booster: bytes, glassleaf: Glassleaf
+) -> None:
+    before = [record.id for record in glassleaf.models.all()]
+    at = on_model(opened)
+    at.file_uploader(key="own_model_file").upload("mine.json", booster)
+    at.number_input(key="own_model_max_named").set_value(0.0)
+    pressed(at.run(), "own_import")
+    job_of("import").wait(60)
+    at.run()
+    assert not at.exception and isinstance(job_of("import").failure, ReleaseRefused)
+    assert [record.id for record in glassleaf.models.all()] == before
+    at.number_input(key="own_model_max_named").set_value(85.0)
+    pressed(at.run(), "own_import")
+    job_of("import").wait(60)
+    record = glassleaf.models.get(job_of("import").result.model_id)
+    assert record.release.named <= record.release.most_named == 0.85
 
 
 def checked(at: AppTest) -> AppTest:

@@ -252,6 +252,39 @@ def test_a_refused_model_says_what_to_do_and_a_coarser_scale_is_one_switch_away(
     assert not at.exception and told_by_scores(record.release, record.score_bits).sentence() in everything(at)
 
 
+def test_a_sealed_model_is_offered_to_who_trained_it_and_grows_measured_each_time_until_it_is_discarded(
+    opened: Opened,
+) -> None:
+    at = opened("train")
+    at.get_by_key("train_cipher").set_value("none")
+    at.number_input(key="train_secureboost_trees").set_value(2)
+    at.number_input(key="train_secureboost_depth").set_value(2)
+    at.number_input(key="train_secureboost_score_bits").set_value(12)
+    at.number_input(key="train_approved_trees").set_value(4)
+    at.number_input(key="train_max_named").set_value(0.0).run()
+    at = trained(at)
+    first = job_of("train").failure.sealed_as
+    assert first and says(at, "release.sealed_title") and says(at, "release.sealed_about")
+    wanted = at.number_input(key=f"sealed_trees_{first}")
+    assert (wanted.min, wanted.max, wanted.value) == (3, 4, 4)
+    at.button(key=f"sealed_grow_{first}").click().run()
+    job_of("train").wait(120)
+    at.run()
+    assert not at.exception
+    grown = job_of("train").failure.sealed_as
+    [kept] = session.service().sealed_models.all("demo")
+    assert kept.record.id == grown != first and kept.record.n_trees == 4
+    # nothing more may grow; measuring again is always offered, since dither is the Hosts' own
+    assert not [one for one in at.number_input if one.key == f"sealed_trees_{grown}"]
+    at.button(key=f"sealed_measure_{grown}").click().run()
+    job_of("train").wait(120)
+    at.run()
+    assert isinstance(job_of("train").failure, ReleaseRefused) and not at.exception
+    at.button(key=f"sealed_discard_{grown}").click().run()
+    assert not at.exception and session.service().sealed_models.all("demo") == ()
+    assert grown not in everything(at)
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_coarser_scale_that_was_taken_is_reported(opened: Opened, world: World, language: str) -> None:
     release = ReleaseCheck(0.0, ((8, 0.01),), 3.0, 200, 1000, asked_bits=16)

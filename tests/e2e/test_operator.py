@@ -57,11 +57,14 @@ def telecom(demo_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
         "rows": 190,
         "most_named": 1.0,
     }
+    # An exception that somebody allowed when a model was brought along.
+    brought = about | {"imported": True, "named": 0.4, "most_named": 0.5}
     with closing(own_host(folder, "ana")) as operator:
         operator._store.put_artefact(model_id, artefact)
         asks = (
             Approval(guest="bank", purpose="scoring", subject=structure_hash(model), name=model_id, about=about),
             Approval(guest="bank", purpose="training", subject="t" * 64, name="secureboost", about=terms),
+            Approval(guest="bank", purpose="scoring", subject="i" * 64, name="m1mported00", about=brought),
         )
         for asked in asks:
             operator._approvals.ask(asked)
@@ -89,7 +92,8 @@ def test_the_operator_reads_the_five_things_before_deciding(
 
     with closing(own_host(telecom, "ana")) as operator:
         requests = operator.requests(waiting=True)
-    assert len(requests) == 2
+    assert len(requests) == 3
+    exceptions = {"secureboost": "100 %", "m1mported00": "50 %"}
     for request in requests:
         number = request.approval.number
         card = page.locator(f".st-key-own_request_{number}")
@@ -101,6 +105,11 @@ def test_the_operator_reads_the_five_things_before_deciding(
             value = fact.value
             sentence = value.sentence(language) if hasattr(value, "sentence") else value.in_language(language)
             assert " ".join(sentence.split()) in words
+        if request.approval.name in exceptions:
+            code = "request_most_named" if request.approval.purpose == "training" else "request_named"
+            said = next(one for one in request.facts if getattr(one.value, "code", "") == code).value
+            assert said.values["bound"] == exceptions[request.approval.name]
+            assert " ".join(said.sentence(language).split()) in words
         assert "Linden Bank" in words and "Credit scores of applicants" in words  # the titles, not the short names
 
         # Deny has the weight of Approve: the same size, colour and height on the page.

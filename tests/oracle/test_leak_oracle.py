@@ -101,6 +101,7 @@ NO_RECORDS = {
     "KeepAuditHead",
     "KeepImport",
     "OfferKey",
+    "ReleaseModel",
     "ReportWrongAnswer",
     "StatePurpose",
 }

@@ -48,6 +48,7 @@ NO_RECORD = {
     "MoreGradients",
     "MoreGroupPairs",
     "MoreVectors",
+    "ReleaseModel",
     "ReportWrongAnswer",
     "StatePurpose",
 }

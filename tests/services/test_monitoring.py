@@ -236,6 +236,19 @@ def test_two_runs_that_differ_by_a_person_tell_nothing_of_that_person(demo, monk
         demo.run(later=demo.read(demo.write(demo.later[:119], "one_less.csv")))
 
 
+def test_a_sheet_with_one_person_more_gets_no_answer(demo, monkeypatch):
+    later = datetime.now(UTC).date() + timedelta(days=80)  # as above
+    for host in demo.runtime._simulated.hosts.values():
+        monkeypatch.setattr(host.accountant, "limits", Limits(1))
+        monkeypatch.setattr(host.accountant, "_today", lambda: later)
+    cutoff = float(demo.scored().p.median())
+    without, with_one = (demo.read(demo.write(demo.later[:n], "sheet.csv")) for n in (100, 101))
+    assert of(demo.run(later=without, cutoff=cutoff), "later_disparity").figures
+    # The difference of two answers would be what the one person has.
+    with pytest.raises(SampleError, match="0 people were scored"):
+        demo.run(later=with_one, cutoff=cutoff)
+
+
 def test_a_host_that_has_not_agreed_leaves_its_figures_out(demo, monkeypatch):
     monkeypatch.setattr(demo.runtime._simulated.hosts["telecom"], "_measures", ("proxies",))
     done = demo.run()

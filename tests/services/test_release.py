@@ -8,9 +8,6 @@ import pytest
 from homes import copied_home
 from inside import runtime_of
 
-from backend.data.credit_card import split_credit_card
-from backend.data.demo import write_demo
-from backend.data.split import Division, split_table
 from backend.data.table import SampleSheet
 from backend.errors import ParameterError, ReleaseRefused
 from backend.privacy.foretold import foretell
@@ -207,31 +204,6 @@ def test_the_frontier_marks_what_the_hosts_add(glassleaf):
     found = {(point.score_bits, point.dither): point for point in points}
     assert found[10, 0.0625].unique < found[10, 0.0].unique and found[10, 0.0].people == 100
     assert [e.action for e in glassleaf.audit.entries("demo")][-1] == "leak-audit"
-
-
-@pytest.fixture(params=["demo", "bank", "credit_card"])
-def table(request, tmp_path):
-    """A folder with a federation of one of three tables; its Hosts leave dither to the environment."""
-    folder = tmp_path / "federation"
-    if request.param == "demo":
-        write_demo(folder, rows=3000)
-        return folder
-    if request.param == "bank":
-        csv = request.getfixturevalue("bank_csv")
-        division = Division(
-            label="y",
-            guest=("age", "job", "marital", "education", "default", "balance", "housing", "loan"),
-            hosts={"telecom": ("contact", "day", "month", "duration", "campaign", "pdays", "previous", "poutcome")},
-            positive="yes",
-            name="bank",
-        )
-        split_table(csv, division, folder)
-        return folder
-    whole = request.getfixturevalue("credit_card_csv").read_text().splitlines(keepends=True)
-    csv = tmp_path / "cards.csv"
-    csv.write_text("".join(whole[:4001]))
-    split_credit_card(csv, folder)
-    return folder
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ def test_the_same_training_goes_on_with_its_rounds_until_it_is_forgotten():
 
 
 def test_a_host_goes_on_with_the_same_terms_and_keeps_one_model():
-    trainings, model = HostTrainings(Database()), KeptModel("digest", "hash")
+    trainings, model = HostTrainings(Database()), KeptModel("digest", "hash", "m1", sealed=False)
     same = Note("r", "terms and records", "training_changed")
     other = Note("r", "other records", "training_changed")
     for _ in range(2):
@@ -33,7 +33,7 @@ def test_a_host_goes_on_with_the_same_terms_and_keeps_one_model():
     trainings.keep("bank", "r", model)
     assert trainings.kept("bank", "r") == model and trainings.kept("another bank", "r") is None
     with pytest.raises(SecurityError, match="already given its model"):
-        trainings.keep("bank", "r", KeptModel("other", "hash"))
+        trainings.keep("bank", "r", KeptModel("other", "hash", "m2", sealed=False))
 
 
 def test_notes_are_stored_all_together_and_come_no_more_often_than_allowed():

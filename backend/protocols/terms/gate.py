@@ -110,6 +110,7 @@ class Gate:
         """
         # 1. What the message, the floors and the history say.
         asked = self.asked(sender, message, session)
+        self._check_open(message, kind)
         ask = kind.rule(asked)
         # 2. What the operator and the account say.
         counted = asked.counted
@@ -140,6 +141,14 @@ class Gate:
             return ApprovalPending(message.conversation, waiting.number, waiting.asked)
         limits = None if accountant is None else accountant.limits
         return Permit(asked, ask, tuple(charged), stored, limits)
+
+    def _check_open(self, message: Message, kind: Kind) -> None:
+        """Raise SecurityError if a message is about a model that is kept sealed; a simulation may measure it without counting."""
+        model_id = getattr(message, "model_id", "")
+        if not model_id or kind.sealed or message.conversation in self.sessions.uncounted:
+            return
+        if self.models.sealed_at(model_id) is not None:
+            raise SecurityError("model_sealed", model=model_id)
 
     def asked(self, sender: str, message: Message, session: HostSession) -> Asked:
         """Return a message as a rule reads it."""

@@ -285,6 +285,8 @@ class Kind:
     makes : callable, optional
         Makes bytes that the answer is made of, and that are stored before it leaves; the handler gets those that are stored already,
         if there are any.
+    sealed : bool
+        Whether it may be about a model that is kept sealed.
     store : callable, optional
         Stores what the handler left in the conversation, before the answer leaves: a model that was trained.
     """
@@ -294,6 +296,7 @@ class Kind:
     passed_on: bool = False
     begins: bool = False
     simulated: bool = False
+    sealed: bool = False
     reply: str = ""
     makes: Callable[[Permit, Opened, Any, Noise], bytes] | None = None
     store: Callable[[HostModels, Permit, Message], None] | None = None

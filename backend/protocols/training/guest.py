@@ -43,6 +43,7 @@ _log = logging.getLogger("glassleaf")
 
 ALIGNED = 0.1  # about the share of a training after which the records are aligned
 GROWN = 0.98  # and the trees have grown
+OPEN = -1.0  # a model whose scores nobody can measure is not sealed
 MIN_ROWS = 10  # joint records below which a 60/20/20 split means nothing
 
 # part → labels, margins, and how much each record counts if there are sample weights
@@ -105,6 +106,8 @@ class TrainingClient:
         Rounds of the same training that were finished before it was broken off.
     weights : ndarray of float64 or None
         ``(n,)``, in the table's order: how much each record counts, as of :func:`backend.data.table.read_weights`.
+    sealed_at : float
+        Hosts keep the model sealed until no larger share of its scores fits one path; :data:`OPEN` = nobody measures it.
     """
 
     federation: Federation
@@ -117,6 +120,7 @@ class TrainingClient:
     times: NDArray[np.str_] | None = None
     resumed: Resumed = field(default_factory=FromTheStart)
     weights: NDArray[np.float64] | None = None
+    sealed_at: float = OPEN
 
     def train(self, labels: NDArray[np.float64], key: TrainingKeySide | None) -> Trained:
         """Align, grow, have every Host keep its partial model, and measure the test rows.
@@ -151,8 +155,7 @@ class TrainingClient:
                 raise
         self.on_stage("store")
         model = self._model(joint, grown)
-        # one id for a federation and model
-        model_id = f"m{content_hash(self.federation.name + dump_guest(model))[:10]}"
+        model_id = model_name(self.federation.name, model)
         hashes = self._have_kept(model_id, model)
         scores = self._scores(joint, grown, model_id, model)
         names = [PARTS[part] for part in joint.parts]
@@ -232,7 +235,8 @@ class TrainingClient:
         shapes = tuple(tuple((i, o, left, right) for i, o, left, right in dump_skeleton(s)) for s in model.skeletons)
         numbers = layout.score_bits, layout.slots, layout.slot_bits, layout.scale
         guest_hash = content_hash(dump_guest(model))
-        session.broadcast(KeepModel(session.name, model_id, model.guest, model.hosts, shapes, *numbers, guest_hash))
+        about = model_id, model.guest, model.hosts, shapes, *numbers, guest_hash, self.sealed_at
+        session.broadcast(KeepModel(session.name, *about))
         kept = session.expect_each(ModelKept, session.hosts)
         return {host: kept[host].content_hash for host in session.hosts}
 
@@ -254,6 +258,11 @@ class TrainingClient:
 def _of(weights: NDArray[np.float64] | None, rows: NDArray[np.bool_]) -> NDArray[np.float64] | None:
     """Return the sample weights of some records, if there are any."""
     return None if weights is None else weights[rows]
+
+
+def model_name(federation: str, model: GuestModel) -> str:
+    """Return a model's id: one for a federation and model."""
+    return f"m{content_hash(federation + dump_guest(model))[:10]}"
 
 
 def _bands(joint: Joint, grown: Grown) -> ScoreBands | None:

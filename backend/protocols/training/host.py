@@ -21,7 +21,7 @@ from backend.crypto.interface import NodePublicSide, PairPublicSide
 from backend.data.column_counts import reference_of
 from backend.data.dictionary import Feature
 from backend.errors import SecurityError
-from backend.protocols.approvals.messages import AskTraining
+from backend.protocols.approvals.messages import NOT_MEASURED, AskTraining
 from backend.protocols.host_state import HostModels, HostSession
 from backend.protocols.scoring.dither import check_layout
 from backend.protocols.terms.approvals import training_request
@@ -358,13 +358,15 @@ def read_keep_model(asked: Asked) -> Ask:
         raise SecurityError("model_kept_already")
     digest = sha256(encode(replace(message, conversation=""))).hexdigest()
     before = asked.models.trainings.kept(asked.sender, request) if request else None
-    if before is not None:
+    if before is not None and before.digest == digest:
         # The answer was lost, or the Guest was killed before it had stored it.
-        if before.digest != digest:
-            raise SecurityError("training_gave_another_model")
         return Ask(approval=approval, subject=before)
     asked.models.check_owner(message.model_id, asked.sender)
     skeletons = tuple(load_skeleton(forks) for forks in message.skeletons)
+    if before is not None:
+        _check_more_trees(asked.models, before, skeletons)
+    if approved is not None and message.most_named not in (approved.most_named, NOT_MEASURED[1]):
+        raise SecurityError("beyond_the_training", kind=KeepModel.__name__)
     own = _own_splits(asked, skeletons)
     if own != {key for key in splits if key[0] < len(skeletons)}:
         raise SecurityError("model_of_other_splits")
@@ -376,8 +378,17 @@ def read_keep_model(asked: Asked) -> Ask:
     return Ask(
         opens={"all": Rows(columns=tuple(feature.name for feature in features))},
         approval=approval,
-        subject=_Keeping(digest, request, skeletons, layout, features),
+        subject=_Keeping(digest, request, skeletons, layout, features, message.most_named, before),
     )
+
+
+def _check_more_trees(models: HostModels, before: KeptModel, skeletons: Sequence[Skeleton]) -> None:
+    """Raise SecurityError unless a model is the one that the training gave before, still sealed, with more trees."""
+    if not before.sealed or models.sealed_at(before.model_id) is None:
+        raise SecurityError("training_gave_another_model")
+    first = models.half(before.model_id).skeletons
+    if len(skeletons) <= len(first) or tuple(skeletons[: len(first)]) != tuple(first):
+        raise SecurityError("training_gave_another_model")
 
 
 @dataclass(frozen=True, repr=False)
@@ -392,6 +403,10 @@ class _Keeping:
         The Guest's name for the training; empty = it does not go on.
     features : tuple of Feature
         All of the Host.
+    most_named : float
+        Share of scores that may fit one path before it is opened; -1 = it is open at once.
+    before : KeptModel, optional
+        The sealed one in whose place it is kept, which has fewer trees.
     """
 
     digest: str
@@ -399,6 +414,8 @@ class _Keeping:
     skeletons: tuple[Skeleton, ...]
     layout: Layout
     features: tuple[Feature, ...]
+    most_named: float
+    before: KeptModel | None
 
 
 def _own_splits(asked: Asked, skeletons: Sequence[Skeleton]) -> set[NodeKey]:
@@ -549,10 +566,17 @@ def store_model(models: HostModels, permit: Permit, reply: Message) -> None:
     if not isinstance(reply, ModelKept):
         return
     if trained is not None and isinstance(keeping, _Keeping):
+        # The same model may be trained again after it was opened.
+        sealed = keeping.most_named != NOT_MEASURED[1] and not models.is_open(reply.model_id)
+        if sealed:
+            models.seal(reply.model_id, keeping.most_named)
         models.put(trained.model, reply.model_id)
         models.note_training(reply.model_id, trained.columns)
         if keeping.request:
-            models.trainings.keep(permit.guest, keeping.request, KeptModel(keeping.digest, reply.content_hash))
+            kept = KeptModel(keeping.digest, reply.content_hash, reply.model_id, sealed)
+            models.trainings.keep(permit.guest, keeping.request, kept)
+        if keeping.before is not None:
+            models.discard(keeping.before.model_id)
     session.drop(TrainedModel)
     session.keep(ModelKept, reply)
 

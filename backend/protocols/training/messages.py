@@ -164,11 +164,13 @@ class KeepModel(Message, readable_by=HOST, max_bytes=PEOPLE, lane=Lane.TRAINING)
     """Guest → Host: the finished model's name and shape, without weights, gains or other parties' features.
 
     `score_bits`, `slots`, `slot_bits` and `scale` are the layout of released sums (:class:`backend.trees.ensemble.Layout`); an auditor
-    compares `guest_hash`, of the Guest's partial model, with the weights that were sent.
+    compares `guest_hash`, of the Guest's partial model, with the weights that were sent. With `most_named` the half is kept sealed until
+    no larger share of scores than that was found to fit one path only; -1 = nobody can measure it, and it is open.
     """
 
     HOLDS = (
-        "the model's name and shape: which party owns which split; layout of scores; hash of the Guest's partial model"
+        "the model's name and shape: which party owns which split; layout of scores; hash of the Guest's partial model; "
+        "which share of scores may fit one path before it is opened"
     )
     model_id: str
     guest: str
@@ -179,6 +181,7 @@ class KeepModel(Message, readable_by=HOST, max_bytes=PEOPLE, lane=Lane.TRAINING)
     slot_bits: int
     scale: int
     guest_hash: str
+    most_named: float = -1.0
 
 
 class ModelKept(Message, readable_by=GUEST):

@@ -45,6 +45,7 @@ from backend.protocols.imports.messages import KeepImport
 from backend.protocols.purposes.protocol import state_purpose
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.messages import AssignAges, BlankValues, DecisionVectors, MoreVectors, PermuteValues
+from backend.protocols.sealing.messages import ReleaseModel
 from backend.protocols.simulation.hosts import SimulatedHosts
 from backend.protocols.terms.floors import Floors
 from backend.protocols.training.messages import MoreGradients, ReportWrongAnswer
@@ -237,6 +238,7 @@ def asked_of_a_model(draw, key, share):
             AskApproval(talk.name, MODEL_ID, "scoring", 5),
             Acknowledge(talk.name, ("r",)),
             KeepImport(talk.name, "m-import", dump_host(world.hosts["host0"])),
+            ReleaseModel(talk.name, MODEL_ID, MODEL_ID, 8, 1, 20, 0, "0" * 64, 0.01),
             KeepAuditHead(talk.name, 0, "", ("a" * 64,), 1, "a" * 64, "b" * 64, "c" * 128),
             AskAuditHeads(talk.name, 5, 5),
             ReportWrongAnswer(talk.name, Remark("bins_exceed_request", {"asked": 2, "got": 3})),

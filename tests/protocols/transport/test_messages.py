@@ -18,6 +18,7 @@ from backend.crypto.rlwe.scheme import RlweKeySide, RlweSecretKey
 from backend.crypto.rlwe.zeros import zeros_under
 from backend.errors import ParameterError, SecurityError
 from backend.protocols.scoring.messages import DecisionVectors
+from backend.protocols.sealing.messages import ReleaseModel
 from backend.protocols.training.messages import FeatureBins, KeepModel
 from backend.protocols.transport import codec
 from backend.protocols.transport.codec import decode, encode
@@ -30,6 +31,8 @@ EXAMPLES = [
     DecisionVectors("c", "m1", ("a", "b"), 3, 1, b"\x00" * 12),
     FeatureBins("c", ("x", "y"), (3, 4), (False, True)),
     KeepModel("c", "m1", "bank", ("h",), (((0, "h", 1, 2),), ()), 10, 3, 17, -2, "abc"),
+    KeepModel("c", "m1", "bank", ("h",), (((0, "h", 1, 2),), ()), 10, 3, 17, -2, "abc", 0.05),
+    ReleaseModel("c", "m1", "m2", 8, 3, 17, -2, "abc", 0.01),
 ]
 
 

@@ -1,0 +1,66 @@
+"""What a shell says about a model: while it grows, when it was measured, and in one line."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from backend.cli.output import SHORT_TICK, in_utc, quality_text, say, watched
+from backend.results import RANKS, told_by_scores
+
+if TYPE_CHECKING:
+    from backend.jobs import Job
+    from backend.results import ModelRecord
+    from backend.services.lifecycle import ModelState
+
+
+def watch_training(job: Job[ModelRecord]) -> ModelRecord:
+    """Return the model of a training; meanwhile say each tree that has grown."""
+    shown = 0
+
+    def print_new_trees(job: Job[ModelRecord]) -> None:
+        nonlocal shown
+        for p in job.points[shown:]:
+            auc = "" if math.isnan(p.auc_training) else f"AUC {p.auc_training:.4f} / {p.auc_validation:.4f} "
+            say(
+                f"tree {p.tree}/{p.trees}  loss {p.log_loss_training:.4f} / {p.log_loss_validation:.4f}  "
+                f"{auc}(training / validation)  {p.seconds:.1f} s"
+            )
+            shown += 1
+
+    return watched(job, print_new_trees, SHORT_TICK)
+
+
+def release_text(r: ModelRecord) -> list[str]:
+    """Return what the scores of a new model tell, and which scale was taken."""
+    if r.release is None:
+        return [told_by_scores(None, r.score_bits).sentence()] if r.hosts else []
+    coarser = [f"{share:.1%} at {bits}" for bits, share in r.release.unique[1:]]
+    asked = r.release.asked_bits
+    taken = [
+        f"Scores are multiples of 2^-{r.score_bits}, not 2^-{asked} as asked: these would have named too many paths."
+    ]
+    lines = taken if asked else []
+    lines.append(told_by_scores(r.release, r.score_bits).sentence())
+    if coarser and r.release.measurable:
+        lines.append(f"With fewer bits behind the point: {', '.join(coarser)}.")
+    return lines
+
+
+def model_text(r: ModelRecord, state: ModelState | None = None) -> str:
+    """One line about a model; what it is called and how far it has come where that is given."""
+    other = {"none": "plaintext (simulation)", RANKS: "noisy ranks", "rlwe": f"RLWE, degree {r.key_bits}"}
+    on = other.get(r.cipher, f"Paillier, {r.key_bits} bits")
+    how = r.algorithm if r.algorithm.startswith("imported") else f"{r.algorithm} on {on}"
+    parts = [
+        r.id,
+        *(filter(None, (state.name, in_words(state.state))) if state else ()),
+        r.federation,
+        in_utc(r.created),
+    ]
+    return "  ".join([*parts, f"{r.n_trees} trees, {r.n_leaves} leaves", how, quality_text(r.metrics)])
+
+
+def in_words(state: str) -> str:
+    """Return a state as people write it."""
+    return state.replace("_", " ")

@@ -1,0 +1,40 @@
+"""The Guest's side of sealed models: it measures, and asks every Host to open its half."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from backend.protocols.scoring.packing import Packing
+from backend.protocols.sealing.messages import ReleaseModel
+from backend.protocols.training.messages import ModelKept
+from backend.protocols.transport.channel import Session
+from backend.trees.backgrounds import coarser_bands
+from backend.trees.ensemble import GuestModel
+from backend.trees.serialization import content_hash, dump_guest
+
+
+def at_bits(model: GuestModel, score_bits: int) -> GuestModel:
+    """Return the same trees with coarser scores: multiples of 2**-score_bits."""
+    bands = None if model.bands is None else coarser_bands(model.bands, model.score_bits - score_bits)
+    return replace(model, score_bits=score_bits, bands=bands)
+
+
+def release(session: Session, sealed_as: str, released_as: str, model: GuestModel, named: float) -> dict[str, str]:
+    """Have every Host of the conversation open the half that it keeps as `sealed_as`; return their content hashes.
+
+    Parameters
+    ----------
+    named : float
+        Share of scores that fit one path only; -1 = not measured.
+
+    Raises
+    ------
+    HostRefused
+        If a Host keeps it sealed: the share is larger than was approved, or the approval of the training has ended.
+    """
+    layout = Packing(model).layout
+    numbers = layout.score_bits, layout.slots, layout.slot_bits, layout.scale
+    guest_hash = content_hash(dump_guest(model))
+    session.broadcast(ReleaseModel(session.name, sealed_as, released_as, *numbers, guest_hash, named))
+    kept = session.expect_each(ModelKept, session.hosts)
+    return {host: kept[host].content_hash for host in session.hosts}

@@ -1,0 +1,94 @@
+"""A Host's side of sealed models. The Host decides: it opens one within what its operator has approved, and gives none of it away before.
+
+The gate refuses every question about a sealed model (:meth:`backend.protocols.terms.gate.Gate.open`), except where a simulation measures
+without counting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from hashlib import sha256
+
+from backend.errors import SecurityError
+from backend.protocols.approvals.messages import NOT_MEASURED
+from backend.protocols.host_state import HostModels
+from backend.protocols.scoring.dither import check_layout
+from backend.protocols.sealing.messages import ReleaseModel
+from backend.protocols.terms.approvals import training_request
+from backend.protocols.terms.noise import Noise
+from backend.protocols.terms.permit import Ask, Asked, Kind, Kinds, Permit
+from backend.protocols.terms.records import Opened
+from backend.protocols.training.messages import ModelKept
+from backend.protocols.transport.message import Message
+from backend.trees.ensemble import HostModel, Layout
+from backend.trees.serialization import dump_host
+
+
+@dataclass(frozen=True, repr=False)
+class _Release:
+    """A half as it will be kept."""
+
+    half: HostModel
+
+
+def read_release(asked: Asked) -> Ask:
+    """Read which sealed model is to be opened.
+
+    Raises
+    ------
+    SecurityError
+        If it is not sealed or not this Guest's, more scores fit one path than its training was approved for, or its scores would be
+        finer than they were trained.
+    """
+    message: ReleaseModel = asked.message
+    approval = training_request(asked)
+    models = asked.models
+    models.check_owner(message.model_id, asked.sender)
+    models.check_owner(message.released_as, asked.sender)
+    if models.is_open(message.released_as):
+        # The same model was opened before, and trained once more.
+        known = models.half(message.released_as)
+        if known.guest_hash != message.guest_hash:
+            raise SecurityError("model_kept_already")
+        return Ask(approval=approval, subject=_Release(known))
+    bound = models.sealed_at(message.model_id)
+    if bound is None and not models.is_open(message.model_id):
+        raise SecurityError("model_not_sealed", model=message.model_id)
+    # Coarser scores of a model that is open tell less than its own.
+    if bound is not None and message.named != NOT_MEASURED[0] and not 0.0 <= message.named <= bound:
+        raise SecurityError("release_names_too_many", named=message.named, most=bound)
+    sealed = models.half(message.model_id)
+    least = 0 if asked.floors.synthetic else asked.floors.score_bits
+    layout = check_layout(Layout(message.score_bits, message.slots, message.slot_bits, message.scale), least)
+    before = sealed.layout
+    if before is None or layout.score_bits > before.score_bits:
+        raise SecurityError("release_of_finer_scores", bits=layout.score_bits)
+    if (layout.slots, layout.scale) != (before.slots, before.scale):
+        raise SecurityError("impossible_layout")
+    return Ask(approval=approval, subject=_Release(replace(sealed, layout=layout, guest_hash=message.guest_hash)))
+
+
+def answer_release(
+    permit: Permit, opened: Opened, message: ReleaseModel, noise: Noise
+) -> Iterator[tuple[str, Message]]:
+    """Answer the hash of the half as it is kept from now on."""
+    release: _Release = permit.ask.subject
+    digest = sha256(dump_host(release.half).encode()).hexdigest()
+    yield permit.guest, ModelKept(message.conversation, message.released_as, digest)
+
+
+def store_release(models: HostModels, permit: Permit, reply: Message) -> None:
+    """Store the half under its new name, open."""
+    message: ReleaseModel = permit.asked.message
+    release: _Release = permit.ask.subject
+    if not isinstance(reply, ModelKept):
+        return
+    if models.is_open(message.released_as):
+        if models.sealed_at(message.model_id) is not None:
+            models.discard(message.model_id)
+    else:
+        models.open_half(permit.guest, message.model_id, release.half, message.released_as)
+
+
+SEALING_KINDS: Kinds = {ReleaseModel: Kind(read_release, answer_release, begins=True, sealed=True, store=store_release)}
