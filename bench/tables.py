@@ -657,14 +657,13 @@ BLOCKS: dict[str, tuple[str, Callable[[Results], str]]] = {
 
 
 def foretold(results: Results) -> str:
-    """The share of scores that fit one path only: each table's models beside what was foretold of them."""
+    """The share of scores that fit one path only: the line through all models, each table left out once, and the models."""
     line = results["line"]
-    columns: dict[str, Column] = {
-        "table": lambda row: f"{row['table']}{', held out' if row['held_out'] else ''}",
+    left_out: dict[str, Column] = {
+        "table": "{table}",
         "models": "{models}",
-        "inside the range": "{inside:.0%}",
+        "within the line of the others": "{inside:.0%}",
         "above it": "{above:.0%}",
-        "median distance": "{share_away:.1%}",
     }
     grid: dict[str, Column] = {
         "table": "{table}",
@@ -675,7 +674,7 @@ def foretold(results: Results) -> str:
         "measured": "{share:.1%}",
     }
     drawn = (
-        f"Through {line['models']} models: {line['start']:.2f}, less {line['per_doubling']:.2f} for twice the trees and "
+        f"Log-odds through {line['models']} models: {line['start']:.2f}, less {line['per_doubling']:.2f} for twice the trees and "
         f"{line['per_level']:.2f} for a level; nine in ten lie within {line['spread']:.2f}."
     )
-    return "\n\n".join([table(results["tables"], columns), drawn, table(results["models"], grid)])
+    return "\n\n".join([drawn, table(results["left_out"], left_out), table(results["models"], grid)])

@@ -152,15 +152,15 @@ class Training:
             return Remark("scores_will_not_be_measurable", {"records": rows, "least": MIN_RECORDS})
         # a real Host adds at least the usual dither, unless its agreement says otherwise
         dither = runtime.dither(hosts) if runtime.simulated else DITHER
-        share = foretell(rows, rounds(request.parameters), request.parameters.depth, dither)
+        outputs = max(1, len(runtime.federation.label.classes))
+        share = foretell(rows, rounds(request.parameters), request.parameters.depth, dither, outputs)
         values = {
-            "share": share.share,
             "low": share.low,
             "high": share.high,
             "records": share.records,
             "bound": MAX_IDENTIFYING if request.most_named is None else request.most_named,
         }
-        return Remark("scores_will_tell", values)
+        return Remark("scores_will_tell" if outputs == 1 else "scores_of_classes_will_tell", values)
 
     def start(self, request: TrainingRequest) -> Job[ModelRecord]:
         """Train in the background; the model is in the registry when the job is done."""

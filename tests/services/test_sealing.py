@@ -10,6 +10,7 @@ import pytest
 from inside import runtime_of, workspace_of
 
 from backend.crypto.plain import PlainKeySide
+from backend.data.split import Division, split_table
 from backend.errors import HostRefused, ModelError, ParameterError, ReleaseRefused
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.sealing.guest import at_bits, release
@@ -33,12 +34,12 @@ def opened(table, tmp_path, monkeypatch):
 
 
 def refused(glassleaf, name, parameters=FEW, **options):
-    """Train a model that is refused; return it as whoever trained it sees it."""
+    """Train a model that is refused; return it as whoever trained it sees it, and the advice that was printed."""
     with pytest.raises(ReleaseRefused) as error:
         glassleaf.training.start(TrainingRequest(name, parameters, **options)).get()
     (sealed,) = glassleaf.sealed_models.all(name)
     assert error.value.sealed_as == sealed.record.id
-    return sealed
+    return sealed, str(error.value)
 
 
 def ask(runtime, model_id, model, *, counted=True):
@@ -64,7 +65,7 @@ def open_at(runtime, sealed, model, released_as, named, asked=FEW):
 @pytest.mark.slow
 def test_a_refused_model_is_sealed_at_every_party_and_read_by_nobody_but_who_trained_it(opened):
     glassleaf, name = opened
-    sealed = refused(glassleaf, name)
+    sealed, _ = refused(glassleaf, name)
     model_id = sealed.record.id
     assert glassleaf.models.all(name) == [] and sealed.record.release.named > sealed.allowed == 0.05
     with pytest.raises(ModelError):
@@ -82,7 +83,8 @@ def test_a_refused_model_is_sealed_at_every_party_and_read_by_nobody_but_who_tra
 @pytest.mark.slow
 def test_more_trees_go_on_growing_and_give_the_model_that_the_whole_training_gives(opened, table, tmp_path):
     glassleaf, name = opened
-    sealed = refused(glassleaf, name, approved_trees=30)
+    sealed, advice = refused(glassleaf, name, approved_trees=30)
+    assert "let more trees grow" in advice
     assert (sealed.trees, sealed.approved_trees) == (3, 30)
     with pytest.raises(ParameterError) as beyond:
         glassleaf.sealed_models.start_growing(name, sealed.record.id, 31).get()
@@ -92,7 +94,7 @@ def test_more_trees_go_on_growing_and_give_the_model_that_the_whole_training_giv
     (more,) = glassleaf.sealed_models.all(name)
     assert (more.record.n_trees, more.approved_trees) == (4, 30)
     record = glassleaf.sealed_models.start_growing(name, more.record.id, 30).get()
-    assert record.release.named <= 0.05 and record.n_trees == 30
+    assert record.release.named <= 0.05 < sealed.record.release.named and record.n_trees == 30
     assert glassleaf.sealed_models.all(name) == ()
     assert glassleaf.models.get(record.id).host_hashes == record.host_hashes
     with Glassleaf(tmp_path / "other", key_floor=512, pools=False) as other:
@@ -107,7 +109,8 @@ def test_more_trees_go_on_growing_and_give_the_model_that_the_whole_training_giv
 @pytest.mark.slow
 def test_wider_dither_of_the_hosts_is_measured_again_and_opens_the_model(opened, table, tmp_path, monkeypatch):
     glassleaf, name = opened
-    sealed = refused(glassleaf, name, replace(FEW, trees=8))
+    sealed, advice = refused(glassleaf, name, replace(FEW, trees=8))
+    assert "have the Hosts add wider dither and measure it again" in advice
     with pytest.raises(ReleaseRefused):  # nothing has changed
         glassleaf.sealed_models.start_measuring(name, sealed.record.id).get()
     glassleaf.close()
@@ -125,13 +128,14 @@ def test_coarser_scores_are_chosen_at_the_guest_alone_and_keep_the_trees(opened,
     glassleaf, name = opened
     monkeypatch.setenv("GLASSLEAF_DITHER", "0")  # rounding alone has to do
     fine = replace(FEW, trees=6, score_bits=16)
-    shares = refused(glassleaf, name, fine, most_named=0.0).record.release.unique
+    shares = refused(glassleaf, name, fine, most_named=0.0)[0].record.release.unique
     least = min(share for _, share in shares)
     with pytest.raises(ParameterError) as none:
         glassleaf.sealed_models.start_coarser(name, glassleaf.sealed_models.all(name)[0].record.id).get()
     assert none.value.code == "no_coarser_scores"
-    with pytest.raises(ReleaseRefused):
+    with pytest.raises(ReleaseRefused) as advice:
         glassleaf.training.start(TrainingRequest(name, fine, most_named=least)).get()
+    assert f"round its scores to {advice.value.bits} bits" in str(advice.value)
     sealed = next(one for one in glassleaf.sealed_models.all(name) if one.allowed == least)
     with pytest.raises(ParameterError) as finer:
         glassleaf.sealed_models.start_coarser(name, sealed.record.id, 16).get()
@@ -152,7 +156,7 @@ def test_coarser_scores_are_chosen_at_the_guest_alone_and_keep_the_trees(opened,
 @pytest.mark.slow
 def test_the_host_decides_whether_a_sealed_model_is_opened(opened):
     glassleaf, name = opened
-    sealed = refused(glassleaf, name)
+    sealed, _ = refused(glassleaf, name)
     runtime, model = runtime_of(glassleaf, name), half_of(glassleaf, name, sealed.record.id)
     finer = replace(model, score_bits=model.score_bits + 1, bands=None)
     for wanted, code in (
@@ -178,7 +182,32 @@ def test_trees_of_a_forest_do_not_grow_on_and_say_so(opened):
     with pytest.raises(ParameterError) as no_room:
         glassleaf.training.start(TrainingRequest(name, asked, approved_trees=9)).get()
     assert no_room.value.code == "trees_cannot_grow_on"
-    sealed = refused(glassleaf, name, asked)
+    sealed, _ = refused(glassleaf, name, asked)
     with pytest.raises(ParameterError) as error:
         glassleaf.sealed_models.start_growing(name, sealed.record.id, 6).get()
     assert error.value.code == "trees_cannot_grow_on"
+
+
+@pytest.mark.slow
+def test_of_several_classes_wider_dither_is_advised_and_not_more_trees(car_csv, tmp_path, monkeypatch):
+    rows = car_csv.read_text().splitlines()[1:]
+    whole = tmp_path / "car.csv"
+    whole.write_text("\n".join(["buying,maint,doors,persons,lug_boot,safety,class", *rows]) + "\n")
+    division = Division(
+        label="class", guest=("buying", "maint", "doors"), hosts={"host": ("persons", "lug_boot", "safety")}, name="car"
+    )
+    split_table(whole, division, tmp_path / "federation")
+    asked = SecureBoostParameters(trees=3, depth=2, cipher="none")
+    monkeypatch.setenv("GLASSLEAF_DITHER", DITHER)
+    with Glassleaf(tmp_path / "home", key_floor=512, pools=False) as narrow:
+        name = narrow.federations.add(tmp_path / "federation").name
+        sealed, advice = refused(narrow, name, asked)
+        assert "wider dither" in advice and "more trees do not hide its path" in advice
+        assert narrow.training.foretell(TrainingRequest(name, asked)).code == "scores_of_classes_will_tell"
+    monkeypatch.setenv("GLASSLEAF_DITHER", "2")
+    with Glassleaf(tmp_path / "home", key_floor=512, pools=False) as wide:
+        try:
+            found = wide.sealed_models.start_measuring(name, sealed.record.id).get().release
+        except ReleaseRefused:
+            found = wide.sealed_models.all(name)[0].record.release
+        assert found.named < sealed.record.release.named
