@@ -412,6 +412,7 @@ def test_every_question_about_a_model_is_held():
         "KeepModel",
         "KeepImport",
         "ModelKept",
+        "ReleaseModel",
     }
 
 
