@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, TypeVar, cast
@@ -238,6 +238,22 @@ class ServedModel:
         return HostPaths(self.model)
 
 
+@dataclass(frozen=True)
+class Sealed:
+    """How a half is kept sealed.
+
+    Attributes
+    ----------
+    most_named : float
+        Share of scores that may fit one path only before it is opened.
+    training : str
+        Subject of the approval that its training had; empty if this Host asks no operator.
+    """
+
+    most_named: float
+    training: str
+
+
 class HostModels:
     """The partial models of one Host.
 
@@ -281,17 +297,17 @@ class HostModels:
             self._grown.add(model_id)  # for good; every question about the model asks
         return model_id in self._grown
 
-    def seal(self, model_id: str, most_named: float) -> None:
-        """Keep a model sealed until no larger share of its scores fits one path only."""
-        self._store.put_artefact(f"{model_id}{SEALED}", repr(float(most_named)))
+    def seal(self, model_id: str, sealed: Sealed) -> None:
+        """Keep a model sealed."""
+        self._store.put_artefact(f"{model_id}{SEALED}", json.dumps(asdict(sealed)))
 
-    def sealed_at(self, model_id: str) -> float | None:
-        """Return the share of scores that may fit one path before a model is opened; None if it is open."""
+    def sealed(self, model_id: str) -> Sealed | None:
+        """Return how a model is sealed; None if it is open or unknown."""
         if model_id in self._open:
             return None
         name = f"{model_id}{SEALED}"
         if self._store.content_hash(name):
-            return float(self._store.artefact(name))
+            return Sealed(**json.loads(self._store.artefact(name)))
         if self.knows(model_id):
             self._open.add(model_id)  # for good; every question about the model asks
         return None
@@ -310,7 +326,7 @@ class HostModels:
 
     def is_open(self, model_id: str) -> bool:
         """Return whether a half of this name is kept, and may be asked about."""
-        return self.knows(model_id) and self.sealed_at(model_id) is None
+        return self.knows(model_id) and self.sealed(model_id) is None
 
     def half(self, model_id: str) -> HostModel:
         """Return a half as it is kept; raises ModelError if it is unknown or damaged."""

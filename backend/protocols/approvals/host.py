@@ -47,7 +47,7 @@ class ApprovalRequests:
     def note_model(self, session: HostSession, model_id: str) -> None:
         """Allow scores with the model that a training has made, if the operator allowed them together with the training."""
         training = session.kept(AskTraining)
-        if self.approvals is None or training is None or self.partial_models.sealed_at(model_id) is not None:
+        if self.approvals is None or training is None or self.partial_models.sealed(model_id) is not None:
             return
         served = self.partial_models.find(model_id)
         if served is None:
@@ -72,7 +72,7 @@ class ApprovalRequests:
         if self.approvals is None:
             yield sender, ApprovalGranted(asked.conversation, "", sender, 0, asked.purpose, asked.model_id)
             return
-        if self.partial_models.sealed_at(asked.model_id) is not None:
+        if self.partial_models.sealed(asked.model_id) is not None:
             raise SecurityError("model_sealed", model=asked.model_id)
         served = self.partial_models.get(asked.model_id)
         if session.guest != served.model.guest:

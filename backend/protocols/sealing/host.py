@@ -52,12 +52,15 @@ def read_release(asked: Asked) -> Ask:
         if known.guest_hash != message.guest_hash:
             raise SecurityError("model_kept_already")
         return Ask(approval=approval, subject=_Release(known))
-    bound = models.sealed_at(message.model_id)
-    if bound is None and not models.is_open(message.model_id):
+    kept = models.sealed(message.model_id)
+    if kept is None and not models.is_open(message.model_id):
         raise SecurityError("model_not_sealed", model=message.model_id)
     # Coarser scores of a model that is open tell less than its own.
-    if bound is not None and message.named != NOT_MEASURED[0] and not 0.0 <= message.named <= bound:
-        raise SecurityError("release_names_too_many", named=message.named, most=bound)
+    if kept is not None:
+        if approval is not None and approval.subject != kept.training:
+            raise SecurityError("release_of_another_training", model=message.model_id)
+        if message.named != NOT_MEASURED[0] and not 0.0 <= message.named <= kept.most_named:
+            raise SecurityError("release_names_too_many", named=message.named, most=kept.most_named)
     sealed = models.half(message.model_id)
     least = 0 if asked.floors.synthetic else asked.floors.score_bits
     layout = check_layout(Layout(message.score_bits, message.slots, message.slot_bits, message.scale), least)
@@ -85,7 +88,7 @@ def store_release(models: HostModels, permit: Permit, reply: Message) -> None:
     if not isinstance(reply, ModelKept):
         return
     if models.is_open(message.released_as):
-        if models.sealed_at(message.model_id) is not None:
+        if models.sealed(message.model_id) is not None:
             models.discard(message.model_id)
     else:
         models.open_half(permit.guest, message.model_id, release.half, message.released_as)

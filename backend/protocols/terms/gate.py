@@ -147,7 +147,7 @@ class Gate:
         model_id = getattr(message, "model_id", "")
         if not model_id or kind.sealed or message.conversation in self.sessions.uncounted:
             return
-        if self.models.sealed_at(model_id) is not None:
+        if self.models.sealed(model_id) is not None:
             raise SecurityError("model_sealed", model=model_id)
 
     def asked(self, sender: str, message: Message, session: HostSession) -> Asked:

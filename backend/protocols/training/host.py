@@ -22,7 +22,7 @@ from backend.data.column_counts import reference_of
 from backend.data.dictionary import Feature
 from backend.errors import SecurityError
 from backend.protocols.approvals.messages import NOT_MEASURED, AskTraining
-from backend.protocols.host_state import HostModels, HostSession
+from backend.protocols.host_state import HostModels, HostSession, Sealed
 from backend.protocols.scoring.dither import check_layout
 from backend.protocols.terms.approvals import training_request
 from backend.protocols.terms.noise import Noise
@@ -384,7 +384,7 @@ def read_keep_model(asked: Asked) -> Ask:
 
 def _check_more_trees(models: HostModels, before: KeptModel, skeletons: Sequence[Skeleton]) -> None:
     """Raise SecurityError unless a model is the one that the training gave before, still sealed, with more trees."""
-    if not before.sealed or models.sealed_at(before.model_id) is None:
+    if not before.sealed or models.sealed(before.model_id) is None:
         raise SecurityError("training_gave_another_model")
     first = models.half(before.model_id).skeletons
     if len(skeletons) <= len(first) or tuple(skeletons[: len(first)]) != tuple(first):
@@ -569,7 +569,9 @@ def store_model(models: HostModels, permit: Permit, reply: Message) -> None:
         # The same model may be trained again after it was opened.
         sealed = keeping.most_named != NOT_MEASURED[1] and not models.is_open(reply.model_id)
         if sealed:
-            models.seal(reply.model_id, keeping.most_named)
+            approval = permit.ask.approval
+            training = "" if approval is None else approval.subject
+            models.seal(reply.model_id, Sealed(keeping.most_named, training))
         models.put(trained.model, reply.model_id)
         models.note_training(reply.model_id, trained.columns)
         if keeping.request:

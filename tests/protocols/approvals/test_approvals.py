@@ -22,9 +22,11 @@ from backend.protocols.alignment.exchange import align
 from backend.protocols.approvals.guest import ask, is_signed_approval, training_terms
 from backend.protocols.approvals.messages import ApprovalGranted, AskApproval, AskTraining
 from backend.protocols.group_sums.messages import AskGroupSums, GroupPairs, GroupSums
+from backend.protocols.host_state import Sealed
 from backend.protocols.purposes.protocol import state_purpose
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.messages import DecisionVectors, PermuteValues
+from backend.protocols.sealing.messages import ReleaseModel
 from backend.protocols.terms.approvals import AGREEMENT, REASON_MAX, Approvals
 from backend.protocols.terms.floors import Floors
 from backend.protocols.training.messages import KeepModel, StartRanks, StartTraining, TakeSplit
@@ -37,6 +39,7 @@ from backend.protocols.transport.messages import OfferKey
 from backend.store.accountant import Accountant, Limits
 from backend.store.approvals import MAX_WAITING, Approval, ApprovalBook
 from backend.store.database import Database
+from backend.trees.ensemble import Layout
 from backend.trees.serialization import dump_host
 
 KEY = SigningKey.generate()
@@ -560,6 +563,54 @@ def test_the_guest_states_what_it_will_send():
         session.close()
     assert asked["host0"] == AskTraining("c", "secureboost", 7, 2, 9, ("host0_x",), False)
     assert asked["host1"].exclude == ()
+
+
+def test_a_sealed_model_is_opened_within_the_approval_of_its_own_training_and_asked_about_by_nobody_before():
+    with asking() as (_, _, served, approvals, _, accountant):
+        host, model = served.hosts["host0"], WORLD.hosts["host0"]
+        layout = Layout(10, 1, 40, 0)
+        host._partial_models.put(replace(model, layout=layout), MODEL_ID)
+        host._partial_models.note_training(MODEL_ID, {})
+        opening = ReleaseModel("c", MODEL_ID, MODEL_ID, 10, 1, 40, 0, "0" * 64, 0.04)
+        list(host.answer(GUEST, OfferKey("c", "none", b"")))
+        assert kinds(host.answer(GUEST, terms("c"))) == ["ApprovalPending"]
+        approvals.approve(1, "ana", LATER, 1)
+        list(host.answer(GUEST, terms("c")))
+        host._partial_models.seal(MODEL_ID, Sealed(0.05, approvals.book.get(1).subject))
+
+        # nothing is answered about it, and its operator is not even asked
+        for question in (vectors(WORLD), AskApproval("c", MODEL_ID, "scoring", 3)):
+            with raises(SecurityError, "model_sealed"):
+                list(host.answer(GUEST, question))
+        assert len(approvals.book.all()) == 1 and told(accountant) == 0
+
+        # another training that was allowed opens nothing
+        assert kinds(host.answer(GUEST, terms("c", trees=5))) == ["ApprovalPending"]
+        approvals.approve(2, "ana", LATER, 1)
+        list(host.answer(GUEST, terms("c", trees=5)))
+        with raises(SecurityError, "release_of_another_training"):
+            list(host.answer(GUEST, opening))
+
+        # nor does its own beyond what it was allowed for, with finer scores, or once it was withdrawn
+        list(host.answer(GUEST, terms("c")))
+        for wrong, code in (
+            (replace(opening, named=0.06), "release_names_too_many"),
+            (replace(opening, score_bits=11), "release_of_finer_scores"),
+        ):
+            with raises(SecurityError, code):
+                list(host.answer(GUEST, wrong))
+        approvals.withdraw(1, "ana", "not any more")
+        with pytest.raises(SecurityError, match="not any more"):
+            list(host.answer(GUEST, opening))
+        assert host._partial_models.sealed(MODEL_ID) is not None
+
+        assert kinds(host.answer(GUEST, terms("c", trees=3))) == ["ApprovalPending"]
+        approvals.approve(3, "ana", LATER, 1)
+        list(host.answer(GUEST, terms("c", trees=3)))
+        host._partial_models.seal(MODEL_ID, Sealed(0.05, approvals.book.get(3).subject))
+        assert kinds(host.answer(GUEST, replace(opening, score_bits=8))) == ["ModelKept"]
+        assert host._partial_models.sealed(MODEL_ID) is None
+        assert host.registered(MODEL_ID).layout == replace(layout, score_bits=8)
 
 
 def test_a_host_that_asks_nobody_allows_everything_and_signs_nothing():
