@@ -269,16 +269,18 @@ class Sealing:
             session.close()
         labels = runtime.labels()[rows]
         margins = compiled.margins(scored.units)
+        counts = runtime.weights(candidate.approved.weights, before.exclude)
+        weights = None if counts is None else counts[rows]
         record = replace(
             before,
             id=model_name(before.federation, model),
             content_hash=content_hash(dump_guest(model)),
             score_bits=bits,
             parameters={**before.parameters, "score_bits": bits},
-            metrics=measure(labels, margins, "test", model.outputs),
+            metrics=measure(labels, margins, "test", model.outputs, weights),
         )
         asked_bits = candidate.asked_bits
         if bits < before.score_bits and asked_bits is None:
             asked_bits = before.score_bits
-        scores = {"test": (labels, margins)}
+        scores: Scores = {"test": (labels, margins, weights)}
         return replace(candidate, record=record, model=model, scores=scores, asked_bits=asked_bits)
