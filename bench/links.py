@@ -157,7 +157,7 @@ def written(folder: Path, quick: bool) -> Federation:
             title=f"Credit cards, {len(CREDIT_CARD_FEATURES)} features",
             label_meaning=LABEL_MEANING.en,
         )
-        federation = split_table(setting.CREDIT_CARD, division, folder)
+        federation = split_table(setting.CREDIT_CARD, division, folder).federation
     free = tuple(host.model_copy(update={"budget": 0}) for host in federation.hosts)
     federation = federation.model_copy(update={"hosts": free, "folder": folder})
     write_federation(federation, folder)

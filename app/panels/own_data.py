@@ -237,9 +237,15 @@ def _outcome(t: Texts, service: OwnData, draft: Draft) -> tuple[Draft, bool]:
         return draft, False
     if label != draft.label:
         draft = _updated(draft, label=label, task="", positive="", label_meaning=Text())
+    with left:
+        draft, mended = _rows_to_mend(t, service, draft)
     outcomes = service.outcomes(draft, label)
     with right:
+        if outcomes.alike or label in draft.one_spelling:
+            draft = _spellings(t, draft, label, outcomes.alike)
+            outcomes = service.outcomes(draft, label)
         draft, ready = _asked_outcome(t, draft, outcomes)
+        ready = ready and mended
         english = st.text_input(
             t("own_data.label_meaning"),
             key=_field(draft, f"meaning_{label}", draft.label_meaning.en),
@@ -253,6 +259,36 @@ def _outcome(t: Texts, service: OwnData, draft: Draft) -> tuple[Draft, bool]:
         )
         draft = _updated(draft, label_meaning=Text(english.strip(), chinese.strip()))
     return draft, ready
+
+
+def _rows_to_mend(t: Texts, service: OwnData, draft: Draft) -> tuple[Draft, bool]:
+    """Rows without an id or an outcome, or with a repeated id: one press leaves them out. Whether none is left."""
+    odd = service.odd_rows(draft)
+    left_out = []
+    for reason, (_, sentence) in odd.items():
+        chosen = st.checkbox(
+            markdown(sentence.sentence(t.language)),
+            key=_field(draft, f"leave_out_{reason}", reason in draft.leave_out),
+        )
+        if chosen:
+            left_out.append(reason)
+    remaining = [reason for reason in odd if reason not in left_out]
+    if remaining:
+        st.caption(f":material/info: {t('own_data.rows_to_mend')}")
+    return _updated(draft, leave_out=tuple(left_out)), not remaining
+
+
+def _spellings(t: Texts, draft: Draft, column: str, alike: Sequence[Sequence[str]]) -> Draft:
+    """Texts of a column that differ in case or spaces alone: one press takes them as one."""
+    spellings = t("words.comma").join(repr(text) for texts in alike for text in texts)
+    words = (
+        t("own_data.one_spelling", column=column, texts=spellings)
+        if alike
+        else t("own_data.spelled_alike", column=column)
+    )
+    chosen = st.checkbox(markdown(words), key=_field(draft, f"one_spelling_{column}", column in draft.one_spelling))
+    others = tuple(name for name in draft.one_spelling if name != column)
+    return _updated(draft, one_spelling=(*others, column) if chosen else others)
 
 
 def _asked_outcome(t: Texts, draft: Draft, outcomes: Outcomes) -> tuple[Draft, bool]:
@@ -379,6 +415,9 @@ def _meanings(t: Texts, service: OwnData, draft: Draft) -> tuple[Draft, bool]:
     st.markdown(t("own_data.meanings_hint"))
     draft = _dictionary(t, service, draft)
     draft = _doubtful(t, draft, columns)
+    for column in columns:
+        if column.alike:
+            draft = _spellings(t, draft, column.name, column.alike)
     draft = _edited(t, draft, columns, held)
     try:
         federation, read = service.overview(draft)
@@ -386,6 +425,8 @@ def _meanings(t: Texts, service: OwnData, draft: Draft) -> tuple[Draft, bool]:
         frame.problem(t, error)
         st.caption(f":material/build: {t('own_data.meanings_fix')}")
         return draft, False
+    for remark in read.notes:
+        st.caption(f":material/info: {markdown(remark.sentence(t.language))}")
     _readings(t, federation, read)
     return draft, True
 

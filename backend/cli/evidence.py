@@ -12,7 +12,7 @@ import typer
 
 from backend.cli.output import AsJson, Bits, Cutoff, ModelId, measured_at, open_glassleaf, print_result, watched
 from backend.services.age_check import AgeRequest
-from backend.services.fairness import DisparityRequest, ProxyRequest, group_names, members_of_rest
+from backend.services.fairness import DisparityRequest, ProxyRequest, apart_from_rest, group_names, members_of_rest
 from backend.services.scoring import cipher_named
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def disparity(
         lines += _by_cutoff(done, called)
         document = asdict(done)
         if rest:
-            codes, without_value = members_of_rest(groups, disclosed)
+            codes, without_value = members_of_rest(apart_from_rest(groups), disclosed.categories)
             document["rest"] = {"codes": codes, "without_value": without_value}
         print_result(document, "\n".join(lines if done.groups else [*lines, "  no two groups of 20 records"]), as_json)
 

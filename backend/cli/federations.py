@@ -70,13 +70,25 @@ def init(
     encoding: Encoding = "",
     decimal: Decimal = "",
     sheet: Sheet = "",
+    leave_out: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Rows that are left out, by what is wrong: no-outcome, no-id, repeated-id (the first stays) or ragged. Repeat for more."
+        ),
+    ] = None,
+    one_spelling: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A column whose texts that differ in case or spaces alone are one text, or * for all. Repeat for more."
+        ),
+    ] = None,
     account: Annotated[
         Path | None, typer.Option(help="JSON file to write how the table was read to: what --json prints.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Split one table into the parties' files and a federation file, and say how the table was read."""
-    from backend.services.federations import TO_FILL_IN, Division, Reading
+    from backend.services.federations import LEFT_OUT, TO_FILL_IN, Division, Reading
 
     if account is not None:
         check_out(account)
@@ -88,6 +100,9 @@ def init(
         if party in hosts:
             raise ParameterError("host_given_twice", name=party)
         hosts[party] = split_list(columns)
+    for rows in leave_out or ():
+        if rows not in LEFT_OUT:
+            raise ParameterError("unknown_choice", option="--leave-out", value=rows, choices=tuple(LEFT_OUT))
     marks = _missing_texts(missing or [])
     division = Division(
         label,
@@ -102,10 +117,11 @@ def init(
         missing=marks,
         reading=Reading(encoding, decimal, sheet),
         keep=split_list(keep),
+        leave_out=tuple(leave_out or ()),
+        one_spelling=tuple(one_spelling or ()),
     )
     with open_glassleaf() as glassleaf:
-        federation = glassleaf.federations.init(table, division, out)
-        read = glassleaf.federations.overview(federation.name)
+        federation, read = glassleaf.federations.init_with_account(table, division, out)
     parties = {p.name: [f.name for f in p.features] for p in federation.parties}
     document: dict[str, Any] = {
         "federation": federation.name,

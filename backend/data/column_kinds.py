@@ -6,6 +6,7 @@ What cannot be told is refused with the words that settle it. What is not descri
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -18,6 +19,7 @@ from backend.data.dictionary import Feature, Kind
 from backend.data.federation import capped
 from backend.data.label import MAX_CLASSES, MIN_CLASSES, Label, Task
 from backend.data.missing import is_no_outcome, looks_missing
+from backend.data.number_forms import written_number
 from backend.data.overview import look_like_dates
 from backend.data.party_file import AMOUNT
 from backend.data.validation import field_problems
@@ -26,9 +28,6 @@ from backend.i18n import NO_MEANING, Text
 from backend.remark import Remark
 
 LEADING_ZERO = re.compile(r"0\d+")
-WITH_SIGN = re.compile(
-    r"[-+]?[$€£¥￥]\s?[-+]?\d[\d.,' ]*|[-+]?\d[\d.,' ]*\s?(?:%|％|[$€£¥￥]|元)"
-)  # percent, or an amount of money
 MIN_SIGNS = 3  # different texts with a sign, from which on a column is taken for numbers
 ODD_CELLS = 0.1  # share of a column of numbers that may be something else, and is then refused by its lines
 MAX_CODES = 100  # different texts up to which an undescribed column counts as categorical
@@ -37,12 +36,20 @@ MAX_CLASS_NUMBERS = 10  # different whole numbers up to which a label may be cod
 PLAIN = {"0": "1", "no": "yes", "false": "true", "0.0": "1.0"}
 
 
-def guess(text: TableText, column: str, missing: Sequence[str]) -> Feature:
-    """Yes/no, numbers or codes, by the cells; numbers stay numbers beside a text such as ``NA``, which is then refused by its line."""
+def guess(text: TableText, column: str, missing: Sequence[str], *, numbers: bool = False) -> Feature:
+    """Yes/no, numbers or codes, by the cells; numbers stay numbers beside a text such as ``NA``, which is then refused by its line.
+
+    Parameters
+    ----------
+    numbers : bool
+        Whether the form of the cells has shown that these are numbers.
+    """
     counts = Counter(cell for cell in text.cells(column) if cell and cell not in missing)
     plain_texts = [cell for cell in counts if not looks_missing(cell)]
     values = {cell.casefold() for cell in plain_texts}
-    if len(values) == 2 and values <= BOOLEANS.keys():
+    if numbers:
+        kind = Kind.NUMERIC
+    elif values <= BOOLEANS.keys() and len({BOOLEANS[value] for value in values}) == 2:
         kind = Kind.BOOLEAN
     elif any(LEADING_ZERO.fullmatch(cell) for cell in plain_texts):
         kind = Kind.CATEGORICAL  # a zip code, an account: as a number it would lose its zeros
@@ -72,16 +79,25 @@ def code_problems(text: TableText, guessed: Iterable[Feature]) -> list[Remark]:
         codes = {cell: None for cell in text.cells(feature.name) if cell and cell not in feature.missing}
         if feature.kind is not Kind.CATEGORICAL:
             continue
-        signs = [cell for cell in codes if WITH_SIGN.fullmatch(cell)]
+        signs = []
+        for cell in codes:
+            number = written_number(cell)
+            if number is not None and number.sign:
+                signs.append(cell)
         if len(signs) >= MIN_SIGNS and 2 * len(signs) > len(codes):
             cells = tuple(shown(cell) for cell in signs)
             problems.append(
                 Remark("numbers_with_signs", {"file": text.name, "feature": shown(feature.name), "cells": cells})
             )
             continue
-        alike = _alike(codes)
+        alike = alike_texts(codes)
         if alike:
-            values = {"file": text.name, "feature": shown(feature.name), "cells": tuple(map(shown, alike))}
+            values = {
+                "file": text.name,
+                "feature": shown(feature.name),
+                "cells": tuple(map(shown, alike[0])),
+                "option": shlex.quote(feature.name),
+            }
             problems.append(Remark("codes_alike", values))
             continue
         if len(codes) <= MAX_CODES:
@@ -96,25 +112,38 @@ def code_problems(text: TableText, guessed: Iterable[Feature]) -> list[Remark]:
     return problems
 
 
-def _alike(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return the first texts that differ in case or inner spaces alone; nothing if there are none."""
+def alike_texts(texts: Iterable[str]) -> list[tuple[str, ...]]:
+    """Return the texts that differ in case or inner spaces alone, one tuple a spelling.
+
+    Examples
+    --------
+    >>> alike_texts(["Male", "female", "male", "MALE"])
+    [('MALE', 'Male', 'male')]
+    """
     by_form: dict[str, list[str]] = {}
     for text in texts:
         by_form.setdefault(" ".join(text.casefold().split()), []).append(text)
-    return next((tuple(sorted(found)) for found in by_form.values() if len(found) > 1), ())
+    return [tuple(sorted(found)) for found in by_form.values() if len(found) > 1]
 
 
 def label_of(
-    text: TableText, column: str, task: str | None, positive: str | None, meaning: str | None, described: Feature | None
+    text: TableText,
+    column: str,
+    task: str | None,
+    positive: str | None,
+    meaning: str | None,
+    described: Feature | None,
+    sign: str = "",
 ) -> Label:
-    """The label for the federation file; what the caller leaves open is inferred from its cells."""
+    """The label for the federation file; what the caller leaves open is inferred from its cells. `sign` is that of its amounts."""
     where = {"file": text.name, "label": shown(column)}
     values = _ordered({cell for cell in text.cells(column) if cell == positive or not is_no_outcome(cell)})
     if len(values) < 2:
         raise FederationError("label_does_not_differ", **where, n=len(values))
-    alike = _alike(values)
+    alike = alike_texts(values)
     if alike and task != "number":
-        raise FederationError("label_values_alike", **where, values=tuple(map(shown, alike)))
+        option = shlex.quote(column)
+        raise FederationError("label_values_alike", **where, values=tuple(map(shown, alike[0])), option=option)
     data: dict[str, object] = {
         "column": column,
         "task": task or (_task(values, where) if positive is None else "binary"),
@@ -126,8 +155,8 @@ def label_of(
     if data["task"] == "classes":
         refuse(_class_problems(text, column, values, where))
         data["classes"] = tuple(values)
-    if data["task"] == "number" and described:
-        data["unit"] = described.unit
+    if data["task"] == "number":
+        data["unit"] = described.unit if described and described.unit else Text(sign)
     guessed = f"{readable(column)} is {data['positive']}" if "positive" in data else readable(column)
     if described:
         data["meaning"] = Text(meaning or described.meaning.en, described.meaning.zh)

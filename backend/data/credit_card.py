@@ -66,7 +66,7 @@ def split_credit_card(table: Path, out: Path) -> Federation:
         title="Credit card clients",
         label_meaning=LABEL_MEANING.en,
     )
-    federation = split_table(table, division, out)
+    federation = split_table(table, division, out).federation
     guest, host = federation.guest, federation.hosts[0]
     public = federation.model_copy(
         update={

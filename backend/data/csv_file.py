@@ -9,7 +9,7 @@ import csv
 import io
 import stat
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -18,14 +18,15 @@ from typing import BinaryIO, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.data.decimal_mark import POINT, Marks, plain
+from backend.data.decimal_mark import POINT, Marks, may_be_thousand, plain
 from backend.data.dictionary import Feature, Kind
+from backend.data.number_forms import PERCENT, is_of_unit, written_number
 from backend.errors import FederationError
 from backend.jobs import work
 from backend.remark import Remark
 
-BOOLEANS = dict.fromkeys(("1", "true", "yes", "1.0", "1,0"), 1.0) | dict.fromkeys(
-    ("0", "false", "no", "0.0", "0,0"), 0.0
+BOOLEANS = dict.fromkeys(("1", "true", "yes", "y", "1.0", "1,0", "是"), 1.0) | dict.fromkeys(
+    ("0", "false", "no", "n", "0.0", "0,0", "否"), 0.0
 )
 UTF_8 = "utf-8-sig"  # with or without a byte order mark
 GROUP = 8192  # rows that are read together of a long table; a whole number of lattice plaintexts
@@ -301,21 +302,25 @@ def _separator(data: bytes, encoding: str) -> str:
 
 
 def check_header(name: str, header: tuple[str, ...], limits: FileLimits) -> None:
-    """Raise FederationError where a table has too many columns, or one without a name or with another's."""
+    """Raise FederationError if a table has too many columns, or most of them have no name."""
     if len(header) > limits.max_columns or max(map(len, header)) > MAX_NAME:
         raise FederationError(
             "too_many_columns", file=name, found=len(header), limit=limits.max_columns, letters=MAX_NAME
         )
-    problems = []
-    empty = tuple(number for number, column in enumerate(header, start=1) if not column)
-    if empty:
-        problems.append(Remark("column_without_name", {"file": name, "numbers": empty}))
-    repeated = sorted(column for column, times in Counter(header).items() if column and times > 1)
-    if repeated:
-        columns = tuple(shown(column) for column in repeated)
-        problems.append(Remark("column_repeated", {"file": name, "columns": columns}))
-    if problems:
-        raise FederationError(problems=problems)
+    unnamed = tuple(number for number, column in enumerate(header, start=1) if not column)
+    if 2 * len(unnamed) > len(header):
+        raise FederationError("columns_without_name", file=name, n=len(unnamed), columns=len(header))
+
+
+def repeated_columns(header: Sequence[str]) -> tuple[str, ...]:
+    """Return the names that several columns have: none of these columns can be used."""
+    return tuple(column for column, times in Counter(header).items() if column and times > 1)
+
+
+def repeated_problems(text: TableText, used: Collection[str]) -> list[Remark]:
+    """Return a problem for the used columns whose name another column has, too."""
+    repeated = tuple(shown(column) for column in repeated_columns(text.header) if column in used)
+    return [Remark("column_repeated", {"file": text.name, "columns": repeated})] if repeated else []
 
 
 def to_column(
@@ -349,6 +354,41 @@ def to_column(
         np.nan
     )
     return values, unread
+
+
+def with_forms(
+    cells: Sequence[str], feature: Feature, marks: Marks
+) -> tuple[NDArray[np.generic], dict[int, str], dict[int, str]]:
+    """Turn cells into values as :func:`to_column` does, and read numbers with a sign of the feature's unit, spaces or brackets.
+
+    An amount of money that may be a thousand by other marks than the file's, such as ``1.200 €``, is not read.
+
+    Returns
+    -------
+    ndarray, ``(n_rows,)``
+    dict of int to str
+        Cells that could not be read: row → cell.
+    dict of int to str
+        Cells that were read in another form: row → cell.
+    """
+    column, unread = to_column(cells, feature, marks)
+    if feature.kind is not Kind.NUMERIC or not unread:
+        return column, unread, {}
+    numbers = {}
+    for row, cell in unread.items():
+        number = written_number(cell)
+        if number is None or not is_of_unit(number.sign, feature.unit.en, feature.unit.zh):
+            continue
+        if number.sign in ("", PERCENT) or not may_be_thousand(number.text, marks):
+            numbers[row] = number.text
+    values, wrong = to_column(list(numbers.values()), feature, marks)
+    still_unread = dict(unread)
+    read = {}
+    for place, row in enumerate(numbers):
+        if place not in wrong:
+            column[row] = values[place]
+            read[row] = still_unread.pop(row)
+    return column, still_unread, read
 
 
 def _numbers(cells: Sequence[str], kind: Kind, marks: Marks) -> NDArray[np.float64]:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
+from backend.data.number_forms import PERCENT, written_number
+
 OTHER = {".": ",", ",": "."}
 _LIKE = re.compile(r"[+-]?[.,]*\d[\d.,]*", re.ASCII)
 
@@ -57,23 +59,38 @@ def plain(cells: Sequence[str], marks: Marks) -> Sequence[str | None]:
 
 @dataclass
 class MarkEvidence:
-    """What cells prove about the marks, as they come."""
+    """What cells prove about the marks, as they come.
+
+    Attributes
+    ----------
+    proof, unproved : dict of str to str
+        Decimal mark → the first cell that proves it, or that may have it.
+    grouped : set of str
+        Decimal marks that were seen beside the other one between thousands.
+    amounts : dict of str to str
+        Decimal mark → the first amount of money that has three decimals if this is the mark, and else is a thousand.
+    """
 
     proof: dict[str, str] = field(default_factory=dict)
     grouped: set[str] = field(default_factory=set)
     unproved: dict[str, str] = field(default_factory=dict)
+    amounts: dict[str, str] = field(default_factory=dict)
 
     def add(self, cells: Iterable[str]) -> None:
         """Look at more cells."""
         for cell in cells:
             if "," not in cell and "." not in cell:
                 continue
+            number = None if like_a_number(cell) else written_number(cell)
+            text = cell if number is None else number.text
             for mark in OTHER:
-                if _groups(mark).fullmatch(cell):
+                if _groups(mark).fullmatch(text):
                     self.grouped.add(mark)
                     self.proof.setdefault(mark, cell)
-                elif _number(Marks(mark)).fullmatch(cell):
-                    (self.unproved if _OPEN[mark].fullmatch(cell) else self.proof).setdefault(mark, cell)
+                elif _number(Marks(mark)).fullmatch(text):
+                    (self.unproved if _OPEN[mark].fullmatch(text) else self.proof).setdefault(mark, cell)
+                if number is not None and number.sign not in ("", PERCENT) and _OPEN[mark].fullmatch(text):
+                    self.amounts.setdefault(mark, cell)
 
     def verdict(self, *, semicolons: bool = False) -> Marks | tuple[str, ...]:
         """The marks that all cells together prove, or the cells that leave it open; see :func:`decided`."""
@@ -82,7 +99,11 @@ class MarkEvidence:
         if not self.proof and (unproved := self.unproved.get(",") or (semicolons and self.unproved.get("."))):
             return (unproved,)
         mark = next(iter(self.proof), ".")
-        return Marks(mark, OTHER[mark] if mark in self.grouped else "")
+        if mark in self.grouped:
+            return Marks(mark, OTHER[mark])
+        if mark in self.amounts:  # money hardly ever has three decimals
+            return (self.amounts[mark],)
+        return Marks(mark)
 
 
 def decided(cells: Iterable[str], *, semicolons: bool = False) -> Marks | tuple[str, ...]:
@@ -90,7 +111,7 @@ def decided(cells: Iterable[str], *, semicolons: bool = False) -> Marks | tuple[
 
     ``1,5`` proves a comma, ``1.5`` a point and ``1,234.5`` both marks; ``1,234`` proves nothing, for it may be one or a thousand. Where no
     number has a comma, a point stands before decimals; only where `semicolons` separate the cells, as Excel does where the comma is the
-    decimal mark, ``1.234`` proves no more than ``1,234``.
+    decimal mark, ``1.234`` proves no more than ``1,234``; neither does ``1.234 €``, for money hardly ever has three decimals.
     """
     evidence = MarkEvidence()
     evidence.add(cells)
@@ -99,6 +120,17 @@ def decided(cells: Iterable[str], *, semicolons: bool = False) -> Marks | tuple[
 
 # a thousand, or one and some decimals
 _OPEN = {mark: re.compile(rf"[+-]?[1-9]\d{{0,2}}{re.escape(mark)}\d{{3}}") for mark in OTHER}
+
+
+def may_be_thousand(text: str, marks: Marks) -> bool:
+    """Return whether a number has three decimals by a file's marks, and is a thousand if the file has other marks.
+
+    Examples
+    --------
+    >>> may_be_thousand("1.200", POINT), may_be_thousand("1.20", POINT), may_be_thousand("1.200", Marks(".", ","))
+    (True, False, False)
+    """
+    return not marks.thousands and _OPEN[marks.decimal].fullmatch(text) is not None
 
 
 @cache

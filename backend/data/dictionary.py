@@ -86,11 +86,26 @@ def limited(max_length: int, min_length: int = 0, *, paragraphs: bool = False) -
     return AfterValidator(check)
 
 
+MAX_MEANING = 500  # letters
 Side = Literal["above", "below", "either"]
-Meaning = Annotated[Bilingual, limited(500, 1)]
+Meaning = Annotated[Bilingual, limited(MAX_MEANING, 1)]
 Unit = Annotated[Bilingual, limited(40)]
 Category = Annotated[Bilingual, limited(500)]
 Reason = Annotated[Bilingual, limited(200)]
+
+
+CUT = "…"  # ends a meaning that was cut
+
+
+def cut(words: str) -> str:
+    """Return a meaning as long as it may be, with a mark at its end if something was cut off.
+
+    Examples
+    --------
+    >>> cut("An amount"), len(cut("long " * 200)), cut("long " * 200)[-3:]
+    ('An amount', 500, 'ng…')
+    """
+    return words if len(words) <= MAX_MEANING else words[: MAX_MEANING - 1] + CUT
 
 
 class Feature(StrictModel):
@@ -137,6 +152,11 @@ class Feature(StrictModel):
     def described(self) -> bool:
         """Whether somebody gave the meaning."""
         return not self.meaning.en.endswith(NO_MEANING)
+
+    @property
+    def meaning_cut(self) -> bool:
+        """Whether the meaning was longer than it may be; see :func:`cut`."""
+        return any(len(words) == MAX_MEANING and words.endswith(CUT) for words in (self.meaning.en, self.meaning.zh))
 
     @field_validator("missing")
     @classmethod

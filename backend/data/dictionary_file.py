@@ -2,7 +2,7 @@
 
 Columns: name, meaning, meaning_zh, unit, unit_zh, kind, expected_direction, sensitivity, categories and categories_zh
 (``code=label;code=label``), reason and reason_zh (the same, of above, below and either),
-missing (``text;text``). Only name and meaning must be there.
+missing (``text;text``). Only name and meaning must be there. A meaning that is too long is cut, and the account of the table says so.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from backend.data.cells import csv_text, plain_cell
-from backend.data.csv_file import TableText, read_csv, shown
-from backend.data.dictionary import Feature
+from backend.data.csv_file import TableText, read_csv, repeated_problems, shown
+from backend.data.dictionary import Feature, cut
 from backend.data.validation import field_problems, place
 from backend.errors import FederationError
 from backend.i18n import Text
@@ -62,6 +62,7 @@ def parse_dictionary(text: TableText) -> dict[str, Feature]:
         if column not in COLUMNS:
             unknown = {"file": text.name, "name": shown(column), "columns": COLUMNS}
             problems.append(Remark("dictionary_unknown_column", unknown))
+    problems += repeated_problems(text, COLUMNS)
     if problems:
         raise FederationError(problems=problems)
     features: dict[str, Feature] = {}
@@ -135,6 +136,8 @@ def _entry(file: str, line: int, cells: dict[str, str]) -> tuple[dict[str, objec
             entry[column] = cells[column]
     for column in BILINGUAL:
         text = Text(cells.get(column, ""), cells.get(column + CHINESE, ""))
+        if column == "meaning":
+            text = Text(cut(text.en), cut(text.zh))
         if text:
             entry[column] = text
     for column in CODED:

@@ -7,7 +7,24 @@ from __future__ import annotations
 
 USUAL = frozenset({"na", "n/a", "null", "none", "nan", "?"})  # compared without case
 OTHERS = frozenset(
-    {"<na>", "nat", "-", ".", "missing", "#n/a", "unknown", "unk", "not available"}
+    {
+        "<na>",
+        "nat",
+        "-",
+        "--",
+        "\u2013",  # the longer dashes
+        "\u2014",
+        ".",
+        "missing",
+        "#n/a",
+        "n.a.",
+        "unknown",
+        "unk",
+        "not available",
+        "未知",
+        "缺失",
+        "不详",
+    }
 )  # in use, too; never read as missing by themselves
 
 

@@ -1,4 +1,4 @@
-"""How a federation's tables were read: kinds, units, codes, what is missing, and who counts as positive; for whoever holds all tables.
+"""How the table of a federation was read: kinds, units, codes, what is missing, and who counts as positive; for whoever holds all tables.
 
 Counts cells, so it is for the person who split one table, and nothing of it is kept.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.data.csv_file import TableText, read_csv, to_column
+from backend.data.csv_file import TableText, to_column
 from backend.data.dictionary import Feature, Kind
 from backend.data.dictionary_file import read_dictionary
 from backend.data.federation import Federation
@@ -86,7 +86,7 @@ class Overview:
     dictionary : str
         A shipped dictionary that describes most of the columns; empty where none does, or all are described.
     notes : tuple of Remark
-        On the Guest's ids.
+        What was read otherwise than it is written, what was left out, and ids that are alike.
     """
 
     federation: str
@@ -100,13 +100,21 @@ class Overview:
     notes: tuple[Remark, ...] = ()
 
 
-def overview(federation: Federation, texts: Mapping[str, TableText] | None = None) -> Overview:
-    """Read all parties' files once more, unless they are handed in, and say how; they were checked when the federation was loaded."""
-    texts = texts or {party.name: read_csv(federation.folder / party.file) for party in federation.here}
-    columns = tuple(_column(texts[party], party, feature) for party, feature in federation.features() if party in texts)
+def overview(federation: Federation, text: TableText, ids: Sequence[str], notes: Sequence[Remark] = ()) -> Overview:
+    """Return how the one table was read that a federation is made from.
+
+    Parameters
+    ----------
+    text : TableText
+        The table as it was divided.
+    ids : sequence of str, ``(n_rows,)``
+    notes : sequence of Remark
+        What was read otherwise than it is written, and what was left out.
+    """
+    columns = tuple(_column(text, party, feature) for party, feature in federation.features())
     label = federation.label
-    counted = Counter(texts[federation.guest.name].cells(label.column)) if label.task != "number" else Counter()
-    order = label.classes or sorted(counted, key=lambda text: (text == label.positive, text))
+    counted = Counter(text.cells(label.column)) if label.task != "number" else Counter()
+    order = label.classes or sorted(counted, key=lambda outcome: (outcome == label.positive, outcome))
     bare = [column.name for column in columns if not column.described]
     return Overview(
         federation=federation.name,
@@ -114,10 +122,10 @@ def overview(federation: Federation, texts: Mapping[str, TableText] | None = Non
         label=label.column,
         label_meaning=label.meaning,
         positive=label.positive,
-        outcomes={text: counted[text] for text in order},
+        outcomes={outcome: counted[outcome] for outcome in order},
         columns=columns,
         dictionary=str(next((file for file in SHIPPED if _describes(file, bare)), "")),
-        notes=tuple(alike_note(texts[federation.guest.name].cells(federation.guest.id))),
+        notes=(*notes, *alike_note(ids)),
     )
 
 

@@ -23,6 +23,7 @@ from backend.data.csv_file import (
     expected_cells,
     located,
     read_csv_groups,
+    repeated_columns,
     shown,
     to_column,
 )
@@ -174,6 +175,10 @@ def _absent_columns(
         if name not in read.header:
             values = {"file": read.name, "name": shown(name), "role": Remark(role), "columns": read.header}
             problems.append(Remark("table_lacks_column", values))
+    repeated = set(repeated_columns(read.header))
+    columns = tuple(shown(name) for _, name in roles if name in repeated)
+    if columns:
+        problems.append(Remark("column_repeated", {"file": read.name, "columns": columns}))
     return problems
 
 

@@ -272,7 +272,7 @@ def survey(federation: Federation, source: TableSource, how: Reading) -> Survey:
             digests.append(_digest(text))
             separator = text.separator
             for column in number_columns(federation, text.header):
-                evidence.add(set(text.cells(column)))
+                evidence.add(dict.fromkeys(text.cells(column)))
                 for cell in (*evidence.proof.values(), *evidence.unproved.values()):
                     if cell not in places:
                         places[cell] = row_of_cell(text, cell)

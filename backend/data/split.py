@@ -1,7 +1,8 @@
 """Splits one table into parties' files and a federation file, so that a federation can be simulated from any table.
 
 A feature without a dictionary entry gets its column's name as meaning, marked ``(no meaning given)``, and its kind from its cells.
-Columns that no party holds are left out; the federation's ``about`` lists them.
+Columns that no party holds are left out; the federation's ``about`` lists them. What was read otherwise than it is written, and which
+rows were left out, is said in notes.
 """
 
 from __future__ import annotations
@@ -11,20 +12,23 @@ import os
 import re
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from backend.data.column_kinds import code_problems, guess, label_of, readable, refuse
-from backend.data.csv_file import FAULTS, TableText, listed, shown
+from backend.data.column_kinds import alike_texts, code_problems, guess, label_of, readable, refuse
+from backend.data.csv_file import FAULTS, TableText, examples, listed, repeated_columns, repeated_problems, shown
 from backend.data.decimal_mark import POINT, like_a_number, plain
-from backend.data.dictionary import Feature, Kind
+from backend.data.dictionary import MAX_MEANING, Feature, Kind
 from backend.data.dictionary_file import read_dictionary, write_dictionary
 from backend.data.federation import FILE_NAME, Federation, Party, load_federation, write_federation
 from backend.data.label import Label
+from backend.data.missing import is_no_outcome
+from backend.data.number_forms import NumberForm, is_of_unit
 from backend.data.party_file import check_party
-from backend.data.table_file import AS_IT_IS, Reading, read_table_file, with_marks
+from backend.data.table_file import AS_IT_IS, Reading, read_table_file, with_marks, with_plain_numbers
 from backend.data.validation import field_problems
 from backend.errors import FederationError
 from backend.i18n import Text
@@ -36,6 +40,13 @@ ROW_IDS = "id"  # the column of row numbers where the table has no ids
 TO_FILL_IN = "dictionary.csv"  # written beside the federation file where meanings are missing
 READ = 0.5  # share of the work that reading the columns is; the rest is writing the files
 EVERYWHERE = "*"  # in place of a column's name: every feature that has the text
+# rows that may be left out → the code of why
+LEFT_OUT = {
+    "ragged": "left_out_ragged",
+    "no-outcome": "left_out_without_outcome",
+    "no-id": "left_out_without_id",
+    "repeated-id": "left_out_repeated_id",
+}
 
 
 @dataclass(frozen=True)
@@ -75,6 +86,11 @@ class Division:
         What was said about the table's file.
     keep : sequence of str
         Columns that stay in the Guest's file without being a feature: sample weights, or dates.
+    leave_out : collection of str
+        Which rows are left out, by the names of :data:`LEFT_OUT`; of a repeated id the first row stays.
+    one_spelling : collection of str
+        Columns whose texts that differ in case or spaces alone are one text, written as most cells are; :data:`EVERYWHERE` stands for the
+        label and every feature.
     """
 
     label: str
@@ -92,6 +108,8 @@ class Division:
     titles: Mapping[str, str] = field(default_factory=dict)
     reading: Reading = AS_IT_IS
     keep: Sequence[str] = ()
+    leave_out: Collection[str] = ()
+    one_spelling: Collection[str] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,11 +123,14 @@ class Planned:
     ids : tuple of str, ``(n_rows,)``
     keep : sequence of str
         Columns that stay in the Guest's file without being a feature.
+    notes : tuple of Remark
+        What was read otherwise than it is written, which rows and columns were left out, and which meanings were cut.
     """
 
     federation: Federation
     text: TableText = field(repr=False)
     ids: tuple[str, ...] = field(repr=False)
+    notes: tuple[Remark, ...] = ()
     keep: Sequence[str] = ()
 
 
@@ -119,7 +140,7 @@ def split_table(
     out: Path,
     check_name: Callable[[str], None] = lambda name: None,
     name: str = "",
-) -> Federation:
+) -> Planned:
     """Write one CSV file per party and ``federation.toml`` into `out`.
 
     Parameters
@@ -144,7 +165,7 @@ def split_table(
     parties = [party.name for party in planned.federation.parties]
     refuse(_target_problems(out, parties))
     check_name(planned.federation.name)
-    return write_planned(planned, out)
+    return replace(planned, federation=write_planned(planned, out))
 
 
 def plan_table(text: TableText, division: Division) -> Planned:
@@ -159,14 +180,20 @@ def plan_table(text: TableText, division: Division) -> Planned:
     for host in hosts:
         problems += field_problems("hosts", Party, _party(host, "id", [], titles), (shown(host),))
     refuse(problems + _column_problems(text, id_column, label, parties, division.keep))
-    refuse(_fault_problems(text, {id_column, label, *(column for held in parties.values() for column in held)}))
-    text = _with_points(text, [c for c in text.header if c != id_column], meanings, division.reading.decimal)
+    held = tuple(column for columns in parties.values() for column in columns)
+    used = {id_column, label, *held, *division.keep} - {None}
+    refuse([*_fault_problems(text, used), *repeated_problems(text, {str(column) for column in used})])
+    text, rows_left_out = without_rows(text, id_column, label, division.positive, division.leave_out)
+    text, respelled = with_one_spelling(text, (label, *held), division.one_spelling)
     missing = _missing_texts(text, parties, division.missing)
+    absent = {column: {*texts, *_missing_of(meanings.get(column))} for column, texts in missing.items()}
+    text, read, forms = _with_numbers(text, (label, *held, *division.keep), meanings, absent, division.reading.decimal)
     described = {}
     for number, (column, texts) in enumerate(missing.items(), start=1):
-        described[column] = _described(text, column, meanings.get(column), texts)
+        described[column] = _described(text, column, meanings.get(column), texts, forms.get(column))
         work.reached(READ * number / len(missing))
-    outcome = label_of(text, label, division.task, division.positive, division.label_meaning, meanings.get(label))
+    sign = forms[label].sign if label in forms else ""
+    outcome = label_of(text, label, division.task, division.positive, division.label_meaning, meanings.get(label), sign)
     checked = check_party(text, id_column, tuple(described.values()), outcome)
     refuse(
         [
@@ -174,8 +201,7 @@ def plan_table(text: TableText, division: Division) -> Planned:
             *code_problems(text, [described[c] for c in described if c not in meanings or not _says_kind(meanings[c])]),
         ]
     )
-    used = {id_column, label, *described, *division.keep}
-    unused = [shown(column) for column in text.header if column not in used]
+    unused = [shown(column) for column in dict.fromkeys(text.header) if column not in {"", *used}]
     stem = Path(text.name).stem
     about = f"Made from the one table {text.name}; the parties are simulated."
     data = {
@@ -190,7 +216,14 @@ def plan_table(text: TableText, division: Division) -> Planned:
         ],
     }
     refuse(field_problems(FILE_NAME, Federation, data))
-    return Planned(Federation.model_validate(data), text, checked.ids, division.keep)
+    notes = (
+        *rows_left_out,
+        *respelled,
+        *read,
+        *_column_notes(text),
+        *_cut_notes((*described.values(), meanings.get(label))),
+    )
+    return Planned(Federation.model_validate(data), text, checked.ids, notes, division.keep)
 
 
 def write_planned(planned: Planned, out: Path) -> Federation:
@@ -236,16 +269,135 @@ def _fault_problems(text: TableText, used: Collection[str | None]) -> list[Remar
     return problems
 
 
-def _with_points(text: TableText, columns: Sequence[str], meanings: Mapping[str, Feature], decimal: str) -> TableText:
-    """The table with a decimal point in every column of numbers; a code keeps its comma."""
-    text = with_marks(text, columns, decimal)
+def odd_rows(
+    text: TableText, id_column: str | None, label: str | None, positive: str | None, reasons: Collection[str]
+) -> dict[str, list[int]]:
+    """Return the rows that can be left out, each for one reason: a name of :data:`LEFT_OUT` → rows.
+
+    A row whose id an earlier row has that is not left out itself is a repeated one.
+    """
+    ids = text.cells(id_column) if id_column else None
+    outcomes = text.cells(label) if label else None
+    seen: set[str] = set()
+    odd: dict[str, list[int]] = {}
+    for row in range(len(text.rows)):
+        reason = ""
+        if "ragged" in reasons and row in text.ragged:
+            reason = "ragged"
+        elif "no-outcome" in reasons and outcomes is not None:
+            reason = "no-outcome" if outcomes[row] != positive and is_no_outcome(outcomes[row]) else ""
+        if not reason and ids is not None:
+            if "no-id" in reasons and not ids[row]:
+                reason = "no-id"
+            elif "repeated-id" in reasons and ids[row] in seen:
+                reason = "repeated-id"
+        if reason:
+            odd.setdefault(reason, []).append(row)
+        elif ids is not None and ids[row]:
+            seen.add(ids[row])
+    return odd
+
+
+def without_rows(
+    text: TableText, id_column: str | None, label: str | None, positive: str | None, reasons: Collection[str]
+) -> tuple[TableText, list[Remark]]:
+    """The table without the rows that are to be left out, and a note for each reason with the lines; see :func:`odd_rows`."""
+    odd = odd_rows(text, id_column, label, positive, reasons)
+    left_out = {row for rows in odd.values() for row in rows}
+    if not left_out:
+        return text, []
+    notes = []
+    for reason, rows in odd.items():
+        values = {"n": len(rows), "why": Remark(LEFT_OUT[reason]), "lines": lines_of(text, rows)}
+        notes.append(Remark("rows_left_out", values))
+    return _of_rows(text, [row for row in range(len(text.rows)) if row not in left_out]), notes
+
+
+def lines_of(text: TableText, rows: Sequence[int]) -> tuple[Remark, ...] | Remark:
+    """Return the first lines of some rows, as values of a problem."""
+    return examples([Remark("on_line", {"line": text.lines[row]}) for row in rows], len(rows))
+
+
+def _of_rows(text: TableText, rows: Sequence[int]) -> TableText:
+    """The table with some of its rows, which keep the numbers of their lines."""
+    place = {row: new for new, row in enumerate(rows)}
+    return replace(
+        text,
+        rows=[text.rows[row] for row in rows],
+        lines=[text.lines[row] for row in rows],
+        ragged={place[row]: cells for row, cells in text.ragged.items() if row in place},
+        faults={place[row]: faults for row, faults in text.faults.items() if row in place},
+    )
+
+
+def with_one_spelling(text: TableText, held: Sequence[str], wished: Collection[str]) -> tuple[TableText, list[Remark]]:
+    """The table with one spelling of texts that differ in case or spaces alone, and a note for each; see :class:`Division`."""
+    unknown = [column for column in wished if column not in (EVERYWHERE, *held)]
+    refuse([Remark("one_spelling_of_nothing", {"file": text.name, "name": shown(column)}) for column in unknown])
+    rows = text.rows
+    notes = []
+    for column in held if EVERYWHERE in wished else [column for column in held if column in wished]:
+        counts = Counter(cell for cell in text.cells(column) if cell)
+        spelled: dict[str, str] = {}
+        for alike in alike_texts(counts):
+            commonest = max(alike, key=lambda spelling: counts[spelling])
+            others = tuple(spelling for spelling in alike if spelling != commonest)
+            spelled |= dict.fromkeys(others, commonest)
+            changed = sum(counts[spelling] for spelling in others)
+            values = {"n": changed, "cells": tuple(map(shown, others)), "spelling": shown(commonest)}
+            notes.append(Remark("spellings_joined", values, column=column))
+        if spelled:
+            index = text.header.index(column)
+            rows = [[*row[:index], spelled.get(row[index], row[index]), *row[index + 1 :]] for row in rows]
+    return replace(text, rows=rows), notes
+
+
+def _with_numbers(
+    text: TableText,
+    columns: Sequence[str],
+    meanings: Mapping[str, Feature],
+    absent: Mapping[str, Collection[str]],
+    decimal: str,
+) -> tuple[TableText, list[Remark], dict[str, NumberForm]]:
+    """The table with every number as Python writes it, notes on the cells that are not written so, and the forms of columns.
+
+    A code keeps its signs, its spaces and its comma.
+    """
+    numbers = []
+    for column in columns:
+        entry = meanings.get(column)
+        if entry is None or not (entry.categories or (_says_kind(entry) and entry.kind is not Kind.NUMERIC)):
+            numbers.append(column)
+    # Signs are there while marks are decided: 1.200 € says less about them than 1.200.
+    written = with_marks(text, numbers, decimal)
+    text, forms, problems = with_plain_numbers(written, numbers, absent)
+    refuse(problems)
+    text, commas = _with_points(text, numbers)
+    notes = []
+    for column, form in forms.items():
+        before, after = written.cells(column), text.cells(column)
+        changed = [row for row, cell in enumerate(before) if cell in form.numbers]
+        example = {"cell": shown(before[changed[0]]), "number": after[changed[0]]}
+        notes.append(Remark("numbers_in_another_form", {"n": len(changed), **example}, column=column))
+        below = [row for row in changed if before[row] in form.bracketed]
+        if below:
+            example = {"cell": shown(before[below[0]]), "number": after[below[0]]}
+            notes.append(Remark("numbers_below_zero", {"n": len(below), **example}, column=column))
+    for column, rows in commas.items():
+        example = {"cell": shown(written.cells(column)[rows[0]]), "number": text.cells(column)[rows[0]]}
+        code = "numbers_with_commas" if written.marks.decimal == "," else "numbers_with_thousands"
+        notes.append(Remark(code, {"n": len(rows), **example}, column=column))
+    return text, notes, forms
+
+
+def _with_points(text: TableText, columns: Sequence[str]) -> tuple[TableText, dict[str, list[int]]]:
+    """The table with a decimal point in every column of numbers, and the rows that were written otherwise: column → rows."""
     if text.marks == POINT:
-        return text
+        return text, {}
     rows = [list(row) for row in text.rows]
     problems: list[Remark] = []
+    changed: dict[str, list[int]] = {}
     for column in columns:
-        if (entry := meanings.get(column)) and (entry.kind is Kind.CATEGORICAL or entry.categories):
-            continue
         cells, index = text.cells(column), text.header.index(column)
         numbers = plain(cells, text.marks)
         filled = [row for row, cell in enumerate(cells) if like_a_number(cell)]
@@ -255,10 +407,37 @@ def _with_points(text: TableText, columns: Sequence[str], meanings: Mapping[str,
             if (number := numbers[row]) is None:
                 values = {"cell": shown(cells[row]), "file": text.name}
                 problems.append(Remark("number_written_otherwise", values, text.lines[row], column))
-            else:
+            elif number != cells[row]:
                 rows[row][index] = number
+                changed.setdefault(column, []).append(row)
     refuse(problems)
-    return replace(text, rows=rows, marks=POINT)
+    return replace(text, rows=rows, marks=POINT), changed
+
+
+def _missing_of(entry: Feature | None) -> tuple[str, ...]:
+    """The texts that a dictionary says are missing."""
+    return () if entry is None else entry.missing
+
+
+def _column_notes(text: TableText) -> list[Remark]:
+    """Return notes on columns that nobody can use: those with a name that another one has, and those without a name."""
+    notes = []
+    repeated = repeated_columns(text.header)
+    if repeated:
+        notes.append(Remark("repeated_columns_not_used", {"columns": tuple(map(shown, repeated)), "n": len(repeated)}))
+    unnamed = tuple(number for number, column in enumerate(text.header, start=1) if not column)
+    if unnamed:
+        notes.append(Remark("unnamed_columns_not_used", {"numbers": unnamed, "n": len(unnamed)}))
+    return notes
+
+
+def _cut_notes(features: Iterable[Feature | None]) -> list[Remark]:
+    """Return a note on each meaning that was longer than it may be."""
+    return [
+        Remark("meaning_cut", {"limit": MAX_MEANING}, column=feature.name)
+        for feature in features
+        if feature is not None and feature.meaning_cut
+    ]
 
 
 def _to_fill_in(text: TableText, features: Iterable[Feature], label: Label) -> Iterator[Feature]:
@@ -345,15 +524,26 @@ def _missing_texts(
     return found
 
 
-def _described(text: TableText, column: str, entry: Feature | None, missing: Sequence[str]) -> Feature:
-    """A column's feature: the dictionary's, its kind by its cells where no row says it, with the texts that are missing in it."""
+def _described(
+    text: TableText, column: str, entry: Feature | None, missing: Sequence[str], form: NumberForm | None
+) -> Feature:
+    """A column's feature: the dictionary's, its kind by its cells if no row says it, with the texts that are missing in it.
+
+    A sign in front of or behind its numbers is its unit.
+    """
     if entry is not None and _says_kind(entry):
         found = entry
     else:
-        found = guess(text, column, (*entry.missing, *missing) if entry else missing)
+        absent = (*entry.missing, *missing) if entry else missing
+        found = guess(text, column, absent, numbers=form is not None)
         if entry is not None:
             found = entry.model_copy(update={"kind": Kind.CATEGORICAL if entry.categories else found.kind})
     data = found.model_dump() | {"missing": tuple(dict.fromkeys((*found.missing, *missing)))}
+    if form is not None and form.sign:
+        if found.unit and not is_of_unit(form.sign, found.unit.en, found.unit.zh):
+            where = {"file": text.name, "feature": shown(column), "sign": form.sign, "unit": found.unit}
+            refuse([Remark("sign_is_not_unit", where)])
+        data["unit"] = found.unit or Text(form.sign)
     refuse(field_problems(text.name, Feature, data, (shown(column),)))
     return Feature.model_validate(data)
 

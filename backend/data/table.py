@@ -27,14 +27,16 @@ from backend.data.csv_file import (
     TableText,
     read_csv,
     read_csv_groups,
+    repeated_problems,
     shown,
-    to_column,
+    with_forms,
 )
 from backend.data.decimal_mark import Marks, like_a_number
 from backend.data.dictionary import Feature, Kind
 from backend.data.federation import Federation, Party, capped
 from backend.data.held import HeldColumns, RowsOf
 from backend.data.id_forms import KnownIds
+from backend.data.number_forms import is_of_unit, written_number
 from backend.data.party_file import known_outcomes, read_party_file
 from backend.data.table_file import AS_IT_IS, Reading, read_table_file, with_marks
 from backend.errors import AmbiguousFile, FederationError, NotAvailable, SampleError
@@ -418,7 +420,8 @@ def sheet_of(
     problems = _sheet_problems(text, ids, federation, repeated)
     notes = _ignored(federation, text, hosts_allowed)
     if any(feature.name in text.header for feature in guest.features):
-        own, unread = _columns(text, guest, ids)
+        own, unread, read = _columns(text, guest, ids)
+        notes += read
     else:
         own, unread = _own_records(federation, text, ids, records)
         notes.append(_about("guest_records_used", guest))
@@ -426,7 +429,8 @@ def sheet_of(
     for host in federation.hosts if hosts_allowed else ():
         held = [feature.name for feature in host.features if feature.name in text.header]
         if held:
-            hosts[host.name], more = _columns(text, host, ids)
+            hosts[host.name], more, read = _columns(text, host, ids)
+            notes += read
             unread = _joined(unread, more)
             notes.append(_partly_held(host, held))
     notes += [note for party in (guest, *federation.hosts) for note in _undisclosed(party, hosts | {guest.name: own})]
@@ -448,8 +452,8 @@ def sample_from_values(federation: Federation, sample_id: str, values: Mapping[s
     cells = ["" if (value := values.get(name)) is None else str(value).strip() for name in names]
     text = TableText("sample", header, [[sample_id.strip(), *cells]], [0], {})
     ids = (sample_id.strip(),)
-    own, unread = _columns(text, guest, ids)
-    notes = tuple(_undisclosed(guest, {guest.name: own}))
+    own, unread, read = _columns(text, guest, ids)
+    notes = (*read, *_undisclosed(guest, {guest.name: own}))
     return SampleSheet(ids, own, {}, unread | _sheet_problems(text, ids, federation, {}), notes)
 
 
@@ -482,6 +486,9 @@ def named_alike(text: TableText, federation: Federation) -> TableText:
             raise SampleError("columns_unclear", file=text.name, columns=columns, meant=meant)
         renamed[column] = column if column in known or not names else names[0]
     header = tuple(renamed[column] for column in text.header)
+    repeated = repeated_problems(text, known - {federation.label.column})
+    if repeated:
+        raise SampleError(problems=repeated)
     faults = {
         row: tuple(replace(fault, column=renamed[fault.column]) for fault in found)
         for row, found in text.faults.items()
@@ -554,26 +561,37 @@ def _faults(text: TableText, row: int, federation: Federation) -> tuple[Remark, 
     )
 
 
-def _columns(text: TableText, party: Party, ids: tuple[str, ...]) -> tuple[PartyTable, dict[int, tuple[Remark, ...]]]:
-    """A party's part of the sheet; a column that the sheet does not have is missing throughout."""
+def _columns(
+    text: TableText, party: Party, ids: tuple[str, ...]
+) -> tuple[PartyTable, dict[int, tuple[Remark, ...]], list[Remark]]:
+    """A party's part of the sheet, and notes on numbers in another form; a column that the sheet does not have is missing throughout."""
     columns: dict[str, NDArray[np.generic]] = {}
     unreadable: dict[int, list[Remark]] = {}
+    notes = []
     for feature in party.features:
         cells = text.cells(feature.name) if feature.name in text.header else [""] * len(ids)
-        columns[feature.name], unread = to_column(cells, feature, text.marks)
+        columns[feature.name], unread, read = with_forms(cells, feature, text.marks)
         for row, cell in unread.items():
-            code = _unreadable(cell, feature, text.marks)
-            unreadable.setdefault(row, []).append(Remark(code, {"cell": shown(cell)}, text.lines[row], feature.name))
-    return PartyTable(party.name, ids, columns), {row: tuple(found) for row, found in unreadable.items()}
+            remark = _unreadable(cell, feature, text.marks)
+            unreadable.setdefault(row, []).append(replace(remark, row=text.lines[row], column=feature.name))
+        if read:
+            row, cell = next(iter(read.items()))
+            example = {"cell": shown(cell), "number": f"{columns[feature.name][row]:.15g}"}
+            notes.append(Remark("numbers_in_another_form", {"n": len(read), **example}, column=feature.name))
+    return PartyTable(party.name, ids, columns), {row: tuple(found) for row, found in unreadable.items()}, notes
 
 
-def _unreadable(cell: str, feature: Feature, marks: Marks) -> str:
-    """Return the code of why a cell is not a value of its feature."""
+def _unreadable(cell: str, feature: Feature, marks: Marks) -> Remark:
+    """Return why a cell is not a value of its feature."""
     if feature.kind is Kind.BOOLEAN:
-        return "cell_not_yes_or_no"
+        return Remark("cell_not_yes_or_no", {"cell": shown(cell)})
     if like_a_number(cell):
-        return "cell_without_point" if marks.decimal == "." else "cell_without_comma"
-    return "cell_not_a_number"
+        return Remark("cell_without_point" if marks.decimal == "." else "cell_without_comma", {"cell": shown(cell)})
+    number = written_number(cell)
+    if number is not None and not is_of_unit(number.sign, feature.unit.en, feature.unit.zh):
+        unit = Remark("has_unit", {"unit": feature.unit}) if feature.unit else Remark("has_no_unit")
+        return Remark("cell_of_another_unit", {"cell": shown(cell), "sign": number.sign, "unit": unit})
+    return Remark("cell_not_a_number", {"cell": shown(cell)})
 
 
 def _joined(

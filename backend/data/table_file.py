@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 import stat
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -17,6 +18,8 @@ from typing import BinaryIO
 from backend.data.csv_file import TABLE, FileLimits, TableText, parse_csv, shown, too_many_bytes
 from backend.data.decimal_mark import chosen, decided, plain
 from backend.data.id_forms import AS_WRITTEN
+from backend.data.missing import looks_missing
+from backend.data.number_forms import NumberForm, number_form, written_number
 from backend.errors import AmbiguousFile, FederationError, ParameterError
 from backend.remark import Remark
 
@@ -114,11 +117,53 @@ def with_marks(text: TableText, columns: Iterable[str], decimal: str = "") -> Ta
     """
     if decimal:
         return replace(text, marks=chosen(DECIMALS[decimal]))
-    cells = (cell for column in columns for cell in set(text.cells(column)))
+    cells = (cell for column in columns for cell in dict.fromkeys(text.cells(column)))
     found = decided(cells, semicolons=text.separator == ";")
     if not isinstance(found, tuple):
         return replace(text, marks=found)
     raise unclear_decimals(text.name, {cell: row_of_cell(text, cell) for cell in found})
+
+
+def with_plain_numbers(
+    text: TableText, columns: Iterable[str], absent: Mapping[str, Collection[str]] | None = None
+) -> tuple[TableText, dict[str, NumberForm], list[Remark]]:
+    """The table with numbers that have neither signs nor spaces nor brackets; decimal marks stay.
+
+    Parameters
+    ----------
+    absent : mapping of str to collection of str, optional
+        Column → texts that mean a missing value in it.
+
+    Returns
+    -------
+    TableText
+    dict of str to NumberForm
+        Column → how its numbers are written; only columns whose numbers were not plain.
+    list of Remark
+        A problem for each column whose numbers have several signs, by their lines.
+    """
+    rows = text.rows
+    forms = {}
+    problems = []
+    for column in columns:
+        cells = text.cells(column)
+        counts = Counter(cell for cell in cells if cell and not looks_missing(cell))
+        for mark in (absent or {}).get(column, ()):
+            counts.pop(mark, None)
+        form = number_form(counts)
+        if isinstance(form, tuple):
+            examples = text.located({cells.index(cell): cell for cell in form})
+            values = {"file": text.name, "feature": shown(column), "cells": examples}
+            problems.append(Remark("number_signs_differ", values))
+        elif form is not None:
+            if rows is text.rows:
+                rows = [list(row) for row in text.rows]
+            forms[column] = form
+            index = text.header.index(column)
+            for row, cell in enumerate(cells):
+                if cell in form.numbers:
+                    rows[row][index] = form.numbers[cell]
+    return replace(text, rows=rows), forms, problems
 
 
 def unclear_decimals(name: str, rows: Mapping[str, int]) -> AmbiguousFile:
@@ -126,7 +171,12 @@ def unclear_decimals(name: str, rows: Mapping[str, int]) -> AmbiguousFile:
     cells = tuple(rows)
     choices = {}
     for mark, letter in DECIMALS.items():
-        choices[mark] = tuple(f"{cell} → {plain([cell], chosen(letter))[0] or '?'}" for cell in cells)
+        lines = []
+        for cell in cells:
+            number = written_number(cell)
+            text = cell if number is None else number.text
+            lines.append(f"{cell} → {plain([text], chosen(letter))[0] or '?'}")
+        choices[mark] = tuple(lines)
     if len(cells) == 2:
         examples = tuple(Remark("cell_in_row", {"cell": shown(cell), "row": row}) for cell, row in rows.items())
         return AmbiguousFile("decimal_marks_differ", "decimal", choices, file=name, cells=examples)

@@ -476,6 +476,7 @@ class FigureLine(Part):
     fail: float | None
     certain: Literal["", "fail", "both"]
     verdict: str
+    apart: tuple[str, ...] = ()
 
 
 class TestLine(Part):

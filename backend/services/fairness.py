@@ -19,6 +19,7 @@ from backend.crypto.registry import Cipher
 from backend.data.dictionary import Feature, Kind
 from backend.data.federation import Federation
 from backend.errors import HostRefused, ParameterError, QuestionRefused
+from backend.evaluation.validation.words import members_of_rest, rest_in_words
 from backend.fairness import disparity
 from backend.fairness.age_discrimination import in_words as ages_in_words
 from backend.fairness.alternatives import read_search
@@ -41,7 +42,7 @@ from backend.fairness.evidence import Basis, Evidence
 from backend.fairness.marking import check_cutoff, mark
 from backend.fairness.proxies import Association, associations
 from backend.fairness.proxies import as_evidence as proxy_evidence
-from backend.i18n import Catalogue, Text, in_both
+from backend.i18n import LANGUAGES, Catalogue, Text, in_both, texts_in
 from backend.jobs import Job, work
 from backend.protocols.group_sums.contingency import ContingencyTable, Wanted
 from backend.protocols.group_sums.grouping import GROUP_LIMITS, MIN_GROUP, Group, group, read_groups, to_wire
@@ -82,12 +83,13 @@ __all__ = [
     "Proxies",
     "ProxyRequest",
     "ages_in_words",
+    "apart_from_rest",
     "measure_in_words",
+    "members_of_rest",
     "widest",
 ]
 
 RECORDS = 5000  # joint records that associations are measured on: V to ±0.03
-NAMED_MEMBERS = 5  # of the groups that were put together
 GROUPS = 5  # of a protected attribute that is a number
 BINS = 10  # of a feature that may go with it
 
@@ -246,32 +248,18 @@ def group_names(groups: Sequence[Group], feature: Feature) -> tuple[Text, ...]:
     return tuple(names)
 
 
-def members_of_rest(groups: Sequence[Group], feature: Feature) -> tuple[tuple[str, ...], bool]:
-    """Return the codes that have no group of their own, and whether people without a value have none, so that they are with them.
-
-    The party that holds the feature says only that some are together. These follow from the groups that it names, and say nothing of
-    who occurs.
-    """
-    named = {group.name for group in groups if group.kind == "code"}
-    codes = tuple(code for code in feature.categories if code not in named)
-    return codes, all(group.kind != "missing" for group in groups)
+def apart_from_rest(groups: Sequence[Group]) -> tuple[str, ...]:
+    """Return the names of the groups that were not put together; an empty text stands for people without a value."""
+    return tuple(group.name for group in groups if group.kind in ("code", "missing"))
 
 
 def _rest_in_words(groups: Sequence[Group], feature: Feature) -> Text:
     """Return who is in a group that was put together, and why."""
-    codes, without_value = members_of_rest(groups, feature)
-    members = [feature.categories[code] for code in codes[:NAMED_MEMBERS]]
-    if len(codes) > NAMED_MEMBERS:
-        members.append(in_both("measure.group_more", n=len(codes) - NAMED_MEMBERS))
-    if not codes:
-        members.append(in_both("measure.group_other"))
-    if without_value:
-        members.append(in_both("measure.group_perhaps_missing"))
-    together = Text(", ".join(one.en for one in members), "、".join(one.in_language("zh") for one in members))
-    return Text(
-        Catalogue("en")("measure.group_rest_of", members=together.en),
-        Catalogue("zh")("measure.group_rest_of", members=together.zh),
-    )
+    apart = apart_from_rest(groups)
+    sentences = {}
+    for language in LANGUAGES:
+        sentences[language] = rest_in_words(Catalogue(language), apart, texts_in(language, feature.categories))
+    return Text(sentences["en"], sentences["zh"])
 
 
 def measure_disparity(context: MeasurementContext, request: DisparityRequest, job: Job[Disparity]) -> Disparity:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from backend.crypto.paillier.keys import KEY_BITS
 from backend.data.federation import FILE_NAME, Federation, load_federation
 from backend.data.overview import ColumnReading, Overview, overview
-from backend.data.split import TO_FILL_IN, Division, split_table
+from backend.data.split import LEFT_OUT, TO_FILL_IN, Division, split_table
 from backend.data.table_file import Reading
 from backend.errors import Cancelled, FederationError
 from backend.jobs import Job, work
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from backend.protocols.guest_runtime import PoolLevel
     from backend.services.workspace import Workspace
 
-__all__ = ["TO_FILL_IN", "ColumnReading", "Division", "Federations", "Overview", "Reading"]
+__all__ = ["LEFT_OUT", "TO_FILL_IN", "ColumnReading", "Division", "Federations", "Overview", "Reading"]
 FETCHED, SPLIT = (
     0.5,
     0.9,
@@ -84,10 +84,18 @@ class Federations:
 
     def init(self, table: Path, division: Division, out: Path, name: str = "") -> Federation:
         """Split one table (problems call it `name`) into a federation's files in `out` and remember it; errors as of `split_table`."""
+        return self.init_with_account(table, division, out, name)[0]
+
+    def init_with_account(
+        self, table: Path, division: Division, out: Path, name: str = ""
+    ) -> tuple[Federation, Overview]:
+        """As :meth:`init`, and how the table was read."""
         with _whole(out):
             with work.part(0.0, SPLIT):
-                split_table(table, division, out, lambda federation: self._workspace.check_name(federation, out), name)
-            return self.add(out)
+                planned = split_table(
+                    table, division, out, lambda federation: self._workspace.check_name(federation, out), name
+                )
+            return self.add(out), overview(planned.federation, planned.text, planned.ids, planned.notes)
 
     def add_files(self, files: Mapping[str, bytes]) -> Federation:
         """Check a federation file and the parties' tables, handed in by their names, and keep them in the home, whole or not at all.
@@ -112,10 +120,6 @@ class Federations:
                 return self.add(out)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
-
-    def overview(self, name: str) -> Overview:
-        """How a federation's tables were read, for whoever holds them all."""
-        return overview(self.get(name))
 
     def fetch_credit_card(self, out: Path, at: Callable[[str], None] = lambda stage: None) -> Federation:
         """Fetch the credit-card data from OpenML, split it in `out` and remember the federation; `at` is told the stages."""

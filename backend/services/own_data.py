@@ -19,19 +19,30 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from backend.atomic_file import write_whole
-from backend.data.column_kinds import guess, label_numbers, readable
-from backend.data.csv_file import FileLimits, TableText
+from backend.data.column_kinds import alike_texts, guess, label_numbers, readable
+from backend.data.csv_file import FileLimits, TableText, repeated_columns
 from backend.data.dictionary import ExpectedDirection, Kind
 from backend.data.dictionary_file import cells_of, features_from, parse_dictionary
 from backend.data.federation import Federation
 from backend.data.label import MAX_CLASSES, MIN_CLASSES
 from backend.data.missing import is_no_outcome, looks_missing
 from backend.data.overview import Overview, overview, sentinels
-from backend.data.split import GUEST, Division, plan_table, slug
-from backend.data.table_file import AS_IT_IS, Reading, read_table_file, with_marks
+from backend.data.split import (
+    GUEST,
+    LEFT_OUT,
+    Division,
+    lines_of,
+    odd_rows,
+    plan_table,
+    slug,
+    with_one_spelling,
+    without_rows,
+)
+from backend.data.table_file import AS_IT_IS, Reading, read_table_file, with_marks, with_plain_numbers
 from backend.errors import FederationError
 from backend.i18n import NO_MEANING, Text
 from backend.jobs import Job
+from backend.remark import Remark
 from backend.services.federations import FOLDER, Federations
 
 if TYPE_CHECKING:
@@ -47,6 +58,7 @@ KEPT = timedelta(days=30)  # a draft holds a whole table about people; one that 
 KINDS = tuple(kind.value for kind in Kind)
 DIRECTIONS = tuple(direction.value for direction in ExpectedDirection)
 SHOWN_VALUES = 4  # of a column
+MOSTLY_IDS = 0.9  # different texts a row, from which on a column called id has the ids
 MAX_OUTCOMES = 40  # different texts of a label that are counted one by one
 _ID = re.compile(r"[0-9a-f]{16}")
 
@@ -79,6 +91,8 @@ class Draft(BaseModel):
         Empty where nobody said.
     entries : dict of str to dict of str to str
         Column → what its user said about it, by the names of a dictionary's columns.
+    leave_out, one_spelling : tuple of str
+        As :class:`backend.data.split.Division` has them.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -99,6 +113,8 @@ class Draft(BaseModel):
     title: str = ""
     name: str = ""
     entries: dict[str, dict[str, str]] = {}
+    leave_out: tuple[str, ...] = ()
+    one_spelling: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -115,6 +131,8 @@ class Column:
         The commonest.
     doubtful : dict of str to int
         Text that often means a missing value → how often it occurs.
+    alike : tuple of tuple of str
+        Texts that differ in case or spaces alone, one tuple a spelling; only of codes.
     """
 
     name: str
@@ -122,6 +140,7 @@ class Column:
     distinct: int
     values: tuple[str, ...]
     doubtful: dict[str, int]
+    alike: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -136,11 +155,14 @@ class Outcomes:
         What it can be, the likeliest first; empty where it can be nothing.
     empty : int
         Records without a value; training needs one in every record.
+    alike : tuple of tuple of str
+        Texts that differ in case or spaces alone, one tuple a spelling; none if they were taken as one.
     """
 
     counts: dict[str, int]
     tasks: tuple[str, ...]
     empty: int
+    alike: tuple[tuple[str, ...], ...] = ()
 
 
 class OwnData:
@@ -182,11 +204,12 @@ class OwnData:
         draft = Draft(
             id=secrets.token_hex(8), owner=self._owner, file=name, reading=how, title=readable(Path(name).stem)
         )
-        ids = [
-            c
-            for c in text.header
-            if re.search(r"(^|[_\W])id$", c.casefold()) and len(set(text.cells(c))) == len(text.rows)
-        ]
+        ids = []
+        for column in _usable(text):
+            cells = text.cells(column)
+            # An id may be repeated in some rows, which can be left out.
+            if re.search(r"(^|[_\W])id$", column.casefold()) and len(set(cells)) >= MOSTLY_IDS * len(text.rows):
+                ids.append(column)
         folder = self._folder(draft.id)
         try:
             write_whole(folder / "table", data)
@@ -214,15 +237,30 @@ class OwnData:
 
     def outcomes(self, draft: Draft, column: str) -> Outcomes:
         """What can be predicted, if `column` is the label."""
-        cells = self._text(draft).cells(column)
+        text = _plain_text(self._folder(draft.id) / "table", draft.file, draft.reading)
+        text, _ = without_rows(text, draft.id_column or None, column, draft.positive or None, draft.leave_out)
+        if column in draft.one_spelling:
+            text, _ = with_one_spelling(text, (column,), (column,))
+        cells = text.cells(column)
         counts = Counter(cell for cell in cells if not is_no_outcome(cell))
-        numbers = label_numbers(list(counts), self._text(draft).marks) is not None
+        numbers = label_numbers(list(counts), text.marks) is not None
         tasks = ["binary"] if len(counts) == 2 else []
         tasks += ["number"] if numbers and len(counts) > 2 else []
         if MIN_CLASSES <= len(counts) <= MAX_CLASSES:
             tasks.insert(0 if len(counts) <= MAX_OUTCOMES // 4 else len(tasks), "classes")
         shown = sorted(counts.items()) if len(counts) <= MAX_OUTCOMES else []
-        return Outcomes(dict(shown), tuple(tasks), len(cells) - counts.total())
+        alike = () if numbers else tuple(alike_texts(counts))
+        return Outcomes(dict(shown), tuple(tasks), len(cells) - counts.total(), alike)
+
+    def odd_rows(self, draft: Draft) -> dict[str, tuple[int, Remark]]:
+        """Return the rows that have to be mended or left out: reason → their number, and a sentence with their lines."""
+        text = self._text(draft)
+        odd = odd_rows(text, draft.id_column or None, draft.label or None, draft.positive or None, LEFT_OUT)
+        found = {}
+        for reason, rows in odd.items():
+            values = {"n": len(rows), "why": Remark(LEFT_OUT[reason]), "lines": lines_of(text, rows)}
+            found[reason] = (len(rows), Remark("rows_to_leave_out", values))
+        return found
 
     def with_dictionary(self, draft: Draft, name: str, data: bytes, how: Reading = AS_IT_IS) -> Draft:
         """The draft with the meanings of a dictionary file; raises FederationError where that is not usable."""
@@ -282,16 +320,31 @@ def _table(file: Path, name: str, how: Reading) -> TableText:
     return with_marks(text, text.header, how.decimal)
 
 
+@lru_cache(maxsize=1)
+def _plain_text(file: Path, name: str, how: Reading) -> TableText:
+    """A draft's table with plain numbers; what cannot be made plain is said when the table is divided."""
+    return with_plain_numbers(_table(file, name, how), _usable(_table(file, name, how)))[0]
+
+
+def _usable(text: TableText) -> list[str]:
+    """The columns that can be used: they have a name, and no other column has it."""
+    repeated = repeated_columns(text.header)
+    return [column for column in text.header if column and column not in repeated]
+
+
 @lru_cache(maxsize=4)
 def _columns(file: Path, name: str, how: Reading) -> tuple[Column, ...]:
-    text = _table(file, name, how)
+    written = _table(file, name, how)
+    text, forms, _ = with_plain_numbers(written, _usable(written))
     found = []
-    for column in text.header:
+    for column in _usable(text):
         counts = Counter(cell for cell in text.cells(column) if cell)
         doubtful = {cell: count for cell, count in counts.items() if looks_missing(cell)}
         doubtful |= sentinels(counts)
-        values = tuple(cell for cell, _ in counts.most_common(SHOWN_VALUES))
-        found.append(Column(column, guess(text, column, ()).kind.value, len(counts), values, doubtful))
+        values = tuple(cell for cell, _ in Counter(filter(None, written.cells(column))).most_common(SHOWN_VALUES))
+        kind = guess(text, column, (), numbers=column in forms).kind
+        alike = tuple(alike_texts(counts)) if kind is Kind.CATEGORICAL else ()
+        found.append(Column(column, kind.value, len(counts), values, doubtful, alike))
     return tuple(found)
 
 
@@ -299,8 +352,7 @@ def _columns(file: Path, name: str, how: Reading) -> tuple[Column, ...]:
 def _overview(file: Path, draft_json: str) -> tuple[Federation, Overview]:
     draft = Draft.model_validate_json(draft_json)
     planned = plan_table(_table(file, draft.file, draft.reading), _division(draft))
-    texts = {party.name: planned.text for party in planned.federation.parties}
-    return planned.federation, overview(planned.federation, texts)
+    return planned.federation, overview(planned.federation, planned.text, planned.ids, planned.notes)
 
 
 def _division(draft: Draft) -> Division:
@@ -323,6 +375,8 @@ def _division(draft: Draft) -> Division:
         title=draft.title,
         titles={GUEST: draft.guest_title} | {n: host.title for n, host in zip(names, draft.hosts, strict=True)},
         reading=draft.reading,
+        leave_out=draft.leave_out,
+        one_spelling=tuple(column for column in draft.one_spelling if column in held),
     )
 
 

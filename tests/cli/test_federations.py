@@ -128,6 +128,46 @@ def test_the_shipped_dictionary_is_pointed_to_where_it_fits(run, tmp_path):
     assert status == 0 and json.loads(text)["dictionary"]["shipped"].endswith("credit_card/dictionary.csv")
 
 
+MESSY = "id,rate,net,home,spend,spend,late,\n" + "".join(
+    f"p{i},{i % 50 + 1}.5 %,{f'({i + 1}.25)' if i % 7 == 0 else f'{i + 1}.25'},{('Own', 'own', 'rent')[i % 3]},1,2,"
+    f"{'' if i == 5 else ('No', 'Yes', 'yes')[i % 3]},\n"
+    for i in range(90)
+)
+MESSY_WISH = ("--id", "id", "--label", "late", "--positive", "Yes", "--guest", "rate,home", "--host", "shop=net")
+
+
+def test_what_was_read_otherwise_and_left_out_is_in_the_account_of_init(run, tmp_path):
+    (tmp_path / "m.csv").write_text(MESSY + "p3,1 %,1,own,1,2,No,\n", encoding="utf-8")
+    words = ("init", tmp_path / "m.csv", *MESSY_WISH, "--out", tmp_path / "m")
+    status, _, error = run(*words)
+    assert status == 1 and "--one-spelling late" in error
+    status, _, error = run(*words, "--one-spelling", "*")
+    assert (
+        status == 1 and "--leave-out no-outcome" in error and "line 7" in error and "--leave-out repeated-id" in error
+    )
+    status, _, error = run(*words, "--leave-out", "rows")
+    assert status == 1 and "no-outcome" in error
+    account = tmp_path / "account.json"
+    mends = ("--one-spelling", "*", "--leave-out", "no-outcome", "--leave-out", "repeated-id", "--account", account)
+    status, text, error = run(*words, *mends)
+    assert status == 0, error
+    document = json.loads(account.read_text(encoding="utf-8"))
+    notes = {(note["code"], note.get("column", "")): note["values"] for note in document["notes"]}
+    assert notes["numbers_in_another_form", "rate"] == {"n": 89, "cell": "'1.5 %'", "number": "1.5"}
+    assert notes["numbers_below_zero", "net"] == {"n": 13, "cell": "'(1.25)'", "number": "-1.25"}
+    assert notes["spellings_joined", "late"] == {"n": 29, "cells": ["'yes'"], "spelling": "'Yes'"}
+    assert notes["repeated_columns_not_used", ""]["columns"] == ["'spend'"]
+    assert notes["unnamed_columns_not_used", ""]["numbers"] == [8]
+    assert [values["n"] for (code, _), values in notes.items() if code == "rows_left_out"] == [1]
+    assert [note["sentence"] for note in document["notes"]] == [
+        line.removeprefix("Note: ") for line in text.splitlines() if line.startswith("Note: ")
+    ]
+    assert "1 row without an outcome was left out: line 7." in text
+    assert document["label"]["outcomes"] == {"No": 30, "Yes": 59}
+    units = {column["name"]: column["unit"]["en"] for column in document["columns"]}
+    assert units == {"rate": "%", "home": "", "net": ""}
+
+
 @pytest.fixture
 def broken(tmp_path):
     """A home with a federation that works and one whose file was damaged."""

@@ -5,6 +5,9 @@ import json
 import numpy as np
 import pytest
 
+from backend.evaluation.validation.suite import Figure
+from backend.evaluation.validation.words import about_in_words
+from backend.i18n import Catalogue
 from backend.services import Glassleaf
 
 ROWS = 500
@@ -18,7 +21,10 @@ def home(tmp_path_factory):
 
 @pytest.fixture
 def model(run, tmp_path):
-    """A model of people of whom some have no gender: too few to be a group of their own."""
+    """A model of people of whom some have no gender: too few to be a group of their own. It is made once."""
+    models = json.loads(run("models", "--json")[1] or "[]")
+    if models:
+        return models[0]["id"]
     draw = np.random.default_rng(4)
     genders = draw.choice(["f", "m", ""], ROWS, p=[0.48, 0.46, 0.06])
     ages = draw.integers(18, 80, ROWS)
@@ -49,3 +55,17 @@ def test_women_are_not_compared_with_a_mixture_without_a_word(run, home, model):
         named = {row.about.en for one in found for row in one.disparities}
         chinese = {row.about.in_language("zh") for one in found for row in one.disparities}
     assert any("put together" in name for name in named) and any("合并" in name for name in chinese)
+
+
+def test_a_slice_of_the_validation_says_who_was_put_together(run, home, model):
+    status, text, error = run("validate", model, "--json")
+    assert status in (0, 3, 4), error
+    figures = [judged["figure"] for test in json.loads(text)["tests"] for judged in test["figures"]]
+    slices = [figure for figure in figures if figure["kind"] == "rest" and figure["feature"] == "gender"]
+    assert slices and all(set(figure["apart"]) in ({"f"}, {"m"}) for figure in slices)
+    with Glassleaf(home, pools=False) as glassleaf:
+        record = glassleaf.models.get(model)
+        codes = {code: text.en for code, text in glassleaf.models.feature(record, "gender").categories.items()}
+    said = about_in_words(Catalogue("en"), Figure(**slices[0]), "gender", "", codes)
+    others = "men" if slices[0]["apart"] == ["f"] else "women"
+    assert f"{others}, others, no value, if any (put together" in said

@@ -7,7 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from backend.data.csv_file import TABLE, FileLimits, parse_csv, read_csv, to_column
+from backend.data.csv_file import TABLE, FileLimits, parse_csv, read_csv, repeated_columns, to_column
 from backend.data.dictionary import Feature
 from backend.errors import FederationError
 
@@ -98,7 +98,7 @@ def test_columns_are_told_apart_in_linear_time():
     seconds = []
     for _ in range(5):  # the best of five, since the machine may be busy
         began = time.process_time()
-        assert "more than once" in refusal(data)
+        assert len(repeated_columns(parse_csv("t.csv", data).header)) == 2500
         seconds.append(time.process_time() - began)
     assert min(seconds) < 0.1  # comparing every pair takes ten times as long
 
@@ -121,8 +121,7 @@ def test_links_in_a_circle_are_refused(tmp_path):
         (b"", "the file is empty"),
         (b" \n\n", "the file is empty"),
         (b"a,b\n1,\xe9\n", "line 2: found a byte that is not UTF-8 (0xe9)"),
-        (b"a,a\n1,2\n", "header: found 'a' more than once"),
-        (b"a,,c\n1,2,3\n", "header: column 2 has no name"),
+        (b"People 2026,,,\nid,a,b,c\n", "header: 3 of 4 columns have no name"),
         (b'a,b\n1,2\n3,"x\n4,5\n', "line 3: the row that starts here is not CSV"),
         (b'a,b\n"1"2,3\n', "line 2: the row that starts here is not CSV"),
     ],

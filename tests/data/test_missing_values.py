@@ -22,7 +22,7 @@ def odd(tmp_path):
     dictionary = tmp_path / "dictionary.csv"
     dictionary.write_text("name,meaning,kind\nhome,Home,categorical\n", encoding="utf-8")
     division = Division("late", ["income"], {"shop": ["home"]}, id_column="id", dictionary=dictionary)
-    return split_table(tmp_path / "t.csv", division, tmp_path / "out")
+    return split_table(tmp_path / "t.csv", division, tmp_path / "out").federation
 
 
 def test_texts_such_as_none_are_categories_unless_the_file_says_otherwise(odd):
@@ -59,7 +59,7 @@ def test_a_number_column_with_such_a_text_names_text_line_and_setting(tmp_path):
 def test_init_is_told_what_is_missing_and_writes_it_to_the_file(tmp_path, wish):
     (tmp_path / "t.csv").write_text("id,income,home,late\na,1,own,0\nb,NA,?,1\nc,2,own,1\n", encoding="utf-8")
     division = Division("late", ["income"], {"shop": ["home"]}, id_column="id", missing=wish)
-    federation = split_table(tmp_path / "t.csv", division, tmp_path / "out")
+    federation = split_table(tmp_path / "t.csv", division, tmp_path / "out").federation
     assert [feature.missing for _, feature in federation.features()] == [("NA",), ("?",)]
     assert list(read_table(federation, "shop").columns["home"]) == ["own", None, "own"]
 

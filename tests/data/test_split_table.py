@@ -31,7 +31,7 @@ def split(folder: Path, text: str = TABLE, **changed):
         "dictionary": None,
     }
     out = changed.pop("out", folder / "out")
-    return split_table(folder / "my table.csv", Division(**(arguments | changed)), out)
+    return split_table(folder / "my table.csv", Division(**(arguments | changed)), out).federation
 
 
 def refusals(folder: Path, text: str = TABLE, **changed) -> str:
@@ -218,7 +218,11 @@ def test_a_dictionary_gives_the_unit_of_a_number_and_of_nothing_else(tmp_path):
     [
         (["no", "no"], {}, "found 1 different value, expected at least 2. Choose a column whose values differ."),
         (["NA", ""], {}, "found 0 different values, expected at least 2"),
-        (["a", "b", "", "c"], {}, "found no value on line 4, expected a label in every row. Fill it in or delete"),
+        (
+            ["a", "b", "", "c"],
+            {},
+            "found no value on line 4, expected a label in every row. Fill it in, or leave the row out (init: --leave-out no-outcome)",
+        ),
         (["1.5", "nan", "2", "3"], {}, "found no value on line 3"),
         (
             ["no", "yes"],
@@ -273,7 +277,7 @@ def test_the_bank_marketing_table_is_split_as_it_is(bank_csv, tmp_path):
     }
     with pytest.raises(FederationError, match=r"no id column 'id'.*or leave out --id to have the rows numbered"):
         split_table(bank_csv, Division(id_column="id", **arguments), tmp_path / "out")
-    federation = split_table(bank_csv, Division(**arguments), tmp_path / "out")
+    federation = split_table(bank_csv, Division(**arguments), tmp_path / "out").federation
     assert (federation.label.task, federation.label.positive) == ("binary", "yes")
     assert read_labels(federation).sum() == 521
     kinds = {feature.name: feature.kind for _, feature in federation.features()}
@@ -282,7 +286,9 @@ def test_the_bank_marketing_table_is_split_as_it_is(bank_csv, tmp_path):
 
 
 def test_a_column_of_the_bank_marketing_table_can_be_predicted_as_a_number(bank_csv, tmp_path):
-    federation = split_table(bank_csv, Division("balance", ["age"], {"telco": ["duration"]}), tmp_path / "out")
+    federation = split_table(
+        bank_csv, Division("balance", ["age"], {"telco": ["duration"]}), tmp_path / "out"
+    ).federation
     assert federation.label.task == "number"
     labels = read_labels(federation)
     assert (labels.shape, labels[:3].tolist()) == ((4521,), [1787, 4789, 1350])
@@ -290,7 +296,7 @@ def test_a_column_of_the_bank_marketing_table_can_be_predicted_as_a_number(bank_
 
 def test_the_car_table_has_four_classes_in_the_order_of_their_texts(car_csv, tmp_path):
     division = Division("G", ["A", "B"], {"garage": ["C", "D", "E", "F"]})
-    federation = split_table(car_csv, division, tmp_path / "out")
+    federation = split_table(car_csv, division, tmp_path / "out").federation
     assert (federation.label.task, federation.label.classes) == ("classes", ("acc", "good", "unacc", "vgood"))
     assert np.bincount(read_labels(federation).astype(int)).tolist() == [384, 69, 1210, 65]
     assert read_table(federation, "garage").ids[-1] == "1728"

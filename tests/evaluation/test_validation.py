@@ -29,7 +29,7 @@ from backend.evaluation.validation.suite import (
     verdict_of,
     with_config,
 )
-from backend.evaluation.validation.words import value_in_words
+from backend.evaluation.validation.words import about_in_words, value_in_words
 from backend.fairness.intervals import of_difference
 from backend.fairness.marking import mark
 from backend.i18n import LANGUAGES, Catalogue
@@ -400,3 +400,20 @@ def test_the_data_file_is_what_the_suite_is():
     data = tomllib.loads((files("backend.evaluation.validation") / "suite.toml").read_text())
     assert [t["id"] for t in data["test"]] == [t.id for t in SUITE.tests] and SUITE.version == data["version"]
     assert replace(SUITE) == SUITE
+
+
+def test_a_slice_that_was_put_together_names_its_members_in_both_languages_also_after_it_was_stored():
+    groups = [Group("code", "f", 300), Group("missing", "", 40), Group("rest", "", 60)]
+    own = tuple(
+        slices.Slice(group, share, 0.2, 0.2, 0.1, 0.01, 0.0, 0.01)
+        for group, share in zip(groups, (0.8, 0.7, 0.5), strict=True)
+    )
+    ratios = slices.impact_ratios({("bank", "gender"): own})
+    rest = next(figure for figure in ratios if figure.kind == "rest")
+    assert (rest.apart, rest.n) == (("f", ""), 60)
+    stored = Figure(**loads(dumps(asdict(rest))))
+    codes = {"f": "women", "m": "men", "x": "others"}
+    english = about_in_words(Catalogue("en"), stored, "Gender", "Bank", codes)
+    assert "men, others (put together" in english and "no value" not in english and "women" not in english
+    assert "all codes but f" in about_in_words(Catalogue("en"), stored, "Gender", "Bank", {})
+    assert "men、others（合并" in about_in_words(Catalogue("zh"), stored, "性别", "银行", codes)

@@ -191,7 +191,7 @@ def kinds(demo: Path, reports: dict[str, bytes]) -> dict[str, Kind]:
         out = demo / "out"
         for left in out.glob("*"):
             left.unlink()
-        return split_table(path, Division(federation.label.column, guest, host, federation.guest.id), out)
+        return split_table(path, Division(federation.label.column, guest, host, federation.guest.id), out).federation
 
     rules = ROOT / "backend" / "compliance" / "rules"
     messages = [

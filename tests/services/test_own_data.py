@@ -96,7 +96,7 @@ def test_what_is_no_table_or_leaves_something_open_begins_nothing(glassleaf):
     for data, told in (
         (b"", "the file is empty"),
         (b"a,b\n", "a header but no row"),
-        (b"a,a\n1,2\n", "more than once"),
+        (b"People,,,\na,b,c,d\n", "3 of 4 columns have no name"),
     ):
         with pytest.raises(FederationError, match=f"people.csv.*{told}"):
             service.begin("people.csv", data)

@@ -141,7 +141,9 @@ def region_gaps(test: dict[Key, tuple[Slice, ...]], training: dict[Key, tuple[Sl
     for key, pairs in alike.items():
         for unseen, seen in pairs:
             gap, error = unseen.loss - seen.loss, float(np.hypot(unseen.error, seen.error))
-            out.append(_figure("region_gap", key, unseen, gap, normal_ends(gap, error, z)))
+            out.append(
+                _figure("region_gap", key, unseen, [of_test for of_test, _ in pairs], gap, normal_ends(gap, error, z))
+            )
     return out or "few_people"
 
 
@@ -179,7 +181,7 @@ def over_time(key: Key, found: Sequence[Slice]) -> Found:
     first, z, out = periods[0], _z(len(periods) - 1), list(calibration_gaps({key: periods}, "period_gap"))
     for later in periods[1:]:
         rise, error = later.loss - first.loss, float(np.hypot(later.error, first.error))
-        out.append(_figure("period_loss", key, later, rise, normal_ends(rise, error, z)))
+        out.append(_figure("period_loss", key, later, periods, rise, normal_ends(rise, error, z)))
     return [figure for figure in out if isinstance(figure, Figure)]
 
 
@@ -194,10 +196,10 @@ def impact_ratios(found: dict[Key, tuple[Slice, ...]]) -> Found:
             if s is reference or s.accepted is None or reference.accepted is None:
                 continue
             if reference.accepted == 0:
-                out.append(_figure("impact_ratio", key, s, None, (None, None)))
+                out.append(_figure("impact_ratio", key, s, own, None, (None, None)))
                 continue
             ends = of_ratio(s.accepted, s.group.n, reference.accepted, reference.group.n)
-            out.append(_figure("impact_ratio", key, s, s.accepted / reference.accepted, ends))
+            out.append(_figure("impact_ratio", key, s, own, s.accepted / reference.accepted, ends))
     return out or "few_people"
 
 
@@ -208,12 +210,23 @@ def _figures(
     for key, own in found.items():
         for s in own:
             value, error = of(s)
-            out.append(_figure(measure, key, s, value, normal_ends(value, error, z)))
+            out.append(_figure(measure, key, s, own, value, normal_ends(value, error, z)))
     return out or "few_people"
 
 
-def _figure(measure: str, key: Key, s: Slice, value: float | None, ends: tuple[float | None, float | None]) -> Figure:
-    return Figure(measure, value, *ends, s.group.n, key[0], key[1], s.group.kind, s.group.name)
+def _figure(
+    measure: str,
+    key: Key,
+    s: Slice,
+    all_slices: Sequence[Slice],
+    value: float | None,
+    ends: tuple[float | None, float | None],
+) -> Figure:
+    """A figure of one of a feature's slices; a slice of what was put together names the groups that were not."""
+    apart: tuple[str, ...] = ()
+    if s.group.kind == "rest":
+        apart = tuple(other.group.name for other in all_slices if other.group.kind in ("code", "missing"))
+    return Figure(measure, value, *ends, s.group.n, key[0], key[1], s.group.kind, s.group.name, apart)
 
 
 def _names(found: Sequence[Slice]) -> list[tuple[str, str]]:

@@ -149,6 +149,8 @@ class Figure:
         What it is about; empty = the whole.
     kind, group : str
         The group of the feature, as :class:`backend.protocols.group_sums.grouping.Group`.
+    apart : tuple of str
+        Of a group that was put together: the codes with a group of their own, and an empty text if people without a value have one.
     """
 
     measure: str
@@ -160,6 +162,7 @@ class Figure:
     feature: str = ""
     kind: str = ""
     group: str = ""
+    apart: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -267,11 +270,16 @@ class Validation:
         return tuple(test for test in self.tests if test.verdict == "off")
 
 
+def _read_figure(row: Mapping[str, Any]) -> Figure:
+    """A figure as it was stored."""
+    return Figure(**{**row, "apart": tuple(row.get("apart", ()))})
+
+
 def read_tests(kept: list[dict[str, Any]]) -> tuple[Tested, ...]:
     """Tests as they were kept."""
 
     def tested(row: dict[str, Any]) -> Tested:
-        figures = (Judged(**{**one, "figure": Figure(**one["figure"])}) for one in row["figures"])
+        figures = (Judged(**{**one, "figure": _read_figure(one["figure"])}) for one in row["figures"])
         return Tested(**{**row, "source": Text(**row["source"]), "figures": tuple(figures)})
 
     return tuple(map(tested, kept))

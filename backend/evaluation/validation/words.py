@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from backend.evaluation.validation.suite import Figure, Judged, Sense
 
@@ -12,6 +12,7 @@ SHARES = {
     "noise_flips", "top_share", "thin_leaves", "contradicting", "mixed", "identifying", "swapped",
 }  # fmt: skip
 GAINS = {"top_share", "contradicting", "mixed"}  # shares of the gain, written with one decimal as everywhere
+NAMED_MEMBERS = 5  # of the groups that were put together
 COUNTS = {"not_exact", "hash_differs", "again_differs"}
 
 
@@ -36,12 +37,53 @@ def about_in_words(say: Say, figure: Figure, feature: str, party: str, codes: Ma
             return say("validation_words.about_pair", measure=measure, feature=feature, attribute=attribute)
         known = {
             "missing": say("measure.group_missing"),
-            "rest": say("measure.group_rest"),
+            "rest": rest_in_words(say, figure.apart, codes),
             "bin": say("validation_words.bin", place=figure.group),
         }
         group = known.get(figure.kind) or codes.get(figure.group, figure.group)
         return say("validation_words.about", measure=measure, feature=feature, group=group)
     return say("validation_words.about_party", measure=measure, party=party) if figure.party else measure
+
+
+def members_of_rest(apart: Collection[str], codes: Iterable[str]) -> tuple[tuple[str, ...], bool]:
+    """Return the codes that have no group of their own, and whether people without a value have none, so that they are with them.
+
+    The party that holds the feature says only that some are together. These follow from the groups that it names, and say nothing of
+    who occurs.
+
+    Parameters
+    ----------
+    apart : collection of str
+        Codes with a group of their own; with an empty text if people without a value have one.
+    codes : iterable of str
+        That the feature's dictionary lists.
+    """
+    return tuple(code for code in codes if code not in apart), "" not in apart
+
+
+def rest_in_words(say: Say, apart: Collection[str], codes: Mapping[str, str]) -> str:
+    """Who is in a group that was put together, and why; see :func:`members_of_rest`.
+
+    Parameters
+    ----------
+    say : callable
+        A catalogue.
+    codes : mapping of str to str
+        Code of the feature → what it stands for; empty if no dictionary lists them.
+    """
+    listed, without_value = members_of_rest(apart, codes)
+    members = [codes[code] for code in listed[:NAMED_MEMBERS]]
+    if len(listed) > NAMED_MEMBERS:
+        members.append(say("measure.group_more", n=len(listed) - NAMED_MEMBERS))
+    comma = say("words.comma")
+    named = [codes.get(code, code) for code in apart if code]
+    if not listed and named:
+        members.append(say("measure.group_but", codes=comma.join(named)))
+    elif not listed:
+        members.append(say("measure.group_other"))
+    if without_value:
+        members.append(say("measure.group_perhaps_missing"))
+    return say("measure.group_rest_of", members=comma.join(members))
 
 
 def value_in_words(say: Say, figure: Figure, show: Callable[[float], str]) -> str:

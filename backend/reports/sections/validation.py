@@ -108,7 +108,9 @@ def _line(write: Writer, one: FigureLine) -> str:
 
 def said(write: Writer, one: FigureLine) -> tuple[str, str]:
     """What a figure is about, and its value."""
-    found = Figure(one.measure, one.value, one.low, one.high, one.n, one.party, one.feature, one.kind, one.group)
+    found = Figure(
+        one.measure, one.value, one.low, one.high, one.n, one.party, one.feature, one.kind, one.group, one.apart
+    )
     known = write.features.get(one.feature)
     codes = {one.group: write.feature(one.group)} if one.measure == "cramers_v" else write.codes(known) if known else {}
     about = about_in_words(write.words, found, write.feature(one.feature), write.party(one.party), codes)
