@@ -61,6 +61,40 @@ def with_parties(at: AppTest) -> AppTest:
     return pressed(at, "own_next")
 
 
+MESSY = "ID,age,income,home,late\n" + "".join(
+    f'p{n},{20 + n}.5 %,"${1000 + n}.25",{("Own", "own", "rent")[n % 3]},{"" if n == 9 else ("no", "yes", "Yes")[n % 3]}\n'
+    for n in range(1, 41)
+)
+
+
+def test_a_messy_table_is_mended_by_one_press_each_and_the_page_says_how_it_was_read(opened_empty: Opened) -> None:
+    at = begun(opened_empty, (MESSY + "p3,1 %,$1.25,own,no\n").encode())
+    at.selectbox(key=key(at, "label")).select("late").run()
+    assert not at.exception and at.button(key="own_next").disabled
+    labels = [box.label.replace("\\", "") for box in at.checkbox]
+    assert any("Leave out 1 row without an outcome: line 10" in label for label in labels)
+    assert any("Leave out 1 row whose id an earlier row has: line 42" in label for label in labels)
+    assert any("late: take" in label and "Yes" in label for label in labels)
+    for name in ("leave_out_no-outcome", "leave_out_repeated-id", "one_spelling_late"):
+        at.checkbox(key=key(at, name)).check().run()
+    at.radio(key=key(at, "positive_late")).set_value("yes").run()
+    pressed(at, "own_next")
+    at = with_parties(at)
+    assert at.button(key="own_next").disabled  # Own and own
+    at.checkbox(key=key(at, "one_spelling_home")).check().run()
+    assert not at.exception and not at.button(key="own_next").disabled
+    shown = everything(at).replace("\\", "")
+    assert "40 cells were read as numbers" not in shown and "39 cells were read as numbers" in shown
+    assert "1 row without an outcome was left out: line 10" in shown
+    pressed(pressed(at, "own_next"), "own_make")
+    assert job_of("federation").wait(60).state == "done"
+    (made,) = session.service().federations.all()
+    units = {feature.name: feature.unit.en for _, feature in made.features()}
+    assert (units["age"], units["income"]) == ("%", "$")
+    guest = (made.folder / "guest.csv").read_text(encoding="utf-8").splitlines()
+    assert guest[:2] == ["ID,age,late", "p1,21.5,yes"] and len(guest) == 40
+
+
 def test_a_table_becomes_a_federation_that_can_be_trained_on(opened_empty: Opened) -> None:
     at = begun(opened_empty)
     assert not at.exception and at.button(key="own_next").disabled
