@@ -11,7 +11,18 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from backend.i18n import NO_MEANING, brief, catalogue, fill, joined, jurisdiction_in, model_in, texts_in, unit_in
+from backend.i18n import (
+    NO_MEANING,
+    brief,
+    catalogue,
+    fill,
+    joined,
+    jurisdiction_in,
+    model_in,
+    template,
+    texts_in,
+    unit_in,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -94,11 +105,7 @@ class Texts:
 
     def __call__(self, key: str, /, **values: object) -> str:
         """Find a text and fill it in."""
-        text = self._texts.get(key)
-        if text is None:
-            form = {"0": "zero", "1": "one"}.get(str(values.get("n")), "other")
-            text = self._texts.get(f"{key}.{form}") or self._texts[f"{key}.other"]
-        return fill(text, self.language, values)
+        return fill(template(self._texts, key, values), self.language, values)
 
     def has(self, key: str) -> bool:
         """True where the catalogue holds `key`."""

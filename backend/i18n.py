@@ -21,6 +21,81 @@ _EXPLAINED = re.compile(r":\s|\s\(|：|（")  # after these a meaning explains i
 _BEFORE = re.compile(r"(?<=[\u4e00-\u9fff]) ?(\**|<b>)$")  # Chinese before a value, and what may open an emphasis
 _AFTER = re.compile(r"^(\**|</b>) ?(?=[\u4e00-\u9fff])")  # what may close it, and Chinese after
 _SPACED = "%°±−+$€£≤≥:●■◆▲⬢⬟★"  # set apart from Chinese as letters and digits are; ":" begins Markdown's coloured marks
+# nouns that stand behind a number in the catalogues; a sentence whose verb changes, too, has forms of its own (`.one`, `.other`)
+SINGULAR = {
+    "alternatives": "alternative",
+    "answers": "answer",
+    "batches": "batch",
+    "bins": "bin",
+    "bits": "bit",
+    "bytes": "byte",
+    "cells": "cell",
+    "characters": "character",
+    "ciphertexts": "ciphertext",
+    "classes": "class",
+    "codes": "code",
+    "columns": "column",
+    "combinations": "combination",
+    "comparisons": "comparison",
+    "conversations": "conversation",
+    "days": "day",
+    "digests": "digest",
+    "elements": "element",
+    "entries": "entry",
+    "features": "feature",
+    "findings": "finding",
+    "gradients": "gradient",
+    "groups": "group",
+    "hours": "hour",
+    "ids": "id",
+    "items": "item",
+    "keys": "key",
+    "labels": "label",
+    "laws": "law",
+    "leaves": "leaf",
+    "letters": "letter",
+    "levels": "level",
+    "messages": "message",
+    "models": "model",
+    "names": "name",
+    "nodes": "node",
+    "numbers": "number",
+    "outputs": "output",
+    "pairs": "pair",
+    "parties": "party",
+    "parts": "part",
+    "people": "person",
+    "pieces": "piece",
+    "points": "point",
+    "ranks": "rank",
+    "reasons": "reason",
+    "records": "record",
+    "reports": "report",
+    "requests": "request",
+    "roots": "root",
+    "rounds": "round",
+    "rows": "row",
+    "rules": "rule",
+    "samples": "sample",
+    "scores": "score",
+    "shares": "share",
+    "sheets": "sheet",
+    "slots": "slot",
+    "splits": "split",
+    "steps": "step",
+    "sums": "sum",
+    "targets": "target",
+    "tests": "test",
+    "texts": "text",
+    "thresholds": "threshold",
+    "times": "time",
+    "trees": "tree",
+    "units": "unit",
+    "values": "value",
+}
+_NOUN = re.compile(
+    rf"^(\*{{0,2}} (?:(?:more|other|different|new|joint|test|training|known) )?)({'|'.join(SINGULAR)})\b"
+)
 
 
 @dataclass(frozen=True)
@@ -75,8 +150,8 @@ class Catalogue:
         self._texts = catalogue(language)
 
     def __call__(self, key: str, /, **values: object) -> str:
-        """Find a text and fill it in."""
-        return fill(self._texts[key], self.language, values)
+        """Find a text and fill it in; see :func:`template` for its plural forms."""
+        return fill(template(self._texts, key, values), self.language, values)
 
     def named(self, prefix: str, name: str) -> str:
         """The text of a name that comes out of a result, or the name itself where the catalogue has none."""
@@ -108,10 +183,42 @@ def in_both(key: str, /, **values: object) -> Text:
     return Text(Catalogue("en")(key, **values), Catalogue("zh")(key, **values))
 
 
+def template(texts: Mapping[str, str], key: str, values: Mapping[str, object]) -> str:
+    """Return a text of a catalogue; a value called `n` chooses between `.zero`, `.one` and `.other` if the text has these forms.
+
+    Raises
+    ------
+    KeyError
+        If the catalogue has no such text.
+    """
+    text = texts.get(key)
+    if text is None:
+        form = {"0": "zero", "1": "one"}.get(str(values.get("n")), "other")
+        text = texts.get(f"{key}.{form}") or texts[f"{key}.other"]
+    return text
+
+
+def counted(n: int, noun: str) -> str:
+    """Return a number with its noun, which is given in the plural.
+
+    Examples
+    --------
+    >>> counted(1, "features"), counted(2_000, "people")
+    ('1 feature', '2,000 people')
+    """
+    return f"{n:,} {SINGULAR[noun] if n == 1 else noun}"
+
+
 def fill(text: str, language: str, values: Mapping[str, object]) -> str:
     """`text` with `values` filled in, whole numbers with thousands separated.
 
-    In Chinese a Latin value is set apart by spaces, and a Chinese one is not.
+    In English a noun behind the number 1 has no plural, if it is one of :data:`SINGULAR`. In Chinese a Latin value is set apart by spaces,
+    and a Chinese one is not.
+
+    Examples
+    --------
+    >>> fill("{n} features in {trees} trees", "en", {"n": 1, "trees": 20})
+    '1 feature in 20 trees'
     """
     if not values:
         return text
@@ -121,6 +228,8 @@ def fill(text: str, language: str, values: Mapping[str, object]) -> str:
         between = literal
         if language == "zh":
             between = _set_apart(last.rstrip("*")[-1:], literal, value.lstrip("*")[:1])
+        elif last.strip("*") == "1":
+            between = _NOUN.sub(lambda found: found[1] + SINGULAR[found[2]], literal, count=1)
         filled += between + value
         last = value
     return filled

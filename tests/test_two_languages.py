@@ -1,13 +1,15 @@
 """What has two languages is one `Text`: no field, attribute or parameter `x_zh` is left beside an `x`."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
 from pydantic import BaseModel, ValidationError
 
+from backend import remark
 from backend.data.dictionary import Bilingual
-from backend.i18n import LANGUAGES, Text, catalogue, in_both
+from backend.i18n import LANGUAGES, SINGULAR, Text, catalogue, fill, in_both
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = [file for folder in ("backend", "app", "pages", "bench") for file in (ROOT / folder).rglob("*.py")]
@@ -67,3 +69,38 @@ def test_a_text_of_the_catalogues_is_in_both():
     assert [text.in_language(language) for language in LANGUAGES] == [
         catalogue(language)["measure.group_all"] for language in LANGUAGES
     ]
+
+
+# Words that end in s behind a value and are no plural of what is counted.
+NO_PLURALS = (
+    "is has does s was as asks exists means waits says speaks goes sends states comes costs falls "
+    "shuffles leads wants encrypts turns filters keeps identifies reveals replies logs prohibits heads "
+    "improves worsens minus pass describes needs discloses its greets refuses stores belongs differs "
+    "requires repeats becomes measures decrypts runs holds ms focus women men"
+)
+COUNTED = re.compile(r"\{(\w+)(?::[^}]*)?\}\*{0,2}((?: [a-z]+){1,2})")
+
+
+def test_one_of_anything_is_not_in_the_plural_in_any_english_text():
+    texts = catalogue("en") | {code: text.en for code, text in remark.catalogue().items()}
+    with_one = {key: text for key, text in texts.items() if not key.endswith((".one", ".other", ".zero"))}
+    strange = {}
+    plural = {}
+    for key, text in with_one.items():
+        for name, behind in COUNTED.findall(text):
+            words = behind.split()
+            noun = (
+                words[1]
+                if words[0] in ("more", "other", "different", "new", "joint", "test") and words[1:]
+                else words[0]
+            )
+            if noun.endswith("s") and noun not in SINGULAR and noun not in NO_PLURALS.split():
+                strange[key] = noun
+            if noun in SINGULAR and f"1 {' '.join(words)}" in fill(f"{{{name}}}{behind}", "en", {name: 1}):
+                plural[key] = noun
+    assert len(with_one) > 3000 and strange == {} and plural == {}
+    assert fill("**{n}** features, {rows} rows", "en", {"n": 1, "rows": 21}) == "**1** feature, 21 rows"
+    assert (
+        in_both("measure.group_more", n=1).en == "1 more code"
+        and in_both("measure.group_more", n=2).en == "2 more codes"
+    )

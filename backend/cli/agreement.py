@@ -10,6 +10,7 @@ import typer
 
 from backend.cli.output import AsJson, check_out, day_of, print_result, save
 from backend.errors import ParameterError
+from backend.i18n import counted
 
 if TYPE_CHECKING:
     from backend.link.agreement import Agreement
@@ -114,12 +115,14 @@ def _text(found: Agreement) -> list[str]:
         where = f"listens at {party.address}" if party.address else "dials out"
         lines.append(f"{party.name} ({party.role}): {party.title}, {party.spiffe}, {where}")
     for one in found.purposes:
-        models = "its operator is asked for each model" if one.models == "ask" else f"{len(one.models)} models"
+        models = (
+            "its operator is asked for each model" if one.models == "ask" else f"{counted(len(one.models), 'models')}"
+        )
         models += ", and about sums by group" if one.sums == "ask" else ""
         lines += [
             f"{one.name}: {one.title}",
             f"  {one.legal_basis}; until {one.valid_until}{f', {one.hours} UTC' if one.hours else ''}",
-            f"  {one.rows_per_day or 'any number of'} rows a day, kept {one.retention_days} days; {models}",
+            f"  {one.rows_per_day or 'any number of'} rows a day, kept {counted(one.retention_days, 'days')}; {models}",
             f"  keys of {one.floors.key_bits} bits, answers about a person in 28 days: {one.floors.budget}, dither {one.floors.dither:g}, "
             f"groups of {one.floors.group_size}, of which a Guest that lies could name {100 * one.floors.named:g} %",
             f"  {', '.join(one.kinds)}",

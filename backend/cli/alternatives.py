@@ -9,6 +9,7 @@ import typer
 
 from backend.cli.output import AsJson, Bits, ModelId, measured_at, open_glassleaf, print_result, split_list, watched
 from backend.errors import ParameterError
+from backend.i18n import counted
 from backend.services.alternatives import AlternativesRequest
 from backend.services.scoring import cipher_named
 
@@ -90,7 +91,9 @@ def _numbers(flag: str, text: str) -> tuple[float, ...]:
 
 def _text(found: Search) -> str:
     part = "validation" if found.source == "validation" else "test"
-    lines = [f"{len(found.tried)} models by {found.attribute} ({found.party}), gaps on {found.n:,} {part} records:"]
+    lines = [
+        f"{counted(len(found.tried), 'models')} by {found.attribute} ({found.party}), gaps on {found.n:,} {part} records:"
+    ]
     for one in found.tried:
         settings = [f"without {', '.join(one.without)}"] if one.without else []
         settings += [f"depth {one.depth}", *([] if one.reg_lambda is None else [f"λ {one.reg_lambda:g}"])]

@@ -11,6 +11,7 @@ import typer
 
 from backend.cli.output import AsJson, FederationName, check_out, in_utc, open_glassleaf, print_result, save, text_of
 from backend.errors import ParameterError
+from backend.i18n import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,7 +54,7 @@ def replay(federation: Federation = "", as_json: AsJson = False) -> None:
     for name, one in found:
         wrong = len(one.found.problems)
         verdict = f"{wrong} NOT what an honest Guest sends" if wrong else "all as an honest Guest sends them"
-        lines += [f"{name}: {one.found.rows} requests about {one.model_id}, kept at {one.host}: {verdict}"]
+        lines += [f"{name}: {counted(one.found.rows, 'requests')} about {one.model_id}, kept at {one.host}: {verdict}"]
         lines += [f"  request {number}: {problem}" for number, problem in one.found.problems]
     print_result(
         [{"federation": name, **asdict(one)} for name, one in found],
@@ -171,7 +172,9 @@ def export(
         text = glassleaf.audit.export(federation, receipts=receipts)
     save(out, text.encode())
     print_result(
-        {"file": str(out), "entries": text.count("\n")}, f"{text.count(chr(10))} entries written to {out}.", as_json
+        {"file": str(out), "entries": text.count("\n")},
+        f"{counted(text.count(chr(10)), 'entries')} written to {out}.",
+        as_json,
     )
 
 
@@ -185,7 +188,7 @@ def reconcile_two(
     from backend.services.reconciliation import read_side, reconcile
 
     found = reconcile(read_side(first), read_side(second))
-    outcome = f"{found.conversations} conversations and {found.approvals} approvals that both know"
+    outcome = f"{counted(found.conversations, 'conversations')} and {found.approvals} approvals that both know"
     lines = [f"{' and '.join(found.parties)}: {outcome}; {len(found.differences) or 'no'} differences"]
     plain = {**asdict(found), "differences": [difference.plain() for difference in found.differences]}
     lines += [f"  {difference.sentence()}" for difference in found.differences]
@@ -200,8 +203,10 @@ def _performed_text(name: str, performed: RePerformed, language: str) -> list[st
     """Return what was recomputed, and what differs: whose, how often and by how much."""
     wrong = len({(one.kind, one.request, one.place) for one in performed.differences})
     head = f"{name}: " if name else ""
-    done = f"{performed.scores} scores, reasons of {performed.reasons} people and {performed.sums} sums recomputed"
-    lines = [f"{head}{done}, {performed.opened} steps opened: {wrong or 'none'} differ"]
+    scores = counted(performed.scores, "scores")
+    reasons = counted(performed.reasons, "people")
+    done = f"{scores}, reasons of {reasons} and {counted(performed.sums, 'sums')} recomputed"
+    lines = [f"{head}{done}, {counted(performed.opened, 'steps')} opened: {wrong or 'none'} differ"]
     counts: Counter[tuple[str, str, str]] = Counter()
     for one in performed.differences:
         counts[one.model_id or "sums by group", " or ".join(one.parties), one.why.sentence(language)] += 1
@@ -241,7 +246,9 @@ def _verdict_json(verdict: Verdict) -> dict[str, Any]:
 
 def _verdict_text(name: str, verdict: Verdict) -> str:
     kept = ", ".join(verdict.witnesses) or "no Host, so that a cut or a new chain would not show"
-    lines = [f"{name}: {verdict.entries} entries, {'the chain holds' if verdict.holds else 'SOMETHING IS WRONG'}"]
+    lines = [
+        f"{name}: {counted(verdict.entries, 'entries')}, {'the chain holds' if verdict.holds else 'SOMETHING IS WRONG'}"
+    ]
     lines += [f"  {problem}" for problem in verdict.problems]
     return "\n".join([*lines, f"  head {verdict.head.hash}", f"  compared with {verdict.heads} heads kept by: {kept}"])
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from backend.cli.output import AsJson, PassphraseFile, check_out, open_glassleaf, print_result, read_passphrase, say
+from backend.i18n import counted
 
 if TYPE_CHECKING:
     from backend.store.home_backup import Contents
@@ -38,7 +39,7 @@ def backup(
         say(f"Not in the backup: the files of {name} lie in {folder}. Keep a copy of them, too.")
     if done.keys_left:
         say(
-            f"Not in the backup: {done.keys_left} keys (--with-keys). Without them Hosts refuse what is signed after a restore."
+            f"Not in the backup: {counted(done.keys_left, 'keys')} (--with-keys). Without them Hosts refuse what is signed after a restore."
         )
     _print(done, f"{file}: ", as_json)
 
@@ -61,4 +62,6 @@ def restore(
 
 
 def _print(done: Contents, what: str, as_json: bool) -> None:
-    print_result(asdict(done), f"{what}{done.files} files, {done.keys} keys; manifest {done.sha256}", as_json)
+    print_result(
+        asdict(done), f"{what}{done.files} files, {counted(done.keys, 'keys')}; manifest {done.sha256}", as_json
+    )

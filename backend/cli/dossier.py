@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from backend.cli.output import AsJson, FederationName, open_glassleaf, print_result, save, text_of
+from backend.i18n import counted
 
 if TYPE_CHECKING:
     from backend.reports.schema import DossierSection
@@ -78,4 +79,4 @@ def show(federation: FederationName, as_json: AsJson = False) -> None:
 
 
 def _line(dossier: DossierSection) -> str:
-    return f"{dossier.host}: {len(dossier.columns)} columns, {dossier.day}, key {dossier.public_key}"
+    return f"{dossier.host}: {counted(len(dossier.columns), 'columns')}, {dossier.day}, key {dossier.public_key}"

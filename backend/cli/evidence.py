@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from backend.cli.output import AsJson, Bits, Cutoff, ModelId, measured_at, open_glassleaf, print_result, watched
+from backend.i18n import counted
 from backend.services.age_check import AgeRequest
 from backend.services.fairness import DisparityRequest, ProxyRequest, apart_from_rest, group_names, members_of_rest
 from backend.services.scoring import cipher_named
@@ -52,7 +53,7 @@ def disparity(
         called = partial(_named, rest=rest)
         before = f", answered by the Host before, on {done.measured}" if done.measured else ""
         lines = [
-            f"{feature} ({done.party}), {done.n:,} records, cut-off {measured_at(done.cutoff, done.policy)}{before}:"
+            f"{feature} ({done.party}), {counted(done.n, 'records')}, cut-off {measured_at(done.cutoff, done.policy)}{before}:"
         ]
         for outcome in done.groups:
             rates = "  ".join(f"{name} {_share(rate)}" for name, rate in outcome.rates.items())
@@ -105,7 +106,7 @@ def proxies(
         done = watched(
             glassleaf.fairness.start_proxies(ProxyRequest(glassleaf.models.get(model).id, attribute, key_bits=bits))
         )
-        lines = [f"{attribute} ({done.party}), {done.n:,} records:"]
+        lines = [f"{attribute} ({done.party}), {counted(done.n, 'records')}:"]
         lines += [
             f"  {'found' if a.found else '  –  '}  {a.feature}: Cramér's V {a.v:.3f} [{a.v_low:.3f}, {a.v_high:.3f}]"
             for a in done.features
@@ -168,7 +169,8 @@ def _given_away(one: GivenAway, person: str) -> str:
     else:
         limit = "none" if one.limit is None else f"{one.limit:g}"
         lines = [
-            f"{one.host}: {one.people:,} people answered about in {one.days} days, at most {_up(one.largest)} about one; limit {limit}"
+            f"{one.host}: {counted(one.people, 'people')} answered about in {counted(one.days, 'days')}, "
+            f"at most {_up(one.largest)} about one; limit {limit}"
         ]
     if one.person is not None:
         lines.append(f"  {person}: at most {_up(one.person)}")

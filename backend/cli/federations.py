@@ -25,6 +25,7 @@ from backend.cli.output import (
     split_list,
 )
 from backend.errors import ParameterError
+from backend.i18n import counted
 from backend.remark import one_line
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ def init(
     lines = [f"Federation {federation.name!r} written to {out}:"]
     for party, features in parties.items():
         lines += [
-            f"  {party}: {len(features)} feature{'' if len(features) == 1 else 's'}",
+            f"  {party}: {counted(len(features), 'features')}",
             *(f"    {_column_text(column)}" for column in read.columns if column.party == party),
         ]
     lines += [*_label_text(read), *_to_do(read, out), f"Next: glassleaf train {out}"]
@@ -180,7 +181,9 @@ def _column_text(column: ColumnReading) -> str:
         held = "one value only: nothing can be learned from it"
     elif column.codes:
         commonest = [f"{text!r} {count:,}" for text, count in list(column.codes.items())[:SHOWN_CODES]]
-        held = f"{len(column.codes)} codes: {', '.join(commonest)}" + (" …" if len(column.codes) > SHOWN_CODES else "")
+        held = f"{counted(len(column.codes), 'codes')}: {', '.join(commonest)}" + (
+            " …" if len(column.codes) > SHOWN_CODES else ""
+        )
     else:
         held = f"{column.low:g} to {column.high:g}"
     absent = ", ".join(f"{f'{text!r}' if text else 'empty'} {count:,}" for text, count in column.missing.items())
@@ -205,15 +208,15 @@ def _column_text(column: ColumnReading) -> str:
 
 def _label_text(read: Overview) -> list[str]:
     """What is predicted and, of two outcomes, who counts as positive and is declined."""
-    counted = ", ".join(f"{text!r} {count:,}" for text, count in read.outcomes.items())
-    lines = [f"  label {read.label}: {read.task}{f', {counted}' if counted else ''}"]
+    outcomes = ", ".join(f"{text!r} {count:,}" for text, count in read.outcomes.items())
+    lines = [f"  label {read.label}: {read.task}{f', {outcomes}' if outcomes else ''}"]
     if read.task == "binary":
         people, other = sum(read.outcomes.values()), next(text for text in read.outcomes if text != read.positive)
         count = read.outcomes[read.positive]
         lines.append(
-            f"  Positive are the {count:,} of {people:,} records whose {read.label} is {read.positive!r} ({read.label_meaning}). A higher "
-            f"score means more like them, and whoever reaches the cut-off is DECLINED. If these are the good ones, start again "
-            f"with --positive {shlex.quote(other)}."
+            f"  Positive are the {count:,} of {counted(people, 'records')} whose {read.label} is {read.positive!r} "
+            f"({read.label_meaning}). A higher score means more like them, and whoever reaches the cut-off is DECLINED. If these are the "
+            f"good ones, start again with --positive {shlex.quote(other)}."
         )
     return lines
 
@@ -231,8 +234,8 @@ def _to_do(read: Overview, out: Path) -> list[str]:
     from backend.services.federations import TO_FILL_IN
 
     return [
-        f"  {bare} of {len(read.columns)} features have no meaning yet; notices and reports need them.{shipped} Fill in {out / TO_FILL_IN} "
-        "and give it with --dictionary to an init into another folder."
+        f"  {bare} of {counted(len(read.columns), 'features')} have no meaning yet; notices and reports need them.{shipped} "
+        f"Fill in {out / TO_FILL_IN} and give it with --dictionary to an init into another folder."
     ]
 
 

@@ -34,7 +34,7 @@ from backend.cli.output import (
     text_of,
 )
 from backend.errors import ParameterError
-from backend.i18n import Catalogue, Text
+from backend.i18n import Catalogue, Text, counted
 from backend.remark import Remark
 
 if TYPE_CHECKING:
@@ -206,7 +206,9 @@ def models(operator: HostOperator, as_json: AsJson = False) -> None:
     lines: list[str] = []
     for one in found:
         allowed = ", ".join(one.purposes) or "nothing approved"
-        lines.append(f"{one.id}  of {one.guest}, {one.trees} trees, {one.capacity:.1f} bits at most: {allowed}")
+        lines.append(
+            f"{one.id}  of {one.guest}, {counted(one.trees, 'trees')}, {one.capacity:.1f} bits at most: {allowed}"
+        )
         lines.append(f"  in an agreement's `models`, to need no asking: {one.agreed_name}")
         lines += [f"  {_split(split)}" for split in one.splits]
     print_result([asdict(one) for one in found], lines or "No model yet.", as_json)
@@ -218,7 +220,8 @@ def budget(operator: HostOperator, person: Person, as_json: AsJson = False) -> N
     """Show how often this Host has answered about a person, and how much more it may."""
     found = operator.budget(person)
     lines = [
-        f"{sum(one.times for one in found.answers)} answers within {found.limits.days} days, {found.told:.1f} bits at most"
+        f"{counted(sum(one.times for one in found.answers), 'answers')} within {counted(found.limits.days, 'days')}, "
+        f"{found.told:.1f} bits at most"
     ]
     lines += [
         f"  {one.day}  {one.kind} to {one.guest}, {one.times} times, {one.bits:.1f} bits at most"
@@ -246,7 +249,7 @@ def verify(operator: HostOperator, as_json: AsJson = False) -> None:
     """Check the chain of the Host's own log; exit status 1 where something is wrong."""
     found = operator.verify_log()
     outcome = "the chain holds" if found.holds else "SOMETHING IS WRONG"
-    lines = [f"{found.entries} entries, {outcome}", *(f"  {problem}" for problem in found.problems)]
+    lines = [f"{counted(found.entries, 'entries')}, {outcome}", *(f"  {problem}" for problem in found.problems)]
     lines.append("  nobody else keeps its heads, so that a cut would not show; keep an export elsewhere")
     print_result({**asdict(found), "holds": found.holds}, lines, as_json, ok=found.holds)
 
@@ -282,7 +285,9 @@ def sample(
     text = operator.sample([text_of(file) for file in others or []])
     save(out, text.encode())
     rows = len(json.loads(text)["rows"])
-    print_result({"file": str(out), "rows": rows}, f"{rows} people of the sample written to {out}.", as_json)
+    print_result(
+        {"file": str(out), "rows": rows}, f"{counted(rows, 'people')} of the sample written to {out}.", as_json
+    )
 
 
 @app.command()
@@ -354,7 +359,9 @@ def disclose(
     check_out(file)
     save(file, disclosure(found).encode())
     print_result(
-        {"file": str(file)}, f"Hand out {file}: names and meanings of {len(found.features())} features.", as_json
+        {"file": str(file)},
+        f"Hand out {file}: names and meanings of {counted(len(found.features()), 'features')}.",
+        as_json,
     )
 
 

@@ -10,6 +10,7 @@ import typer
 from backend.cli.output import AsJson, ModelId, open_glassleaf, print_result, watched
 from backend.cli.policy import document_of, policy_line
 from backend.errors import ParameterError
+from backend.i18n import counted
 from backend.services.explanation import MEASURES, MeansRequest, PermutationRequest, Permuted
 from backend.services.model_card import CardRequest
 
@@ -131,7 +132,7 @@ def _level_text(level: Level) -> str:
 def _card_lines(card: ModelCard) -> list[str]:
     record = card.record
     lines = [
-        f"{record.id}  {record.federation}  {record.algorithm}, {record.n_trees} trees, made {record.created[:19]}"
+        f"{record.id}  {record.federation}  {record.algorithm}, {counted(record.n_trees, 'trees')}, made {record.created[:19]}"
     ]
     for part in card.parts:
         lines.append(f"  {part.part}, n={part.n:,} (scores from {card.sources[part.part]}):")

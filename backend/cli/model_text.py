@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from backend.cli.output import SHORT_TICK, in_utc, quality_text, say, watched
+from backend.i18n import counted
 from backend.results import RANKS, told_by_scores
 
 if TYPE_CHECKING:
@@ -58,7 +59,9 @@ def model_text(r: ModelRecord, state: ModelState | None = None) -> str:
         r.federation,
         in_utc(r.created),
     ]
-    return "  ".join([*parts, f"{r.n_trees} trees, {r.n_leaves} leaves", how, quality_text(r.metrics)])
+    return "  ".join(
+        [*parts, f"{counted(r.n_trees, 'trees')}, {counted(r.n_leaves, 'leaves')}", how, quality_text(r.metrics)]
+    )
 
 
 def in_words(state: str) -> str:

@@ -8,6 +8,7 @@ import typer
 
 from backend.cli.output import AsJson, ModelId, day_of, open_glassleaf, print_result
 from backend.errors import ParameterError
+from backend.i18n import counted
 from backend.services.policies import MARKS, PointScale, Policy, Treatments
 from backend.services.roles import OPERATOR, REGULATOR, ROLES
 
@@ -134,7 +135,9 @@ def policy_text(policy: Policy) -> str:
     if policy.points is not None:
         scale = policy.points
         odds = f"{scale.base_odds:g} to 1"
-        lines.append(f"{scale.base_points} points at {odds}, {scale.double} double the odds (rounded, halves up)")
+        lines.append(
+            f"{counted(scale.base_points, 'points')} at {odds}, {scale.double} double the odds (rounded, halves up)"
+        )
     unusual = [f"{mark} {policy.treatments.of(mark)}" for mark in MARKS if policy.treatments.of(mark) != "score"]
     if unusual:
         lines.append(f"unusual: {', '.join(unusual)}")

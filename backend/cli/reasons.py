@@ -11,7 +11,7 @@ import typer
 from backend.cli.output import AsJson, Bits, ModelId, check_out, open_glassleaf, print_result, save, watched
 from backend.cli.policy import policy_line
 from backend.errors import ParameterError
-from backend.i18n import Catalogue
+from backend.i18n import Catalogue, counted
 from backend.services.reasons import FORMATS, MAX_REASONS, CohortRequest, ReasonsRequest
 from backend.services.scoring import ScoringRequest, cipher_named
 
@@ -78,7 +78,7 @@ def reasons(
             "decided": found.decided,
             "seconds": found.seconds,
         }
-        ranked = f"{found.features} features ranked under {found.cipher} in {found.seconds:.1f} s"
+        ranked = f"{counted(found.features, 'features')} ranked under {found.cipher} in {found.seconds:.1f} s"
         group = Catalogue("en")(f"compared.said_{found.against}", people=f"{found.compared:,}")
         before = [f"Scored on {found.decided[:10]}: no second score was asked for."] if found.decided else []
         lines = [_text(one), *before, group, f"{ranked}, {body['bytes']:,} bytes in all."]
@@ -110,7 +110,9 @@ def cohort(
     wide = max(len(row.feature) for row in found)
     lines = [f"{row.feature:{wide}}  {row.mean:+.4f}  {row.party}" for row in found]
     first = found[0]
-    lines.append(f"Means over {first.people} people under {first.cipher}, each within ±{first.error_bound:.1g}.")
+    lines.append(
+        f"Means over {counted(first.people, 'people')} under {first.cipher}, each within ±{first.error_bound:.1g}."
+    )
     print_result({"features": [asdict(row) for row in found]}, lines, as_json)
 
 
@@ -156,7 +158,7 @@ def _text(one: PersonReasons) -> str:
     if one.problem:
         return f"{s.id}: {one.problem}"
     parts = f"base {s.base:+.3f}, Guest's part {s.guest_part:+.3f}, Hosts' part {s.hosts_part:+.3f}"
-    points = "" if s.points is None else f", {s.points} points"
+    points = "" if s.points is None else f", {counted(s.points, 'points')}"
     by = f" by version {s.policy} of the policy" if s.policy else " at the base rate: nobody has set a line"
     lines = [f"{s.id}: {s.decision} at {s.probability:.1%}{points}{by}; {parts}"]
     lines += [

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backend.cli.output import AsJson, open_glassleaf, print_result
+from backend.i18n import counted
 from backend.services.compliance import read_rule_pack
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def check_rules(
     """Say whether a pack can be used, every problem with its line; without a file, which rules were checked long ago or with no text."""
     if file is not None:
         pack = read_rule_pack(file)
-        text = f"{file}: {pack.name}, {len(pack.rules)} rules, usable."
+        text = f"{file}: {pack.name}, {counted(len(pack.rules), 'rules')}, usable."
         print_result({"name": pack.name, "rules": len(pack.rules)}, text, as_json)
         return
     with open_glassleaf() as glassleaf:
@@ -107,7 +108,7 @@ def try_rules(
     unclear = [one.feature for one in tried.not_understood]
     features = len({row["feature"] for row in flagged})
     head = (
-        f"{tried.assessed} columns, {features} flagged, {len(asked)} asked about (no finding until answered), "
+        f"{counted(tried.assessed, 'columns')}, {features} flagged, {len(asked)} asked about (no finding until answered), "
         f"{len(unclear)} not understood (ask for their meanings)."
     )
     lines = [
@@ -165,7 +166,7 @@ def calendar(
     with open_glassleaf() as glassleaf:
         found = glassleaf.compliance.calendar(model)
     known = f"{found.quoted} with the official wording, {len(found.unchecked)} not compared with an official text"
-    lines = [f"{found.on}: {found.in_force} rules in force; {known}."]
+    lines = [f"{found.on}: {counted(found.in_force, 'rules')} in force; {known}."]
     if found.since:
         lines += [
             f"Changed since the report of {found.since}:",
@@ -188,7 +189,7 @@ def measure(as_json: AsJson = False) -> None:
         measured = glassleaf.compliance.recall()
     lines = [f"Terms of version {measured.words}; list {measured.sha256}"]
     for found in measured.parts:
-        lines.append(f"{found.language}, {PARTS[found.part]}: {found.rows} columns")
+        lines.append(f"{found.language}, {PARTS[found.part]}: {counted(found.rows, 'columns')}")
         for name in MEASURES:
             lines.append(f"  {name}: {_share(getattr(found, name))}")
     print_result(asdict(measured), lines, as_json)

@@ -40,6 +40,7 @@ from backend.errors import (
     PartyUnreachable,
     StoreError,
 )
+from backend.i18n import counted
 from backend.remark import Remark
 from backend.results import counts_of, csv_text, earlier_rows, with_earlier
 from backend.services.audit import decisions
@@ -228,7 +229,7 @@ def _score_text(s: Score) -> str:
     remarks = "".join(f"\n    {remark.sentence()}" for remark in s.remarks)
     probability = "" if math.isnan(s.probability) else f"  probability {s.probability:.1%}"
     outcome = f"  {s.predicted or s.decision}" if s.predicted or s.decision else ""
-    points = "" if s.points is None else f"  {s.points} points"
+    points = "" if s.points is None else f"  {counted(s.points, 'points')}"
     because = f"  ({', '.join(s.marks)})" if s.marks and s.decision != s.band else ""
     what_if = f"  [what-if: {s.what_if}]" if s.what_if else ""
     return f"{s.id}: score {s.margin:+.4f}{probability}{points}{outcome}{because}{what_if}{remarks}"
@@ -253,8 +254,10 @@ def _in_words(batch: ScoreBatch, plain: ScoreBatch | None, out: Path | None) -> 
     lines += [f"… and {len(batch.scores) - SHOWN:,} more"] if len(batch.scores) > SHOWN else []
     lines.append(_decided_text(decisions(batch.scores), batch.policy))
     rows = f"{counts['ok']:,} ok, {counts['partial']:,} partial, {counts['refused']:,} refused, {counts['failed']:,} failed"
-    cost = f"{batch.ciphertexts_per_sample} ciphertexts a sample for {batch.leaves} leaves"
-    traffic = f"{sum(m.bytes for m in batch.transcript):,} bytes in {len(batch.transcript)} messages"
+    cost = f"{counted(batch.ciphertexts_per_sample, 'ciphertexts')} a sample for {counted(batch.leaves, 'leaves')}"
+    traffic = (
+        f"{counted(sum(m.bytes for m in batch.transcript), 'bytes')} in {counted(len(batch.transcript), 'messages')}"
+    )
     lines.append(f"{rows}, in {batch.seconds:.2f} s: {cost}, {traffic}" + (f"; written to {out}" if out else ""))
     if batch.dither > 0:
         lines.append(f"Margins are within ±{batch.dither:g} of the model's: the last Host has added dither.")

@@ -34,6 +34,7 @@ from backend.cli.output import (
     split_list,
     workers_of,
 )
+from backend.i18n import counted
 from backend.results import DEMO
 from backend.services.training import SecureBoostParameters, TrainingRequest
 
@@ -140,7 +141,7 @@ def _proof_text(proof: Proof) -> list[str]:
     auc = "" if math.isnan(proof.auc) else f" AUC {proof.auc:.4f}."
     return [
         *(f"Note: {note.sentence()}" for note in proof.notes),
-        f"{proof.rows:,} records score as {against}: at most {proof.difference:.2g} apart, {proof.bound:.2g} is allowed.{auc}",
+        f"{counted(proof.rows, 'records')} score as {against}: at most {proof.difference:.2g} apart, {proof.bound:.2g} is allowed.{auc}",
     ]
 
 
