@@ -75,9 +75,12 @@ def test_a_messy_table_is_mended_by_one_press_each_and_the_page_says_how_it_was_
     assert any("Leave out 1 row without an outcome: line 10" in label for label in labels)
     assert any("Leave out 1 row whose id an earlier row has: line 42" in label for label in labels)
     assert any("late: take" in label and "Yes" in label for label in labels)
-    for name in ("leave_out_no-outcome", "leave_out_repeated-id", "one_spelling_late"):
+    for name in ("leave_out_no-outcome", "one_spelling_late"):
         at.checkbox(key=key(at, name)).check().run()
     at.radio(key=key(at, "positive_late")).set_value("yes").run()
+    assert at.button(key="own_next").disabled and says(at, "own_data.rows_to_mend")  # the repeated id is left
+    at.checkbox(key=key(at, "leave_out_repeated-id")).check().run()
+    assert not at.button(key="own_next").disabled
     pressed(at, "own_next")
     at = with_parties(at)
     assert at.button(key="own_next").disabled  # Own and own
