@@ -29,6 +29,7 @@ from backend.data.csv_file import (
     read_csv_groups,
     repeated_problems,
     shown,
+    to_column,
     with_forms,
 )
 from backend.data.decimal_mark import Marks, like_a_number
