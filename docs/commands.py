@@ -37,6 +37,7 @@ EXAMPLES = {
     "credit-card": "glassleaf credit-card --out credit_card",
     "train": "glassleaf train credit_card --trees 20 --depth 4 --cipher none",
     "import": "glassleaf import model.json --federation credit_card",
+    "screen": "glassleaf screen credit_card --out screening.csv\nglassleaf screen own --before 2026-01 --since 2026-04 --json",
     "retrain": "glassleaf retrain latest --without SEX,MARRIAGE --by SEX",
     "alternatives": "glassleaf alternatives latest SEX --without SEX --without SEX,MARRIAGE --expected --cutoffs 0.25,0.5\n"
     'glassleaf alternatives latest SEX --choose c3 --because "narrower at no cost in AUC"',

@@ -11,6 +11,7 @@ from leak_scripts import (
     begin_training,
     bin_sums,
     cohort,
+    distinct,
     group_pairs,
     group_sums,
     in_pieces,
@@ -246,6 +247,13 @@ def groups(world: World) -> Moves:
     )
 
 
+def screened(world: World, *stated: str) -> Moves:
+    """Return a question for distinct values among some people, under one of these purposes."""
+    return st.builds(
+        lambda people, purpose: distinct(world, people, purpose=purpose), people_of(world, 2), st.sampled_from(stated)
+    )
+
+
 SCORED = ("DecisionVectors", "MoreVectors")
 CONVERSATIONS = {
     "scores": Conversations(SMALL, scores(SMALL), st.one_of(scores(SMALL), purposes("card")), SCORED),
@@ -291,6 +299,13 @@ CONVERSATIONS = {
     "cohorts": Conversations(WIDE, cohorts(WIDE), cohorts(WIDE), ("AskCohort", "ReasonTerms"), most=1),
     "groups": Conversations(
         GROUPED, groups(GROUPED), groups(GROUPED), ("GroupPairs", "MoreGroupPairs", "AskGroupSums")
+    ),
+    "screening": Conversations(
+        GROUPED,
+        screened(GROUPED, "screening"),
+        st.one_of(screened(GROUPED, "screening", "disparity"), groups(GROUPED)),
+        ("AskDistinct",),
+        most=2,
     ),
     "pairs of groups": Conversations(
         PAIRS, pairs(PAIRS), pairs(PAIRS), ("AskGroupPairs", "AskGroupSums"), most=2, share=0.6

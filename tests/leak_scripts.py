@@ -17,7 +17,7 @@ from backend.protocols.explanations.host_factors import CompiledFactors
 from backend.protocols.explanations.messages import AskCohort, AskReasons, ChooseLabels, OpenRanking, ReasonTerms
 from backend.protocols.explanations.shape import ReasonShape
 from backend.protocols.explanations.weighting import PaillierWeighting, PersonWeighting
-from backend.protocols.group_sums.messages import AskGroupPairs, AskGroupSums, GroupPairs, MoreGroupPairs
+from backend.protocols.group_sums.messages import AskDistinct, AskGroupPairs, AskGroupSums, GroupPairs, MoreGroupPairs
 from backend.protocols.purposes.messages import StatePurpose
 from backend.protocols.ranking.shape import OWN
 from backend.protocols.scoring.messages import AssignAges, BlankValues, DecisionVectors, MoreVectors, PermuteValues
@@ -158,12 +158,13 @@ def group_sums(
     half: int = 16,
     most: int = 2,
     least: int = 3,
+    purpose: str = "disparity",
 ) -> Script:
     """Return marks and a question for their sums by the groups of features."""
     count = world.people if people is None else len(people)
     first, *more = marks(count, apart=apart)
     return [
-        StatePurpose(C, "disparity"),
+        StatePurpose(C, purpose),
         GroupPairs(C, rows(world, people), half, (first,)),
         *(MoreGroupPairs(C, (piece,)) for piece in more),
         AskGroupSums(C, GUEST, features, most, least),
@@ -177,6 +178,11 @@ def group_pairs(world: World, people: Sequence[int] | None = None, *, most: int 
         AskGroupPairs(C, rows(world, people), "a", most, (HOST,), 2),
         AskGroupSums(C, HOST, ("b",), most, 2),
     ]
+
+
+def distinct(world: World, people: Sequence[int] | None = None, *, purpose: str = "screening") -> Script:
+    """Return a question for the number of distinct values of a feature among some people."""
+    return [StatePurpose(C, purpose), AskDistinct(C, rows(world, people), "a")]
 
 
 def split(
@@ -282,10 +288,15 @@ SCRIPTS: dict[str, Callable[[World], Script]] = {
     "reasons, ranked twice": lambda w: [*reasons(w, request="q"), *reasons(w, request="q", added=1 << 40, below=True)],
     "groups": lambda w: group_sums(w, ("a",), apart=False, half=1),
     "pairs of groups": group_pairs,
+    "screening": lambda w: [*distinct(w), *group_sums(w, ("a",), apart=False, half=1, purpose="screening")],
+    "screening, distinct values": distinct,
+    "screening, fewer people": lambda w: [*distinct(w), *distinct(w, range(w.people - 1))],
     "groups, marks apart": lambda w: group_sums(w, ("a",), apart=True, half=1),
 }
 """Name → what is said."""
-SUMS = frozenset(name for name in SCRIPTS if name.startswith(("training", "node sums", "cuts", "cohort", "groups")))
+SUMS = frozenset(
+    name for name in SCRIPTS if name.startswith(("training", "node sums", "cuts", "cohort", "groups", "screening"))
+)
 """Scripts whose answers are sums: of them the share of cells named counts, too."""
 
 

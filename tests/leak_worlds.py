@@ -383,6 +383,7 @@ LARGE = World(people=4, values=(0.0, 1.0, 2.0))
 
 WORLDS = {
     "groups": GROUPED,
+    "screening": GROUPED,
     "pairs": PAIRS,
     "ages": AGED,
     "node sums": BY_NODE,

@@ -23,7 +23,7 @@ GROUPS = {
     "use": ("score",),
     "understand": ("features", "structure", "importance", "model_card"),
     "govern": ("compliance", "validation", "decide", "report", "audit"),
-    "models": ("own_data", "train", "compare_models"),
+    "models": ("own_data", "screen", "train", "compare_models"),
     "protection": ("privacy", "protocols", "attack_lab", "host"),
 }
 ICONS = {
@@ -39,6 +39,7 @@ ICONS = {
     "report": "description",
     "audit": "receipt_long",
     "own_data": "upload_file",
+    "screen": "query_stats",
     "train": "model_training",
     "compare_models": "compare_arrows",
     "privacy": "visibility",
@@ -49,12 +50,18 @@ ICONS = {
 }
 FIRST = {REGULATOR: "govern"}  # role: the group that stands above the others
 # page: whose it is; a courtesy, for roles are not authenticated
-FOR = {"own_data": (OPERATOR,), "train": (OPERATOR,), "score": (OPERATOR, ANALYST), "host": (OPERATOR,)}
+FOR = {
+    "own_data": (OPERATOR,),
+    "screen": (OPERATOR,),
+    "train": (OPERATOR,),
+    "score": (OPERATOR, ANALYST),
+    "host": (OPERATOR,),
+}
 # What comes after what: a presenter shows a score and how it is protected, a regulator asks for the findings first.
 WAYS = {
     OPERATOR: (
         "overview", "score", "decide", "privacy", "host", "protocols", "attack_lab", "features", "structure", "importance", "model_card",
-        "compliance", "validation", "report", "audit", "own_data", "train", "compare_models",
+        "compliance", "validation", "report", "audit", "own_data", "screen", "train", "compare_models",
     ),
     ANALYST: (
         "overview", "features", "structure", "importance", "model_card", "score", "decide", "privacy", "protocols", "attack_lab",

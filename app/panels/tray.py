@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 PAGES = {
     "score": "score",
     "reasons": "score",
+    "screen": "screen",
     "train": "train",
     "import": "own_data",
     "federation": "own_data",
@@ -46,10 +47,10 @@ PAGES = {
     "report": "report",
     "audit": "audit",
 }
-ANY_MODEL = ("train", "attacks", "import", "federation")  # their pages are about no chosen model
+ANY_MODEL = ("screen", "train", "attacks", "import", "federation")  # their pages are about no chosen model
 # what they find is in the Guest's store
 KEPT = (
-    "federation", "retrain", "alternatives", "evidence", "worth", "means", "card", "difference", "validation", "monitoring",
+    "federation", "screen", "retrain", "alternatives", "evidence", "worth", "means", "card", "difference", "validation", "monitoring",
 )  # fmt: skip
 ICONS = {
     "running": "progress_activity",

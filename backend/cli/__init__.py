@@ -19,6 +19,7 @@ COMMANDS = {
     "companies": "companies",
     "init": "federations",
     "credit-card": "federations",
+    "screen": "screening",
     "train": "training",
     "import": "training",
     "retrain": "retraining",

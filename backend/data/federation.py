@@ -30,6 +30,7 @@ MAX_PROBLEMS = 20  # listed in one error; the rest is counted
 
 Part = TypeVar("Part", bound=BaseModel)
 Measure = Literal[
+    "screening",
     "disparity",
     "proxies",
     "age",

@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from backend.services.reviews import ReviewService
     from backend.services.samples import Samples
     from backend.services.scoring import Scoring
+    from backend.services.screening import Screenings
     from backend.services.sealed_models import SealedModels
     from backend.services.sealing import Sealing
     from backend.services.streaming import Streaming
@@ -226,6 +227,13 @@ class Glassleaf:
         from backend.services.samples import Samples
 
         return Samples(self._shared.workspace, self.models)
+
+    @cached_property
+    def screening(self) -> Screenings:
+        """What features are worth before anything is trained."""
+        from backend.services.screening import Screenings
+
+        return Screenings(self._shared.workspace, self._auditor)
 
     @cached_property
     def training(self) -> Training:

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +27,10 @@ from backend.jobs import work
 from backend.protocols.group_sums.grouping import MIN_GROUP, Group, Grouped, WireGroup, merged, read_groups, to_wire
 from backend.protocols.group_sums.guest import GroupQuestions, GroupTable, SentMarks, key_in_words
 from backend.protocols.group_sums.values import Counts
+from backend.protocols.guest_runtime import GuestRuntime
 from backend.protocols.training.row_sets import unpack_rows
-from backend.services.measurement import MeasurementContext, Sessions
-from backend.store.measurements import Kept
+from backend.services.measurement import Sessions
+from backend.store.measurements import Kept, Measurements
 
 TEST = "test"  # the part of records that a model was not trained on
 GROUPS_OF = "groups"  # of a Host's feature that it marked people by, in what an answer is about
@@ -133,6 +134,22 @@ class _Question:
         return _QUESTION.validate_python(body["question"]), made
 
 
+class Asking(Protocol):
+    """What is asked about, and with whom: a model that is measured, or a screening before there is a model."""
+
+    @property
+    def runtime(self) -> GuestRuntime:
+        """Return the federation as its Guest runs it."""
+
+    @property
+    def kept(self) -> Measurements:
+        """Return what was measured before."""
+
+    @property
+    def subject(self) -> str:
+        """Return what answers are kept about: a model's content hash, say."""
+
+
 class AskedSums:
     """Sums by groups of Hosts' features, of one model and one part of the people.
 
@@ -147,7 +164,7 @@ class AskedSums:
     """
 
     def __init__(
-        self, context: MeasurementContext, sessions: Sessions, part: str, max_groups: int, *, same_people: bool = False
+        self, context: Asking, sessions: Sessions, part: str, max_groups: int, *, same_people: bool = False
     ) -> None:
         self._context, self._sessions, self.max_groups = context, sessions, max_groups
         self._kind, self._same = KIND + part, same_people
@@ -157,7 +174,7 @@ class AskedSums:
 
         Fewer groups follow from more, more from fewer do not.
         """
-        found = self._context.kept.of(self._context.record.content_hash, self._kind)
+        found = self._context.kept.of(self._context.subject, self._kind)
         tables = {key: _read(found[key[1]]) for key in keys if key[1] in found}
         return {
             key: table.in_groups(self.max_groups)
@@ -212,6 +229,7 @@ class AskedSums:
         *,
         min_size: int = MIN_GROUP,
         known: Sequence[Group] = (),
+        refused: Refused | None = None,
     ) -> tuple[dict[Key, AnsweredSums], Refused]:
         """Ask about features of Hosts: ahead, then with marks; every answer is kept before the next question.
 
@@ -227,6 +245,8 @@ class AskedSums:
             Records of the smallest group.
         known : sequence of Group
             As :meth:`GroupQuestions.ask` takes it.
+        refused : dict, optional
+            What is known to be refused; by default every feature is asked about ahead.
 
         Returns
         -------
@@ -235,7 +255,7 @@ class AskedSums:
         refused : dict
             What a Host would not, or did not, answer; of it nothing was counted.
         """
-        refused = self.refused_ahead(questions, wanted, min_size)
+        refused = self.refused_ahead(questions, wanted, min_size) if refused is None else refused
         asked = [(host, name) for host, names in wanted.items() for name in names if (host, name) not in refused]
         if not asked:
             return {}, refused
@@ -308,7 +328,7 @@ class AskedSums:
         """Step 2 of marks that are with Hosts, a feature at a time; what came is kept before the next is asked about."""
         found: dict[Key, AnsweredSums] = {}
         refused: Refused = {}
-        before = self._context.kept.of(self._context.record.content_hash, self._kind)
+        before = self._context.kept.of(self._context.subject, self._kind)
         source = None if question.source is None else question.source[0]
         known = read_groups(question.known, questions.records)
         for number, (host, name) in enumerate(question.asked):
@@ -389,7 +409,7 @@ class AskedSums:
     def _question(self) -> str:
         """What the journal knows questions about this model and part by; after a rotation of keys it knows none of before."""
         retired = self._context.runtime.keys.retired
-        asked = [self._context.record.content_hash, self._kind, str(self.max_groups), *retired]
+        asked = [self._context.subject, self._kind, str(self.max_groups), *retired]
         return sha256(" ".join(asked).encode()).hexdigest()
 
     def keep(self, feature: str, table: AnsweredSums) -> None:
@@ -401,7 +421,7 @@ class AskedSums:
             "day": table.day,
             "n": sum(g.n for g in table.groups),
         }
-        self._context.kept.put(self._context.record.content_hash, self._kind, feature, Kept([body], basis))
+        self._context.kept.put(self._context.subject, self._kind, feature, Kept([body], basis))
 
 
 _QUESTION = TypeAdapter(_Question)

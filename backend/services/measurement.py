@@ -89,6 +89,11 @@ class MeasurementContext:
     kept: Measurements
     last_asked: Callable[[str], Remark | None] = lambda feature: None
 
+    @property
+    def subject(self) -> str:
+        """Return what answers are kept about."""
+        return self.record.content_hash
+
 
 class Sessions:
     """The conversations of one job, their transcripts one after the other; with what they measure, where a Host has to agree to that."""

@@ -16,7 +16,7 @@ from backend.data.federation import Federation
 from backend.data.table import PartyTable
 from backend.i18n import Text
 from backend.link.agreement import Agreement, Purpose
-from backend.protocols.approvals.messages import IMPORT, REASONS, SCORING, TRAINING
+from backend.protocols.approvals.messages import IMPORT, REASONS, SCORING, SCREENING, TRAINING
 from backend.protocols.explanations.messages import AskReasons
 from backend.protocols.imports.messages import KeepImport
 from backend.protocols.purposes.protocol import ADMITS
@@ -34,7 +34,7 @@ WHAT_FOR = Text("What for", "用途")
 COLUMNS = Text("Our columns", "使用的我方列")
 BITS = Text("Reveals about a person", "对一个人透露的信息")
 SUM = Text("In sum", "合计")
-GIVE_AWAY = Text("What scores give away", "评分透露的信息")
+GIVE_AWAY = Text("What answers give away", "回答透露的信息")
 NARROW = Text("You can narrow", "可以收紧")
 MEASURED = 20_000  # records on which it is measured what a model's own splits tell apart
 # purpose of an approval → the messages that it is about
@@ -187,7 +187,9 @@ def proposal_of(approval: Approval, counterparts: Counterparts, limits: Limits, 
     latest = max((purpose.valid_until for purpose in purposes), default=None)
     if latest is not None:
         until = max(today, min(until, latest))
-    per_day = 1 if training else max(1, int(approval.about.get("rows", 0)))
+    # A person counts once a feature.
+    counted = int(approval.about.get("rows", 0)) * int(approval.about.get("features", 1))
+    per_day = 1 if training else max(1, counted)
     return Proposal(until, latest, per_day)
 
 
@@ -245,6 +247,8 @@ def _bits(approval: Approval, own: Mapping[str, Feature], limits: Limits) -> lis
     about = approval.about
     if approval.purpose == TRAINING:
         return _training_facts(approval, own)
+    if approval.purpose == SCREENING:
+        return [Fact(BITS, Remark("request_screening_bits", {"bits": about["bits"], "features": about["features"]}))]
     if "capacity" not in about:
         return []
     bits = float(about["capacity"])
@@ -261,6 +265,8 @@ def _give_away(approval: Approval, named: float, measured: ToldApart | None) -> 
     """Return how many people scores or sums could name."""
     about = approval.about
     remarks = []
+    if approval.purpose == SCREENING:
+        remarks.append(Remark("request_screening", {"least": about["least"]}))
     if approval.purpose == TRAINING and "most_named" in about:
         allowed = float(about["most_named"])
         if not 0.0 <= allowed <= 1.0:

@@ -63,6 +63,15 @@ _TOLD = """
 SELECT subject, structure, SUM(bits) AS told, MAX(capacity) AS capacity
 FROM answers WHERE day > :forgotten AND {whom} GROUP BY subject, structure
 """
+# the same summed over structures, of each at most what all answers about it can tell: of many people after many questions, rows by the
+# hundred thousand would come otherwise
+_TOLD_IN_ALL = """
+SELECT subject, SUM(CASE WHEN capacity > 0 AND told > capacity THEN capacity ELSE told END) AS told
+FROM (
+SELECT subject, structure, SUM(bits) AS told, MAX(capacity) AS capacity
+FROM answers WHERE day > :forgotten AND subject IN ({names}) GROUP BY subject, structure
+) AS by_structure GROUP BY subject
+"""
 # made once: to put a statement together takes longer than to execute it
 _COUNT = text("""
 INSERT INTO answers (subject, kind, structure, guest, day, asked, bits, capacity)
@@ -418,8 +427,10 @@ class Accountant:
             person = owners.get(row.subject, row.subject)
             used[person] = used[person][0] + row.here, used[person][1] + row.everywhere
         of_all = used[EVERYBODY] if question.people != (EVERYBODY,) else (0, 0)
-        told = self._told(session, question.people) if self.limits.bits else {}
-        more = self._adds(session, question) if self.limits.bits else question.bits
+        # What tells nothing needs no bits to be left.
+        priced = bool(self.limits.bits) and question.bits > 0
+        told = self._told(session, question.people) if priced else {}
+        more = self._adds(session, question) if priced else question.bits
         reached = np.zeros(len(question.people), dtype=np.uint8)
         asked: Counter[str] = Counter()
         for i, subject in enumerate(question.people):
@@ -429,7 +440,7 @@ class Accountant:
                 False,
                 theirs[0] + of_all[0] + before >= here,
                 theirs[1] + of_all[1] + before >= everywhere,
-                bool(self.limits.bits) and told.get(subject, 0.0) + (before + 1) * more > self.limits.bits,
+                priced and told.get(subject, 0.0) + (before + 1) * more > self.limits.bits,
             )
             reached[i] = over.index(True) if any(over) else 0
             asked[subject] += not any(over)
@@ -555,8 +566,13 @@ class Accountant:
 
     def _told(self, session: Session, people: Sequence[str]) -> dict[str, float]:
         owners = self._owners(people)
-        rows = _rows(session, _TOLD.format(whom="subject IN ({names})"), owners, forgotten=self._forgotten())
-        told = _bits(rows, owners)
+        told: defaultdict[str, float] = defaultdict(float)
+        if len(owners) == len(set(people)):
+            for row in _rows(session, _TOLD_IN_ALL, owners, forgotten=self._forgotten()):
+                told[row.subject] = row.told
+        else:  # a person may stand under two names, which count together
+            rows = _rows(session, _TOLD.format(whom="subject IN ({names})"), owners, forgotten=self._forgotten())
+            told = _bits(rows, owners)
         of_all = told[EVERYBODY]
         bits = {person: told[person] + of_all for person in people if person != EVERYBODY}
         if EVERYBODY in people:  # who has been told about most decides
@@ -662,7 +678,7 @@ def _rows(
 def _about(statement: str, people: int) -> TextualSelect:
     """A statement about so many people, ``p0`` and so on."""
     used = "subject", "everywhere", "here"
-    known = {_USED: used, _USED_HERE: used, _LAST: ("day",)}
+    known = {_USED: used, _USED_HERE: used, _LAST: ("day",), _TOLD_IN_ALL: ("subject", "told")}
     columns = known.get(statement, ("subject", "structure", "told", "capacity"))
     return prepared(statement.format(names=", ".join(f":p{i}" for i in range(people))), *columns)
 

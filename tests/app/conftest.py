@@ -56,6 +56,7 @@ PAGES = (
     "decide",
     "protocols",
     "own_data",
+    "screen",
     "train",
     "report",
     "audit",

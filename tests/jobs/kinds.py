@@ -28,6 +28,7 @@ from backend.services.protocol_comparison import ComparisonRequest
 from backend.services.reasons import CohortRequest, ReasonsRequest
 from backend.services.retraining import RetrainingRequest
 from backend.services.scoring import ScoringRequest
+from backend.services.screening import ScreeningRequest
 from backend.services.training import TrainingRequest
 from backend.services.validation_run import ValidationRequest
 
@@ -122,6 +123,9 @@ KINDS: dict[str, Start] = {
     "training of a forest, 12 trees": forest,
     "reasons of 40 under RLWE": reasons(40, "rlwe"),
     "reasons of 5 under Paillier": reasons(5, "paillier"),
+    "screening": lambda glassleaf, model: glassleaf.screening.start(
+        ScreeningRequest(glassleaf.models.get(model).federation)
+    ),
     "disparity": lambda glassleaf, model: glassleaf.fairness.start(DisparityRequest(model, "gender")),
     "proxies": lambda glassleaf, model: glassleaf.fairness.start(ProxyRequest(model, "gender")),
     "elderly ages": lambda glassleaf, model: glassleaf.fairness.start(AgeRequest(model, "age")),

@@ -49,6 +49,7 @@ KINDS = [
     "reasons",
     "groups",
     "pairs of groups",
+    "screening, distinct values",
 ]
 
 
@@ -66,6 +67,7 @@ def test_a_host_that_books_nothing_is_caught(name, monkeypatch):
         ("a score of one bit", 0.9),
         ("reasons", 1.5),
         ("node sums", 0.7),  # twice: when it is approved, and when it begins
+        ("screening, distinct values", 0.9),
         ("groups", 0.4),  # for the sizes of groups, and for their sums
     ],
 )

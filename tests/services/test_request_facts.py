@@ -87,6 +87,19 @@ def test_the_guests_measure_is_marked_as_its_word_and_the_hosts_own_stands_besid
     assert "request_named_unmeasured" in codes(SCORING)
 
 
+def test_what_a_screening_gives_away_is_read_in_a_sentence_and_in_bits() -> None:
+    about = {"rows": 400, "features": 3, "bits": 17.5, "least": 25}
+    asked = Approval(guest="bank", purpose="screening", subject="s" * 64, name="sums by group", about=about)
+    facts = facts_of(asked, AGREED, OWN, (), LIMITS, 0.5, None)
+    given = [fact.value for fact in facts if fact.label == GIVE_AWAY]
+    assert [remark.code for remark in given] == ["request_screening", "request_sums_named"]
+    assert given[0].values == {"least": 25}
+    facts_by_label = {fact.label.en: fact.value for fact in facts}
+    assert facts_by_label["Reveals about a person"].values == {"bits": 17.5, "features": 3}
+    # A person counts once a feature, so that the terms that are proposed let the whole screening through.
+    assert proposal_of(asked, AGREED, LIMITS, TODAY).per_day == 1200
+
+
 @pytest.mark.parametrize(("allowed", "bound"), [(0.05, "5 %"), (1.0, "100 %"), (math.nan, "100 %")])
 def test_the_exception_that_a_training_is_asked_with_is_read_before_it_is_approved(allowed: float, bound: str) -> None:
     asked = replace(TRAINING, about={**TRAINING.about, "most_named": allowed})

@@ -16,12 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.crypto.interface import PairKeySide
-from backend.errors import ParameterError, SecurityError
+from backend.errors import ParameterError, SecurityError, WrongAnswer
 from backend.protocols.group_sums.disclosure_bound import least_size, smallest_size, spread_of
+from backend.protocols.group_sums.distinct import LADDER
 from backend.protocols.group_sums.grouping import MIN_GROUP, Group, read_groups, to_wire
 from backend.protocols.group_sums.messages import (
+    AskDistinct,
     AskGroupPairs,
     AskGroupSums,
+    DistinctValues,
     GroupPairs,
     GroupPairsSent,
     GroupSums,
@@ -270,10 +273,8 @@ class GroupQuestions:
         """
         sender = source or self._guest
         asked = {host: tuple(features) for host, features in wanted.items() if features}
-        if sender in self._sent and not known:
-            sent = self._sent[sender]
-            borne = least_size(_carried(sent.layout), self.records, max_groups, self._named)
-            min_size = smallest_size(sent.spread, self.records, max_groups, max(min_size, borne))
+        if not known:
+            min_size = self.least_asked(max_groups, sender, min_size)
             if min_size > self.records // 2:
                 return {}
         for host, features in asked.items():
@@ -296,6 +297,31 @@ class GroupQuestions:
         statement = GroupStatement(sender, sent.feature, sent.marks, to_wire(table.groups), table.sums)
         self._journal.state_answer(name, statement.dump())
 
+    def distinct(self, host: str, feature: str) -> tuple[int, int]:
+        """Return the place of a Host's feature on :data:`backend.protocols.group_sums.distinct.LADDER`, and the Host's smallest group.
+
+        Raises
+        ------
+        Cancelled, PartyUnreachable, SecurityError
+            See :meth:`Session.expect`; or the answer is about another feature, or no place.
+        """
+        self._session.send(host, AskDistinct(self._session.name, pack_rows(self._rows), feature))
+        answer = self._session.expect_each(DistinctValues, [host])[host]
+        if answer.feature != feature or len(answer.place) != 1 or answer.place[0] > len(LADDER):
+            raise SecurityError("answered_out_of_turn", host=host)
+        return answer.place[0], answer.least
+
+    def least_asked(self, max_groups: int, sender: str, min_size: int = MIN_GROUP) -> int:
+        """Return the size of the smallest group that sums of a party's marks are asked for; more than half of the records if there is none.
+
+        It is `min_size` if the party has sent no marks.
+        """
+        sent = self._sent.get(sender)
+        if sent is None:
+            return min_size
+        borne = least_size(_carried(sent.layout), self.records, max_groups, self._named)
+        return smallest_size(sent.spread, self.records, max_groups, max(min_size, borne))
+
     def _read(self, host: str, asked: tuple[str, ...], sender: str, answer: GroupSums) -> dict[str, GroupTable]:
         sent = self._sent[sender]
         groups = [read_groups(reported, self.records) for reported in answer.groups]
@@ -311,7 +337,7 @@ class GroupQuestions:
         parts = zip(answer.features, groups, np.split(sums, ends[:-1], axis=1), strict=True)
         tables = {feature: GroupTable(of_feature, part) for feature, of_feature, part in parts}
         if not all(_possible(table, sent) for table in tables.values()):
-            raise SecurityError("group_sums_do_not_add_up", host=host)
+            raise WrongAnswer("group_sums_do_not_add_up", host=host)
         return tables
 
 

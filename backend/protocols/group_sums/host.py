@@ -19,12 +19,16 @@ from backend.crypto.fixedpoint import longest_half
 from backend.crypto.interface import PairPublicSide
 from backend.crypto.paillier.scheme import PaillierPublicSide
 from backend.crypto.plain import PlainKeySide
+from backend.data.dictionary import Kind as FeatureKind
 from backend.errors import QuestionRefused, SecurityError
 from backend.protocols.group_sums.disclosure_bound import least_size
+from backend.protocols.group_sums.distinct import place_of
 from backend.protocols.group_sums.grouping import GROUP_LIMITS, MIN_GROUP, Grouped, group, to_wire
 from backend.protocols.group_sums.messages import (
+    AskDistinct,
     AskGroupPairs,
     AskGroupSums,
+    DistinctValues,
     GroupPairs,
     GroupPairsSent,
     GroupSums,
@@ -35,7 +39,7 @@ from backend.protocols.host_state import digest_of
 from backend.protocols.terms.approvals import sums_request
 from backend.protocols.terms.noise import Noise
 from backend.protocols.terms.permit import Ask, Asked, Charge, Kind, Permit, Reply, Sample
-from backend.protocols.terms.prices import column_bits
+from backend.protocols.terms.prices import DISTINCT_BITS, grouping_bits
 from backend.protocols.terms.records import Opened, Records, Rows
 from backend.protocols.training.pair_pieces import IncomingPairs, pieces
 from backend.protocols.training.row_sets import unpack_rows
@@ -195,7 +199,8 @@ def read_sums(asked: Asked) -> Ask:
         charges.append(counting.numbers(("sums", message.source, feature), marked.digest.hexdigest()))
     return Ask(
         opens={} if only_look else {"people": Rows(rows=marked.rows, columns=message.features)},
-        approval=sums_request(asked, amount),
+        # The operator reads how many people it will be, also if the Guest only asks whether it would be answered.
+        approval=sums_request(asked, people),
         amount=amount,
         volumes=[counting.name(("groups", feature)) for feature in message.features],
         charges=charges,
@@ -234,10 +239,11 @@ class _Counting:
         """Return what is booked for a feature's groups: of these people as often as wanted, of others with one of them in it never.
 
         Two sets of people that differ in one would tell that one's group; two smallest sizes, how many few people without a value are.
-        So everything that is said of a feature within the window follows from one way to group these people, and is priced here: groups
-        are made of bins or codes, and one person's value changes those of all as it changes the bins of a training.
+        So everything that is said of a feature within the window follows from one way to group these people, and is priced here.
         """
-        return self._charge(("groups", feature), "", column_bits(len(self.people)))
+        numeric = self.asked.features[feature].kind is FeatureKind.NUMERIC
+        bits = grouping_bits(len(self.people), self.asked.message.most, self.min_size, numeric=numeric)
+        return self._charge(("groups", feature), "", bits)
 
     def numbers(self, about: tuple[str, ...], digest: str = "") -> Charge:
         """Return what is booked for numbers of this `digest` by a feature's groups: they follow from the groups."""
@@ -294,6 +300,39 @@ def read_marks(asked: Asked) -> Ask:
     )
 
 
+def read_distinct(asked: Asked) -> Ask:
+    """Read of which feature, among which people, distinct values are counted.
+
+    One more person's value adds one to the count or none, so that an answer tells one bit about a person. Of other people with one of
+    these among them nothing is answered within the window: two counts would tell whether that one's value is a new one.
+
+    Raises
+    ------
+    SecurityError
+        If the feature is not this Host's, or the people are fewer than the Host insists on.
+    """
+    message: AskDistinct = asked.message
+    groups = _groups(asked)
+    if message.feature not in asked.features:
+        raise SecurityError("not_a_feature_here", feature=message.feature)
+    rows = groups.rows_of(message.rows)
+    least = asked.floors.people(MIN_GROUP)
+    if len(rows) < least:
+        raise SecurityError("too_few_people_counted", people=len(rows), least=least)
+    people = asked.roster.ids(rows)
+    about = ("distinct", message.feature)
+    guest = asked.session.guest
+    name = digest_of(guest, about, people)
+    question = Question(guest, name, GROUPS, digest_of(about), people, DISTINCT_BITS, DISTINCT_BITS)
+    return Ask(
+        opens={"people": Rows(rows=rows, columns=(message.feature,))},
+        # A volume counts people whose groups are summed; of these nobody is summed.
+        approval=sums_request(asked, len(rows)),
+        charges=[Charge(question, whole=True, digest=name)],
+        reply=name,
+    )
+
+
 # Handlers: what is answered to a message that has a permit.
 
 
@@ -319,6 +358,15 @@ def answer_sums(permit: Permit, opened: Opened, message: AskGroupSums, noise: No
         return
     grouped = [_grouped(permit, opened["people"], name, wanted.min_size) for name in message.features]
     yield permit.guest, sums_by(wanted.groups, message, grouped)
+
+
+def answer_distinct(permit: Permit, opened: Opened, message: AskDistinct, noise: Noise) -> Reply:
+    """Say about how many distinct values a feature has."""
+    place = permit.stored
+    if place is None:
+        place = bytes([place_of(opened["people"].columns[message.feature])])
+    least = permit.floors.people(MIN_GROUP)
+    yield permit.guest, DistinctValues(message.conversation, message.feature, place, least)
 
 
 def _grouped(permit: Permit, people: Records, feature: str, min_size: int) -> Grouped:
@@ -424,4 +472,5 @@ GROUP_KINDS = {
     MoreGroupPairs: Kind(read_more_pairs, answer_more_pairs, passed_on=True),
     AskGroupSums: Kind(read_sums, answer_sums),
     AskGroupPairs: Kind(read_marks, answer_marks, makes=make_marks),
+    AskDistinct: Kind(read_distinct, answer_distinct, reply="place"),
 }

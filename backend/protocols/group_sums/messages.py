@@ -70,3 +70,23 @@ class GroupPairsSent(Message, readable_by=GUEST):
     HOLDS = "groups of one of the Host's features and their sizes, small ones merged"
     feature: str
     groups: tuple[tuple[str, str, int], ...]
+
+
+class AskDistinct(Message, readable_by=HOST, max_bytes=LISTS, lane=Lane.BULK):
+    """Guest → Host: about how many distinct values does one of your features have among these joint records?"""
+
+    HOLDS = "which joint records count; one of the Host's features"
+    rows: bytes
+    feature: str
+
+
+class DistinctValues(Message, readable_by=GUEST):
+    """Host → Guest: a place on the ladder of :data:`backend.protocols.group_sums.distinct.LADDER`, one byte; no value and no count.
+
+    Also the Host's floor: `least` people in a group.
+    """
+
+    HOLDS = "about how many distinct values one of the Host's features has: a place on a ladder of seven; the fewest people in a group"
+    feature: str
+    place: bytes
+    least: int

@@ -10,13 +10,14 @@ from collections.abc import Collection
 
 from backend.data.federation import MEASURES, Measure
 from backend.errors import NotAgreed, SecurityError
-from backend.protocols.group_sums.messages import AskGroupPairs, AskGroupSums, GroupPairs, MoreGroupPairs
+from backend.protocols.group_sums.messages import AskDistinct, AskGroupPairs, AskGroupSums, GroupPairs, MoreGroupPairs
 from backend.protocols.purposes.messages import PurposeAnswered, StatePurpose
 from backend.protocols.scoring.messages import AssignAges, BlankValues, PermuteValues
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.message import Message
 
 ADMITS: dict[Measure, frozenset[type[Message]]] = {
+    "screening": frozenset({GroupPairs, MoreGroupPairs, AskGroupSums, AskDistinct}),
     "disparity": frozenset({GroupPairs, MoreGroupPairs, AskGroupSums}),
     "proxies": frozenset({GroupPairs, MoreGroupPairs, AskGroupSums, AskGroupPairs}),
     "curves": frozenset({GroupPairs, MoreGroupPairs, AskGroupSums}),

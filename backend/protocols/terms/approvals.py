@@ -18,8 +18,16 @@ from typing import TYPE_CHECKING, Any
 
 from backend.crypto.signing import SigningKey, is_signed, statement
 from backend.errors import ApprovalDenied, ParameterError, SecurityError
-from backend.protocols.approvals.messages import APPROVAL, NOT_MEASURED, TRAINING, ApprovalGranted, AskTraining
-from backend.protocols.terms.prices import TableFacts, approved_structure
+from backend.protocols.approvals.messages import (
+    APPROVAL,
+    NOT_MEASURED,
+    SCREENING,
+    TRAINING,
+    ApprovalGranted,
+    AskTraining,
+)
+from backend.protocols.group_sums.grouping import MIN_GROUP
+from backend.protocols.terms.prices import TableFacts, approved_structure, screening_bits
 from backend.protocols.transport.messages import ApprovalPending
 from backend.store.approvals import DENIED, GRANTED, MAX_PER_DAY, NOT_ENOUGH, WAITING, WITHDRAWN, Approval, ApprovalBook
 from backend.store.audit_log import AuditLog
@@ -315,7 +323,12 @@ def sums_request(asked: Asked, rows: int) -> Approval | None:
         return None
     purpose = asked.session.purpose
     subject = sha256(statement("sums by group", purpose)).hexdigest()
-    return Approval(asked.session.guest, purpose, subject, "sums by group", {"rows": rows})
+    about: dict[str, Any] = {"rows": rows}
+    if purpose == SCREENING:
+        about["features"] = len(asked.features)
+        about["bits"] = screening_bits(asked.features.values(), rows)
+        about["least"] = asked.floors.people(MIN_GROUP)
+    return Approval(asked.session.guest, purpose, subject, "sums by group", about)
 
 
 def training_request(asked: Asked) -> Approval | None:

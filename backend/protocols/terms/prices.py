@@ -6,17 +6,20 @@ many records there are, never on a value.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 from math import log2
 
+from backend.data.dictionary import Feature, Kind
 from backend.errors import SecurityError
 from backend.protocols.approvals.messages import AskTraining
+from backend.protocols.group_sums.grouping import GROUP_LIMITS, MIN_GROUP
 from backend.store.accountant import EVERYBODY, TABLE, Accountant, Question
 from backend.store.schema import Approval
 
 SCORE_BITS = 32.0  # of one honest score: 10 binary digits after the point, up to 22 before it
+DISTINCT_BITS = 1.0  # of how many distinct values a feature has: one person's value adds one to the others', or none
 REASON_BITS = 64.0  # of one honest set of reasons: the four largest of some 300 features and their sides, ranked twice
 
 
@@ -34,6 +37,48 @@ def column_bits(records: int) -> float:
     3.81
     """
     return log2(4 * max(records, 0) + 2)
+
+
+def grouping_bits(records: int, max_groups: int, min_size: int, *, numeric: bool) -> float:
+    """Return what the groups of one feature, among some people, can tell about one person's value.
+
+    Groups are made of the people that are asked about, so that only the order of their values counts. As one value moves over the whole
+    line and the others stay, each of the `max_groups` - 1 cuts moves once, at one of the others' values: before it, at it and behind it
+    are three outcomes of one cut, so that q groups have 2·q - 1, and 2·q if every distinct value is a group of its own. A missing value
+    is one more. A code is named only if it has `min_size` people: of the others at most (records - 1) / (`min_size` - 1) can come to be
+    named with this person, and all codes that are not named are one outcome. Sizes and sums of groups follow from who is in which.
+
+    Parameters
+    ----------
+    records : int
+        People that are asked about.
+    max_groups : int
+        Bins or codes that are asked for.
+    min_size : int
+        Records of the smallest group.
+    numeric : bool
+        Whether the feature is a number, and not codes.
+
+    Examples
+    --------
+    >>> round(grouping_bits(30_000, 10, 20, numeric=True), 2)
+    4.39
+    >>> round(grouping_bits(30_000, 10, 20, numeric=False), 2)
+    10.63
+    """
+    if numeric:
+        return log2(2 * max_groups + 1)
+    nameable = max(records - 1, 0) // max(min_size - 1, 1)
+    return log2(nameable + 2)
+
+
+def screening_bits(features: Iterable[Feature], records: int) -> float:
+    """Return the most that a screening of features can tell about one person: their groups, and a bit each for distinct values."""
+    bits = 0.0
+    for feature in features:
+        numeric = feature.kind is Kind.NUMERIC
+        bits += grouping_bits(records, max(GROUP_LIMITS), MIN_GROUP, numeric=numeric) + DISTINCT_BITS
+    return bits
 
 
 def training_bits(features: int, records: int) -> float:

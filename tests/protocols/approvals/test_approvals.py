@@ -119,7 +119,7 @@ def test_sums_by_group_wait_for_the_operator_where_the_agreement_says_so_and_use
         (request,) = approvals.book.all()
         assert (request.purpose, request.name) == ("disparity", "sums by group") and told(accountant) == 0
         # where all others wait: in the list that inbox and console show
-        assert (request.guest, request.state, request.about) == (GUEST, "waiting", {"rows": 0})
+        assert (request.guest, request.state, request.about) == (GUEST, "waiting", {"rows": people})
         approvals.approve(1, "ana", LATER, people)
         asked(first), asked(first), asked(second, 0)  # a second time it is the same question
         assert approvals.book.used(1) == people == told(accountant)

@@ -263,6 +263,12 @@ def asked_of_a_model(draw, key, share):
         questions.ask({"host0": [feature]}, 4)
         questions.have_sent("host0", feature, 4, ["host0"])
 
+    def screened(talk):
+        talk.broadcast(OfferKey(talk.name, key.scheme, key.offer()))
+        state_purpose(talk, "screening")
+        align(talk, GUEST, own.ids, "dh")
+        GroupQuestions(talk, GUEST, key, np.ones(N, dtype=bool)).distinct("host0", feature)
+
     try:
         # Nobody is booked by an earlier conversation whom a later one's mutations would have to book.
         held(lambda talk: ReasonsClient(talk, GUEST, MODEL_ID, terms, key).names(own.take(np.arange(80, 82)), 2))
@@ -271,6 +277,7 @@ def asked_of_a_model(draw, key, share):
         held(lambda talk: ReasonsClient(talk, GUEST, MODEL_ID, terms, key).sums(own.take(np.arange(5, 75))))
         host.share = share
         held(grouped)
+        held(screened)
         held(others(PermuteValues))
         held(others(BlankValues))
         held(without_records)

@@ -1,0 +1,46 @@
+"""About how many distinct values a feature has, on a ladder: what tells a flag from a number, and no value."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+import numpy as np
+from numpy.typing import NDArray
+
+LADDER = (0, 1, 2, 10, 100, 1_000)  # the most values of each place; the last place has no end
+
+
+def place_of(column: NDArray[np.generic]) -> int:
+    """Return the place of a column's number of distinct values; missing ones do not count.
+
+    Parameters
+    ----------
+    column : ndarray
+        ``(n,)`` values; NaN or None where missing.
+
+    Examples
+    --------
+    >>> place_of(np.array([1.0, 2.0, 2.0, np.nan]))
+    2
+    >>> place_of(np.arange(50.0))
+    4
+    """
+    if column.dtype == object:
+        distinct = len({value for value in column if value is not None})
+    else:
+        numbers = column.astype(np.float64)
+        distinct = len(np.unique(numbers[~np.isnan(numbers)]))
+    return bisect_left(LADDER, distinct)
+
+
+def range_of(place: int) -> tuple[int, int | None]:
+    """Return the fewest and the most distinct values of a place; None = no end.
+
+    Examples
+    --------
+    >>> range_of(3), range_of(6)
+    ((3, 10), (1001, None))
+    """
+    fewest = LADDER[place - 1] + 1 if place else 0
+    most = LADDER[place] if place < len(LADDER) else None
+    return fewest, most
