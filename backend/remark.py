@@ -75,6 +75,10 @@ class Remark:
             shown[name] = _shown(value, language, title if name in HOSTS else str, title)
         return self._place(language) + fill(template(self.code, language, self.values), language, shown)
 
+    def both(self) -> Text:
+        """Return the sentence in both languages."""
+        return Text(self.sentence("en"), self.sentence("zh"))
+
     def __str__(self) -> str:
         """Return code and values for a line of a log, without what names a person."""
         return _logged(self.loggable())

@@ -1,0 +1,221 @@
+"""Facts about the model itself: tests, quality, directions, meanings, what its scores tell, and whether somebody set the line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from backend.evaluation.performance import Estimate, Performance
+from backend.evaluation.validation.suite import Figure as Measured
+from backend.evaluation.validation.suite import Tested, standard
+from backend.evaluation.validation.words import POINTS, SHARES, about_in_words, limit_in_words, value_in_words
+from backend.i18n import LANGUAGES, Catalogue, Text, in_both
+from backend.remark import Remark
+from backend.results import told_by_scores
+from backend.verdict.facts import Fact, Figure, Kind, State, Unit, named, written
+from backend.verdict.known import Known, has_meaning
+
+CHANCE = {"auc": 0.5, "r2": 0.0}  # a figure of quality → its value for a model that knows nothing
+ELSEWHERE = ("leak",)  # tests of the suite that repeat another fact of the verdict
+
+
+def model_facts(known: Known) -> Iterator[Fact]:
+    """Yield every fact about the model itself."""
+    yield from _suite(known)
+    yield from _monitoring(known)
+    yield _quality(known)
+    yield from _directions(known)
+    yield _meanings(known)
+    yield from _leak(known)
+    if known.record.task != "classes" and not known.policy.is_set:
+        yield _no_line(known)
+
+
+def _suite(known: Known) -> Iterator[Fact]:
+    """Yield the validation: each test that fails or warns, then those that were not measured, then those that pass."""
+    done = known.validation
+    if done is None:
+        title = Remark("verdict_title_validation").both()
+        yield Fact("test", "", "not_measured", title, Remark("verdict_no_validation").both(), "validation")
+        return
+    tests = [test for test in done.tests if test.id not in ELSEWHERE]
+    yield from _tests(known, "test", "validation", tests)
+
+
+def _monitoring(known: Known) -> Iterator[Fact]:
+    """Yield the same of the last run on later data."""
+    done = known.monitored
+    if done is None:
+        title = Remark("verdict_title_monitoring").both()
+        yield Fact("monitoring", "", "not_measured", title, Remark("verdict_no_monitoring").both(), "validation")
+        return
+    yield from _tests(known, "monitoring", "validation", done.tests)
+
+
+def _tests(known: Known, kind: Kind, page: str, tests: Sequence[Tested]) -> Iterator[Fact]:
+    for test in tests:
+        if test.verdict == "fail":
+            yield _test(known, kind, page, test, "broken")
+        elif test.verdict == "warn":
+            yield _test(known, kind, page, test, "undecided")
+    missing = [test for test in tests if test.verdict == "not_provided"]
+    if missing:
+        yield _listed(kind, page, missing, "not_measured")
+    off = [test for test in tests if test.verdict == "off"]
+    if off:
+        yield _switched_off(kind, page, off)
+    passed = [test for test in tests if test.verdict == "pass"]
+    if passed:
+        yield _listed(kind, page, passed, "no_breach")
+
+
+def _name(test: Tested) -> Text:
+    return in_both(f"validation.test_{test.id}")
+
+
+def _test(known: Known, kind: Kind, page: str, test: Tested, state: State) -> Fact:
+    """Return one test that fails or warns, with its worst figure and its limits."""
+    worst = test.figures[0]
+    words = []
+    limits = []
+    for language in LANGUAGES:
+        say = Catalogue(language)
+        figure = worst.figure
+        feature = known.name(figure.feature).in_language(language) if figure.feature else ""
+        party = known.title(figure.party).in_language(language) if figure.party else ""
+        entry = known.features.get(figure.feature)
+        codes = say.texts(entry.categories) if entry else {}
+        if figure.measure == "cramers_v":
+            codes = {figure.group: known.name(figure.group).in_language(language)}
+        about = about_in_words(say, figure, feature, party, codes)
+        value = value_in_words(say, figure, lambda value: written(value, "number"))
+        words.append(say("words.says", who=about, said=value))
+        limits.append(limit_in_words(say, figure.measure, worst.sense, worst.warn, worst.fail, worst.certain))
+    values = {"test": _name(test), "figure": Text(*words), "limits": Text(*limits)}
+    sentence = Remark("verdict_test_fails", values) if state == "broken" else Remark("verdict_test_warns", values)
+    title = Remark("verdict_title_test_fails" if state == "broken" else "verdict_title_test_warns", values)
+    return Fact(kind, test.id, state, title.both(), sentence.both(), page, _measured(worst.figure))
+
+
+def _measured(figure: Measured) -> Figure | None:
+    """Return a figure of the suite with its unit; None if too few people are behind it."""
+    if figure.value is None:
+        return None
+    unit: Unit = "number"
+    if figure.measure in POINTS:
+        unit = "points"
+    elif figure.measure in SHARES:
+        unit = "share"
+    return Figure(figure.value, figure.low, figure.high, figure.n, unit)
+
+
+def _listed(kind: Kind, page: str, tests: Sequence[Tested], state: State) -> Fact:
+    """Return several tests as one fact, each by its name."""
+    names = tuple(_name(test) for test in tests)
+    values = {"n": len(tests), "tests": named(names, len(names) if state == "not_measured" else 4)}
+    if state == "not_measured":
+        title = Remark("verdict_title_tests_missing", values)
+        sentence = Remark("verdict_tests_missing", values)
+    else:
+        title = Remark("verdict_title_tests_pass", values)
+        sentence = Remark("verdict_tests_pass", values)
+    return Fact(kind, "", state, title.both(), sentence.both(), page)
+
+
+def _switched_off(kind: Kind, page: str, tests: Sequence[Tested]) -> Fact:
+    names = tuple(_name(test) for test in tests)
+    values = {"n": len(tests), "tests": names}
+    title = Remark("verdict_title_tests_off", values)
+    return Fact(kind, "off", "not_measured", title.both(), Remark("verdict_tests_off", values).both(), page)
+
+
+def deciding(quality: Performance) -> Estimate | None:
+    """Return the figure whose value for a model that knows nothing is known."""
+    return next((found for name in CHANCE if (found := quality.figure(name)) is not None), None)
+
+
+def _quality(known: Known) -> Fact:
+    title = Remark("verdict_title_quality").both()
+    found = deciding(known.quality) if known.quality else None
+    if known.quality is None or found is None:
+        return Fact("quality", "", "not_measured", title, Remark("verdict_quality_not_measured").both(), "model_card")
+    figure = Figure(found.value, found.low, found.high, known.quality.n)
+    chance = CHANCE[found.name]
+    values = {
+        "figure": in_both(f"figure.{found.name}"),
+        "value": figure.shown,
+        "n": known.quality.n,
+        "chance": f"{chance:g}",
+    }
+    if known.quality.part != "test":
+        sentence = Remark("verdict_quality_on_known", values)
+        return Fact("quality", "", "undecided", title, sentence.both(), "model_card", figure)
+    if found.high < chance:
+        return Fact(
+            "quality", "", "broken", title, Remark("verdict_quality_worse", values).both(), "model_card", figure
+        )
+    if found.low <= chance:
+        sentence = Remark("verdict_quality_undecided", values)
+        return Fact("quality", "", "undecided", title, sentence.both(), "model_card", figure)
+    return Fact("quality", "", "no_breach", title, Remark("verdict_quality", values).both(), "model_card", figure)
+
+
+def _directions(known: Known) -> Iterator[Fact]:
+    """Yield whether features push the way their owners expect; nothing if no feature of the model has an order."""
+    title = Remark("verdict_title_direction").both()
+    used = [one for one in known.directions if known.splits.get(one.feature, 0)]
+    against = [one for one in used if one.contradicts]
+    expected = [one for one in used if one.expected != "none"]
+    if against:
+        values = {"n": len(against), "features": named([known.name(one.feature) for one in against])}
+        sentence = Remark("verdict_direction_against", values)
+        yield Fact("direction", "", "undecided", title, sentence.both(), "compliance")
+    elif expected:
+        sentence = Remark("verdict_direction", {"n": len(expected), "used": len(used)})
+        yield Fact("direction", "", "no_breach", title, sentence.both(), "compliance")
+    elif used:
+        yield Fact("direction", "", "not_measured", title, Remark("verdict_no_direction").both(), "compliance")
+
+
+def _meanings(known: Known) -> Fact:
+    """Return of how many features somebody wrote what they mean."""
+    whole = len(known.offered)
+    bare = [feature.name for _, feature in known.offered if not has_meaning(feature)]
+    used = [name for name in bare if known.splits.get(name, 0)]
+    values = {"part": whole - len(bare), "whole": whole, "used": len(used)}
+    if not bare:
+        title = Remark("verdict_title_meanings").both()
+        return Fact("meaning", "", "no_breach", title, Remark("verdict_meanings", values).both(), "features")
+    title = Remark("verdict_title_no_meaning", {"n": len(bare)}).both()
+    if used:
+        return Fact("meaning", "", "broken", title, Remark("verdict_no_meaning_in_use", values).both(), "features")
+    return Fact("meaning", "", "undecided", title, Remark("verdict_no_meaning", values).both(), "features")
+
+
+def _leak(known: Known) -> Iterator[Fact]:
+    """Yield what scores tell, by the limits of the suite; nothing if no Host takes part."""
+    if not known.record.hosts:
+        return
+    title = Remark("verdict_title_leak").both()
+    release = known.record.release
+    sentence = told_by_scores(release, known.record.score_bits).both()
+    if release is None or not release.measurable:
+        yield Fact("leak", "", "not_measured", title, sentence, "privacy")
+        return
+    limit = next(limit for test in standard().tests for limit in test.limit if limit.measure == "identifying")
+    state: State = "no_breach"
+    if limit.fail is not None and release.named > limit.fail:
+        state = "broken"
+    elif limit.warn is not None and release.named > limit.warn:
+        state = "undecided"
+    values = {"what": sentence, "limit": written(limit.fail or 0.0, "share")}
+    whole = Remark("verdict_leak_above" if state == "broken" else "verdict_leak_within", values)
+    figure = Figure(release.named, n=release.people, unit="share")
+    yield Fact("leak", "", state, title, whole.both(), "privacy", figure)
+
+
+def _no_line(known: Known) -> Fact:
+    title = Remark("verdict_title_no_line").both()
+    if known.policy.decline_at is None:
+        return Fact("policy", "", "undecided", title, Remark("verdict_without_line").both(), "decide")
+    line = written(known.policy.decline_at, "share")
+    return Fact("policy", "", "undecided", title, Remark("verdict_no_line", {"line": line}).both(), "decide")

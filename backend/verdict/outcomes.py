@@ -1,0 +1,258 @@
+"""Facts about groups of people: who is accepted how often, what stands in for a protected feature, whether old age costs anything.
+
+Acceptance is judged at the line of the model's policy. As long as nobody has set a line, it is judged along all cut-offs that were
+measured: no single one of them decides about anybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+from backend.compliance.assessment import DISPARITY, ELDERLY, PROXIES
+from backend.fairness.age_discrimination import AgeCheck, AgeGap
+from backend.fairness.disparity import BY_CUTOFF, DIFFERENCE, FOUR_FIFTHS, RATIO, REFERENCE
+from backend.fairness.evidence import Evidence
+from backend.fairness.intervals import TAILS, Z
+from backend.i18n import Text
+from backend.remark import Remark
+from backend.verdict.facts import Fact, Figure, Kind, State, named, written
+from backend.verdict.known import Known
+
+PAGE = "compliance"
+POWER = 0.8  # chance with which the smallest gap that could be seen would have been seen (Cohen 1988)
+SEEN = Z + NormalDist().inv_cdf(POWER)  # 2.80 standard errors
+PROTECTED = ("prohibited", "conditional")  # status of a rule that makes a feature a protected one
+SELECTION = "selection rate"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Acceptance of one group over that of the reference group, at one cut-off.
+
+    Attributes
+    ----------
+    ratio, low, high : float
+        The smaller of the two rates over the larger one, with an interval that holds together with those of all other comparisons.
+    favoured : bool
+        Whether this group is the one that is accepted more often.
+    gap : Evidence or None
+        This group's rate less the reference group's.
+    cutoff : float or None
+        None = the line that the decisions were measured at.
+    """
+
+    group: Text
+    ratio: float
+    low: float
+    high: float
+    favoured: bool
+    n: int
+    gap: Evidence | None
+    cutoff: float | None
+
+    @property
+    def state(self) -> State:
+        """Return how the ratio and its interval lie to four fifths."""
+        if self.high < FOUR_FIFTHS:
+            return "broken"
+        return "undecided" if self.low < FOUR_FIFTHS else "no_breach"
+
+
+def outcome_facts(known: Known) -> Iterator[Fact]:
+    """Yield what is known about groups: acceptance, proxies, elderly ages; and for which protected features nobody measured it."""
+    if known.record.task == "binary":
+        for feature in known.disparities:
+            yield _acceptance(known, feature)
+        yield from _not_measured(known, DISPARITY, known.disparities.keys())
+    for feature in known.proxies:
+        yield _proxies(known, feature)
+    yield from _not_measured(known, PROXIES, known.proxies.keys())
+    yield from _ages(known)
+
+
+def line_is_set(known: Known, feature: str) -> bool:
+    """Return whether a feature's groups were measured at a line that somebody set and that still holds."""
+    basis = known.bases.get((DISPARITY, feature))
+    return basis is not None and known.policy.is_set and basis.policy == known.policy.version
+
+
+def comparisons(rows: Sequence[Evidence], *, along: bool) -> tuple[Comparison, ...]:
+    """Return every group against the reference group, the worst first.
+
+    Parameters
+    ----------
+    along : bool
+        Whether to compare at every cut-off of the range, and not at the line.
+    """
+    rate = BY_CUTOFF if along else SELECTION
+    ratios = [row for row in rows if row.measure == f"{rate}, {RATIO}" and row.value is not None]
+    gaps = {(row.about, row.cutoff): row for row in rows if row.measure == f"{rate}, {DIFFERENCE}"}
+    wider = _widening(len(ratios))
+    found = [_comparison(row, gaps.get((row.about, row.cutoff)), wider) for row in ratios]
+    return tuple(sorted(found, key=lambda one: (one.high >= FOUR_FIFTHS, one.low)))
+
+
+def _widening(comparisons: int) -> float:
+    """Return by what factor an interval of 95 % has to be wider so that so many hold together (Bonferroni)."""
+    if comparisons < 2:
+        return 1.0
+    return NormalDist().inv_cdf(1 - TAILS[0] / comparisons) / Z
+
+
+def _comparison(row: Evidence, gap: Evidence | None, wider: float) -> Comparison:
+    """Return one comparison; its interval is widened on the logarithm of the ratio, where it is symmetric."""
+    ratio = row.value or 0.0
+    low = row.low or 0.0
+    high = ratio if row.high is None else row.high
+    if ratio > 0:
+        low = ratio * (low / ratio) ** wider
+        high = ratio * (high / ratio) ** wider
+    else:
+        high *= wider
+    favoured = ratio > 1
+    if favoured:
+        # The reference group is the one that is accepted less often.
+        inverse = 1 / low if low > 0 else float("inf")
+        ratio, low, high = 1 / ratio, 1 / high, inverse
+    return Comparison(row.about, ratio, low, high, favoured, row.n, gap, row.cutoff)
+
+
+def reference_of(rows: Sequence[Evidence]) -> Text:
+    """Return the group that the others are compared with."""
+    return next((row.about for row in rows if row.measure == f"{SELECTION}, {REFERENCE}"), Text())
+
+
+def smallest_gap(row: Evidence) -> float:
+    """Return the smallest difference of two shares that so many records would have shown, from the interval of the measured one.
+
+    It is 2.80 standard errors: a difference as large is found with 80 % at a level of 5 %.
+    """
+    if row.low is None or row.high is None:
+        return 0.0
+    return SEEN * (row.high - row.low) / (2 * Z)
+
+
+def _acceptance(known: Known, feature: str) -> Fact:
+    rows = known.disparities[feature]
+    name = known.name(feature)
+    title = Remark("verdict_title_acceptance", {"feature": name}).both()
+    along = not line_is_set(known, feature)
+    found = comparisons(rows, along=along)
+    if not found:
+        sentence = Remark("verdict_groups_too_small", {"feature": name})
+        return Fact("outcomes", feature, "not_measured", title, sentence.both(), PAGE)
+    worst = found[0]
+    groups = (reference_of(rows), worst.group) if worst.favoured else (worst.group, reference_of(rows))
+    basis = known.bases.get((DISPARITY, feature))
+    line = worst.cutoff
+    if not along and basis is not None:
+        line = basis.cutoff
+    figure = Figure(worst.ratio, worst.low, worst.high, worst.n, "ratio")
+    at = {"line": "–" if line is None else written(line, "share"), "n": len(found)}
+    where = Remark("verdict_at_line", at)
+    if along:
+        where = Remark("verdict_along_cutoffs", at)
+    elif len(found) > 1:
+        where = Remark("verdict_at_line_together", at)
+    values = {
+        "where": where,
+        "group": groups[0],
+        "other": groups[1],
+        "ratio": figure.shown,
+        "line": at["line"],
+        "n": worst.n,
+        "gap": _gap(worst.gap),
+    }
+    codes = {
+        "broken": Remark("verdict_below_four_fifths", values),
+        "undecided": Remark("verdict_four_fifths_undecided", values),
+        "no_breach": Remark("verdict_above_four_fifths", values),
+    }
+    return Fact("outcomes", feature, worst.state, title, codes[worst.state].both(), PAGE, figure)
+
+
+def _gap(row: Evidence | None) -> Remark:
+    """Return the difference in percentage points, whether it is beyond chance, and the smallest one that could be seen."""
+    if row is None or row.value is None or row.low is None or row.high is None:
+        return Remark("verdict_gap_unknown")
+    figure = Figure(row.value, row.low, row.high, row.n, "points")
+    seen = f"{100 * smallest_gap(row):.1f}"
+    if row.low <= 0 <= row.high:
+        return Remark("verdict_gap_within_chance", {"gap": figure.shown, "seen": seen})
+    return Remark("verdict_gap_beyond_chance", {"gap": figure.shown, "seen": seen})
+
+
+def _not_measured(known: Known, claim: str, measured: Collection[str]) -> Iterator[Fact]:
+    """Yield one fact about the protected features of which nobody measured a claim."""
+    protected = [f.feature for f in known.compliance.findings if f.status in PROTECTED and f.usage.splits]
+    lacking = [name for name in dict.fromkeys((*protected, *known.record.exclude)) if name not in measured]
+    if not lacking:
+        return
+    names = named([known.name(name) for name in lacking])
+    refused = [known.bases[claim, name].refused for name in lacking if (claim, name) in known.bases]
+    hosts = tuple(known.title(host) for host in dict.fromkeys(filter(None, refused)))
+    values = {"features": names, "n": len(lacking)}
+    if claim == DISPARITY:
+        title = Remark("verdict_title_acceptance_of", values)
+        sentence = Remark("verdict_acceptance_not_measured", values)
+    else:
+        title = Remark("verdict_title_proxies_of", values)
+        sentence = Remark("verdict_proxies_not_measured", values)
+    if hosts:
+        sentence = Remark("verdict_not_agreed", {"what": sentence, "parties": hosts})
+    kind: Kind = "outcomes" if claim == DISPARITY else "proxies"
+    yield Fact(kind, "", "not_measured", title.both(), sentence.both(), PAGE)
+
+
+def _proxies(known: Known, feature: str) -> Fact:
+    """Return what goes with a protected feature; how close is too close is for a person to say."""
+    rows = known.proxies[feature]
+    name = known.name(feature)
+    title = Remark("verdict_title_proxies", {"feature": name}).both()
+    basis = known.bases.get((PROXIES, feature))
+    if not rows:
+        sentence = Remark("verdict_no_proxies", {"feature": name, "n": basis.n if basis else 0})
+        return Fact("proxies", feature, "no_breach", title, sentence.both(), PAGE)
+    closest = rows[0]
+    figure = Figure(closest.value or 0.0, closest.low, closest.high, closest.n, "ratio")
+    values = {"feature": name, "closest": known.name(closest.about.en), "v": figure.shown, "n": len(rows)}
+    sentence = Remark("verdict_proxies", {**values, "records": closest.n})
+    return Fact("proxies", feature, "undecided", title, sentence.both(), PAGE, figure)
+
+
+def _ages(known: Known) -> Iterator[Fact]:
+    """Yield whether elderly ages have a negative factor, if a rule asks and the model uses the feature."""
+    seen: set[str] = set()
+    for finding in known.compliance.findings:
+        if not finding.check or not finding.usage.splits or finding.feature in seen:
+            continue
+        seen.add(finding.feature)
+        title = Remark("verdict_title_elderly", {"feature": known.name(finding.feature)}).both()
+        if finding.ages is None:
+            refused = known.bases[ELDERLY, finding.feature].refused if (ELDERLY, finding.feature) in known.bases else ""
+            sentence = Remark("verdict_elderly_not_measured")
+            if refused:
+                sentence = Remark("verdict_not_agreed", {"what": sentence, "parties": (known.title(refused),)})
+            yield Fact("ages", finding.feature, "not_measured", title, sentence.both(), PAGE)
+            continue
+        yield _age_fact(finding.feature, title, finding.ages)
+
+
+def _age_fact(feature: str, title: Text, check: AgeCheck) -> Fact:
+    worst = _worst_gap(check)
+    figure = Figure(worst.worse, worst.low, worst.high, check.n, "points")
+    values = {"gap": figure.shown, "n": check.n, "seen": f"{100 * SEEN * (worst.high - worst.low) / (2 * Z):.1f}"}
+    if check.verdict == "negative":
+        return Fact("ages", feature, "broken", title, Remark("verdict_elderly_worse", values).both(), PAGE, figure)
+    if check.verdict == "undecided":
+        return Fact(
+            "ages", feature, "undecided", title, Remark("verdict_elderly_undecided", values).both(), PAGE, figure
+        )
+    return Fact("ages", feature, "no_breach", title, Remark("verdict_elderly_no_worse", values).both(), PAGE, figure)
+
+
+def _worst_gap(check: AgeCheck) -> AgeGap:
+    """Return the younger class against which elderly ages fare worst."""
+    return max(check.gaps, key=lambda gap: gap.low)

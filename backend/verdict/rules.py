@@ -1,0 +1,121 @@
+"""Facts about rules: what was upheld, what waits for a decision, what was dismissed, and what nobody understood."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from backend.compliance.assessment import SEVERITY, Finding
+from backend.i18n import Text
+from backend.remark import Remark
+from backend.verdict.facts import Fact, Figure, State, named, written
+from backend.verdict.known import Known
+
+PAGE = "compliance"
+
+
+def rule_facts(known: Known) -> Iterator[Fact]:
+    """Yield a fact for each feature that rules speak of and each decision about it, then the questions that wait.
+
+    A finding that was upheld is broken, one that nobody decided on is undecided, a dismissed one is no breach.
+    """
+    findings = known.compliance.findings
+    if not findings:
+        yield _nothing_found(known)
+    for feature in _worst_first(findings):
+        about = [finding for finding in findings if finding.feature == feature]
+        upheld = [finding for finding in about if _decision(known, finding) == "confirmed"]
+        dismissed = [finding for finding in about if _decision(known, finding) == "overridden"]
+        waiting = [finding for finding in about if _decision(known, finding) == ""]
+        if upheld:
+            yield _upheld(known, feature, upheld)
+        if waiting:
+            yield _waiting(known, feature, waiting)
+        if dismissed:
+            yield _dismissed(known, feature, dismissed)
+    yield from _questions(known)
+
+
+def _worst_first(findings: Sequence[Finding]) -> tuple[str, ...]:
+    """Return the features of findings: those in use first, the worst status first."""
+    ordered = sorted(findings, key=lambda finding: (not finding.usage.splits, SEVERITY.index(finding.status)))
+    return tuple(dict.fromkeys(finding.feature for finding in ordered))
+
+
+def _decision(known: Known, finding: Finding) -> str:
+    """Return the last decision about a finding; empty if nobody decided."""
+    review = known.reviews.get((finding.rule_id, finding.feature))
+    return review.verdict if review else ""
+
+
+def _gain(findings: Sequence[Finding]) -> Figure:
+    """Return the feature's share of the gain."""
+    return Figure(findings[0].usage.gain_share, unit="share")
+
+
+def _use(findings: Sequence[Finding]) -> Remark:
+    """Return how much the model uses the feature of some findings."""
+    usage = findings[0].usage
+    if not usage.splits:
+        return Remark("verdict_not_in_use")
+    return Remark("verdict_in_use", {"n": usage.splits, "share": written(usage.gain_share, "share")})
+
+
+def _upheld(known: Known, feature: str, findings: Sequence[Finding]) -> Fact:
+    last = max((known.reviews[finding.rule_id, feature] for finding in findings), key=lambda review: review.number)
+    used = bool(findings[0].usage.splits)
+    name = known.name(feature)
+    title = Remark("verdict_title_in_use" if used else "verdict_title_offered", {"feature": name})
+    values = {
+        "feature": name,
+        "n": len(findings),
+        "rules": named([finding.title for finding in findings]),
+        "person": last.person,
+        "day": last.time[:10],
+        "use": _use(findings),
+    }
+    sentence = Remark("verdict_upheld", values)
+    return Fact("rule", feature, "broken", title.both(), sentence.both(), PAGE, _gain(findings))
+
+
+def _waiting(known: Known, feature: str, findings: Sequence[Finding]) -> Fact:
+    name = known.name(feature)
+    title = Remark("verdict_title_to_decide", {"feature": name, "n": len(findings)})
+    values = {
+        "feature": name,
+        "n": len(findings),
+        "rules": named([finding.title for finding in findings]),
+        "use": _use(findings),
+    }
+    sentence = Remark("verdict_to_decide", values)
+    return Fact("rule", feature, "undecided", title.both(), sentence.both(), PAGE, _gain(findings))
+
+
+def _dismissed(known: Known, feature: str, findings: Sequence[Finding]) -> Fact:
+    last = max((known.reviews[finding.rule_id, feature] for finding in findings), key=lambda review: review.number)
+    name = known.name(feature)
+    values = {"feature": name, "n": len(findings), "person": last.person, "day": last.time[:10]}
+    title = Remark("verdict_title_dismissed", {"feature": name})
+    return Fact("rule", feature, "no_breach", title.both(), Remark("verdict_dismissed", values).both(), PAGE)
+
+
+def _nothing_found(known: Known) -> Fact:
+    values = {"n": known.compliance.assessed, "packs": len(known.compliance.packs)}
+    title = Remark("verdict_title_rules")
+    return Fact("rule", "", "no_breach", title.both(), Remark("verdict_nothing_found", values).both(), PAGE)
+
+
+def _questions(known: Known) -> Iterator[Fact]:
+    """Yield what a person has to answer, and what no rule could read."""
+    waiting = known.compliance.unanswered
+    if waiting:
+        names = tuple(dict.fromkeys(known.name(question.feature) for question in waiting))
+        yield _question(len(waiting), "verdict_title_questions", "verdict_questions", names, "undecided")
+    unread = known.compliance.not_understood
+    if unread:
+        names = tuple(known.name(one.feature) for one in unread)
+        yield _question(len(unread), "verdict_title_unread", "verdict_unread", names, "not_measured")
+
+
+def _question(n: int, title: str, sentence: str, names: Sequence[Text], state: State) -> Fact:
+    values = {"n": n, "features": named(names)}
+    return Fact("question", "", state, Remark(title, {"n": n}).both(), Remark(sentence, values).both(), PAGE)
