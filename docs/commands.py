@@ -52,6 +52,7 @@ EXAMPLES = {
     "models return": 'glassleaf models return latest --because "age has to be measured first" --role regulator',
     "models retire": 'glassleaf models retire MODEL --because "replaced in May"',
     "models history": "glassleaf models history latest",
+    "models verdict": "glassleaf models verdict latest",
     "policy show": "glassleaf policy show latest",
     "policy propose": "glassleaf policy propose latest --decline 0.4 --refer 0.25 --points 600,50,20 --treat no_host=refuse "
     '--because "agreed by the risk committee"',

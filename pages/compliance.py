@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import session, user_jobs, view_models
-from app.panels import alternatives, compliance, findings, frame, law_calendar, questions, reviews
+from app.panels import alternatives, compliance, findings, frame, law_calendar, questions, reviews, verdict
 from app.panels.casework import Casework
 from app.user_jobs import Work
 from backend.services.age_check import AgeRequest
@@ -79,6 +79,8 @@ search = alternatives.Searching(
 )
 
 frame.header(t, "compliance", session.notices(), view.federation)
+judged = backend.verdicts.of(model_id)
+verdict.draw(t, judged, "compliance", [fact for fact in judged.facts if fact.page == "compliance"])
 compliance.summary(t, view)
 if before is not None:
     compliance.replaces(t, view, backend.reports.compare(before.id, model_id))

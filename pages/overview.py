@@ -5,7 +5,7 @@ from functools import partial
 import streamlit as st
 
 from app import session
-from app.panels import frame, lifecycle, parties, verdicts
+from app.panels import frame, lifecycle, overview, parties, verdict
 
 t = session.texts()
 model_id = frame.model_or_stop(t, "overview")
@@ -35,15 +35,16 @@ if session.kept("managing") == model_id:
     )
 else:
     frame.outcome(t, outcome)
-verdicts.sentence(t, view)
-verdicts.named(t, standing)
-verdicts.bar(t, view, standing, len(undecided), len(view.compliance.unanswered), partial(manage, model_id))
-verdicts.actions(t, session.role(), len(undecided))
+overview.sentence(t, view)
+overview.named(t, standing)
+overview.bar(t, standing, len(view.compliance.unanswered), partial(manage, model_id))
+overview.actions(t, session.role(), len(undecided))
 left, right = st.columns([1, 1], gap="large")  # on a phone the answers come first
 with left:
-    verdicts.tiles(t, view, undecided)
+    verdict.draw(t, backend.verdicts.of(model_id), "overview")
 with right:
     parties.network(t, view)
-    verdicts.figures(t, view)
+    overview.figures(t, view)
+    overview.privacy(t, view)
 frame.section(t, "overview.who_holds", "host")
 parties.holdings(t, view)

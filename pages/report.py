@@ -3,7 +3,7 @@
 from functools import partial
 
 from app import session, user_jobs
-from app.panels import frame, palette, report, report_details, reviews
+from app.panels import frame, palette, report, report_details, reviews, verdict
 
 t = session.texts()
 model_id = frame.model_or_stop(t, "report")
@@ -23,6 +23,7 @@ report.files(
     linked=view.federation.link is not None,
 )
 frame.section(t, "report.first_page")
+verdict.draw(t, made.issued.verdict, "report")
 report.answers(backend.reports.answers(made, t.language))
 frame.section(t, "details.title")
 provided, states = backend.report_details, backend.models.states()

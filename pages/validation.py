@@ -5,7 +5,7 @@ from functools import partial
 import streamlit as st
 
 from app import session, user_jobs
-from app.panels import frame, monitoring, offers, validation
+from app.panels import frame, monitoring, offers, validation, verdict
 from backend.services.validation import OperatorConfig, ValidationRequest
 
 t = session.texts()
@@ -15,11 +15,10 @@ view, backend = session.view(model_id), session.service()
 running, watching = user_jobs.works(model_id, "validation", "monitoring")
 frame.header(t, "validation", session.notices(), view.federation)
 done = backend.validation.last(model_id)
-if done is None:
-    st.info(t("validation.none"), icon=":material/rule:")
-else:
-    frame.section(t, "validation.overall")
-    validation.verdict(t, view, done)
+judged = backend.verdicts.of(model_id)
+verdict.draw(t, judged, "validation", judged.of("test", "monitoring"))
+if done is not None:
+    validation.basis(t, view, done)
     frame.section(t, "validation.chart")
     validation.headroom(t, done)
     frame.section(t, "validation.tests")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import view_models
-from app.panels import casework, evidence, findings, frame, model_comparison, palette, reviews
+from app.panels import casework, evidence, findings, frame, model_comparison, palette, reviews, verdict
 from app.panels.casework import Casework
 from app.panels.findings import citation, force, law_badges
 from app.texts import Texts, code, markdown, percent
@@ -47,7 +47,8 @@ def summary(t: Texts, view: View) -> None:
 def replaces(t: Texts, view: View, found: SideBySide) -> None:
     """What changed against the model that this one replaces."""
     with st.container(border=True):
-        model_comparison.sentence(t, view, found)
+        verdict.which(t, found.changes)
+        model_comparison.basis(t, view, found)
         model_comparison.open_full(t, found)
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from app import session
-from app.panels import charts, evidence, frame, lines, links, offers, palette, sidebar
+from app.panels import charts, evidence, frame, lines, links, offers, palette, sidebar, verdict
 from app.texts import Texts, bare, label, markdown, number, percent, wrap
 from app.user_jobs import Work
 from app.view_models import View
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from backend.services.model_difference import ModelDifference
 
 SIZES = ("trees", "leaves", "splits", "hidden_splits", "depth", "used", "offered", "released")
-TILES = {"binary": ("auc", "ks"), "classes": ("accuracy", "auc"), "number": ("rmse", "r2")}  # the figures that decide
 SHOWN = 12  # features drawn; the table holds all
 ONE_LINE = 44  # letters of a bar's words on a phone
 BAR = 9  # pixels: the thickness of a bar
@@ -72,9 +71,9 @@ def choose(
 
 
 def headline(t: Texts, view: View, found: SideBySide) -> None:
-    """What changed, in a sentence and the figures that decide."""
-    sentence(t, view, found)
-    tiles(t, view, found)
+    """Which of the two is better, fact by fact, and on whom that rests."""
+    verdict.which(t, found.changes)
+    basis(t, view, found)
 
 
 def details(t: Texts, view: View, found: SideBySide) -> None:
@@ -90,9 +89,9 @@ def details(t: Texts, view: View, found: SideBySide) -> None:
     outcomes(t, view, found)
 
 
-def sentence(t: Texts, view: View, found: SideBySide) -> None:
-    """What changed, in words: quality, what was left out, and on whom that rests."""
-    parts = [_moved(t, figure) for figure in found.figures if figure.name in TILES[view.task][:1]]
+def basis(t: Texts, view: View, found: SideBySide) -> None:
+    """What was left out of the second model, and on whom the comparison rests."""
+    parts = []
     if found.without:
         left = t.listed([evidence.brief(t, view, name) for name in found.without])
         parts.append(t("comparison.without", n=len(found.without), features=left))
@@ -101,21 +100,7 @@ def sentence(t: Texts, view: View, found: SideBySide) -> None:
     else:
         same = "comparison.same_people" if found.same_people else "comparison.other_people"
         parts.append(t(same, n=f"{found.before.record.metrics.n:,}"))
-    st.markdown(t.joined(*parts))
-
-
-def _moved(t: Texts, figure: QualityFigure) -> str:
-    """Better or worse only where the interval of the difference lies on one side of 0; else no difference is shown."""
-    undecided = "moved" if math.isnan(figure.low) else "within" if figure.paired else "unclear"
-    words = {1: "better", -1: "worse", 0: undecided}[figure.better]
-    return t(
-        f"comparison.{words}",
-        figure=t(f"figure.{figure.name}"),
-        before=_digits(figure.before),
-        after=_digits(figure.after),
-        low=_signed(figure.low),
-        high=_signed(figure.high),
-    )
+    st.caption(t.joined(*parts))
 
 
 def _signed(value: float) -> str:
@@ -132,24 +117,6 @@ def pairing(t: Texts, view: View, found: SideBySide, work: Work, begin: Callable
     """Where both were tested on the same people and did not score them side by side yet: a button that has them do it."""
     if found.same_people and not found.paired_on:
         offers.button(t, view, work, "compare_models.pair", begin)
-
-
-def tiles(t: Texts, view: View, found: SideBySide) -> None:
-    """The figures that decide and the size, the second model's with the change from the first."""
-    sizes = found.before.sizes, found.after.sizes
-    with st.grid(4, min_column_width=130):
-        for figure in found.figures:
-            if figure.name in TILES[view.task]:
-                _tile(t, f"figure.{figure.name}", figure.before, figure.after, _digits)
-        for name in ("used", "leaves"):
-            _tile(t, f"sizes.{name}", getattr(sizes[0], name), getattr(sizes[1], name), bare)
-
-
-def _tile(t: Texts, key: str, before: float, after: float, words: Callable[[float], str]) -> None:
-    change = after - before
-    delta = t("comparison.change", before=words(before))
-    arrow: Literal["off", "up", "down"] = "off" if change == 0 else "up" if change > 0 else "down"
-    st.metric(t(key), words(after), delta=delta, delta_color="off", delta_arrow=arrow, border=True)
 
 
 def open_full(t: Texts, found: SideBySide) -> None:

@@ -1,27 +1,21 @@
-"""A model on one screen: what it does for whom, how far it has come, what is open, what a score gives away, what to do next."""
+"""A model on one screen: what it does for whom, how far it has come, what the Guest learns of a person, what to do next."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from app import view_models
-from app.panels import frame, links, release
+from app.panels import frame, links
 from app.texts import Texts, markdown, percent
 from app.view_models import View
 from backend.services.roles import REGULATOR
 
 if TYPE_CHECKING:
-    from backend.services.compliance import Finding
     from backend.services.lifecycle import Standing
 
-TILES = {  # claim: icon, page with the evidence
-    "privacy": ("lock", "privacy"),
-    "compliance": ("flag", "compliance"),
-    "interpretability": ("visibility", "features"),
-}
 ACTIONS = {  # what can be done next: icon, page
     "score": ("lock", "score"),
     "review": ("gavel", "compliance"),
@@ -54,9 +48,9 @@ def named(t: Texts, standing: Standing) -> None:
         st.markdown(f":material/label: {' · '.join(filter(None, parts))}")
 
 
-def bar(t: Texts, view: View, standing: Standing, undecided: int, asked: int, manage: Callable[[], None]) -> None:
-    """In use? Approved? What is open? What does a score give away? And the way to change the first two."""
-    model, approval, measured = standing.model, standing.approval, view.record.release
+def bar(t: Texts, standing: Standing, asked: int, manage: Callable[[], None]) -> None:
+    """In use? Approved? What waits for an answer? And the way to change it."""
+    model, approval = standing.model, standing.approval
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.badge(t(f"states.{model.state}"), icon=f":material/{frame.STATES[model.state]}:", color="blue")
         if approval is None:
@@ -64,17 +58,8 @@ def bar(t: Texts, view: View, standing: Standing, undecided: int, asked: int, ma
         else:
             by = {"person": markdown(approval.person), "day": approval.time[:10]}
             st.badge(t("states.approved_by", **by), icon=":material/verified:", color="green")
-        words = t("overview.open", n=undecided) if undecided else t("overview.none_open")
-        st.badge(words, icon=":material/flag:", color="red" if undecided else "green")
         if asked:
             st.badge(t("questions.open_n", n=asked), icon=":material/contact_support:", color="orange")
-        if measured is not None:
-            st.badge(
-                release.headline(t, view.record),
-                icon=":material/visibility:",
-                color="gray",
-                help=t("overview.privacy_help"),
-            )
         st.button(t("states.manage"), icon=":material/tune:", type="tertiary", key="manage", on_click=manage)
 
 
@@ -111,49 +96,16 @@ def figures(t: Texts, view: View) -> None:
         links.page("model_card", t("model_card.title"), "fact_check")
 
 
-def tiles(t: Texts, view: View, undecided: Sequence[Finding]) -> None:
-    """What a score gives away, what is open, what can be read: each with the way to its evidence."""
-    _tile(t, "privacy", *_privacy(t, view))
-    found = view_models.open_findings(view.compliance)
-    flagged = {finding.feature for finding in found}
-    verdict = t("overview.unflagged", assessed=view.compliance.assessed)
-    if found:
-        worst = markdown(t.brief(view.model.feature(found[0].feature)))
-        verdict = t("overview.flagged", n=len(flagged), worst=worst)
-    n, whole = len(undecided), len(view.compliance.findings)
-    waiting = len(view.compliance.unanswered)
-    asked = t("questions.waiting", n=waiting) if waiting else ""
-    verdict = t.joined(verdict, t("overview.to_decide") if 0 < n == whole else "", asked)
-    opened = t("overview.open_of", n=n, whole=whole) if whole else t("overview.none_open")
-    _tile(t, "compliance", f":red[{opened}]" if n else opened, verdict)
-    meanings = sum(bool(feature.meaning) for _, feature in view.model.dictionary)
-    used = {"used": len(view_models.used(view.importance)), "offered": len(view.importance)}
-    readable = t("overview.of", part=meanings, whole=len(view.model.dictionary))
-    _tile(t, "interpretability", readable, t("overview.meanings", **used))
-
-
-def _privacy(t: Texts, view: View) -> tuple[str, str]:
-    """What a score gives away, as it was measured, and what the Guest learns of a person."""
+def privacy(t: Texts, view: View) -> None:
+    """What the Guest learns of each person, and what stays with the Hosts."""
     shares = view_models.shares(view)
     if len(shares) == 1:
-        return t("overview.nobody_else"), t("overview.alone")
+        st.markdown(f":material/lock: {t('overview.alone')}")
+        return
     kind = view_models.released(view)
     numbers = {"classes": len(view.model.outputs.classes), "median": len(view.model.trees)}.get(kind, 1)
-    hidden, splits = sum(share.splits for share in shares[1:]), sum(share.splits for share in shares)
+    hidden = sum(share.splits for share in shares[1:])
+    splits = sum(share.splits for share in shares)
     kept = t("overview.hidden", hidden=f"{hidden:,}", splits=f"{splits:,}")
-    learned = t.joined(t(f"overview.private_{kind}", numbers=f"{numbers:,}"), kept)
-    if view.record.release is None:
-        why = t("overview.not_measured_why") if view.federation.link is None else t("linked.widths")
-        return t("overview.not_measured"), t.joined(why, learned)
-    return release.headline(t, view.record), t.joined(release.sentence(t, view.record), learned)
-
-
-def _tile(t: Texts, name: str, value: str, verdict: str) -> None:
-    icon, target = TILES[name]
-    with st.container(border=True, gap="xsmall"):
-        with st.container(
-            horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", gap="xsmall"
-        ):
-            st.markdown(f":material/{icon}: **{value}**", help=t(f"overview.{name}_help"), width="content")
-            links.page(target, t(f"overview.{name}_link"), side="right")
-        st.markdown(f":small[{verdict}]")
+    learned = t(f"overview.private_{kind}", numbers=f"{numbers:,}")
+    st.markdown(f":material/lock: {t.joined(learned, kept)}")

@@ -54,11 +54,9 @@ def setup(t: Texts, view: View, models: Sequence[ModelRecord]) -> tuple[str, str
     return challenger or NONE, time or NONE
 
 
-def verdict(t: Texts, view: View, done: Validation) -> None:
-    """The whole suite in a sentence, and what an operator changed."""
-    show = {"pass": st.success, "warn": st.warning, "fail": st.error, "incomplete": st.warning}[done.verdict]
-    show(t(f"validation.overall_{done.verdict}"), icon=ICONS[done.verdict])
-    st.markdown(
+def basis(t: Texts, view: View, done: Validation) -> None:
+    """What the suite was run on, and what an operator changed."""
+    st.caption(
         t(
             "validation.sentence",
             passed=done.count("pass"),

@@ -10,6 +10,7 @@ import typer
 from backend.cli.model_text import in_words, model_text, release_text, watch_training
 from backend.cli.output import AsJson, ModelId, chosen_federation, open_glassleaf, print_result, say
 from backend.errors import ParameterError
+from backend.i18n import Catalogue
 from backend.remark import one_line
 from backend.results import DEMO, told_by_scores
 from backend.services.roles import OPERATOR, ROLES
@@ -168,6 +169,20 @@ def history(model: ModelId, as_json: AsJson = False) -> None:
         for s in steps
     ]
     print_result([asdict(s) for s in steps], lines or "No step yet: a draft.", as_json)
+
+
+@app.command()
+def verdict(model: ModelId, as_json: AsJson = False) -> None:
+    """What is true of a model, the worst first: broken, undecided, not measured, no breach shown; in the language of the shell."""
+    from backend.cli import language_of_shell
+
+    with open_glassleaf() as glassleaf:
+        found = glassleaf.verdicts.of(model)
+    words = Catalogue(language_of_shell())
+    lines = [words.text(found.headline)]
+    for fact in found.facts:
+        lines.append(f"{words(f'verdict.{fact.state}')}: {words.text(fact.sentence)}")
+    print_result(asdict(found), lines, as_json)
 
 
 def _step(model: str, step: str, person: str, role: str, reason: str, as_json: bool) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from backend.cli.output import AsJson, Bits, Cutoff, ModelId, open_glassleaf, print_result, say, split_list, watched
+from backend.i18n import Catalogue
 from backend.services.model_difference import DifferenceRequest
 from backend.services.reports import comparison_as_dict
 from backend.services.retraining import RetrainingRequest
@@ -65,7 +66,13 @@ def compare_models(
 
 
 def _text(found: SideBySide) -> str:
-    """Two columns: the first model's figures, the second's."""
+    """Which is better, fact by fact; then two columns: the first model's figures, the second's."""
+    from backend.cli import language_of_shell
+
+    words = Catalogue(language_of_shell())
+    answer = [words.text(found.changes.headline)]
+    for change in found.changes.changes:
+        answer.append(f"{words(f'verdict.way_{change.way}')}: {words.text(change.sentence)}")
     rows = [("", found.before.record.id, found.after.record.id)]
     rows += [(f.name, f"{f.before:.4f}", f"{f.after:.4f}") for f in found.figures]
     sizes = asdict(found.before.sizes), asdict(found.after.sizes)
@@ -80,7 +87,7 @@ def _text(found: SideBySide) -> str:
     people = "the same records" if found.same_people else "DIFFERENT records: a part of any difference comes from that"
     wide = max(len(row[0]) for row in rows)
     return "\n".join(
-        [*(f"{name:{wide}}  {one:>28}  {other:>28}" for name, one, other in rows), f"Measured on {people}."]
+        [*answer, *(f"{name:{wide}}  {one:>28}  {other:>28}" for name, one, other in rows), f"Measured on {people}."]
     )
 
 

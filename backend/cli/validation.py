@@ -53,12 +53,14 @@ def validate(
             named[0], named[1], own, samples=samples, cipher=cipher_named(cipher), key_bits=bits
         )
         done = watched(glassleaf.validation.start(request))
-    print_result(asdict(done), _text(done), as_json)
+        headline = glassleaf.verdicts.of(done.model).headline
+    print_result(asdict(done), _text(done, headline.en), as_json)
     if STATUS[done.verdict]:
         raise typer.Exit(STATUS[done.verdict])
 
 
-def _text(done: Validation) -> str:
+def _text(done: Validation, headline: str) -> str:
+    """The verdict on the model, then every test."""
     say = Catalogue("en")
     many = {
         "passed": done.count("pass"),
@@ -68,7 +70,7 @@ def _text(done: Validation) -> str:
         "off": done.count("off"),
     }
     lines = [
-        f"{done.model}: {say(f'validation.overall_{done.verdict}')}",
+        f"{done.model}: {headline}",
         say("validation.sentence", n=f"{done.n:,}", cutoff=measured_at(done.cutoff, done.policy), **many),
     ]
     lines += [f"  {test.verdict.replace('_', ' '):12}  {test.id:17}  {worst(say, test)}" for test in done.tests]

@@ -34,6 +34,7 @@ from backend.reports.render.html_form import page
 from backend.store.model_states import Standing
 from backend.trees.backgrounds import Against
 from backend.trees.ensemble import GuestModel
+from backend.verdict.facts import Verdict
 
 TABLE = files("backend.reports") / "notices" / "regulation_b.yaml"
 MAX_REASONS = 4  # comment 9(b)(2)-1 of Regulation B: more than four is not likely to be helpful
@@ -217,6 +218,8 @@ class Notice:
         Records in that group.
     policy : int
         Version of the policy that declined; 0 = nobody has set a line.
+    verdict : Verdict or None
+        What is true of the model; None = it was not judged.
     """
 
     creditor: Text
@@ -233,6 +236,7 @@ class Notice:
     against: Against = "covers"
     compared: int = 0
     policy: int = 0
+    verdict: Verdict | None = None
 
     @property
     def blocked(self) -> bool:
@@ -262,7 +266,7 @@ class Notice:
         )
         title, blocks = ("notice.blocked", self._stopped) if self.blocked else ("notice.title", self._reasons)
         head = Facts(tuple((words(key), value) for key, value in facts))
-        shown = (head, *self._unapproved(words), *blocks(words))
+        shown = (head, *self._unapproved(words), *self._broken(words), *blocks(words))
         return Outline(words(title), words.text(self.creditor), shown)
 
     def merged(self, language: str) -> list[list[NoticeLine]]:
@@ -283,6 +287,11 @@ class Notice:
         said = self.standing.said
         if said not in ("approved", "in_use"):
             yield Paragraph(words("notice.unapproved", line=words(f"states.line_{said}")), "finding")
+
+    def _broken(self, words: Catalogue) -> Iterator[Block]:
+        """Yield what is broken about the model, for the person who sends the notice."""
+        if self.verdict is not None and self.verdict.state == "broken":
+            yield Paragraph(words("notice.broken", headline=words.text(self.verdict.headline)), "finding")
 
     def _stopped(self, words: Catalogue) -> Iterator[Block]:
         yield Paragraph(words("notice.blocked_why"), "finding")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Generic, TypeVar
 
 from backend.compliance.assessment import DISPARITY, ComplianceReport, Finding
@@ -17,10 +17,12 @@ from backend.fairness.disparity import MEASURES, REFERENCE, P
 from backend.fairness.evidence import Basis, Evidence
 from backend.results import ModelRecord
 from backend.trees.ensemble import GuestModel
+from backend.verdict.comparison import NOTHING_COMPARED, Changes
 
 FIGURES = ("auc", "ks", "log_loss", "accuracy", "rmse", "r2")
 HIGHER_IS_BETTER = {"auc", "ks", "accuracy", "r2"}
 
+Intervals = Mapping[str, tuple[float, float]]
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -89,7 +91,7 @@ class Side:
     disparities: Mapping[str, tuple[Evidence, ...]]
     bases: Mapping[tuple[str, str], Basis]
     test_ids: frozenset[str]
-    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    intervals: Intervals = field(default_factory=dict)
 
     def cutoff(self, feature: str) -> float | None:
         """From which probability decisions declined that were measured by a feature's groups; None where it was not recorded."""
@@ -192,6 +194,8 @@ class SideBySide:
         What scores give away; empty where it was not measured of both.
     paired_on : int
         People whom both models scored for the intervals of differences; 0 where that was not measured.
+    changes : Changes
+        Which of the two is better, fact by fact.
     """
 
     before: Side
@@ -204,6 +208,7 @@ class SideBySide:
     same_people: bool
     leaks: tuple[Difference[float], ...] = ()
     paired_on: int = 0
+    changes: Changes = NOTHING_COMPARED
 
     @property
     def without(self) -> tuple[str, ...]:
@@ -212,39 +217,81 @@ class SideBySide:
         return tuple(row.feature for row in self.before.importance if row.feature not in offered)
 
 
-def compare(before: Side, after: Side, paired: Sequence[Estimate] = (), paired_on: int = 0) -> SideBySide:
-    """Put two models side by side; `paired` are differences measured on so many people whom both scored."""
+def compare(
+    before: Side,
+    after: Side,
+    paired: Sequence[Estimate] = (),
+    paired_on: int = 0,
+    changes: Changes = NOTHING_COMPARED,
+) -> SideBySide:
+    """Put two models side by side.
+
+    Parameters
+    ----------
+    paired : sequence of Estimate
+        Differences that were measured on people whom both scored.
+    paired_on : int
+        The number of these people.
+    changes : Changes
+        What the verdicts of both say of each other.
+    """
     return SideBySide(
         before=before,
         after=after,
-        figures=tuple(_figures(before, after, {figure.name: figure for figure in paired})),
+        figures=quality_figures(
+            before.record,
+            after.record,
+            (before.intervals, after.intervals),
+            {figure.name: figure for figure in paired},
+        ),
         shifts=_shifts(before.importance, after.importance),
         findings=tuple(_findings(before.compliance.findings, after.compliance.findings)),
         outcomes=tuple(_outcomes(before, after)),
         differences=tuple(_differences(before.record, after.record)),
         same_people=bool(before.test_ids) and before.test_ids == after.test_ids,
+        changes=changes,
         leaks=tuple(_leaks(before.record, after.record)),
         paired_on=paired_on,
     )
 
 
-def _figures(before: Side, after: Side, paired: Mapping[str, Estimate]) -> Iterator[QualityFigure]:
+def quality_figures(
+    before: ModelRecord,
+    after: ModelRecord,
+    intervals: tuple[Intervals, Intervals],
+    paired: Mapping[str, Estimate],
+) -> tuple[QualityFigure, ...]:
+    """Return the figures of quality that apply to both models.
+
+    Parameters
+    ----------
+    intervals : (mapping of str to (float, float), the same)
+        Figure → 95 % interval, of each model.
+    paired : mapping of str to Estimate
+        Differences that were measured on people whom both scored.
+    """
+    found = []
     for name in FIGURES:
-        one, other = getattr(before.record.metrics, name), getattr(after.record.metrics, name)
-        if math.isfinite(one) and math.isfinite(other):
-            measured = paired.get(name)
-            low, high = (measured.low, measured.high) if measured else _apart(name, one, other, before, after)
-            sign = (low > 0) - (high < 0)
-            better = sign if name in HIGHER_IS_BETTER else -sign
-            yield QualityFigure(name, one, other, low, high, better, measured is not None)
+        one = getattr(before.metrics, name)
+        other = getattr(after.metrics, name)
+        if not (math.isfinite(one) and math.isfinite(other)):
+            continue
+        low, high = math.nan, math.nan
+        if name in paired:
+            low, high = paired[name].low, paired[name].high
+        elif name in intervals[0] and name in intervals[1]:
+            low, high = _apart(one, other, intervals[0][name], intervals[1][name])
+        sign = (low > 0) - (high < 0)
+        better = sign if name in HIGHER_IS_BETTER else -sign
+        found.append(QualityFigure(name, one, other, low, high, better, name in paired))
+    return tuple(found)
 
 
-def _apart(name: str, one: float, other: float, before: Side, after: Side) -> tuple[float, float]:
-    """The interval of a difference from those of its two ends (Zou and Donner 2008), as if of different people."""
-    if name not in before.intervals or name not in after.intervals:
-        return math.nan, math.nan
-    (low, high), (from_, to) = before.intervals[name], after.intervals[name]
-    return other - one - math.hypot(other - from_, high - one), other - one + math.hypot(to - other, one - low)
+def _apart(one: float, other: float, before: tuple[float, float], after: tuple[float, float]) -> tuple[float, float]:
+    """Return the interval of a difference from those of its two ends (Zou and Donner 2008), as if of different people."""
+    below = math.hypot(other - after[0], before[1] - one)
+    above = math.hypot(after[1] - other, one - before[0])
+    return other - one - below, other - one + above
 
 
 def _leaks(before: ModelRecord, after: ModelRecord) -> Iterator[Difference[float]]:
@@ -315,6 +362,7 @@ def as_dict(found: SideBySide) -> dict[str, object]:
     sides = found.before, found.after
     return {
         "models": [side.record.id for side in sides],
+        "changes": asdict(found.changes),
         "same_people": found.same_people,
         "without": found.without,
         "figures": {f.name: [f.before, f.after] for f in found.figures},

@@ -11,6 +11,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from backend.i18n import NO_TEXT, Text
+from backend.verdict.facts import Verdict
 
 
 class Part(BaseModel):
@@ -798,6 +799,7 @@ class Issued(Part):
     role: str
     law_of: str = Field(description="the day whose law was applied")
     standing: StandingLine = Field(description="the model's state")
+    verdict: Verdict = Field(description="what is true of the model, the worst first")
     policy: PolicyLine = Field(description="the line that decides")
     sign_offs: tuple[SignOffLine, ...]
     use: Use

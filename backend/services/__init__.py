@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from backend.services.streaming import Streaming
     from backend.services.training import Training
     from backend.services.validation import ValidationService
+    from backend.services.verdicts import Verdicts
 
 CONTENTS_KEPT = 4  # contents of reports, of the models looked at last: one of 500 features has 0.6 MB
 
@@ -303,7 +304,7 @@ class Glassleaf:
         """Name what raised a score, draw notices, average contributions."""
         from backend.services.reasons import ReasonsService
 
-        return ReasonsService(self._measurement, self.compliance, self.explanation, self.notice_details)
+        return ReasonsService(self._measurement, self.compliance, self.explanation, self.notice_details, self.verdicts)
 
     @cached_property
     def demonstration(self) -> Demonstration:
@@ -439,6 +440,13 @@ class Glassleaf:
         return Lifecycle(self._shared.workspace, self.models, self._auditor, self.reviews, self.policies)
 
     @cached_property
+    def verdicts(self) -> Verdicts:
+        """What is true of a model, the worst first; two models, fact by fact."""
+        from backend.services.verdicts import Verdicts
+
+        return Verdicts(self._shared.workspace, self.models, self.compliance, self.explanation, self.model_cards)
+
+    @cached_property
     def reports(self) -> Reports:
         """Reports on a model, statements about it, and two models compared."""
         from backend.services.reports import Reports
@@ -453,6 +461,7 @@ class Glassleaf:
             self.model_cards,
             self.report_details,
             self.dossiers,
+            self.verdicts,
             self._shared.contents,
         )
 

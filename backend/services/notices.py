@@ -13,13 +13,19 @@ from backend.i18n import Text
 from backend.reports.adverse_action_notice import Notice, NoticeLine, NoticeSource
 from backend.store.model_states import Standing
 from backend.trees.ensemble import GuestModel
+from backend.verdict.facts import Verdict
 
 if TYPE_CHECKING:
     from backend.services.reasons import PersonReasons
 
 
 def notice_of(
-    person: PersonReasons, model: GuestModel, federation: Federation, standing: Standing, date: str
+    person: PersonReasons,
+    model: GuestModel,
+    federation: Federation,
+    standing: Standing,
+    date: str,
+    verdict: Verdict | None = None,
 ) -> Notice:
     """The notice for one person: 12 CFR 1002.9, 15 USC 1681m.
 
@@ -35,6 +41,8 @@ def notice_of(
         The model's state, which the notice shows.
     date : str
         Day of the notice, as it is printed.
+    verdict : Verdict, optional
+        What is true of the model; the notice names what is broken.
 
     Raises
     ------
@@ -74,6 +82,7 @@ def notice_of(
         sources=tuple(NoticeSource(h.title, h.address, h.phone, h.reporting_agency) for h in used),
         probability=person.score.probability,
         policy=person.score.policy,
+        verdict=verdict,
     )
 
 

@@ -49,6 +49,7 @@ from backend.services.notice_details import NoticeDetails
 from backend.services.notices import as_stated, notice_of, refuse_without_meaning, refuse_without_reason
 from backend.services.policies import line_for, policy_version
 from backend.services.scoring import Rules, ScoringRequest, begun, remembered_batch, score
+from backend.services.verdicts import Verdicts
 from backend.services.waiting import TIMEOUT, repeated
 from backend.store.journal import Run
 from backend.trees.backgrounds import Against, Background, methods
@@ -222,8 +223,14 @@ class ReasonsService:
     """Gives reasons for scores."""
 
     def __init__(
-        self, measurement: Measurement, compliance: Compliance, explanation: Explanation, details: NoticeDetails
+        self,
+        measurement: Measurement,
+        compliance: Compliance,
+        explanation: Explanation,
+        details: NoticeDetails,
+        verdicts: Verdicts,
     ) -> None:
+        self._verdicts = verdicts
         self._measurement, self._models, self._auditor = measurement, measurement.models, measurement.auditor
         self._compliance, self._explanation, self._details = compliance, explanation, details
 
@@ -323,7 +330,9 @@ class ReasonsService:
         day = datetime.now(UTC).date().isoformat()
         federation = self._details.federation(record.federation)
         standing = self._measurement.workspace.model_states(record.federation).standing(record.id)
-        content = notice_of(person, self._models.partial_model(record), federation, standing, day)
+        content = notice_of(
+            person, self._models.partial_model(record), federation, standing, day, self._verdicts.of(record.id)
+        )
         content = replace(content, against=reasons.against, compared=reasons.compared)
         file = draw(content, language, kind)
         digest = sha256(file).hexdigest()

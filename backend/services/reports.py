@@ -39,6 +39,7 @@ from backend.services.model_difference import ModelDifference
 from backend.services.policies import policy_of
 from backend.services.registry import Registry
 from backend.services.report_details import ReportDetails
+from backend.services.verdicts import Verdicts
 from backend.services.workspace import Workspace
 from backend.store.reviews import SignOff
 
@@ -102,11 +103,13 @@ class Reports:
         cards: ModelCards,
         details: ReportDetails,
         dossiers: Dossiers,
+        verdicts: Verdicts,
         contents: Cache[tuple[Sources, str]],
     ) -> None:
         self._workspace, self._models, self._auditor, self._audit = workspace, models, auditor, audit
         self._explanation, self._compliance, self._cards = explanation, compliance, cards
         self._details, self._dossiers, self._contents = details, dossiers, contents
+        self._verdicts = verdicts
 
     def make(self, model_id: str, *, ask_hosts: bool = True, at: Callable[[str], None] = lambda stage: None) -> Report:
         """The canonical report as of now; looking at it is not logged, :meth:`export` is.
@@ -243,7 +246,8 @@ class Reports:
             )
         paired = ModelDifference.of(self._models, before, after)
         measured = (paired.figures, paired.n) if paired else ((), 0)
-        return model_comparison.compare(self._side(before), self._side(after), *measured)
+        changes = self._verdicts.compare(before.id, after.id)
+        return model_comparison.compare(self._side(before), self._side(after), *measured, changes)
 
     def _side(self, record: ModelRecord) -> Side:
         found = MeasuredEvidence(self._models, record)
@@ -301,6 +305,7 @@ class Reports:
             details=self._details.get(record.id),
             challenger=self._challenger(record),
             dossiers=self._dossiers.of(record.federation),
+            verdict=self._verdicts.of(record.id),
             policy=policy_of(self._workspace, record),
             policy_version=self._workspace.policies(record.federation).in_force(record.id, datetime.now(UTC).date()),
         )

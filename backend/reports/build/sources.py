@@ -26,6 +26,7 @@ from backend.store.model_states import Standing
 from backend.store.policies import PolicyVersion
 from backend.store.reviews import Review, SignOff
 from backend.trees.ensemble import GuestModel
+from backend.verdict.facts import Verdict
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,8 @@ class Sources:
         What the model is called and how far it has come.
     card : Card or None
         How good the model is, by the scores that are kept of it; None where none are.
+    verdict : Verdict
+        What is true of the model on the day of the report.
     disparities, proxies : mapping of str to tuple of Evidence, optional
         Feature → what was measured about it; by default what the findings carry.
     bases : mapping of (claim, feature) to Basis
@@ -96,6 +99,7 @@ class Sources:
     entries: Sequence[Entry]
     standing: Standing
     card: Card | None
+    verdict: Verdict
     disparities: Mapping[str, tuple[Evidence, ...]] | None = None
     proxies: Mapping[str, tuple[Evidence, ...]] | None = None
     bases: Mapping[tuple[str, str], Basis] = field(default_factory=dict)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from backend.compliance.assessment import SEVERITY, wording
 from backend.fairness.age_discrimination import in_words
-from backend.fairness.disparity import DIFFERENCE, MEASURES, PAIR_P, RATIO, REFERENCE, P, measure_in_words, widest
+from backend.fairness.disparity import DIFFERENCE, MEASURES, PAIR_P, RATIO, REFERENCE, P, measure_in_words
 from backend.i18n import joined
 from backend.reports.blocks import Block, Facts, Heading, Paragraph, Table
 from backend.reports.schema import (
@@ -331,22 +331,6 @@ def _claim(write: Writer, key: str, found: tuple[Evidenced, ...] | None) -> list
 def _compared_with(write: Writer, measures: Iterable[Measured]) -> str:
     reference = reference_of(write, measures)
     return write("compared_with", reference=reference) if reference != NONE else ""
-
-
-def differences(write: Writer) -> list[str]:
-    """For a first page: by each feature that was measured, the group that is furthest from the reference group in being accepted."""
-    sentences = []
-    for e in write.content.fairness or ():
-        named = write.named(e.feature, e.meaning)
-        furthest = widest(e.measures)
-        if furthest is None:
-            on = not_agreed(write, e.on) if e.on is not None and e.on.refused else write("nothing_found")
-            sentences.append(write.says(named, on))
-            continue
-        about = {"group": _about(write, furthest), "reference": reference_of(write, e.measures)}
-        at = "" if e.on is None or e.on.cutoff is None else write("at", cutoff=write.line(e.on.cutoff, e.on.policy))
-        sentences.append(write.words("details.verdict_gap", feature=named, gap=value(write, furthest), at=at, **about))
-    return sentences
 
 
 def not_agreed(write: Writer, on: BasisLine) -> str:

@@ -12,7 +12,6 @@ from backend.reports.blocks import Block, Facts, Heading, Paragraph, Table
 from backend.reports.details import BY_PARTY, GROUPS, missing
 from backend.reports.dossier import fits
 from backend.reports.schema import ChangeLine, DetailsSection, DossierColumn, DossierSection
-from backend.reports.sections.claims import differences
 from backend.reports.sections.validation import answered_before, by_party, table
 from backend.reports.sections.writer import T, Writer, figure, interval, minute, percent, whole
 from backend.reports.standards import STANDARDS, Subject
@@ -269,33 +268,12 @@ def _lacks(write: Writer, name: str) -> bool:
     }[name]
 
 
-def verdicts(write: Writer) -> list[Block]:
-    """For the first page: one sentence each on quality, differences between groups, and what is not provided."""
-    words, content = write.words, write.content
-    known: list[str] = []
-    missing: list[str] = []
-    found = content.performance
-    figures = {f.name: f for f in found.figures} if found else {}
-    best = next((figures[name] for name in ("auc", "accuracy", "rmse") if name in figures), None)
-    if found and best:
-        shown = {"value": figure(best.value), "low": figure(best.low), "high": figure(best.high)}
-        known.append(words("details.verdict_quality", figure=words(f"figure.{best.name}"), n=found.n, **shown))
-    else:
-        missing.append(words("details.verdict_no_quality"))
-    if content.fairness is not None or content.searches:
-        known += differences(write) or [words("details.verdict_searched")]
-    else:
-        missing.append(words("details.verdict_no_fairness"))
-    if content.validation:
-        verdict = content.validation.verdict
-        judged = write.says(write("validation"), words(f"validation.overall_{verdict}"))
-        (known if verdict in ("pass", "warn") else missing).append(judged)
-    else:
-        missing.append(write("validation_not_run"))
+def provided(write: Writer) -> list[Block]:
+    """For the first page: what the operator and the Hosts did not provide."""
+    words = write.words
     empty = len(not_provided(write))
-    (missing if empty else known).append(
-        words("details.verdict_missing" if empty else "details.verdict_provided", n=empty)
-    )
+    missing = [words("details.verdict_missing", n=empty)] if empty else []
     missing += [words("dossier.incomplete", host=write.party(host)) for host in undocumented(write)]
-    blocks: list[Block] = [Paragraph("\n".join(known))] if known else []
-    return [*blocks, Paragraph("\n".join(missing), "finding")] if missing else blocks
+    if missing:
+        return [Paragraph("\n".join(missing), "finding")]
+    return [Paragraph(words("details.verdict_provided"))]

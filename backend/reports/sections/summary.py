@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Literal
 
 from backend.fairness.age_discrimination import verdict_in_words
 from backend.fairness.disparity import widest
 from backend.i18n import brief, joined
 from backend.reports.blocks import Block, Facts, Paragraph
 from backend.reports.schema import FindingLine, OutcomePairLine, Retrained
-from backend.reports.sections.claims import LISTED, declined_at, elderly, reference_of, value, waiting, worst_flagged
+from backend.reports.sections.claims import LISTED, declined_at, elderly, reference_of, value, worst_flagged
 from backend.reports.sections.model import used_features
-from backend.reports.sections.operator import verdicts
+from backend.reports.sections.operator import provided
 from backend.reports.sections.writer import Writer, figure, gain, percent
 from backend.results import told_by_scores
 
@@ -21,19 +22,35 @@ DECISIVE = ("auc", "accuracy", "rmse")  # the figure that a retraining is judged
 def summary(write: Writer) -> list[Block]:
     """The answers, and whether the people are synthetic."""
     synthetic = [Paragraph(write.words("frame.synthetic"), "note")] if write.content.identity.synthetic else []
-    return [*_standing(write), _policy(write), _status(write), *verdicts(write), *synthetic, Facts(answers(write))]
+    verdict = verdict_blocks(write)
+    return [
+        *_standing(write),
+        *verdict,
+        _policy(write),
+        _signed(write),
+        *provided(write),
+        *synthetic,
+        Facts(answers(write)),
+    ]
 
 
-def _status(write: Writer) -> Paragraph:
-    """Where the decisions stand, for whoever reads no further."""
-    findings = write.content.assessment.findings
-    undecided = sum(f.decision is None for f in findings)
+def verdict_blocks(write: Writer) -> list[Block]:
+    """Return what is true of the model, the worst first: a headline, then a row for each fact."""
+    verdict, words = write.report.issued.verdict, write.words
+    rows = write.table(
+        verdict.facts,
+        ("state", 3, lambda fact: words(f"verdict.{fact.state}")),
+        ("fact", 14, lambda fact: words.text(fact.sentence)),
+        ("act", 3, lambda fact: words(f"{fact.page}.title")),
+    )
+    tone: Literal["finding", "plain"] = "plain" if verdict.state == "no_breach" else "finding"
+    return [Paragraph(words.text(verdict.headline), tone), rows]
+
+
+def _signed(write: Writer) -> Paragraph:
+    """Return how many people stand by this very content."""
     signed = sum(s.covers for s in write.report.issued.sign_offs)
-    key = "status_open" if undecided else "status_decided" if findings else "status_none"
-    decided = write(key, undecided=undecided, all=len(findings))
-    asked = write("questions_open", n=waiting(write)) if waiting(write) else ""
-    words = joined(decided, asked, write("status_signed" if signed else "status_unsigned", n=signed))
-    return Paragraph(words, "finding" if undecided or asked else "plain")
+    return Paragraph(write("status_signed" if signed else "status_unsigned", n=signed))
 
 
 def _policy(write: Writer) -> Paragraph:

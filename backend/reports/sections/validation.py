@@ -32,7 +32,7 @@ def answered_before(write: Writer, again: Again) -> list[str]:
 
 
 def validation(write: Writer) -> list[Block]:
-    """The verdict, what was switched off or tightened, and a row a test."""
+    """How many tests have which verdict, what was switched off or tightened, and a row a test."""
     found = write.content.validation
     if found is None:
         return [write.text("validation_none")]
@@ -51,8 +51,7 @@ def validation(write: Writer) -> list[Block]:
     if found.undecided:
         before.append(say("validation.undecided", listed=by_party(write, found.undecided)))
     return [
-        Paragraph(say(f"validation.overall_{found.verdict}"), "finding" if found.verdict == "fail" else "plain"),
-        Paragraph(counts(write, found)),
+        Paragraph(counts(write, found), "finding" if found.verdict == "fail" else "plain"),
         *(Paragraph(line, "finding") for line in lines),
         *map(Paragraph, before),
         table(write, found.tests),

@@ -1,0 +1,98 @@
+"""What is true of a model, as the backend judged it: the headline, the worst facts with where to act, and all of them as a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app.panels import frame, links
+from app.texts import Texts, markdown
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from backend.services.verdicts import Changes, Fact, Verdict
+
+# state of a fact: icon, colour
+LOOKS = {
+    "broken": ("cancel", "red"),
+    "undecided": ("pending", "orange"),
+    "not_measured": ("remove", "gray"),
+    "no_breach": ("check_circle", "green"),
+}
+# way of a change: icon, colour
+WAYS = {
+    "worse": ("trending_down", "red"),
+    "not_measured": ("remove", "gray"),
+    "better": ("trending_up", "green"),
+    "same": ("trending_flat", "gray"),
+}
+SHOWN = 3  # facts that stand open; the table holds all
+
+
+def headline(t: Texts, verdict: Verdict, name: str = "") -> None:
+    """Draw the sentence that every page says of the model; `name` is what the model is called, beside another one."""
+    show = {"broken": st.error, "undecided": st.warning, "not_measured": st.info, "no_breach": st.success}
+    icon, _ = LOOKS[verdict.state]
+    words = markdown(t.text(verdict.headline))
+    if name:
+        words = t("words.says", who=f"**{markdown(name)}**", said=words)
+    show[verdict.state](words, icon=f":material/{icon}:")
+
+
+def draw(t: Texts, verdict: Verdict, page: str, first: Sequence[Fact] | None = None) -> None:
+    """Draw the headline, the worst facts, and all facts once they are opened.
+
+    Parameters
+    ----------
+    page : str
+        The page itself, which needs no link.
+    first : sequence of Fact, optional
+        The facts that this page is about; the worst of all by default.
+    """
+    headline(t, verdict)
+    for fact in (verdict.facts if first is None else first)[:SHOWN]:
+        _line(t, fact, page)
+    box = frame.box(t("verdict.all", n=len(verdict.facts)), "fact_check", f"verdict_{page}")
+    if box is not None:
+        with box:
+            _table(t, verdict.facts)
+
+
+def _state(t: Texts, state: str) -> str:
+    """Return a state as a coloured mark with its word."""
+    icon, colour = LOOKS[state]
+    return f":{colour}[:material/{icon}: **{t(f'verdict.{state}')}**]"
+
+
+def _line(t: Texts, fact: Fact, page: str) -> None:
+    with st.container(border=True, gap="xsmall"):
+        st.markdown(f"{_state(t, fact.state)} · {markdown(t.text(fact.sentence))}")
+        if fact.page != page:
+            links.page(fact.page, t("verdict.act", page=t(f"{fact.page}.title")), "arrow_forward")
+
+
+def _table(t: Texts, facts: Sequence[Fact]) -> None:
+    columns = {
+        t("verdict.state"): [_state(t, fact.state) for fact in facts],
+        t("verdict.fact"): [markdown(t.text(fact.sentence)) for fact in facts],
+    }
+    with st.container(key="cards_verdict"):
+        frame.table(columns, t("verdict.title"))
+
+
+def which(t: Texts, found: Changes) -> None:
+    """Draw which of two models is better, then every fact that was compared, the worse ones first."""
+    st.markdown(f"**{markdown(t.text(found.headline))}**")
+    columns = {
+        t("verdict.state"): [_way(t, change.way) for change in found.changes],
+        t("verdict.fact"): [markdown(t.text(change.sentence)) for change in found.changes],
+    }
+    with st.container(key="cards_changes"):
+        frame.table(columns, t("verdict.which"))
+
+
+def _way(t: Texts, way: str) -> str:
+    icon, colour = WAYS[way]
+    return f":{colour}[:material/{icon}: **{t(f'verdict.way_{way}')}**]"
