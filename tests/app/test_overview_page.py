@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app import session
-from app.texts import Texts, number, percent
+from app.texts import Texts, number
 from backend.i18n import wide
 from backend.results import told_by_scores
 from backend.services import Glassleaf

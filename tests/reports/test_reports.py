@@ -44,7 +44,7 @@ from backend.reports.schema import (
     TestLine,
     ValidationSection,
 )
-from backend.reports.sections import alternatives, answers, claims, model, operator, record
+from backend.reports.sections import alternatives, answers, claims, model, record
 from backend.reports.sections.validation import table
 from backend.reports.sections.writer import Writer, bits, figure, gain, p_value
 from backend.services import Glassleaf, reports
