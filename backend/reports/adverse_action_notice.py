@@ -31,10 +31,10 @@ from backend.reports.blocks import Block, Facts, Heading, Outline, Paragraph
 from backend.reports.language import words_in
 from backend.reports.render.fonts import language_of_pdf
 from backend.reports.render.html_form import page
+from backend.reports.verdict.facts import Verdict
 from backend.store.model_states import Standing
 from backend.trees.backgrounds import Against
 from backend.trees.ensemble import GuestModel
-from backend.verdict.facts import Verdict
 
 TABLE = files("backend.reports") / "notices" / "regulation_b.yaml"
 MAX_REASONS = 4  # comment 9(b)(2)-1 of Regulation B: more than four is not likely to be helpful

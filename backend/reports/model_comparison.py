@@ -15,9 +15,9 @@ from backend.evaluation.performance import Estimate
 from backend.explain.importance import FeatureImportance
 from backend.fairness.disparity import MEASURES, REFERENCE, P
 from backend.fairness.evidence import Basis, Evidence
+from backend.reports.verdict.comparison import NOTHING_COMPARED, Changes
 from backend.results import ModelRecord
 from backend.trees.ensemble import GuestModel
-from backend.verdict.comparison import NOTHING_COMPARED, Changes
 
 FIGURES = ("auc", "ks", "log_loss", "accuracy", "rmse", "r2")
 HIGHER_IS_BETTER = {"auc", "ks", "accuracy", "r2"}

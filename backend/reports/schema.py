@@ -11,7 +11,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from backend.i18n import NO_TEXT, Text
-from backend.verdict.facts import Verdict
+from backend.reports.verdict.facts import Verdict
 
 
 class Part(BaseModel):

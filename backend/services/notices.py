@@ -11,9 +11,9 @@ from backend.data.federation import Federation
 from backend.errors import ParameterError
 from backend.i18n import Text
 from backend.reports.adverse_action_notice import Notice, NoticeLine, NoticeSource
+from backend.reports.verdict.facts import Verdict
 from backend.store.model_states import Standing
 from backend.trees.ensemble import GuestModel
-from backend.verdict.facts import Verdict
 
 if TYPE_CHECKING:
     from backend.services.reasons import PersonReasons

@@ -5,6 +5,10 @@ from __future__ import annotations
 from backend.evaluation.validation.monitoring import read_monitored
 from backend.evaluation.validation.suite import read_validation
 from backend.reports.model_comparison import quality_figures
+from backend.reports.verdict.comparison import Change, Changes, Way, change_facts, changes
+from backend.reports.verdict.facts import STATES, Fact, Figure, State, Verdict
+from backend.reports.verdict.judge import judge
+from backend.reports.verdict.known import Known, has_meaning
 from backend.results import MONITORING, VALIDATION, ModelRecord
 from backend.services.compliance import Compliance, MeasuredEvidence
 from backend.services.explanation import Explanation
@@ -13,10 +17,6 @@ from backend.services.model_difference import ModelDifference
 from backend.services.policies import policy_of
 from backend.services.registry import Registry
 from backend.services.workspace import Workspace
-from backend.verdict.comparison import Change, Changes, Way, change_facts, changes
-from backend.verdict.facts import STATES, Fact, Figure, State, Verdict
-from backend.verdict.judge import judge
-from backend.verdict.known import Known, has_meaning
 
 __all__ = [
     "STATES",

@@ -20,13 +20,13 @@ from backend.policy.bands import Policy
 from backend.privacy.given_away import GivenAway
 from backend.reports.model_comparison import SideBySide
 from backend.reports.schema import DetailsSection, DossierSection
+from backend.reports.verdict.facts import Verdict
 from backend.results import ModelRecord
 from backend.store.audit_log import Entry
 from backend.store.model_states import Standing
 from backend.store.policies import PolicyVersion
 from backend.store.reviews import Review, SignOff
 from backend.trees.ensemble import GuestModel
-from backend.verdict.facts import Verdict
 
 
 @dataclass(frozen=True)

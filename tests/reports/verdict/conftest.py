@@ -10,10 +10,10 @@ from backend.fairness.evidence import Basis, Evidence
 from backend.fairness.intervals import of_difference, of_ratio
 from backend.i18n import NO_MEANING, Text
 from backend.policy.bands import Policy
+from backend.reports.verdict.known import Known
 from backend.results import ModelRecord
 from backend.store.reviews import Review
 from backend.trees.metrics import Metrics
-from backend.verdict.known import Known
 
 MEN, WOMEN, OTHERS = Text("men", "男"), Text("women", "女"), Text("others", "其他")
 

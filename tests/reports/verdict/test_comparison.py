@@ -7,11 +7,11 @@ import pytest
 from backend.fairness.evidence import Basis
 from backend.i18n import Text
 from backend.reports.model_comparison import QualityFigure
+from backend.reports.verdict.comparison import change_facts, changes, difference_of
+from backend.reports.verdict.facts import Figure
+from backend.reports.verdict.judge import judge
 from backend.results import ReleaseCheck
-from backend.verdict.comparison import change_facts, changes, difference_of
-from backend.verdict.facts import Figure
-from backend.verdict.judge import judge
-from tests.verdict.conftest import MEN, RECORD, WOMEN, acceptance, feature, finding, review
+from tests.reports.verdict.conftest import MEN, RECORD, WOMEN, acceptance, feature, finding, review
 
 SEX = (feature("sex", "Sex", "性别"),)
 NEW = replace(RECORD, id="m2")

@@ -13,9 +13,9 @@ from backend.fairness.evidence import Evidence
 from backend.fairness.intervals import of_difference
 from backend.i18n import NO_TEXT, Text, in_both
 from backend.remark import Remark
-from backend.verdict.facts import Fact, Figure, Verdict, named, written
-from backend.verdict.known import Known
-from backend.verdict.outcomes import SELECTION, reference_of, smallest_gap
+from backend.reports.verdict.facts import Fact, Figure, Verdict, named, written
+from backend.reports.verdict.known import Known
+from backend.reports.verdict.outcomes import SELECTION, reference_of, smallest_gap
 
 Way = Literal["worse", "better", "not_measured", "same"]
 WAYS: tuple[Way, ...] = get_args(Way)  # in the order in which they are read

@@ -10,10 +10,10 @@ from backend.evaluation.validation import suite
 from backend.evaluation.validation.suite import Figure, Judged, Validation
 from backend.explain.direction import LearnedDirection
 from backend.i18n import Text
+from backend.reports.verdict.facts import KINDS, STATES, Fact, verdict_of, written
+from backend.reports.verdict.judge import judge
 from backend.results import ReleaseCheck
-from backend.verdict.facts import KINDS, STATES, Fact, verdict_of, written
-from backend.verdict.judge import judge
-from tests.verdict.conftest import RECORD, feature, finding, review
+from tests.reports.verdict.conftest import RECORD, feature, finding, review
 
 SEVENTEEN = tuple(feature(f"x{i}") for i in range(17))
 

@@ -10,9 +10,9 @@ from backend.evaluation.validation.suite import Tested, standard
 from backend.evaluation.validation.words import POINTS, SHARES, about_in_words, limit_in_words, value_in_words
 from backend.i18n import LANGUAGES, Catalogue, Text, in_both
 from backend.remark import Remark
+from backend.reports.verdict.facts import Fact, Figure, Kind, State, Unit, named, written
+from backend.reports.verdict.known import Known, has_meaning
 from backend.results import told_by_scores
-from backend.verdict.facts import Fact, Figure, Kind, State, Unit, named, written
-from backend.verdict.known import Known, has_meaning
 
 CHANCE = {"auc": 0.5, "r2": 0.0}  # a figure of quality → its value for a model that knows nothing
 ELSEWHERE = ("leak",)  # tests of the suite that repeat another fact of the verdict

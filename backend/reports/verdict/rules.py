@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from backend.compliance.assessment import SEVERITY, Finding
 from backend.i18n import Text
 from backend.remark import Remark
-from backend.verdict.facts import Fact, Figure, State, named, written
-from backend.verdict.known import Known
+from backend.reports.verdict.facts import Fact, Figure, State, named, written
+from backend.reports.verdict.known import Known
 
 PAGE = "compliance"
 

@@ -17,8 +17,8 @@ from backend.fairness.evidence import Evidence
 from backend.fairness.intervals import TAILS, Z
 from backend.i18n import Text
 from backend.remark import Remark
-from backend.verdict.facts import Fact, Figure, Kind, State, named, written
-from backend.verdict.known import Known
+from backend.reports.verdict.facts import Fact, Figure, Kind, State, named, written
+from backend.reports.verdict.known import Known
 
 PAGE = "compliance"
 POWER = 0.8  # chance with which the smallest gap that could be seen would have been seen (Cohen 1988)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from backend.verdict.facts import Fact, Verdict, verdict_of
-from backend.verdict.known import Known
-from backend.verdict.model import model_facts
-from backend.verdict.outcomes import outcome_facts
-from backend.verdict.rules import rule_facts
+from backend.reports.verdict.facts import Fact, Verdict, verdict_of
+from backend.reports.verdict.known import Known
+from backend.reports.verdict.model import model_facts
+from backend.reports.verdict.outcomes import outcome_facts
+from backend.reports.verdict.rules import rule_facts
 
 
 def judge(known: Known, more: Iterable[Fact] = ()) -> Verdict:

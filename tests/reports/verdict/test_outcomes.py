@@ -8,9 +8,9 @@ from backend.fairness.age_discrimination import AgeCheck, AgeGap
 from backend.fairness.evidence import Basis, Evidence
 from backend.fairness.intervals import of_difference, of_ratio
 from backend.i18n import Text
-from backend.verdict.judge import judge
-from backend.verdict.outcomes import comparisons, smallest_gap
-from tests.verdict.conftest import MEN, OTHERS, RECORD, WOMEN, acceptance, close, feature, finding
+from backend.reports.verdict.judge import judge
+from backend.reports.verdict.outcomes import comparisons, smallest_gap
+from tests.reports.verdict.conftest import MEN, OTHERS, RECORD, WOMEN, acceptance, close, feature, finding
 
 SEX = (feature("sex", "Sex", "性别"),)
 
