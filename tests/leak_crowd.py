@@ -12,6 +12,7 @@ and an account of its own from then on. :func:`alone` runs a Host without any of
 from __future__ import annotations
 
 import math
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
@@ -34,6 +35,7 @@ from leak_worlds import (
     approve_what_was_agreed,
 )
 from numpy.typing import NDArray
+from sqlalchemy import delete
 
 from backend.crypto.plain import PlainKeySide
 from backend.data.federation import MEASURES
@@ -53,6 +55,7 @@ from backend.store.accountant import Accountant, Question
 from backend.store.database import Database
 from backend.store.party_store import PartyStore
 from backend.store.request_log import RequestLog
+from backend.store.schema import Base
 from backend.store.trainings import HostTrainings, KeptModel, Note
 
 # Fields that are salted commitments or signatures: they are taken as hiding.
@@ -185,11 +188,27 @@ class ToyTrainings:
         self._models[request] = model
 
 
+# Databases in memory that no account uses any more: to make one, and its statements, takes as long as some messages.
+FREE: list[Database] = []
+
+
+def empty_database() -> Database:
+    """Return a database without a row."""
+    if not FREE:
+        return Database()
+    database = FREE.pop()
+    with database.write() as session:
+        for table in Base.metadata.sorted_tables:
+            session.execute(delete(table))
+    return database
+
+
 class Account:
     """Operator, account and trainings of one Host."""
 
     def __init__(self, world: World) -> None:
-        database = Database()
+        database = empty_database()
+        weakref.finalize(self, FREE.append, database)
         self._ids = world.ids
         self.accountant = Accountant(database, world.limits)
         charge = partial(book_approved, self.accountant)

@@ -255,7 +255,7 @@ def screened(world: World, *stated: str) -> Moves:
 
 
 SCORED = ("DecisionVectors", "MoreVectors")
-CONVERSATIONS = {
+SCORES = {
     "scores": Conversations(SMALL, scores(SMALL), st.one_of(scores(SMALL), purposes("card")), SCORED),
     "scores of one bit": Conversations(FINE, scores(FINE), scores(FINE), SCORED),
     "permuted": Conversations(
@@ -273,6 +273,8 @@ CONVERSATIONS = {
     "ages": Conversations(
         AGED, aged(AGED), st.one_of(aged(AGED), scores(AGED)), ("AssignAges", "DecisionVectors"), most=2
     ),
+}
+TRAININGS = {
     "training": Conversations(
         DEEP,
         trainings(DEEP),
@@ -288,6 +290,8 @@ CONVERSATIONS = {
         most=1,
     ),
     "layouts": Conversations(WIDE, layouts(WIDE), scores(WIDE), ("KeepModel", "DecisionVectors"), most=1, share=0.9),
+}
+SUMS_AND_NAMES = {
     "reasons": Conversations(
         NAMED,
         named(NAMED),
@@ -308,8 +312,10 @@ CONVERSATIONS = {
         most=2,
     ),
     "pairs of groups": Conversations(
-        PAIRS, pairs(PAIRS), pairs(PAIRS), ("AskGroupPairs", "AskGroupSums"), most=2, share=0.6
+        PAIRS, pairs(PAIRS), pairs(PAIRS), ("AskGroupPairs", "AskGroupSums"), most=2, share=0.45
     ),
+}
+MIXED = {
     "mixed": Conversations(
         WIDE,
         st.tuples(trainings(WIDE, depth=1), scores(WIDE)).map(lambda both: [*both[0], *both[1]]),
@@ -326,6 +332,8 @@ CONVERSATIONS = {
         ),
         ("DecisionVectors", "StartTraining", "Gradients"),
         most=2,
+        share=0.7,
     ),
 }
+CONVERSATIONS = {**SCORES, **TRAININGS, **SUMS_AND_NAMES, **MIXED}
 """Kind → its conversations."""

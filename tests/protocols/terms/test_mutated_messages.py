@@ -199,7 +199,7 @@ def conversations(draw, guest, network, hosts):
 
     def held(work):
         name = f"c{draw.getrandbits(60)}"
-        session = Session(network.end(guest), name, hosts, timeout=20)
+        session = Session(network.end(guest), name, hosts, timeout=120)
         try:
             work(session)
         finally:
