@@ -108,7 +108,7 @@ EXAMPLES = {
     "host log export": "glassleaf host log export --out telecom.jsonl",
     "host run": "glassleaf host run --folder shop --port 8601",
     "audit verify": "glassleaf audit verify",
-    "audit reconcile": "glassleaf audit reconcile bank.jsonl telecom.jsonl",
+    "audit reconcile": "glassleaf audit reconcile bank.jsonl telecom.jsonl platform.jsonl",
     "audit key": "glassleaf audit key demo --out bank.pem",
     "audit half": "glassleaf audit half credit_card telecom.half platform.half --out bank.half",
     "audit re-perform": "glassleaf audit re-perform credit_card\n"

@@ -27,7 +27,7 @@ app = typer.Typer(
     name="audit",
     no_args_is_help=True,
     help="The audit log: verify, show, export; key, what signatures are checked with; replay, what the Guest really sent; "
-    "re-perform and half, answers recomputed; reconcile, what two parties say.",
+    "re-perform and half, answers recomputed; reconcile, what the parties say.",
 )
 
 
@@ -179,20 +179,23 @@ def export(
 
 
 @app.command("reconcile")
-def reconcile_two(
-    first: Annotated[Path, typer.Argument(help="A party's folder, or the file that it exported.")],
-    second: Annotated[Path, typer.Argument(help="The other party's.")],
+def reconcile_all(
+    parties: Annotated[
+        list[Path], typer.Argument(help="Two parties or more: the folder of each, or the file that it exported.")
+    ],
     as_json: AsJson = False,
 ) -> None:
-    """Compare what two parties say about what passed between them and was approved; exit status 1 where they differ."""
-    from backend.services.reconciliation import read_side, reconcile
+    """Compare what each two of several parties say about what passed between them and was approved; exit status 1 if any differ."""
+    from backend.services.reconciliation import read_side, reconcile_pairs
 
-    found = reconcile(read_side(first), read_side(second))
-    outcome = f"{counted(found.conversations, 'conversations')} and {found.approvals} approvals that both know"
-    lines = [f"{' and '.join(found.parties)}: {outcome}; {len(found.differences) or 'no'} differences"]
-    plain = {**asdict(found), "differences": [difference.plain() for difference in found.differences]}
-    lines += [f"  {difference.sentence()}" for difference in found.differences]
-    print_result(plain, lines, as_json, ok=not found.differences)
+    pairs = reconcile_pairs([read_side(path) for path in parties])
+    lines = []
+    for found in pairs:
+        outcome = f"{counted(found.conversations, 'conversations')} and {found.approvals} approvals that both know"
+        lines.append(f"{' and '.join(found.parties)}: {outcome}; {len(found.differences) or 'no'} differences")
+        lines += [f"  {difference.sentence()}" for difference in found.differences]
+    plain = [{**asdict(one), "differences": [found.plain() for found in one.differences]} for one in pairs]
+    print_result(plain, lines, as_json, ok=not any(found.differences for found in pairs))
 
 
 def _chosen(glassleaf: Glassleaf, federation: str) -> Sequence[str]:

@@ -1,10 +1,11 @@
-"""Two parties' logs and receipts side by side, and where they differ. Needs what both hand over, and no key of either."""
+"""Parties' logs and receipts side by side, and where two of them differ. Needs what they hand over, and no key of any."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,13 @@ def exported(party: str, log: str, receipts: list[Receipt]) -> str:
     lines = [{"party": party}, *({"receipt": vars(one)} for one in receipts)]
     first, *others = (json.dumps(line, sort_keys=True) + "\n" for line in lines)
     return first + log + "".join(others)
+
+
+def reconcile_pairs(sides: Sequence[HandedOver]) -> list[Reconciled]:
+    """Compare each two of several parties; raises ParameterError if there is one alone, or one twice."""
+    if len(sides) < 2:
+        raise ParameterError("reconcile_one_party")
+    return [reconcile(first, second) for first, second in combinations(sides, 2)]
 
 
 def reconcile(first: HandedOver, second: HandedOver) -> Reconciled:

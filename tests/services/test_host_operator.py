@@ -23,7 +23,7 @@ from backend.remark import Remark
 from backend.server.problems import problem_of
 from backend.services import Glassleaf
 from backend.services.host_operator import HostOperator, Request, operator_of, own_host, simulated_host
-from backend.services.reconciliation import read_side, reconcile
+from backend.services.reconciliation import read_side, reconcile, reconcile_pairs
 from backend.services.scoring import ScoringRequest
 from backend.services.training import TrainingRequest
 from backend.store.accountant import Limits
@@ -146,6 +146,21 @@ def test_two_parties_receipts_agree_and_what_one_changes_is_said(glassleaf, tmp_
     assert len(reconcile(replace(bank, approvals=wider), host).differences) == 2
     with pytest.raises(ParameterError, match="Name two parties"):
         reconcile(bank, bank)
+
+    # Of three parties each two are compared, by the command, too; what one has lost is said of the pair that it is in.
+    shop = tmp_path / "shop.jsonl"
+    shop.write_text('{"party": "shop"}\n')
+    done = CliRunner().invoke(app, ["audit", "reconcile", *map(str, (*exports, shop)), "--json"])
+    pairs = json.loads(done.stdout)
+    assert done.exit_code == 0 and [len(pair["differences"]) for pair in pairs] == [0, 0, 0]
+    assert [pair["parties"] for pair in pairs] == [["bank", HOST], ["bank", "shop"], [HOST, "shop"]]
+    lines = exports[1].read_text().splitlines()
+    own = next(line for line in lines if json.loads(line).get("receipt", {}).get("party") == HOST)
+    exports[1].write_text("\n".join(line for line in lines if line != own) + "\n")
+    done = CliRunner().invoke(app, ["audit", "reconcile", *map(str, (*exports, shop)), "--json"])
+    assert done.exit_code == 1 and [len(pair["differences"]) for pair in json.loads(done.stdout)] == [1, 0, 0]
+    with pytest.raises(ParameterError, match="two parties or more"):
+        reconcile_pairs([bank])
 
 
 def test_a_host_that_drains_takes_on_nothing_new(glassleaf):
