@@ -323,8 +323,8 @@ def place(page_name: str, **links: str) -> dict[str, str]:
 
 
 def presenting() -> bool:
-    """Whether the address asks for a presentation: nothing else belongs on the screen."""
-    return "presenter" in _address()
+    """Whether the page is a presentation: nothing else belongs on the screen."""
+    return bool(st.session_state.get("here") == "demonstration")
 
 
 def going_back() -> bool:

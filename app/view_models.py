@@ -184,25 +184,6 @@ def crossings(
     return tuple(e for e in carried if e.sender == party), tuple(e for e in carried if e.receiver == party)
 
 
-def moments(transcript: Sequence[TranscriptEntry], guest: str, hosts: Sequence[str]) -> Mapping[str, int]:
-    """Step of a scoring → how many messages had been sent by its end.
-
-    Steps are ``encrypt`` at the Guest, ``mask-HOST`` in the order of the chain, ``return``; none where nothing encrypted was sent.
-    """
-    chain = [host for host in hosts if crossings(transcript, host)[1]]
-    if not chain:
-        return {}
-
-    def last_of(party: str) -> int:
-        return max(entry.number for entry in crossings(transcript, party)[0])
-
-    found = {"encrypt": last_of(guest)}
-    for host in chain[:-1]:
-        found[f"mask-{host}"] = last_of(host)
-    found[f"mask-{chain[-1]}"] = max(found.values())  # its answer is the next step
-    return found | {"return": len(transcript)}
-
-
 def page_of(scores: Sequence[Score], order: str, page: int) -> tuple[Score, ...]:
     """The scores on `page` (from 1) of the table; those that failed come last unless the order is the file's.
 

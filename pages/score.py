@@ -17,7 +17,6 @@ from app.panels import (
     palette,
     person,
     policies,
-    presenter,
     reasons,
     result,
     run,
@@ -86,49 +85,6 @@ def received(done: ScoreBatch) -> None:
         session.keep("scored", standing.noted(session.kept("scored", ()), done, when))
 
 
-def present(step: str) -> None:
-    """The same for an audience, a step at a time."""
-    fits = last is not None and len(last.scores) == 1 and result.usable(last)
-    aside = last is not None and session.kept("put_aside") == (last.run, last.seconds)
-    done = None
-    if last is not None and fits and not aside and not running:
-        done = last
-        received(done)
-        if session.kept("turn_page", False):  # what was scored from the first step is told from the second on
-            session.keep("turn_page", False)
-            step = presenter.steps(view, done)[1]
-            presenter.go(step)
-    chosen: str | None = next(iter(person.options(people, session.kept("sample"))), None)
-    if step == presenter.PARTIES and done is None and not running:
-        with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-            chosen = person.pick(t, view, people, session.kept("sample"), session.remember, session.draw)
-
-    under = session.kept("engine", (ScoringRequest.cipher, ScoringRequest.key_bits))
-    if done is None and not running:
-        prepared, lacking = ready(under[0], under[1], 1, run.prepared)
-        if lacking is not None:
-            filling(prepared, lacking)
-
-    def score() -> None:
-        cipher, bits = under
-        session.keep("turn_page", step == presenter.PARTIES)
-        sheet = backend.samples.of_person(model_id, str(chosen))
-        begin(ScoringRequest(model_id, sheet, cipher=cipher, key_bits=bits, hold=True))
-
-    def restart() -> None:
-        session.keep("put_aside", (last.run, last.seconds) if last is not None else None)
-        presenter.go(presenter.PARTIES)
-
-    asked = tuple(one.id for one in done.scores) if done is not None else ()
-    seen = scene(asked, done)
-    beside = presenter.draw(t, view, step, seen, score if chosen else None, restart, follow if running else None)
-    with beside:  # in view, above what the parties see
-        frame.refused(t, "score")
-        if job is not None and job.result is None and not running:
-            run.ended(t, job, again=score if chosen else None)
-        presenter.attack(t, presenter.attacks_on(step, presenter.steps(view, done)))
-
-
 def chosen_sheet(way: str, whom: DeltaGenerator, form: DeltaGenerator) -> tuple[SampleSheet | None, Upload | None]:
     """Whoever is to be scored: picked in `whom`, or filled in in `form`; and the file that they came in."""
     given = None
@@ -158,9 +114,7 @@ def chosen_sheet(way: str, whom: DeltaGenerator, form: DeltaGenerator) -> tuple[
         return None, given
 
 
-def ready(
-    cipher: str, bits: int, people: int, shown: Callable[..., None] = run.pools
-) -> tuple[Callable[[], None], Callable[[], int] | None]:
+def ready(cipher: str, bits: int, people: int) -> tuple[Callable[[], None], Callable[[], int] | None]:
     """What draws the parties' pools, and how much they lack for so many people; None where nothing is kept ready."""
     taken: dict[str, int] = {}
     if cipher == "paillier":
@@ -171,7 +125,7 @@ def ready(
     def lacking() -> int:
         return run.lacking(run.needed(view, read(), cipher), taken)
 
-    pools = partial(shown, t, view, read, cipher, taken)
+    pools = partial(run.pools, t, view, read, cipher, taken)
     return pools, lacking if run.needed(view, read(), cipher) else None
 
 
@@ -278,7 +232,6 @@ def ask() -> ScoringInput:
             partial(on_line, max(1, usable)),
         )
         session.keep("engine", (cipher, bits))
-        presenter.switch(t, view, last)
     explain = one_person(sheet) and reasons.can_be_asked(view)
     with price:
         answers_cost = said_before(sheet, explain=explain) if sheet is not None and usable else ()
@@ -306,7 +259,6 @@ def ask() -> ScoringInput:
 
 def analyse() -> None:
     """The page as an analyst uses it: the question, the answer first, then how it came about."""
-    session.keep("turn_page", False)  # whoever left the presentation finds it where it was
     way, sheet, answer, under, again = ask()
     own = person.row(people, sheet.ids[0]) if way == "pick" and sheet is not None else None
     with answer:
@@ -421,10 +373,6 @@ def seen_by_all(done: ScoreBatch) -> None:
     sight.draw(t, view, seen, "seen")
 
 
-step = presenter.step_of(view, last if last is not None and len(last.scores) == 1 else None)
 frame.header(t, "score", session.notices(), view.federation)
 frame.outcome(t, session.outcome(), far=True)
-if step:
-    present(step)
-else:
-    analyse()
+analyse()

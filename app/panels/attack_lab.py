@@ -189,27 +189,6 @@ def _explained(t: Texts, attack: Attack) -> str:
     return f"{explained}\n\n:material/shield: {defence}"
 
 
-def card(t: Texts, attack: Attack, result: AttackResult | None, stage: str) -> bool:
-    """Draw one attack for an audience; return whether its run was asked for. `stage` is that of the running job, "" if none runs."""
-    title = t(f"attack.{attack.text}_title")
-    badge = f":gray-badge[{_severity(t, attack.severity)}]"
-    words = f"**{attack.id} · {title}** {badge}\n\n{_explained(t, attack)}"
-    with st.container(border=True):
-        st.markdown(words)
-        pressed = st.button(
-            t("attack_lab.again" if result else "attack_lab.run"),
-            icon=":material/play_arrow:",
-            disabled=bool(stage),
-            key=f"attack_{attack.id}",
-        )
-        if stage.partition(":")[0] == attack.text:
-            st.caption(f":material/hourglass_top: {t('attack_lab.now')}")
-        elif result is not None:
-            with st.container(key=result_key(attack.id)):
-                _outcome(t, result)
-    return pressed
-
-
 def result_key(attack: str) -> str:
     """The key of the container that holds an attack's result."""
     return f"attack_result_{attack}"
@@ -233,25 +212,6 @@ def _outcome(t: Texts, result: AttackResult) -> None:
         counted = "attack_lab.counted_alone" if on is None else "attack_lab.counted"
         st.markdown(t(counted, off=off, on=on, often=f"{1 / ALPHA:,.0f}"))
         st.caption(t("attack_lab.took", seconds=t.duration(seconds)))
-
-
-def side(t: Texts, result: AttackResult) -> None:
-    """Draw a control that shows one side of a result in large type: without the defence, or with it."""
-    sides = ["without"] if result.defence_on is None else ["without", "with"]
-    chosen = st.segmented_control(
-        t("attack_lab.side"),
-        sides,
-        default=sides[0],
-        format_func=lambda name: t(f"attack_lab.{name}"),
-        key=f"attack_side_{result.id}",
-        required=True,
-        label_visibility="collapsed",
-    )
-    rate = result.defence_off if chosen == "without" or result.defence_on is None else result.defence_on
-    colour = "red" if rate > result.chance and chosen == "without" else "green"
-    st.header(
-        f":{colour}[{t('attack_lab.side_rate', rate=percent(rate), chance=percent(result.chance))}]", anchor=False
-    )
 
 
 def said(t: Texts, result: AttackResult) -> str:

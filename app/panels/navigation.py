@@ -19,7 +19,7 @@ from app.texts import Texts
 from backend.services.roles import ANALYST, OPERATOR, REGULATOR, ROLES
 
 GROUPS = {
-    "start": ("overview",),
+    "start": ("overview", "demonstration"),
     "use": ("score",),
     "understand": ("features", "structure", "importance", "model_card"),
     "govern": ("compliance", "validation", "decide", "report", "audit"),
@@ -28,6 +28,7 @@ GROUPS = {
 }
 ICONS = {
     "overview": "home",
+    "demonstration": "slideshow",
     "score": "lock",
     "decide": "rule_settings",
     "features": "dictionary",
@@ -55,17 +56,18 @@ FOR = {
     "screen": (OPERATOR,),
     "train": (OPERATOR,),
     "score": (OPERATOR, ANALYST),
+    "demonstration": (OPERATOR, ANALYST),
     "host": (OPERATOR,),
 }
 # What comes after what: a presenter shows a score and how it is protected, a regulator asks for the findings first.
 WAYS = {
     OPERATOR: (
-        "overview", "score", "decide", "privacy", "host", "protocols", "attack_lab", "features", "structure", "importance", "model_card",
-        "compliance", "validation", "report", "audit", "own_data", "screen", "train", "compare_models",
+        "overview", "demonstration", "score", "decide", "privacy", "host", "protocols", "attack_lab", "features", "structure", "importance",
+        "model_card", "compliance", "validation", "report", "audit", "own_data", "screen", "train", "compare_models",
     ),
     ANALYST: (
-        "overview", "features", "structure", "importance", "model_card", "score", "decide", "privacy", "protocols", "attack_lab",
-        "compliance", "validation", "compare_models", "report", "audit",
+        "overview", "features", "structure", "importance", "model_card", "demonstration", "score", "decide", "privacy", "protocols",
+        "attack_lab", "compliance", "validation", "compare_models", "report", "audit",
     ),
     REGULATOR: (
         "overview", "compliance", "validation", "report", "audit", "decide", "model_card", "features", "structure", "importance",

@@ -91,7 +91,7 @@ def needed(view: View, levels: Sequence[PoolLevel], cipher: str) -> list[PoolLev
     return kept
 
 
-def prepared(
+def _prepared(
     t: Texts, view: View, read: Callable[[], Sequence[PoolLevel]], cipher: str, taken: Mapping[str, int]
 ) -> None:
     """One line on whether the next score will be fast; nothing where no randomness is kept."""
@@ -106,7 +106,7 @@ def pools(t: Texts, view: View, read: Callable[[], Sequence[PoolLevel]], cipher:
     levels = needed(view, read(), cipher)
     if not levels:
         return
-    prepared(t, view, read, cipher, taken)
+    _prepared(t, view, read, cipher, taken)
     with st.grid("auto", min_column_width=170):
         for level in levels:
             ready = min(level.ready, level.target)  # the last handful may overshoot

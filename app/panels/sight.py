@@ -56,21 +56,20 @@ class ScoringMoment:
         return any(entry.kind in NUMBERS for entry in self.entries)
 
 
-def draw(t: Texts, view: View, scene: ScoringMoment, key: str, *, columns: bool = True) -> None:
-    """A strip for each party, the Guest's first; with the names of its `columns`."""
+def draw(t: Texts, view: View, scene: ScoringMoment, key: str) -> None:
+    """A strip for each party, the Guest's first, with the names of its columns."""
     parties = (view.model.guest, *view.model.hosts)
     for first in range(0, len(parties), ABREAST):
         row = parties[first : first + ABREAST]
         for column, party in zip(st.columns(min(len(parties), ABREAST), gap="small"), row, strict=False):
             with column.container(border=True, key=f"{key}_{party}", gap="xsmall"):
-                _strip(t, view, scene, party, key, columns=columns)
+                _strip(t, view, scene, party, key)
 
 
-def _strip(t: Texts, view: View, scene: ScoringMoment, party: str, key: str, *, columns: bool) -> None:
+def _strip(t: Texts, view: View, scene: ScoringMoment, party: str, key: str) -> None:
     now = ":material/arrow_right_alt: " if party == scene.turn else ""
     st.markdown(f"{now}**{palette.name(t, view.federation, party)}**")
-    if columns:
-        _columns(t, view, party)
+    _columns(t, view, party)
     if party == view.model.guest:
         _guest(t, view, scene)
     else:

@@ -308,10 +308,17 @@ class Glassleaf:
 
     @cached_property
     def demonstration(self) -> Demonstration:
-        """How a simulated Host sees a synthetic person."""
+        """A score told to an audience, and how a simulated Host sees a synthetic person."""
         from backend.services.demonstration import Demonstration
 
-        return Demonstration(self._shared.workspace, self.models)
+        return Demonstration(
+            self._shared.workspace,
+            self.models,
+            self.samples,
+            self.scoring,
+            self.reasons,
+            self.protocol_comparison,
+        )
 
     @cached_property
     def explanation(self) -> Explanation:

@@ -1,13 +1,42 @@
-"""Synthetic only: how a simulated Host sees a person while it helps to score them. Never for people who exist."""
+"""A score shown to an audience: one synthetic person scored, explained, attacked and raced ahead of the telling; how a Host saw the person.
+
+Where Hosts are simulated, nothing of it is counted against a budget. Hosts at companies of their own count it as any other question.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from backend.data.dictionary import Feature
+from backend.errors import GlassleafError
+from backend.jobs import Job
+from backend.privacy.attacks.lab import run_all
+from backend.protocols.baselines.batch_sizes import PAIR
+from backend.services.protocol_comparison import NODE_BY_NODE, ComparisonRequest, Shape
+from backend.services.reasons import ReasonsRequest
 from backend.services.registry import Registry
+from backend.services.scoring import ScoringRequest
 from backend.services.workspace import Workspace
+
+if TYPE_CHECKING:
+    from backend.privacy.attacks.result import AttackResult
+    from backend.results import ModelRecord, ScoreBatch
+    from backend.services.protocol_comparison import Compared, ProtocolComparison
+    from backend.services.reasons import Reasons, ReasonsService
+    from backend.services.samples import Samples
+    from backend.services.scoring import Scoring
+
+ATTACK = "A1"  # on the step in which Hosts lock numbers again
+# Fed-EINI, one question a level and one question a node: the old way as it is fast, and as it was published
+RACE = (PAIR[0], NODE_BY_NODE, PAIR[1])
+POLL_SECONDS = 0.2  # after which a race that was stopped ends
+HIGH = 0.9  # share of these people below the one who is shown
+SEED = 7  # of which test records are looked at: all, in one order
+PIECES = ("score", "reasons", "attack", "race")
 
 
 @dataclass(frozen=True)
@@ -37,11 +66,43 @@ class HostView:
         return sum(entry is False for entry in self.entries)
 
 
-class Demonstration:
-    """Looks through a Host's eyes, in federations whose people are synthetic."""
+@dataclass(frozen=True)
+class Shown:
+    """What there is to show so far.
 
-    def __init__(self, workspace: Workspace, models: Registry) -> None:
-        self._workspace, self._models = workspace, models
+    Attributes
+    ----------
+    person : str
+        Id of the person who is scored.
+    scored, reasons, attack, race : object or None
+        Each None until it is there.
+    failed : dict of str to GlassleafError
+        Piece → why there is none.
+    """
+
+    model_id: str
+    person: str
+    scored: ScoreBatch | None = None
+    reasons: Reasons | None = None
+    attack: AttackResult | None = None
+    race: Compared | None = None
+    failed: dict[str, GlassleafError] = field(default_factory=dict)
+
+
+class Demonstration:
+    """Runs what is shown, and looks through a Host's eyes in federations whose people are synthetic."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        models: Registry,
+        samples: Samples,
+        scoring: Scoring,
+        reasons: ReasonsService,
+        comparison: ProtocolComparison,
+    ) -> None:
+        self._workspace, self._models, self._samples = workspace, models, samples
+        self._scoring, self._reasons, self._comparison = scoring, reasons, comparison
 
     def look_as(self, model_id: str, host: str, person: str) -> HostView:
         """What `host` holds about `person`, and which entries it keeps under the model.
@@ -56,3 +117,71 @@ class Demonstration:
         seen = runtime.decision(host, record.id, person)
         features = {feature.name: feature for feature in runtime.federation.party(host).features}
         return HostView(host, tuple((features[name], value) for name, value in seen.values.items()), seen.entries)
+
+    def person(self, model_id: str) -> str:
+        """Return the id of the person who is shown: a test record of whom, by what the Guest holds, a high score can be expected.
+
+        Of such a person there are reasons to tell. Only the Guest's columns and outcomes are read.
+        """
+        record = self._models.get(model_id)
+        runtime = self._workspace.runtime(record.federation)
+        rows = self._models.test_rows(record, len(self._models.test_ids(record)), SEED)
+        if record.task == "binary":
+            positive = rows[runtime.labels()[rows] == 1]
+            rows = positive if len(positive) else rows
+        people = runtime.table.take(rows)
+        constant, entries = self._models.compiled(record).guest.encode(people.columns, len(rows))
+        expected = np.array(constant, dtype=float) + entries.sum(axis=1).astype(float)
+        order = np.argsort(expected, kind="stable")
+        return people.ids[order[int(HIGH * (len(order) - 1))]]
+
+    def start(self, model_id: str) -> Job[Shown]:
+        """Score the person, then give reasons, attack the scoring and race it, in the background; ``job.result`` grows piece by piece.
+
+        ``job.stage`` is what runs, ``job.done`` the number of pieces that are there. A piece that fails is left out, with the reason; the
+        others are run all the same, but for a score that fails: without it the job fails.
+        """
+        return Job[Shown](lambda job: self._run(model_id, job), len(PIECES), weighed=False).start()
+
+    def _run(self, model_id: str, job: Job[Shown]) -> Shown:
+        record = self._models.get(model_id)
+        runtime = self._workspace.runtime(record.federation)
+        counted = not runtime.simulated
+        shown = Shown(model_id, self.person(model_id))
+        job.result = shown
+        sheet = self._samples.of_person(model_id, shown.person)
+        scored = self._scoring.run(ScoringRequest(model_id, sheet), job, counted=counted)
+        job.result = shown = replace(shown, scored=scored)
+
+        def reasons() -> Reasons:
+            return self._reasons.run(ReasonsRequest(model_id, sheet, scored=scored), job, counted=counted)
+
+        def race() -> Compared:
+            shape = None if runtime.simulated else _shape(record)
+            running = self._comparison.start(ComparisonRequest(model_id, names=RACE, shape=shape))
+            while running.wait(POLL_SECONDS).state == "running":
+                if job.cancelled():
+                    running.cancel()
+            return running.get()
+
+        pieces: tuple[tuple[str, Callable[[], object]], ...] = (
+            ("reasons", reasons),
+            ("attack", lambda: run_all([ATTACK])[0]),
+            ("race", race),
+        )
+        for name, run in pieces:
+            job.check()
+            job.at(name, runtime.guest.name)
+            try:
+                shown = replace(shown, **{name: run()})
+            except GlassleafError as error:
+                job.check()
+                shown = replace(shown, failed={**shown.failed, name: error})
+            job.result = shown
+        job.at("done", runtime.guest.name, len(PIECES))
+        return shown
+
+
+def _shape(record: ModelRecord) -> Shape:
+    """Return the size of a synthetic model like this one: Hosts at companies of their own run no other protocol."""
+    return Shape(trees=min(record.n_trees, 200), depth=min(max(record.depth, 2), 8), hosts=min(len(record.hosts), 5))

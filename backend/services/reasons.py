@@ -238,10 +238,14 @@ class ReasonsService:
         """Names of what raised people's scores most, in the background; a question of its own about everybody in the sheet."""
         people = len(request.samples.ids)
         size = f"{request.cipher} {people} {request.scored is None}"
-        return Job[Reasons](lambda job: self._reasons(request, job), people, size=size).start()
+        return Job[Reasons](lambda job: self.run(request, job), people, size=size).start()
 
     @recorded("reasons")
-    def _reasons(self, note: Note, request: ReasonsRequest, job: Job[Reasons]) -> Reasons:
+    def run(self, note: Note, request: ReasonsRequest, job: Job[Any], *, counted: bool = True) -> Reasons:
+        """Names of what raised people's scores most, within a job that is under way.
+
+        What is not `counted` shows how it works, and leaves the simulated Hosts' budgets alone.
+        """
         record, digest = self._models.get(request.model_id), sheet_hash(request.samples)
         note.about(record, rows=len(request.samples.ids), input_sha256=digest)
         workspace = self._measurement.workspace
@@ -249,12 +253,12 @@ class ReasonsService:
         scored = request.scored or self.scored_before(record.id, request.samples)
         wanted = replace(request, scored=scored)
         done, batch = give_reasons(
-            self._measurement.context(record), wanted, self._known_of_features(record), rules, job
+            self._measurement.context(record), wanted, self._known_of_features(record), rules, job, counted=counted
         )
-        note.body = of_reasons(record, done, digest)
+        note.body = of_reasons(record, done, digest) | {"counted": counted}
 
         def keep() -> None:
-            if scored is None:
+            if scored is None and counted:
                 remember(workspace, record, request.samples, batch, rules.seen.names)
             if not request.hold:
                 self.handed_over(done)
@@ -386,7 +390,13 @@ def _blocker(finding: Finding) -> Blocker | None:
 
 
 def give_reasons(
-    context: MeasurementContext, request: ReasonsRequest, known: Mapping[str, Reason], rules: Rules, job: Job[Any]
+    context: MeasurementContext,
+    request: ReasonsRequest,
+    known: Mapping[str, Reason],
+    rules: Rules,
+    job: Job[Any],
+    *,
+    counted: bool = True,
 ) -> tuple[Reasons, ScoreBatch]:
     """Score if that was not done, then ask for names; return both.
 
@@ -394,6 +404,8 @@ def give_reasons(
     ----------
     known : mapping of str to Reason
         What is to be stated of each feature.
+    counted : bool
+        Whether simulated Hosts count the questions against their budgets.
 
     Raises
     ------
@@ -408,14 +420,16 @@ def give_reasons(
     line = rules.policy.cutoff if rules.policy.task == "binary" else 0.5
     background = Background.of(context.model, request.against, line)
     terms = CompiledTerms(context.model, background)
-    batch = _scored(context, request, rules, job) if request.scored is None else request.scored
+    batch = _scored(context, request, rules, job, counted) if request.scored is None else request.scored
     began, good = time.perf_counter(), _explainable(batch, record.id, request.samples)
     groups = form_groups(context.model, terms.items)
     key = runtime.keys.reasons(request.cipher, request.key_bits, terms.shape(request.names, groups).load(terms.rows))
-    details = request.names, background.against, background.band
-    run = begun(runtime, "reasons", record, request.samples, request.cipher, request.key_bits, *details)
+    run = None
+    if counted:
+        details = request.names, background.against, background.band
+        run = begun(runtime, "reasons", record, request.samples, request.cipher, request.key_bits, *details)
     below = frozenset(reason.feature for reason in known.values() if reason.asked == "below")
-    question = _Question(context, request, terms, key, run, good, below, groups)
+    question = _Question(context, request, terms, key, run, good, below, groups, counted)
     ask = partial(question.ask, () if request.scored else batch.transcript, job)
     try:
         found, transcript = repeated(ask, runtime, terms.chain, job, TIMEOUT if run is not None else 0.0)
@@ -442,10 +456,12 @@ def give_reasons(
     return reasons, batch
 
 
-def _scored(context: MeasurementContext, request: ReasonsRequest, rules: Rules, job: Job[Any]) -> ScoreBatch:
+def _scored(
+    context: MeasurementContext, request: ReasonsRequest, rules: Rules, job: Job[Any], counted: bool
+) -> ScoreBatch:
     asked = ScoringRequest(context.record.id, request.samples, None, request.cipher, request.key_bits)
     with work.part(0.0, SCORED[request.cipher]):
-        return score(context.runtime, context.record, context.compiled, asked, job, Workers(), rules, counted=True)
+        return score(context.runtime, context.record, context.compiled, asked, job, Workers(), rules, counted=counted)
 
 
 def _explainable(batch: ScoreBatch, model_id: str, samples: SampleSheet) -> NDArray[np.intp]:
@@ -485,6 +501,8 @@ class _Question:
         Features of which it is asked who is below the holder's median; of the others, who is above.
     groups : tuple of int
         Which features a notice states in the same words.
+    counted : bool
+        As of :func:`give_reasons`.
     """
 
     context: MeasurementContext
@@ -495,6 +513,7 @@ class _Question:
     good: NDArray[np.intp]
     below: frozenset[str]
     groups: tuple[int, ...]
+    counted: bool
 
     def ask(self, before: tuple[TranscriptEntry, ...], job: Job[Any]) -> tuple[Named, tuple[TranscriptEntry, ...]]:
         """One session, its transcript behind the one `before`."""
@@ -508,7 +527,7 @@ class _Question:
             job.at(stage, party, done)
             work.reached(start + (1 - start) * done / job.total)
 
-        session = runtime.open_session(terms.chain, job.cancelled)
+        session = runtime.open_session(terms.chain, job.cancelled, counted=self.counted)
         job.read_transcript = lambda: (*before, *session.transcript())
         transcript = before
         try:

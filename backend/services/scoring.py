@@ -176,9 +176,9 @@ class Scoring:
         run = partial(self._score, request, counted=counted, conversation=conversation)
         return Job[ScoreBatch](run, people, size=f"{request.cipher} {people}").start()
 
-    def run(self, request: ScoringRequest, job: Job[Any]) -> ScoreBatch:
-        """Score, and count it, within a job that is under way."""
-        return self._score(request, job, True, None)
+    def run(self, request: ScoringRequest, job: Job[Any], *, counted: bool = True) -> ScoreBatch:
+        """Score within a job that is under way; `counted` as of :meth:`start`."""
+        return self._score(request, job, counted, None)
 
     @recorded("score")
     def _score(

@@ -45,6 +45,7 @@ OFFSET = 771_300_000  # added to every number of a Host, so that none of them ca
 # of the navigation; beside them stand help and what an unknown address shows
 PAGES = (
     "overview",
+    "demonstration",
     "features",
     "structure",
     "importance",

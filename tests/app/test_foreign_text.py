@@ -110,8 +110,7 @@ def test_no_card_no_console_and_no_score_draws_what_a_name_says(hostile_home, mo
     at = opened("host")
     check(at.button_group(key="host_look").set_value("telecom").run())
     check(scored(opened("score")))
-    for step in ("parties", "mask-telecom"):
-        check(opened("score", presenter=step))
+    check(opened("demonstration"))
     forget_jobs(hostile_home)
 
 

@@ -287,7 +287,7 @@ def test_a_short_job_one_that_was_stopped_one_on_its_own_page_and_one_beside_a_p
     go.set()
     job_of("train").wait(60)
     assert not at.run().toast
-    for page, link, stop in (("train", {}, False), ("audit", {}, True), ("score", {"presenter": "encrypt"}, False)):
+    for page, link, stop in (("train", {}, False), ("audit", {}, True), ("demonstration", {"step": "ask"}, False)):
         wait = threading.Event()
         put_job("train", aged(waiting(wait, "tree"), 30.0))
         at = opened(page, **link)

@@ -1,4 +1,4 @@
-"""What each party sees of a scoring: true bytes on the Guest's page, a Host's own view of synthetic people alone, and the presentation."""
+"""What each party sees of a scoring: true bytes on the Guest's page, a Host's own view of synthetic people alone."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Block, Column, Element
 
 from app import session, user_jobs, view_models
-from app.panels import charts, frame, palette, person, presenter, result, standing, transcript
+from app.panels import charts, frame, palette, person, result, standing, transcript
 from app.texts import Texts, markdown, size
 from backend.errors import SecurityError
 from backend.jobs import Job
 from backend.protocols.transport.transcript import SAMPLE, TranscriptEntry
 from backend.remark import Remark
 from backend.services import Glassleaf
-from backend.services.attack_runs import AttackRuns
 from tests.app.conftest import Answers, Opened, World, job_of, put_job
 from tests.app.reading_out import everything, says
 from tests.app.test_nothing_leaks import leaks
@@ -46,19 +45,6 @@ CHAIN = (
     message(6, LAST, GUEST, "EncryptedScores"),
     message(7, GUEST, LAST, "Acknowledge"),
 )
-
-
-def test_the_moments_of_a_scoring_follow_its_messages() -> None:
-    found = view_models.moments(CHAIN, GUEST, (FIRST, LAST))
-    assert found == {"encrypt": 2, "mask-telecom": 4, "mask-platform": 4, "return": 7}
-    assert view_models.moments(CHAIN[:1], GUEST, (FIRST, LAST)) == {}
-
-
-def test_each_step_has_an_attack_of_the_lab_and_the_first_has_none() -> None:
-    every = (presenter.PARTIES, "encrypt", "mask-telecom", "mask-platform", "return", presenter.ANSWER)
-    offered = [presenter.attacks_on(step, every) for step in every]
-    assert offered == [("H1", "H3", "H4"), ("A4",), ("A3",), ("A1",), ("A7", "H5"), ("A5", "A6")]
-    assert {id_ for ids in presenter.ATTACKS.values() for id_ in ids} <= {attack.id for attack in AttackRuns.all()}
 
 
 def bytes_on(at: AppTest) -> str:
@@ -98,91 +84,6 @@ def test_a_host_is_looked_through_in_a_synthetic_federation_alone(
     monkeypatch.setattr(runtime, "federation", runtime.federation.model_copy(update={"synthetic": False}))
     with pytest.raises(SecurityError, match="synthetic"):
         glassleaf.demonstration.look_as(world.record.id, host.name, person)
-
-
-def test_a_presentation_begins_where_its_link_says_and_goes_on_with_a_key(opened: Opened) -> None:
-    at = opened("score", presenter="encrypt")
-    assert says(at, "presenter.score_first")
-    at.button(key="presenter_next").click().run()
-    job_of("score").wait(120)
-    at.run()
-    assert not at.exception and not says(at, "presenter.score_first")
-    first = job_of("score").result.transcript
-    assert next(e for e in first if e.kind == "DecisionVectors").sample[:4].hex() in bytes_on(at)
-    for _ in range(4):
-        at.button(key="presenter_next").click().run()
-    assert at.query_params["presenter"] == presenter.ANSWER
-    assert says(at, "score.sentence") and at.button(key="presenter_next").disabled
-    at.button(key="presenter_reset").click().run()
-    assert at.query_params["presenter"] == presenter.PARTIES
-    assert at.button(key="presenter_next").label == T("presenter.start")
-
-
-def test_what_is_scored_from_the_first_step_is_told_from_the_second_on_and_a_switch_off_and_on_keeps_the_place(
-    opened: Opened,
-) -> None:
-    at = opened("score", presenter=presenter.PARTIES)
-    at.button(key="presenter_next").click().run()
-    job_of("score").wait(120)
-    at.run()
-    assert at.query_params["presenter"] == "encrypt"
-    at.button(key="presenter_back").click().run()
-    assert at.query_params["presenter"] == presenter.PARTIES
-    for _ in range(2):
-        at.button(key="presenter_next").click().run()
-    place = at.query_params["presenter"]
-    assert place == f"mask-{FIRST}"
-    at.toggle(key="presenting").set_value(False).run()
-    assert "presenter" not in at.query_params
-    at.toggle(key="presenting").set_value(True).run()
-    assert at.query_params["presenter"] == place
-
-
-def test_an_attack_on_a_step_is_the_labs_and_asks_no_host(opened: Opened, answers: dict[str, object]) -> None:
-    started: list[list[str]] = []
-    over = Job[tuple[()]](lambda job: (), 1).start().wait(60)
-    answers["attack_runs.start"] = lambda names, before: started.append(names) or over
-    answers["scoring.start"] = lambda request: pytest.fail("an attack asks no Host")
-    at = opened("score", presenter="encrypt")
-    at.toggle(key="presenter_attack").set_value(True).run()
-    assert not at.exception
-    assert started[0] == ["A4"] and says(at, "presenter.attack_note")
-
-
-def test_the_link_of_an_attacked_step_opens_the_attack_and_the_next_step_begins_without(
-    opened: Opened, answers: dict[str, object]
-) -> None:
-    over = Job[tuple[()]](lambda job: (), 1).start().wait(60)
-    answers["attack_runs.start"] = lambda names, before: over
-    at = opened("score", presenter="encrypt")
-    at.toggle(key="presenter_attack").set_value(True).run()
-    assert at.query_params[presenter.ATTACK] == presenter.ON
-    there = opened("score", presenter="encrypt", attack=presenter.ON)
-    assert there.toggle(key="presenter_attack").value and says(there, "presenter.attack_note")
-    there.button(key="presenter_back").click().run()
-    assert presenter.ATTACK not in there.query_params
-    at.toggle(key="presenter_attack").set_value(False).run()
-    assert presenter.ATTACK not in at.query_params and not says(at, "presenter.attack_note")
-
-
-def test_a_link_to_a_step_that_is_none_says_so(opened: Opened) -> None:
-    at = opened("score", presenter="mask-nobody")
-    assert not at.exception
-    assert says(at, "frame.unknown_link", what=T("frame.link_presenter"), linked="mask-nobody")
-
-
-def test_a_presentation_shows_no_other_work_and_an_attack_says_how_long_it_will_take(
-    opened: Opened, go: threading.Event
-) -> None:
-    put_job("attacks", attack := Job(partial(held, go), 1).start())
-    assert says(opened("score"), "jobs.running")
-    at = opened("score", presenter="encrypt")
-    assert T("jobs.kind_attacks") not in " ".join(link.label for link in at.get("page_link"))
-    at.toggle(key="presenter_attack").set_value(True).run()
-    assert says(at, "attack_lab.first") and not says(at, "stage.left")
-    attack.eta.left = lambda: 31.0
-    at.run()
-    assert says(at, "stage.left", seconds=T.about(30.0))
 
 
 def held(go: threading.Event, job: Job[tuple[()]]) -> tuple[()]:

@@ -12,6 +12,8 @@ from backend.protocols.transport.wire import Delivery, Quiet, Wire
 
 _Octets = bytes  # where a field is called bytes
 SAMPLE = 16  # bytes of a ciphertext that an onlooker is shown
+EACH = 8  # bytes of every ciphertext of a question about one person
+MOST = 512  # ciphertexts of which these are kept
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,9 @@ class TranscriptEntry:
         Length of those ciphertexts or that key, bytes.
     entries : int
         Encrypted numbers a person, where the message says so; 0 otherwise.
+    each : tuple of bytes
+        The first :data:`EACH` bytes of every ciphertext, as they were on the wire; empty unless each number about one person is a
+        ciphertext of its own, and there are at most :data:`MOST`.
     """
 
     number: int
@@ -53,6 +58,7 @@ class TranscriptEntry:
     sample: _Octets = b""
     unreadable: int = 0
     entries: int = 0
+    each: tuple[_Octets, ...] = ()
 
 
 @dataclass
@@ -93,7 +99,7 @@ class _Conversation:
     """One conversation's entries and clocks; in one that has no key, nothing of a message is shown."""
 
     began: float
-    encrypted: bool = False
+    scheme: str = "none"
     entries: list[TranscriptEntry] = field(default_factory=list)
     clocks: dict[str, _Clock] = field(default_factory=dict)
 
@@ -123,8 +129,11 @@ class Transcript:
                 return 0
             now = time.perf_counter()
             if isinstance(message, OfferKey):
-                noted.encrypted = message.scheme != "none"
-            hidden: bytes = getattr(message, message.UNREADABLE, b"") if noted.encrypted else b""
+                noted.scheme = message.scheme
+            hidden: bytes = getattr(message, message.UNREADABLE, b"") if noted.scheme != "none" else b""
+            hidden_body = body(hidden)
+            entries: int = getattr(message, "entries", 0)
+            people: tuple[str, ...] = getattr(message, "ids", ())
             noted.entries.append(
                 TranscriptEntry(
                     number=len(noted.entries) + 1,
@@ -136,9 +145,10 @@ class Transcript:
                     holds=message.HOLDS,
                     readable_by=message.READABLE_BY,
                     work=self._work(noted.clocks.get(sender), round_of(message), now if ready is None else ready),
-                    sample=body(hidden)[:SAMPLE],
+                    sample=hidden_body[:SAMPLE],
                     unreadable=len(hidden),
-                    entries=getattr(message, "entries", 0),
+                    entries=entries,
+                    each=_each(noted.scheme, entries, hidden_body) if len(people) == 1 else (),
                 )
             )
             return len(noted.entries)
@@ -251,6 +261,16 @@ class OwnTranscript(TranscribedWire):
     def quiet(self, party: str) -> Quiet:
         """How long nothing has come from `party`."""
         return self._wire.quiet(party)
+
+
+def _each(scheme: str, entries: int, hidden: bytes) -> tuple[bytes, ...]:
+    """The first bytes of every ciphertext of a message about one person, under a scheme that has one a number."""
+    if not scheme.startswith("paillier") or not 0 < entries <= MOST:
+        return ()
+    length, more = divmod(len(hidden), entries)
+    if more or not length:
+        return ()
+    return tuple(bytes(hidden[at : at + EACH]) for at in range(0, len(hidden), length))
 
 
 def round_of(message: Message) -> int:

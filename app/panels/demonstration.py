@@ -1,0 +1,355 @@
+"""The demonstration's eight steps in words and numbers, for the one component that draws and moves them.
+
+Everything that is shown comes from a run that has ended. The component asks for nothing, so that no step waits for the server.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from app.panels import palette
+from app.texts import Texts, bare, number, percent, size
+from app.view_models import View, crossings
+from backend.privacy.attacks.result import works
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from backend.policy.bands import Policy
+    from backend.privacy.attacks.result import AttackResult
+    from backend.protocols.transport.transcript import TranscriptEntry
+    from backend.results import Score, ScoreBatch
+    from backend.services.demonstration import HostView, Shown
+    from backend.services.protocol_comparison import Compared
+    from backend.services.reasons import Reason
+
+LINK = "step"  # what the address calls the step
+STEPS = ("parties", "ask", "hosts", "sum", "answer", "attack", "race", "learned")
+# Step → the piece of a run that it shows.
+NEEDS = dict(zip(STEPS, ("", "score", "score", "score", "score", "attack", "race", "race"), strict=True))
+COLUMNS = 3  # of a party that are named on its card
+Json = dict[str, Any]
+
+HTML = """
+<div class="deck">
+  <div class="top"><h2 tabindex="-1"></h2><span class="count"></span></div>
+  <p class="words"></p>
+  <div class="stage"></div>
+  <nav></nav>
+  <p class="keys"></p>
+</div>
+"""
+ASSETS = files("assets")
+_COMPONENT = st.components.v2.component(
+    "glassleaf_demonstration",
+    html=HTML,
+    css=(ASSETS / "demonstration.css").read_text(encoding="utf-8"),
+    js=(ASSETS / "demonstration.js").read_text(encoding="utf-8"),
+)
+# The page's title, still there for whoever listens, and all that stands around a page make room.
+ROOM = """<style>
+[data-testid=stSidebar], [data-testid=stHeader], [data-testid=stSidebarCollapsedControl], .st-key-question {display: none}
+[data-testid=stElementContainer]:has(> [data-testid=stHeading] h1), [data-testid=stCaptionContainer] {
+position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%)}
+div[data-testid=stMainBlockContainer] {max-width: none; padding: 16px clamp(12px, 3vw, 44px) 8px}
+</style>"""
+
+
+def make_room() -> None:
+    """Have the page show nothing else."""
+    st.html(ROOM)
+
+
+def draw(t: Texts, data: Json) -> None:
+    """The component; `data` as :func:`deck` makes it."""
+    _COMPONENT(data=data, key=f"demonstration_{t.language}")
+
+
+def deck(t: Texts, start: str, steps: Sequence[Json], parties: Sequence[Json], leave: Mapping[str, str]) -> Json:
+    """Return all that the component is given: the parties, the steps, and the words around them.
+
+    Parameters
+    ----------
+    start : str
+        Step to begin with.
+    leave : mapping of str to str
+        What the address of the page after the demonstration names.
+    """
+    labels = {name: t(f"demonstration.{name}") for name in ("steps", "back", "next", "keys", "leave")}
+    labels["other"] = t("demonstration.in_other_language")
+    labels["other_language"] = "en" if t.language == "zh" else "zh"
+    labels["leave_to"] = f"overview?{urlencode(leave)}"
+    return {"start": start, "labels": labels, "parties": list(parties), "steps": list(steps)}
+
+
+def parties_of(t: Texts, view: View) -> list[Json]:
+    """Return name, title and mark of each party, the Guest first."""
+    found = []
+    for party in (view.model.guest, *view.model.hosts):
+        mark = palette.mark(view.federation, party)
+        title = t.party(view.federation, party)
+        found.append({"name": party, "title": title, "glyph": mark.glyph, "colour": mark.colour})
+    return found
+
+
+def steps(t: Texts, view: View, shown: Shown | None, look: Callable[[str], HostView] | None) -> list[Json]:
+    """Return the eight steps as far as the run has come.
+
+    Parameters
+    ----------
+    look : callable or None
+        Host → its own view of the person; synthetic people of simulated Hosts only.
+    """
+    made = []
+    for step in STEPS:
+        words: Json = {"id": step, "title": t(f"demonstration.title_{step}"), "words": "", "waiting": ""}
+        why = _lacking(t, step, shown)
+        if step == "parties":
+            words |= _parties(t, view)
+        elif why:
+            words["waiting"] = why
+        elif shown is not None:
+            words |= _shown(t, view, step, shown, look)
+        made.append(words)
+    return made
+
+
+def _lacking(t: Texts, step: str, shown: Shown | None) -> str:
+    """Return why a step cannot be shown yet; empty if it can."""
+    piece = NEEDS[step]
+    if not piece:
+        return ""
+    if shown is not None and piece in shown.failed:
+        return t("demonstration.failed")
+    have = {"score": shown and shown.scored, "attack": shown and shown.attack, "race": shown and shown.race}
+    if have[piece] is not None:
+        return ""
+    return t(f"demonstration.waits_{piece}")
+
+
+def _shown(t: Texts, view: View, step: str, shown: Shown, look: Callable[[str], HostView] | None) -> Json:
+    """Return a step of which everything is there."""
+    scored, attack, race = shown.scored, shown.attack, shown.race
+    made: Json = {}
+    if step == "attack" and attack is not None:
+        made = _attack(t, attack)
+    elif step == "race" and race is not None:
+        made = _race(t, race)
+    elif step == "learned" and race is not None:
+        made = _learned(t, view, race)
+    elif step == "ask" and scored is not None:
+        made = _ask(t, view, scored)
+    elif step == "hosts" and scored is not None:
+        made = _hosts(t, view, scored, look)
+    elif step == "sum" and scored is not None:
+        made = _sum(t, view, scored)
+    elif scored is not None:
+        made = _answer(t, view, shown, scored)
+    return made
+
+
+def _parties(t: Texts, view: View) -> Json:
+    guest, hosts = view.model.guest, view.model.hosts
+    names = {"guest": t.party(view.federation, guest), "hosts": t.listed([t.party(view.federation, h) for h in hosts])}
+    cards = []
+    for party in parties_of(t, view):
+        features = [feature for owner, feature in view.model.dictionary if owner == party["name"]]
+        own = party["name"] == guest
+        lines = [{"text": t("demonstration.knows", n=len(features))}]
+        lines += [{"text": t.brief(feature), "kind": "quiet"} for feature in features[:COLUMNS]]
+        if own:
+            lines.append({"text": t("demonstration.holds_key"), "icon": "key"})
+        else:
+            lines.append({"text": t("demonstration.never_shows"), "icon": "lock"})
+        cards.append({**party, "lines": lines})
+    return {"words": t("demonstration.words_parties", **names), "cards": cards}
+
+
+def _box(t: Texts, entry: TranscriptEntry, sender: str) -> Json:
+    """Return what is said of one of the boxes that a message held; the component fills in number and bytes."""
+    each = entry.unreadable // max(entry.entries, 1)
+    return {
+        "group": t("demonstration.group", n=entry.entries, party=sender),
+        "box": t("demonstration.box", i="{i}", n="{n}", party=sender, bytes="{bytes}", size=size(each)),
+    }
+
+
+def _hex(each: Sequence[bytes]) -> list[str]:
+    return [part.hex(" ", 2) for part in each]
+
+
+def _vectors(scored: ScoreBatch) -> list[TranscriptEntry]:
+    """Return the messages in which a person's encrypted numbers travelled, in their order."""
+    return [entry for entry in scored.transcript if entry.kind == "DecisionVectors"]
+
+
+def _ask(t: Texts, view: View, scored: ScoreBatch) -> Json:
+    sent = _vectors(scored)[0]
+    guest = t.party(view.federation, sent.sender)
+    words = {"guest": guest, "host": t.party(view.federation, sent.receiver), "id": scored.scores[0].id}
+    return {
+        "words": t("demonstration.words_ask", **words, leaves=scored.leaves, n=sent.entries),
+        "count": sent.entries,
+        "bytes": _hex(sent.each),
+        "box": _box(t, sent, guest),
+    }
+
+
+def _hosts(t: Texts, view: View, scored: ScoreBatch, look: Callable[[str], HostView] | None) -> Json:
+    hosts = []
+    for entry in _vectors(scored):
+        seen = look(entry.receiver) if look is not None else None
+        following, _ = crossings(scored.transcript, entry.receiver)
+        out = following[0].entries if following and following[0].entries else 1
+        said = t("demonstration.passes_on", n=out)
+        hosts.append(
+            {
+                "name": entry.receiver,
+                "count": entry.entries,
+                "bytes": _hex(entry.each),
+                "box": _box(t, entry, t.party(view.federation, entry.sender)),
+                "dropped": [kept is False for kept in seen.entries] if seen is not None else [],
+                "said": said,
+            }
+        )
+    names = t.listed([t.party(view.federation, host["name"]) for host in hosts])
+    return {"words": t("demonstration.words_hosts", hosts=names), "hosts": hosts}
+
+
+def _sum(t: Texts, view: View, scored: ScoreBatch) -> Json:
+    back = [entry for entry in scored.transcript if entry.kind == "EncryptedScores"][-1]
+    sent = _vectors(scored)[0].entries
+    last = t.party(view.federation, back.sender)
+    return {
+        "words": t("demonstration.words_sum", host=last, guest=t.party(view.federation, back.receiver), n=sent),
+        "last": back.sender,
+        "bytes": back.sample[:8].hex(" ", 2),
+        "big": t("demonstration.one_of", n=sent),
+        "box": {
+            "group": t("demonstration.group_sum", party=last),
+            "box": t("demonstration.box_sum", party=last, bytes="{bytes}", size=size(back.unreadable)),
+        },
+    }
+
+
+def _answer(t: Texts, view: View, shown: Shown, scored: ScoreBatch) -> Json:
+    score = scored.scores[0]
+    binary = view.task == "binary"
+    big = score.predicted or (number(score.margin) if view.task == "number" else percent(score.probability))
+    words = {"guest": t.party(view.federation, view.model.guest), "units": f"{score.units:,}".replace("-", "−")}
+    return {
+        "words": t("demonstration.words_answer", **words),
+        "big": big,
+        "of": t.label(view.federation),
+        "decision": t(f"score.{score.decision}") if score.decision else "",
+        "decision_kind": score.decision,
+        "points": t("demonstration.points", n=score.points) if score.points is not None else "",
+        "at": score.probability if binary else 0.0,
+        **(_bands(t, scored.policy) if binary else {"bands": None}),
+        **_reasons(t, view, shown, score),
+    }
+
+
+def _bands(t: Texts, policy: Policy) -> Json:
+    """Return the policy's bands of the probability as shares of a line."""
+    if policy.decline_at is None:
+        return {"bands": None}
+    refer = policy.decline_at if policy.refer_at is None else policy.refer_at
+    edges = [("accept", 0.0, refer), ("refer", refer, policy.decline_at), ("decline", policy.decline_at, 1.0)]
+    if policy.declines == "below":
+        edges = [("decline", 0.0, policy.decline_at), ("refer", policy.decline_at, refer), ("accept", refer, 1.0)]
+    bands = [
+        {"kind": kind, "from": low, "to": high, "title": t(f"score.{kind}")} for kind, low, high in edges if high > low
+    ]
+    return {
+        "bands": bands,
+        "bands_said": t("demonstration.bands", refer=percent(refer), decline=percent(policy.decline_at)),
+    }
+
+
+def _reasons(t: Texts, view: View, shown: Shown, score: Score) -> Json:
+    if shown.reasons is None:
+        failed = "reasons" in shown.failed
+        said = t("demonstration.no_reasons" if failed else "demonstration.waits_reasons")
+        return {"why": t("demonstration.why"), "reasons": [], "reasons_said": said}
+    found = shown.reasons.people[0].reasons
+    lines = [_reason(t, view, reason) for reason in found]
+    return {
+        "why": t("demonstration.why"),
+        "reasons": lines,
+        "reasons_said": "" if lines else t("reasons.none"),
+    }
+
+
+def _reason(t: Texts, view: View, reason: Reason) -> Json:
+    mark = palette.mark(view.federation, reason.party)
+    words = t.brief(view.model.feature(reason.feature))
+    text = t("demonstration.reason", meaning=words, party=t.party(view.federation, reason.party))
+    if reason.blockers:
+        text = t("demonstration.reason_blocked", reason=text)
+    return {"text": text, "glyph": mark.glyph, "colour": mark.colour}
+
+
+def _attack(t: Texts, attack: AttackResult) -> Json:
+    outcome = attack.outcome
+    sides = []
+    for name, count in (("with", outcome.on), ("without", outcome.off)):
+        if count is None:
+            continue
+        rate = count.right / count.trials
+        broken = name == "without" or works(attack)
+        sides.append(
+            {
+                "kind": "works" if broken and rate > outcome.chance else "blocked",
+                "title": t(f"demonstration.attack_{name}"),
+                "big": percent(rate),
+                "rate": rate,
+                "counted": t("demonstration.attack_counted", right=count.right, trials=count.trials),
+            }
+        )
+    return {
+        "words": t("demonstration.words_attack"),
+        "sides": sides,
+        "chance": outcome.chance,
+        "note": t("demonstration.attack_note", chance=percent(outcome.chance)),
+    }
+
+
+def _race(t: Texts, race: Compared) -> Json:
+    lanes = []
+    for row in race.runs.rows:
+        directions = row.learned[0].directions or 0.0
+        lanes.append(
+            {
+                "title": t(f"demonstration.lane_{row.protocol}"),
+                "seconds": row.exchange.total,
+                "time": t.duration(row.exchange.total),
+                "read": t("demonstration.read", n=round(directions)),
+                "ours": row.protocol == race.runs.rows[0].protocol,
+            }
+        )
+    link = race.runs.link
+    words = t("demonstration.race_note", latency=bare(link.latency * 1000), bandwidth=size(int(link.bandwidth)))
+    if race.shape is not None:
+        words = t.joined(words, t("demonstration.race_shape"))
+    # The fastest of the old ways, measured in the same run.
+    fastest = min(row.exchange.total for row in race.runs.rows[1:])
+    faster = fastest < race.runs.rows[0].exchange.total
+    said = t("demonstration.words_race_slower" if faster else "demonstration.words_race_faster")
+    return {"words": said, "lanes": lanes, "note": words}
+
+
+def _learned(t: Texts, view: View, race: Compared) -> Json:
+    bits = race.runs.rows[0].learned[0].bits
+    cards = []
+    for party in parties_of(t, view):
+        own = party["name"] == view.model.guest
+        kind = "guest" if own else "host"
+        got = t(f"demonstration.got_{kind}", bits=bare(bits or 0.0))
+        lines = [{"text": got}, {"text": t(f"demonstration.never_{kind}"), "icon": "lock", "kind": "quiet"}]
+        cards.append({**party, "lines": lines})
+    return {"words": t("demonstration.words_learned"), "cards": cards}

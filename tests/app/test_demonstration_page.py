@@ -1,0 +1,154 @@
+"""The demonstration: eight steps with the bytes, counts and figures of one run, none of which takes anything off a budget."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from inside import runtime_of
+from streamlit.testing.v1 import AppTest
+
+from app import session
+from app.panels import demonstration
+from app.texts import Texts, percent
+from backend.errors import ParameterError
+from backend.privacy.attacks.result import AttackOutcome, AttackResult, SuccessCount
+from backend.services import Glassleaf
+from backend.services.attack_runs import AttackRuns
+from backend.services.demonstration import ATTACK, RACE
+from backend.services.protocol_comparison import PROTOCOLS
+from backend.services.scoring import ScoringRequest
+from tests.app.conftest import Answers, Opened, World, job_of
+from tests.app.reading_out import elements, everything, says
+from tests.app.test_nothing_leaks import leaks
+
+T = Texts("en")
+
+
+def deck(at: AppTest) -> dict[str, Any]:
+    """What the component was given."""
+    [found] = [element.proto for element in elements(at) if element.type == "bidi_component"]
+    return dict(json.loads(found.json))
+
+
+def steps(at: AppTest) -> dict[str, dict[str, Any]]:
+    return {step["id"]: step for step in deck(at)["steps"]}
+
+
+def ended(opened: Opened, world: World, language: str = "en") -> AppTest:
+    """The page once all that it shows has been run."""
+    opened("demonstration", lang=language)
+    job_of(f"demonstration:{world.record.id}").wait(240)
+    return opened("demonstration", lang=language)
+
+
+@pytest.fixture(autouse=True)
+def _attack(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lab's attack has tests of its own, under keys that these tests shorten."""
+    counts = SuccessCount(100, 100, 0.1), SuccessCount(53, 100, 0.1)
+    done = AttackResult(ATTACK, "an attack", "critical", AttackOutcome(*counts, chance=0.5, setting={}))
+    monkeypatch.setattr("backend.services.demonstration.run_all", lambda names: (done,) if names == [ATTACK] else ())
+
+
+@pytest.fixture
+def shown(glassleaf: Glassleaf, world: World) -> Any:
+    job = glassleaf.demonstration.start(world.record.id)
+    return job.get()
+
+
+def test_the_steps_show_the_bytes_and_counts_of_the_run_and_nothing_of_a_hosts(opened: Opened, world: World) -> None:
+    at = ended(opened, world)
+    assert not at.exception
+    job = job_of(f"demonstration:{world.record.id}")
+    assert job.result.failed == {}
+    found = steps(at)
+    assert tuple(found) == demonstration.STEPS and not any(step["waiting"] for step in found.values())
+    vectors = [entry for entry in job.result.scored.transcript if entry.kind == "DecisionVectors"]
+    for entry, host in zip(vectors, found["hosts"]["hosts"], strict=True):
+        assert host["count"] == entry.entries == len(host["bytes"]) > 1
+        assert [bytes.fromhex(shown) for shown in host["bytes"]] == list(entry.each)
+        assert bytes.fromhex(host["bytes"][0]) == entry.sample[:8]
+    back = next(entry for entry in job.result.scored.transcript if entry.kind == "EncryptedScores")
+    assert bytes.fromhex(found["sum"]["bytes"]) == back.sample[:8]
+    score = job.result.scored.scores[0]
+    assert found["answer"]["big"] == percent(score.probability)
+    assert len(found["answer"]["reasons"]) == len(job.result.reasons.people[0].reasons)
+    outcome = job.result.attack.outcome
+    assert [side["rate"] for side in found["attack"]["sides"]] == [
+        outcome.on.right / outcome.on.trials,
+        outcome.off.right / outcome.off.trials,
+    ]
+    assert [side["kind"] for side in found["attack"]["sides"]] == ["blocked", "works"]
+    assert [lane["seconds"] for lane in found["race"]["lanes"]] == [r.exchange.total for r in job.result.race.runs.rows]
+    assert not leaks(world, everything(at))
+
+
+def test_what_is_dropped_is_what_each_host_drops(
+    shown: Any, glassleaf: Glassleaf, world: World, opened: Opened
+) -> None:
+    opened("overview")
+    view = session.view(world.record.id)
+    look = lambda host: glassleaf.demonstration.look_as(world.record.id, host, shown.person)  # noqa: E731
+    made = {step["id"]: step for step in demonstration.steps(T, view, shown, look)}
+    for host in made["hosts"]["hosts"]:
+        seen = look(host["name"])
+        assert sum(host["dropped"]) == seen.ruled_out and len(host["dropped"]) == host["count"]
+    blind = {step["id"]: step for step in demonstration.steps(T, view, shown, None)}
+    assert all(host["dropped"] == [] for host in blind["hosts"]["hosts"])
+
+
+def test_no_budget_is_touched_and_the_person_can_be_scored_as_often_as_before(
+    glassleaf: Glassleaf, world: World
+) -> None:
+    runtime = runtime_of(glassleaf)
+    person = glassleaf.demonstration.person(world.record.id)
+
+    def left() -> list[dict[str, int]]:
+        hosts = [host.name for host in world.federation.hosts]
+        return [glassleaf.host_operator(runtime.federation.name, host).budget(person).left for host in hosts]
+
+    before = left()
+    done = glassleaf.demonstration.start(world.record.id).get()
+    assert done.person == person and done.failed == {}
+    assert left() == before
+    # The same question, counted, does take something: the comparison above can fail.
+    sheet = glassleaf.samples.of_person(world.record.id, person)
+    glassleaf.scoring.start(ScoringRequest(world.record.id, sheet)).get()
+    assert left() != before
+
+
+def test_a_piece_that_fails_is_left_out_and_the_others_are_shown(
+    glassleaf: Glassleaf, world: World, monkeypatch: pytest.MonkeyPatch, opened: Opened
+) -> None:
+    def refused(names: object) -> object:
+        raise ParameterError("unknown_attack", attacks=("A1",), known=())
+
+    monkeypatch.setattr("backend.services.demonstration.run_all", refused)
+    done = glassleaf.demonstration.start(world.record.id).get()
+    assert list(done.failed) == ["attack"] and done.race is not None
+    opened("overview")
+    made = {step["id"]: step for step in demonstration.steps(T, session.view(world.record.id), done, None)}
+    assert made["attack"]["waiting"] == T("demonstration.failed") and not made["race"]["waiting"]
+
+
+def test_before_anything_has_been_run_each_step_says_for_what_it_waits(opened: Opened, world: World) -> None:
+    opened("overview")
+    made = {step["id"]: step for step in demonstration.steps(T, session.view(world.record.id), None, None)}
+    assert not made["parties"]["waiting"] and len(made["parties"]["cards"]) == 1 + len(world.federation.hosts)
+    waits = {step: made[step]["waiting"] for step in demonstration.STEPS[1:]}
+    assert waits["answer"] == T("demonstration.waits_score") and waits["learned"] == T("demonstration.waits_race")
+    assert all(waits.values())
+
+
+def test_the_attack_and_the_race_are_among_those_there_are() -> None:
+    assert ATTACK in {attack.id for attack in AttackRuns.all()}
+    assert set(RACE) <= set(PROTOCOLS) and RACE[0] == PROTOCOLS[0]
+
+
+def test_a_link_names_a_step_and_one_that_is_none_says_so(opened: Opened, answers: Answers) -> None:
+    assert deck(opened("demonstration", step="sum"))["start"] == "sum"
+    at = opened("demonstration", step="nobody")
+    assert not at.exception
+    assert says(at, "frame.unknown_link", what=T("frame.link_step"), linked="nobody")
+    assert deck(at)["start"] == demonstration.STEPS[0]
