@@ -15,7 +15,7 @@ if sys.path[0] != ROOT:
 import streamlit as st  # noqa: E402
 
 from app import glossary, search, server_figures, session, user_jobs  # noqa: E402
-from app.panels import finder, frame, navigation, sidebar, sign_in, tray, walk  # noqa: E402
+from app.panels import finder, frame, links, navigation, sidebar, sign_in, tray, walk  # noqa: E402
 from backend.errors import GlassleafError  # noqa: E402
 
 ASSETS = Path(str(files("assets")))
@@ -40,10 +40,16 @@ try:
     records = session.models()
     federations = {federation.name: federation for federation in session.service().federations.all()}
     states = session.service().models.states()
+    user_jobs.new_draw()
+    opening = session.opens_on() if not records and here == navigation.FIRST_PAGE else ""
+    if opening:
+        if not federations and user_jobs.find("demo") is None:
+            user_jobs.start("demo", session.service().training.start_demo)
+        links.go(opening)
     with st.sidebar:
         if records:
-            opening = session.service().models.opening() or records[0]
-            key = session.bind("model", [record.id for record in records], opening.id)
+            first = session.service().models.opening() or records[0]
+            key = session.bind("model", [record.id for record in records], first.id)
             sidebar.models(t, records, federations, states, key)
             session.publish("model")
         searching = finder.button(t)
@@ -72,7 +78,6 @@ try:
         )
     if chosen and session.walking() and not session.presenting():
         walk.line(t, role, here, session.end_walk)
-    user_jobs.new_draw()
     places, others = tray.draw(t, here, chosen)
     if navigation.open_to(here, role):
         page.run()

@@ -327,6 +327,12 @@ def presenting() -> bool:
     return bool(st.session_state.get("here") == "demonstration")
 
 
+def opens_on() -> str:
+    """Return the page that a home without a model opens on, once a session; empty if it is not set, or was opened."""
+    page = os.environ.get("GLASSLEAF_OPEN", "").strip()
+    return page if page and once("opened_on", page) else ""
+
+
 def going_back() -> bool:
     """Whether the browser's Back or Forward led here: then the address names all that is not as usual."""
     context = get_script_run_ctx()

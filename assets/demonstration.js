@@ -6,12 +6,13 @@ const WIDE = 900 // pixels from which parties stand beside each other
 const DECKS = new WeakMap() // element -> Deck, for the code runs again with all new data
 const TYPED_IN = "input, textarea, select, [contenteditable=true], [role=combobox], [role=dialog] *"
 
-export default function ({ data, parentElement }) {
+export default function ({ data, parentElement, setTriggerValue }) {
   let deck = DECKS.get(parentElement)
   if (!deck) {
     deck = new Deck(parentElement)
     DECKS.set(parentElement, deck)
   }
+  deck.asks = () => setTriggerValue("asked", true)
   deck.show(data)
   return () => {
     deck.close()
@@ -86,7 +87,9 @@ class Deck {
       ArrowLeft: this.at - 1, PageUp: this.at - 1,
       Home: 0, End: this.data.steps.length - 1,
     }
-    if (event.key in steps) this.go(steps[event.key])
+    const press = this.root.querySelector(".press")
+    if (press && (event.key === "Enter" || event.key === "ArrowRight" || event.key === "PageDown" || event.key === " ")) press.click()
+    else if (event.key in steps) this.go(steps[event.key])
     else if (digit >= 1 && digit <= this.data.steps.length) this.go(digit - 1)
     else if (event.key === "r" || event.key === "R") this.draw(true)
     else if (event.key === "l" || event.key === "L") this.other.click()
@@ -118,8 +121,10 @@ class Deck {
     stage.append(this.label)
     const box = { width: stage.clientWidth, height: Math.max(stage.clientHeight, 240) }
     const paint = { parties, ask, hosts, sum, answer, attack, race, learned }[step.id]
-    if (step.waiting) stage.append(waiting(step.waiting))
-    else paint(this, stage, step, box)
+    if (step.waiting) {
+      stage.append(waiting(step.waiting))
+      if (step.press) stage.append(button("press", step.press, step.press, () => this.asks()))
+    } else paint(this, stage, step, box)
     this.mark()
     history.replaceState(history.state, "", address({ step: step.id }))
     if (this.begun) title.focus({ preventScroll: true })

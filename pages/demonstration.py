@@ -1,39 +1,120 @@
 """What happens when a person is scored on data that nobody can read?"""
 
+from __future__ import annotations
+
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from app import session, user_jobs
 from app.panels import demonstration, frame
-from backend.errors import GlassleafError
+from backend.errors import ApprovalPending, GlassleafError, PartyUnreachable
+from backend.services.training import FIRST_PARAMETERS, TrainingRequest
+
+if TYPE_CHECKING:
+    from backend.data.federation import Federation
+    from backend.jobs import Job
 
 t = session.texts()
-model_id = frame.model_or_stop(t, "demonstration")
-
-view, backend = session.view(model_id), session.service()
+backend = session.service()
+chosen = session.chosen_model()
+federations = {federation.name: federation for federation in backend.federations.all()}
+if chosen is None and not federations and user_jobs.running(user_jobs.find("demo")) is None:
+    frame.model_or_stop(t, "demonstration")
+federation: Federation | None = next(iter(federations.values()), None)
+view = None
+if chosen is not None:
+    view = session.view(chosen)
+    federation = view.federation
 start = session.linked(demonstration.LINK, demonstration.STEPS) or demonstration.STEPS[0]
-frame.header(t, "demonstration", session.notices(), view.federation)
+frame.header(t, "demonstration", session.notices(), federation)
 demonstration.make_room()
-# Hosts at companies of their own count every question: there the audience is shown one that was asked for.
-key = f"demonstration:{model_id}"
-ahead = view.federation.link is None and view.federation.synthetic
-if ahead and user_jobs.find(key) is None:
-    user_jobs.start(key, partial(backend.demonstration.start, model_id))
+linked = federation is not None and federation.link is not None
+simulated = federation is not None and federation.synthetic and not linked
+key = f"demonstration:{chosen}"
+if simulated and chosen is not None and user_jobs.find(key) is None:
+    user_jobs.start(key, partial(backend.demonstration.start, chosen))
 
 
-@st.fragment(run_every=0.5 if user_jobs.running(user_jobs.find(key)) else None)
+def begin() -> None:
+    """Ask the Hosts: for a first training, or once there is a model for a score."""
+    if federation is None:
+        return
+    if chosen is None:
+        request = TrainingRequest(federation.name, FIRST_PARAMETERS)
+        user_jobs.start("train", lambda: backend.training.start(request), about=request)
+    else:
+        user_jobs.start(key, partial(backend.demonstration.start, chosen))
+
+
+def asked() -> Job[Any] | None:
+    """What was asked of the Hosts last; None if nothing was."""
+    return user_jobs.find("train" if chosen is None else key)
+
+
+def ahead() -> demonstration.Ahead:
+    """What stands between the first steps and a run."""
+    if federation is None or not linked:
+        return demonstration.Ahead(waiting=t("demonstration.waits_model") if chosen is None else "")
+    try:
+        links = demonstration.links(t, backend.federations.links(federation.name))
+    except PartyUnreachable as error:
+        return demonstration.Ahead(waiting=frame.explained(t, error))
+    job = asked()
+    why = job.failure if job is not None else None
+    if job is not None and job.state == "running":
+        return demonstration.Ahead(links, t("demonstration.waits_model") if chosen is None else "")
+    if isinstance(why, ApprovalPending):
+        host = t.party(federation, why.host)
+        return demonstration.Ahead(links, t("demonstration.waits_approval", host=host, number=why.number))
+    if why is not None:
+        return demonstration.Ahead(links, frame.explained(t, why), t("demonstration.ask_again"))
+    names = t.listed([t.party(federation, host.name) for host in federation.hosts])
+    words = "demonstration.ask_training" if chosen is None else "demonstration.ask_score"
+    return demonstration.Ahead(links, t(words, hosts=names), t("demonstration.ask_now"))
+
+
+def unfinished() -> bool:
+    """Return whether something may change without the presenter."""
+    running = any(user_jobs.running(user_jobs.find(name)) is not None for name in ("demo", "train", key))
+    return running or linked or chosen is None
+
+
+def stands() -> tuple[object, ...]:
+    """Return what the page as a whole follows from: the models, the companies and how the run stands."""
+    job = user_jobs.find(key)
+    names = tuple(one.name for one in backend.federations.all())
+    return len(session.models()), names, job.state if job is not None else ""
+
+
+stood = stands()
+
+
+@st.fragment(run_every=1.0 if unfinished() else None)
 def deck() -> None:
     """The component, and again whenever the run has come further."""
-    job = user_jobs.find(key)
+    job = user_jobs.find(key) if chosen is not None else None
     shown = job.result if job is not None else None
     look = None
-    if ahead and shown is not None:
-        look = partial(backend.demonstration.look_as, model_id, person=shown.person)
-    made = demonstration.steps(t, view, shown, look)
-    data = demonstration.deck(t, start, made, demonstration.parties_of(t, view), session.place("overview"))
-    demonstration.draw(t, data)
-    if job is not None and session.once("demonstrated", (id(job), job.state)) and job.state != "running":
+    if simulated and chosen is not None and shown is not None:
+        look = partial(backend.demonstration.look_as, chosen, person=shown.person)
+    if federation is not None:
+        now = ahead()
+        made = demonstration.steps(t, federation, view, shown, look, now)
+        names = () if view is None else (view.model.guest, *view.model.hosts)
+        data = demonstration.deck(
+            t, start, made, demonstration.parties_of(t, federation, names), session.place("overview")
+        )
+        if demonstration.draw(t, data):
+            begin()
+            st.rerun()
+    else:
+        st.markdown(t("demonstration.waits_companies"))
+    waiting = asked()
+    if linked and waiting is not None and isinstance(waiting.failure, ApprovalPending):
+        begin()  # an operator may have decided meanwhile; nobody is counted for asking
+    if stands() != stood:
         st.rerun()
 
 

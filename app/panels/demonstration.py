@@ -5,6 +5,7 @@ Everything that is shown comes from a run that has ended. The component asks for
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
@@ -14,14 +15,16 @@ import streamlit as st
 from app.panels import palette
 from app.texts import Texts, bare, number, percent, size
 from app.view_models import View, crossings
-from backend.privacy.attacks.result import works
+from backend.services.attack_runs import works
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from backend.data.federation import Federation
     from backend.policy.bands import Policy
     from backend.privacy.attacks.result import AttackResult
     from backend.protocols.transport.transcript import TranscriptEntry
+    from backend.protocols.transport.wire import LinkState
     from backend.results import Score, ScoreBatch
     from backend.services.demonstration import HostView, Shown
     from backend.services.protocol_comparison import Compared
@@ -59,14 +62,43 @@ div[data-testid=stMainBlockContainer] {max-width: none; padding: 16px clamp(12px
 </style>"""
 
 
+@dataclass(frozen=True)
+class Ahead:
+    """What the first steps show of companies that are joined by links, and for what the others wait.
+
+    Attributes
+    ----------
+    links : dict of str to (bool, str)
+        Host → whether its link is up, and the state in words.
+    waiting : str
+        For what everything waits; empty = for the run itself.
+    press : str
+        Words of the button that asks the Hosts; empty = there is nothing to ask.
+    """
+
+    links: dict[str, tuple[bool, str]] = field(default_factory=dict)
+    waiting: str = ""
+    press: str = ""
+
+
+def links(t: Texts, states: Mapping[str, LinkState]) -> dict[str, tuple[bool, str]]:
+    """Return of each Host whether its link is up, and the state in words."""
+    found = {}
+    for host, link in states.items():
+        words = t("demonstration.connected", since=link.since) if link.up else t("demonstration.not_connected")
+        found[host] = (link.up, words)
+    return found
+
+
 def make_room() -> None:
     """Have the page show nothing else."""
     st.html(ROOM)
 
 
-def draw(t: Texts, data: Json) -> None:
-    """The component; `data` as :func:`deck` makes it."""
-    _COMPONENT(data=data, key=f"demonstration_{t.language}")
+def draw(t: Texts, data: Json) -> bool:
+    """Draw the component, with `data` as :func:`deck` makes it; return whether its button was pressed."""
+    pressed = _COMPONENT(data=data, key=f"demonstration_{t.language}", on_asked_change=lambda: None)
+    return bool(pressed.asked)
 
 
 def deck(t: Texts, start: str, steps: Sequence[Json], parties: Sequence[Json], leave: Mapping[str, str]) -> Json:
@@ -86,33 +118,46 @@ def deck(t: Texts, start: str, steps: Sequence[Json], parties: Sequence[Json], l
     return {"start": start, "labels": labels, "parties": list(parties), "steps": list(steps)}
 
 
-def parties_of(t: Texts, view: View) -> list[Json]:
-    """Return name, title and mark of each party, the Guest first."""
+def parties_of(t: Texts, federation: Federation, names: Sequence[str] = ()) -> list[Json]:
+    """Return name, title and mark of the parties called `names`, by default all of them, the Guest first."""
     found = []
-    for party in (view.model.guest, *view.model.hosts):
-        mark = palette.mark(view.federation, party)
-        title = t.party(view.federation, party)
-        found.append({"name": party, "title": title, "glyph": mark.glyph, "colour": mark.colour})
+    for name in names or [party.name for party in federation.parties]:
+        mark = palette.mark(federation, name)
+        title = t.party(federation, name)
+        found.append({"name": name, "title": title, "glyph": mark.glyph, "colour": mark.colour})
     return found
 
 
-def steps(t: Texts, view: View, shown: Shown | None, look: Callable[[str], HostView] | None) -> list[Json]:
+def steps(
+    t: Texts,
+    federation: Federation,
+    view: View | None,
+    shown: Shown | None,
+    look: Callable[[str], HostView] | None,
+    ahead: Ahead | None = None,
+) -> list[Json]:
     """Return the eight steps as far as the run has come.
 
     Parameters
     ----------
+    view : View or None
+        None as long as there is no model.
     look : callable or None
         Host → its own view of the person; synthetic people of simulated Hosts only.
+    ahead : Ahead, optional
+        What has to happen before anything can be run.
     """
+    ahead = ahead or Ahead()
     made = []
     for step in STEPS:
         words: Json = {"id": step, "title": t(f"demonstration.title_{step}"), "words": "", "waiting": ""}
         why = _lacking(t, step, shown)
         if step == "parties":
-            words |= _parties(t, view)
+            words |= _parties(t, federation, ahead)
         elif why:
-            words["waiting"] = why
-        elif shown is not None:
+            words["waiting"] = ahead.waiting or why
+            words["press"] = ahead.press if step == "ask" else ""
+        elif shown is not None and view is not None:
             words |= _shown(t, view, step, shown, look)
         made.append(words)
     return made
@@ -152,21 +197,24 @@ def _shown(t: Texts, view: View, step: str, shown: Shown, look: Callable[[str], 
     return made
 
 
-def _parties(t: Texts, view: View) -> Json:
-    guest, hosts = view.model.guest, view.model.hosts
-    names = {"guest": t.party(view.federation, guest), "hosts": t.listed([t.party(view.federation, h) for h in hosts])}
+def _parties(t: Texts, federation: Federation, ahead: Ahead) -> Json:
+    guest = t.party(federation, federation.guest.name)
+    hosts = t.listed([t.party(federation, host.name) for host in federation.hosts])
     cards = []
-    for party in parties_of(t, view):
-        features = [feature for owner, feature in view.model.dictionary if owner == party["name"]]
-        own = party["name"] == guest
+    for party in parties_of(t, federation):
+        own = party["name"] == federation.guest.name
+        features = federation.party(party["name"]).features
         lines = [{"text": t("demonstration.knows", n=len(features))}]
         lines += [{"text": t.brief(feature), "kind": "quiet"} for feature in features[:COLUMNS]]
         if own:
             lines.append({"text": t("demonstration.holds_key"), "icon": "key"})
         else:
             lines.append({"text": t("demonstration.never_shows"), "icon": "lock"})
+        if party["name"] in ahead.links:
+            up, words = ahead.links[party["name"]]
+            lines.insert(0, {"text": f"● {words}", "kind": "good" if up else "quiet"})
         cards.append({**party, "lines": lines})
-    return {"words": t("demonstration.words_parties", **names), "cards": cards}
+    return {"words": t("demonstration.words_parties", guest=guest, hosts=hosts), "cards": cards}
 
 
 def _box(t: Texts, entry: TranscriptEntry, sender: str) -> Json:
@@ -200,12 +248,14 @@ def _ask(t: Texts, view: View, scored: ScoreBatch) -> Json:
 
 
 def _hosts(t: Texts, view: View, scored: ScoreBatch, look: Callable[[str], HostView] | None) -> Json:
-    hosts = []
+    hosts: list[Json] = []
+    names = []
     for entry in _vectors(scored):
         seen = look(entry.receiver) if look is not None else None
         following, _ = crossings(scored.transcript, entry.receiver)
         out = following[0].entries if following and following[0].entries else 1
         said = t("demonstration.passes_on", n=out)
+        names.append(t.party(view.federation, entry.receiver))
         hosts.append(
             {
                 "name": entry.receiver,
@@ -216,8 +266,7 @@ def _hosts(t: Texts, view: View, scored: ScoreBatch, look: Callable[[str], HostV
                 "said": said,
             }
         )
-    names = t.listed([t.party(view.federation, host["name"]) for host in hosts])
-    return {"words": t("demonstration.words_hosts", hosts=names), "hosts": hosts}
+    return {"words": t("demonstration.words_hosts", hosts=t.listed(names)), "hosts": hosts}
 
 
 def _sum(t: Texts, view: View, scored: ScoreBatch) -> Json:
@@ -346,7 +395,7 @@ def _race(t: Texts, race: Compared) -> Json:
 def _learned(t: Texts, view: View, race: Compared) -> Json:
     bits = race.runs.rows[0].learned[0].bits
     cards = []
-    for party in parties_of(t, view):
+    for party in parties_of(t, view.federation, (view.model.guest, *view.model.hosts)):
         own = party["name"] == view.model.guest
         kind = "guest" if own else "host"
         got = t(f"demonstration.got_{kind}", bits=bare(bits or 0.0))

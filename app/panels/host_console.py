@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -18,12 +19,17 @@ from app.texts import Texts, bare, markdown, number, size
 from backend.errors import GlassleafError
 from backend.i18n import Text
 from backend.remark import Remark
+from backend.services.host_live import WORK_KINDS
 
 if TYPE_CHECKING:
+    from backend.services.host_live import HostLive
     from backend.services.host_operator import HostOperator, OwnSplit, Request
     from backend.store.audit_log import Entry
 
-TICK = 5.0  # seconds after which an open console sees what was asked or decided elsewhere
+TICK = 1.0  # seconds after which an open console sees what was asked or decided elsewhere, or runs
+BAR = "#6B7C8C"
+# Work → the kinds of messages that ask for it.
+WORK = {name: {kind.__name__ for kind in kinds} for name, kinds in WORK_KINDS.items()}
 ROWS = 50  # entries of the log that are shown, the newest
 ICONS = {
     "waiting": "hourglass_top",
@@ -37,34 +43,101 @@ EXPLAINED = {"answers", "questions", "requests", "artefacts"}  # tables of which
 
 
 def draw(t: Texts, operator: HostOperator, key: str) -> None:
-    """Everything that a Host's operator sees; `key` names the widgets."""
+    """Everything that a Host's operator sees, on one page that can be left open; `key` names the widgets."""
     _outcome(t, key)
-    waiting = operator.requests(waiting=True)
     if operator.draining:
         st.info(t("host.draining"), icon=":material/pause_circle:")
-    names = ("waiting", "decided", "models", "people", "traffic", "log")
-    titles = [t("host.tab_waiting", count=len(waiting)), *(t(f"host.tab_{name}") for name in names[1:])]
-    places = st.tabs(titles, key=f"{key}_tabs")
-    with places[0]:
+    live = operator.live
+    if live is not None:
+        _links(t, operator, live)
+    waiting = operator.requests(waiting=True)
+    with st.container(key=f"{key}_waiting"):
+        st.subheader(t("host.section_waiting", n=len(waiting)), anchor=False)
         _waiting(t, operator, waiting, key)
-    with places[1]:
-        _decided(t, operator, key)
-    with places[2]:
-        _models(t, operator, key)
-    with places[3]:
-        _people(t, operator, key)
-    with places[4]:
-        _traffic(t, operator, key)
-    with places[5]:
-        _log(t, operator, key)
+    left, right = st.columns([5, 6], gap="large")
+    with left, st.container(key=f"{key}_running"):
+        st.subheader(t("host.section_running"), anchor=False)
+        _running(t, operator, live, key)
+    with right, st.container(key=f"{key}_given"):
+        st.subheader(t("host.section_given"), anchor=False)
+        _given(t, operator, key)
+    st.subheader(t("host.section_models"), anchor=False)
+    _models(t, operator, key)
+    for name, icon, show in (
+        ("decided", "rule", _decided),
+        ("people", "person_search", _people),
+        ("traffic", "swap_horiz", _traffic),
+        ("log", "receipt_long", _log),
+    ):
+        with st.expander(t(f"host.section_{name}"), icon=f":material/{icon}:", key=f"{key}_{name}_box"):
+            show(t, operator, key)
 
 
-def standing(operator: HostOperator) -> list[tuple[int, str, int]]:
-    """Every request's number, state and what is used of it, for :func:`follow`: to be taken before the page is drawn."""
-    return [(one.approval.number, one.approval.state, one.used) for one in operator.requests()]
+def _links(t: Texts, operator: HostOperator, live: HostLive) -> None:
+    """Draw who is connected and since when."""
+    words = []
+    for peer, link in live.links.items():
+        title = markdown(operator.title_of(peer).in_language(t.language))
+        if link.up:
+            words.append(f":green[●] **{title}** {t('host.connected', since=link.since)}")
+        else:
+            words.append(f":gray[○] **{title}** {t('host.not_connected', since=link.since)}")
+    st.markdown(" · ".join(words))
 
 
-def follow(shown: list[tuple[int, str, int]], opened: Callable[[], HostOperator]) -> None:
+def _running(t: Texts, operator: HostOperator, live: HostLive | None, key: str) -> None:
+    """Draw what is answered now, each with a button that stops it."""
+    if live is None:
+        st.markdown(t("host.not_serving" if operator.decides else "host.simulated_serving"))
+        return
+    if not live.running:
+        st.markdown(f":material/check: {t('host.idle')}")
+    for one in live.running:
+        name = f"{key}_stop_{one.conversation[:12]}"
+        with st.container(border=True, horizontal=True, vertical_alignment="center"):
+            guest = markdown(operator.title_of(one.guest).in_language(t.language))
+            words = t("host.runs", guest=guest, work=t(f"host.work_{work_of(one.last)}"))
+            st.markdown(f":material/sync: **{words}** {t('host.messages', n=one.messages)}", width="stretch")
+            st.button(
+                t("host.stopped" if one.stopped else "host.stop"),
+                icon=":material/stop_circle:",
+                disabled=one.stopped,
+                key=name,
+                on_click=_decide,
+                args=(key, t("host.done_stop"), partial(operator.stop, one.conversation)),
+            )
+
+
+def _given(t: Texts, operator: HostOperator, key: str) -> None:
+    """Draw what was given in the last week, by day: people, and bits about any one of them."""
+    days = operator.given_by_day()
+    people = sum(one.people for one in days)
+    bits = max((one.bits for one in days), default=0.0)
+    st.markdown(t("host.given", n=people, bits=number(bits)) if people or bits else t("host.given_nothing"))
+    names = [one.day.strftime("%m-%d") for one in days]
+    for title, values in (
+        (t("host.given_people"), [float(one.people) for one in days]),
+        (t("host.given_bits"), [one.bits for one in days]),
+    ):
+        table = pd.DataFrame({t("host.day"): names, title: values})
+        st.bar_chart(table, x=t("host.day"), y=title, x_label="", height=130, color=BAR, sort=False)
+
+
+def work_of(kind: str) -> str:
+    """Return what kind of work a message of this kind belongs to."""
+    return next((work for work, kinds in WORK.items() if kind in kinds), "other")
+
+
+Standing = tuple[object, ...]
+
+
+def standing(operator: HostOperator) -> Standing:
+    """Return all that an open console shows anew by itself, for :func:`follow`: to be taken before the page is drawn."""
+    requests = [(one.approval.number, one.approval.state, one.used) for one in operator.requests()]
+    return requests, operator.live, operator.given_by_day()
+
+
+def follow(shown: Standing, opened: Callable[[], HostOperator]) -> None:
     """Draw the page again once anything was asked, decided or answered; `opened` opens the Host again, for it is closed by then."""
 
     @st.fragment(run_every=TICK)
@@ -391,7 +464,7 @@ def _log(t: Texts, operator: HostOperator, key: str) -> None:
             t("host.actor"): [entry.actor for entry in entries],
             t("host.action"): [_action(entry) for entry in entries],
         }
-        st.dataframe(pd.DataFrame(rows), hide_index=True, key=f"{key}_log", alt=t("host.tab_log"))
+        st.dataframe(pd.DataFrame(rows), hide_index=True, key=f"{key}_log", alt=t("host.section_log"))
     st.download_button(
         t("host.export"),
         operator.export,

@@ -1,4 +1,4 @@
-"""`run`: the demo prepared and the dashboard opened; the dashboard is a process of its own, and nothing here imports it."""
+"""`run`: the dashboard opened, which prepares the demo; the dashboard is a process of its own, and nothing here imports it."""
 
 from __future__ import annotations
 
@@ -18,23 +18,24 @@ MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
 # A process with many threads otherwise keeps what each of them once needed, in an arena of its own.
 ARENAS = {"MALLOC_ARENA_MAX": "2"}
 
+OPEN = "GLASSLEAF_OPEN"  # names the page that a home without a model opens on; without any federation the demo is prepared meanwhile
 Address = Annotated[str, typer.Option(help="Address to listen on; others than localhost open it to the network.")]
 app = typer.Typer(add_completion=False)
 
 
 @app.command()
 def run(
-    context: typer.Context,
     port: Annotated[int, typer.Option(help="Port of the dashboard.", min=1, max=65535)] = 8501,
     address: Address = "localhost",
 ) -> None:
-    """Open the dashboard in the browser (needs Streamlit); a home without a federation gets the demo first."""
+    """Open the dashboard in the browser (needs Streamlit); a home without a federation gets the demo meanwhile."""
     check_installed()
     check_port(address, port)
     with open_glassleaf() as glassleaf:
-        others = glassleaf.federations.others_than()
-    if not others:
-        context.find_root().command.main(["demo"], standalone_mode=False)
+        is_empty = not glassleaf.federations.others_than() and not glassleaf.models.all()
+    if is_empty:
+        os.environ[OPEN] = "demonstration"
+        say("The demo is prepared while the dashboard opens.")
     say(f"The dashboard opens on http://{address}:{port} (Ctrl-C ends it).")
     open_streamlit(MAIN, address, port)
 

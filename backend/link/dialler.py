@@ -8,6 +8,7 @@ import threading
 import time
 from contextlib import suppress
 from datetime import UTC, datetime
+from ipaddress import ip_address
 from typing import Any, cast
 
 import grpc
@@ -29,6 +30,17 @@ _log = logging.getLogger("glassleaf")
 SHORTEST, LONGEST = 0.2, 5.0  # seconds between tries, full jitter; so long a command of the Guest waits for its Hosts
 
 
+def is_local(target: str) -> bool:
+    """Return whether an address `host:port` is one of this machine's own: `localhost` or a loopback address."""
+    host = target.rpartition(":")[0].strip("[]")
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 class Connection:
     """One channel to a peer, opened and greeted; raises RpcError or SecurityError where that fails."""
 
@@ -41,7 +53,9 @@ class Connection:
             ("grpc.ssl_target_name_override", host_name(peer.party.spiffe)),
             ("grpc.use_local_subchannel_pool", 1),  # no memory of an earlier failure
         ]
-        if settings.proxy:
+        if is_local(target):
+            options.append(("grpc.enable_http_proxy", 0))  # no proxy leads back to this machine
+        elif settings.proxy:
             options.append(("grpc.http_proxy", settings.proxy))
         credentials = grpc.ssl_channel_credentials(peer.party.bundle.encode(), identity.key, identity.chain)
         self.leaf = node.leaf_written()

@@ -14,7 +14,7 @@ from backend.link.frames import LANES, Lane, Memory
 from backend.link.identity import is_ending, validity
 from backend.link.inbox import Hand, Inbox
 from backend.link.outbox import Outbox, Refused
-from backend.protocols.transport.wire import Quiet
+from backend.protocols.transport.wire import LinkState, Quiet
 from backend.remark import Remark
 
 _log = logging.getLogger("glassleaf")
@@ -176,15 +176,17 @@ class Peer:
             back = self._ever and not self._left and time.monotonic() - self._cut_at <= self._settings.grace
             return self._attached > 0 or back
 
-    def state(self, now: datetime | None = None) -> Remark:
-        """Return the link's state: `shop: down since 14:02, its certificate expired 3 days ago`."""
+    def link(self, now: datetime | None = None) -> LinkState:
+        """Return whether the link is there, and since when."""
         now = now or datetime.now(UTC)
         since = datetime.fromtimestamp(self._since, UTC).astimezone()
         recent = now - since.astimezone(UTC) < _DAY
-        values: dict[str, object] = {
-            "host": self.name,
-            "since": f"{since:%H:%M}" if recent else f"{since:%Y-%m-%d %H:%M}",
-        }
+        return LinkState(self.is_attached, f"{since:%H:%M}" if recent else f"{since:%Y-%m-%d %H:%M}")
+
+    def state(self, now: datetime | None = None) -> Remark:
+        """Return the link's state: `shop: down since 14:02, its certificate expired 3 days ago`."""
+        now = now or datetime.now(UTC)
+        values: dict[str, object] = {"host": self.name, "since": self.link(now).since}
         ends = self.expires
         if self.is_attached:
             if ends is None or not is_ending(ends, now):

@@ -15,7 +15,7 @@ from backend.link.node import Node
 from backend.link.peers import LinkSettings, Peer
 from backend.link.rpc import require_grpc
 from backend.protocols.transport.message import Message
-from backend.protocols.transport.wire import Delivery, Quiet
+from backend.protocols.transport.wire import Delivery, LinkState, Quiet
 from backend.remark import Remark
 
 if TYPE_CHECKING:
@@ -160,6 +160,10 @@ class LinkWire:
     def states(self) -> dict[str, Remark]:
         """Return each link's state, by peer."""
         return {name: peer.state() for name, peer in self._node.peers.items()}
+
+    def links(self) -> dict[str, LinkState]:
+        """Return whether each link is there, by peer."""
+        return {name: peer.link() for name, peer in self._node.peers.items()}
 
     def peer(self, name: str) -> Peer:
         """A peer's link: whether it is attached, its latency, what waits for it."""

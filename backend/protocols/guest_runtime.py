@@ -42,7 +42,7 @@ from backend.protocols.training.messages import ModelKept
 from backend.protocols.transport.channel import TIMEOUT, Session, await_links
 from backend.protocols.transport.messages import ConversationReceipt, OfferKey
 from backend.protocols.transport.transcript import TranscribedWire, TranscriptEntry
-from backend.protocols.transport.wire import new_conversation
+from backend.protocols.transport.wire import LinkState, new_conversation
 from backend.remark import Remark
 from backend.store.accountant import Accountant
 from backend.store.audit_log import AuditLog, Head, KeptHead
@@ -173,6 +173,7 @@ class GuestRuntime:
         on_approval: Callable[[dict[str, Any]], None] = lambda decided: None,
         witnesses: Mapping[str, str] = MappingProxyType({}),
         on_close: Callable[[], None] = lambda: None,
+        links: Callable[[], dict[str, LinkState]] = dict,
         on_receipts: OnReceipts | None = None,
         workers: Workers | None = None,
         named: float | None = None,
@@ -182,6 +183,7 @@ class GuestRuntime:
         self._on_approval, self._known_approvals = on_approval, set[tuple[str, int, str]]()
         self._on_receipts = on_receipts
         self._wire, self.operator, self._witnesses, self._on_close = wire, operator, witnesses, on_close
+        self.links = links  # Host → its link; empty in a simulation, which has none
         self._records = OwnRecords(federation, federation.guest.name)
         self.guest = GuestParty(federation, self._records)
         self.warmed: set[int] = set()  # key sizes whose pools were started

@@ -30,7 +30,7 @@ from backend.protocols.baselines.host import WALK_KINDS
 from backend.protocols.explanations.host import REASONS_KINDS
 from backend.protocols.group_sums.host import GROUP_KINDS
 from backend.protocols.host_half import HostHalf, host_half, is_current, sampled_rows
-from backend.protocols.host_state import Answer, Handlers, HostModels, HostSession, HostSessions
+from backend.protocols.host_state import Answer, Handlers, HostModels, HostSession, HostSessions, Running
 from backend.protocols.imports.host import IMPORT_KINDS
 from backend.protocols.lanes import SIZES, Lanes, LaneSize
 from backend.protocols.purposes.messages import StatePurpose
@@ -288,7 +288,10 @@ class HostParty:
             stated += self._refuse(wire, delivery, HostRefused("internal_error", kind=refused))
         seconds = time.perf_counter() - came
         self._served(Served(type(message).__name__, message.conversation, seconds, refused, people))
-        session = session or self._session(sender, message)
+        if session is None:
+            session = self._session(sender, message)
+            if session is not None:  # the message has opened it
+                session.note(type(message).__name__)
         if self._signing is not None and session is not None:
             session.stated += stated[: MAX_STATED - len(session.stated)]
             if isinstance(message, EndConversation):
@@ -376,6 +379,14 @@ class HostParty:
         """Conversations that wait, are answered, or had a message less than `quiet` seconds ago."""
         return self._sessions.busy(quiet) + sum(self.waiting(lane) for lane in self._lane_sizes)
 
+    def running(self, quiet: float) -> tuple[Running, ...]:
+        """Return what is open now; `quiet` as of :meth:`open_work`."""
+        return self._sessions.running(quiet)
+
+    def stop(self, conversation: str) -> bool:
+        """Answer nothing more of a conversation, as this Host's operator wants; False if it is not open."""
+        return self._sessions.stop(conversation)
+
     def pool_level(self) -> tuple[int, int]:
         """Obfuscators ready and wanted, of the key used last."""
         if not self._ciphers:
@@ -400,6 +411,10 @@ class HostParty:
         session = self._session(sender, message)
         if session is None and self._draining():
             raise HostBusy("host_stops", DRAINED)
+        if session is not None:
+            session.note(kind.__name__)
+            if session.stopped and kind is not EndConversation:
+                raise HostRefused("stopped_by_operator")
         if self._measures is not None:
             check_purpose(message, session.purpose if session is not None else "")
         guest = session.guest if session is not None else sender

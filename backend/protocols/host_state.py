@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import msgpack
 import numpy as np
@@ -61,6 +61,10 @@ class HostSession:
         When something came last, by the Host's clock.
     at_work : int
         Messages of it that are being answered.
+    last : str
+        The kind of the last message; the number of `messages` so far.
+    stopped : bool
+        Whether the Host's operator has ended it: nothing more of it is answered.
     stated : list
         What the Host sent and took, for its receipt (:data:`backend.store.receipts.Stated`).
     """
@@ -73,8 +77,16 @@ class HostSession:
     purpose: str = ""
     used: float = 0.0
     at_work: int = 0
+    last: str = ""
+    messages: int = 0
+    stopped: bool = False
     stated: list[Stated] = field(default_factory=list, repr=False)
     _work: dict[type, object] = field(default_factory=dict, repr=False)
+
+    def note(self, kind: str) -> None:
+        """A message of this kind has come."""
+        self.last = kind
+        self.messages += 1
 
     def keep(self, kind: type[Work], work: Work) -> Work:
         """Remember the state of one kind of work; returns it."""
@@ -95,6 +107,25 @@ class HostSession:
         if work is None:
             raise SecurityError(what)
         return work
+
+
+class Running(NamedTuple):
+    """An open conversation as the Host's operator sees it: neither whom nor which feature it is about.
+
+    Attributes
+    ----------
+    last : str
+        The kind of its last message.
+    quiet : float
+        Seconds since that came; 0 while it is answered.
+    """
+
+    conversation: str
+    guest: str
+    last: str
+    messages: int
+    quiet: float
+    stopped: bool
 
 
 class HostSessions:
@@ -165,6 +196,25 @@ class HostSessions:
                 return self._open.get((guest, conversation))
             named = [session for (_, name), session in self._open.items() if name == conversation]
             return named[0] if len(named) == 1 else None
+
+    def running(self, quiet: float) -> tuple[Running, ...]:
+        """Conversations of :meth:`busy`, the one that was opened first at the front."""
+        with self._lock:
+            now = self._clock()
+            found = []
+            for (guest, name), session in self._open.items():
+                silent = 0.0 if session.at_work else now - session.used
+                if silent < quiet:
+                    found.append(Running(name, guest, session.last, session.messages, silent, session.stopped))
+            return tuple(found)
+
+    def stop(self, conversation: str) -> bool:
+        """Answer nothing more of a conversation; False if none of that name is open."""
+        with self._lock:
+            named = [session for (_, name), session in self._open.items() if name == conversation]
+            for session in named:
+                session.stopped = True
+            return bool(named)
 
     def busy(self, quiet: float) -> int:
         """Conversations in which a message is being answered, or came less than `quiet` seconds ago."""

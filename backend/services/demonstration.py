@@ -133,7 +133,7 @@ class Demonstration:
         constant, entries = self._models.compiled(record).guest.encode(people.columns, len(rows))
         expected = np.array(constant, dtype=float) + entries.sum(axis=1).astype(float)
         order = np.argsort(expected, kind="stable")
-        return people.ids[order[int(HIGH * (len(order) - 1))]]
+        return str(people.ids[order[int(HIGH * (len(order) - 1))]])
 
     def start(self, model_id: str) -> Job[Shown]:
         """Score the person, then give reasons, attack the scoring and race it, in the background; ``job.result`` grows piece by piece.
@@ -164,16 +164,16 @@ class Demonstration:
                     running.cancel()
             return running.get()
 
-        pieces: tuple[tuple[str, Callable[[], object]], ...] = (
-            ("reasons", reasons),
-            ("attack", lambda: run_all([ATTACK])[0]),
-            ("race", race),
+        pieces: tuple[tuple[str, Callable[[Shown], Shown]], ...] = (
+            ("reasons", lambda before: replace(before, reasons=reasons())),
+            ("attack", lambda before: replace(before, attack=run_all([ATTACK])[0])),
+            ("race", lambda before: replace(before, race=race())),
         )
         for name, run in pieces:
             job.check()
             job.at(name, runtime.guest.name)
             try:
-                shown = replace(shown, **{name: run()})
+                shown = run(shown)
             except GlassleafError as error:
                 job.check()
                 shown = replace(shown, failed={**shown.failed, name: error})

@@ -21,6 +21,7 @@ from backend.results import DEMO
 
 if TYPE_CHECKING:
     from backend.protocols.guest_runtime import PoolLevel
+    from backend.protocols.transport.wire import LinkState
     from backend.services.workspace import Workspace
 
 __all__ = ["LEFT_OUT", "TO_FILL_IN", "ColumnReading", "Division", "Federations", "Overview", "Reading"]
@@ -153,6 +154,10 @@ class Federations:
     def warm_up(self, federation: str, bits: int = KEY_BITS) -> None:
         """Make the Guest's key and start all pools in the background; a second call does nothing."""
         self._workspace.warm_up(federation, bits)
+
+    def links(self, federation: str) -> dict[str, LinkState]:
+        """Return each Host's link; empty if Hosts are simulated. Raises PartyUnreachable if another process has the links."""
+        return self._workspace.runtime(federation).links()
 
     def pools(self, federation: str) -> tuple[PoolLevel, ...]:
         """Fill level of every party's pool of obfuscators."""

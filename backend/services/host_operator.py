@@ -37,6 +37,7 @@ from backend.remark import Remark
 from backend.services.accounts import Account, Accounts
 from backend.services.cache import Cache
 from backend.services.holdings import Holding, at_host
+from backend.services.host_live import HostLive, ask_stop, read_live
 from backend.services.reconciliation import exported
 from backend.services.request_facts import Counterparts, Fact, Proposal, ToldApart, facts_of, proposal_of, told_apart
 from backend.services.roles import titles_of
@@ -49,6 +50,7 @@ from backend.store.accountant import (
     TABLE,
     Accountant,
     Answered,
+    GivenOnDay,
     Limits,
     usual_limit,
 )
@@ -62,6 +64,7 @@ from backend.store.request_log import LoggedRow, RequestLog
 from backend.trees.ensemble import HostModel, SplitRule
 from backend.trees.serialization import load_host, structure_hash
 
+WEEK = 7  # days of what was given that are drawn
 CONFIG, DRAINING, SIGNING = "host.toml", "draining", "signing.key"
 TOLD_APART: Cache[ToldApart | None] = Cache(64)  # by folder and structure: neither the trees nor the folder change
 RECORDS: Cache[int] = Cache(64)  # by folder: how many records
@@ -260,6 +263,11 @@ class HostOperator:
         return self._counterparts.title(self.name)
 
     @operators
+    def title_of(self, party: str) -> Text:
+        """Return what another party is called, or its name."""
+        return self._counterparts.title(party)
+
+    @operators
     def requests(self, *, waiting: bool = False) -> tuple[Request, ...]:
         """Every request, or those that wait, newest first."""
         return tuple(
@@ -380,6 +388,11 @@ class HostOperator:
         return self._account.largest_given_away()
 
     @operators
+    def given_by_day(self) -> tuple[GivenOnDay, ...]:
+        """What was answered in the last seven days, by day, oldest first."""
+        return self._account.given_by_day(WEEK)
+
+    @operators
     def receipts(self) -> tuple[Receipt, ...]:
         """What it sent and took, conversation by conversation, newest first."""
         return tuple(one for one in Receipts(self._database).all() if one.party == self.name)
@@ -452,6 +465,18 @@ class HostOperator:
             else:
                 flag.touch()
         return changed
+
+    @property
+    @operators
+    def live(self) -> HostLive | None:
+        """Return links and open work of the process that answers; None if none runs, as for a simulated Host."""
+        return read_live(self._folder)
+
+    @operators
+    def stop(self, conversation: str) -> None:
+        """Have the Host answer nothing more of work that runs; raises as :func:`backend.services.host_live.ask_stop`."""
+        ask_stop(self._folder, conversation)
+        self._note("stop", {"name": conversation[:12]})
 
     def close(self) -> None:
         """Release the database."""

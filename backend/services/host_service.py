@@ -43,6 +43,7 @@ from backend.protocols.terms.prices import book_approved
 from backend.protocols.transport.message import Lane
 from backend.protocols.transport.transcript import OwnTranscript
 from backend.services.host_codes import log_unseen_codes
+from backend.services.host_live import LiveFile
 from backend.services.host_operation import HostOperation
 from backend.services.host_operator import DRAINING, limits_of
 from backend.store.accountant import Accountant
@@ -84,6 +85,7 @@ class HostService:
         identity, self.database = load_identity(keys), Database(config.store_url())
         self.wire = LinkWire(config.party, config.path(config.agreement), keys, LinkSettings.of(config))
         self.operation = HostOperation(self.wire, self.database)
+        self._live = LiveFile(keys, self.wire.links)
         drained, store = keys / DRAINING, PartyStore(self.database)
         try:
             log_unseen_codes(table, store)
@@ -144,10 +146,11 @@ class HostService:
             with ThreadPoolExecutor(1, thread_name_prefix="serving") as pool:
                 serving = pool.submit(self.party.serve, OwnTranscript(self.wire))
                 while not wait([serving], WAKE).done:
-                    pass
+                    self._live.update(self.party)
                 serving.result()
         finally:
             self._stopped.set()
+            self._live.close()
             self.operation.close()
             self.wire.shut_down()
             self.database.close()

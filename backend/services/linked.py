@@ -18,7 +18,7 @@ from backend.link.wire import LinkWire
 from backend.protocols.guest_runtime import GuestRuntime, HostsOperator
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.transcript import OwnTranscript
-from backend.protocols.transport.wire import Delivery, Quiet
+from backend.protocols.transport.wire import Delivery, LinkState, Quiet
 from backend.remark import Remark
 
 
@@ -51,6 +51,7 @@ def linked_runtime(federation: Federation, home: Path, options: dict[str, Any]) 
             witnesses=witnesses,
             named=floors_of(agreement).named_share,
             on_close=wire.shut_down,
+            links=wire.links,
             **options,
         )
     except BaseException:
@@ -114,6 +115,10 @@ class GuestWire:
     def quiet(self, party: str) -> Quiet:
         """How long nothing has come from `party`."""
         return Quiet() if self._wire is None else self._wire.quiet(party)
+
+    def links(self) -> dict[str, LinkState]:
+        """Return whether each link is there; raises PartyUnreachable where another process has the links."""
+        return self._links().links()
 
     def shut_down(self) -> None:
         """End the links for good."""

@@ -56,6 +56,9 @@ __all__ = [
 ]
 
 DEMO_PARAMETERS = SecureBoostParameters(trees=20, depth=3, learning_rate=0.3, cipher="none")
+FIRST_PARAMETERS = SecureBoostParameters(
+    trees=5, depth=3
+)  # of a first training over links, for which an audience can wait
 _demo_lock = threading.Lock()  # several sessions may ask for the demo at once
 
 

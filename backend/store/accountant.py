@@ -73,6 +73,14 @@ FROM answers WHERE day > :forgotten AND subject IN ({names}) GROUP BY subject, s
 ) AS by_structure GROUP BY subject
 """
 # made once: to put a statement together takes longer than to execute it
+_BY_DAY = text("""
+SELECT day, COUNT(*) AS people, MAX(told) AS bits FROM (
+    SELECT day, subject, SUM(bits) AS told FROM answers WHERE day > :since AND subject <> :everybody GROUP BY day, subject
+) AS by_person GROUP BY day
+""")
+_OF_ALL_BY_DAY = text(
+    "SELECT day, SUM(bits) AS bits FROM answers WHERE day > :since AND subject = :everybody GROUP BY day"
+)
 _COUNT = text("""
 INSERT INTO answers (subject, kind, structure, guest, day, asked, bits, capacity)
 VALUES (:subject, :kind, :structure, :guest, :day, :asked, :bits, :capacity)
@@ -201,6 +209,23 @@ class Limits:
         if kind in (COHORT, GROUPS) and not self.synthetic:
             return 1, MAX_QUERIES if kind == GROUPS else 1  # other groups of the same people are other facts
         return answers, answers if self.total is None else self.total or MAX_QUERIES
+
+
+@dataclass(frozen=True)
+class GivenOnDay:
+    """What was answered on one day, UTC.
+
+    Attributes
+    ----------
+    people : int
+        Answered about by name; a training reads the whole table and names nobody.
+    bits : float
+        Upper bound of what that told about any one person.
+    """
+
+    day: date
+    people: int
+    bits: float
 
 
 @dataclass(frozen=True)
@@ -553,6 +578,21 @@ class Accountant:
     def largest_given_away(self) -> tuple[int, float]:
         """People answered about within the window, and the largest bound among them, bits."""
         return self._database.kept(("largest given away", self._forgotten()), self._largest)
+
+    def given_by_day(self, days: int) -> tuple[GivenOnDay, ...]:
+        """Return what was answered on each of the last `days` days, oldest first, those without an answer too."""
+        today = self._today().toordinal()
+        values = {"since": today - days, "everybody": EVERYBODY}
+        with self._database.read() as session:
+            people = {row.day: row for row in session.execute(_BY_DAY, values)}
+            of_all = {row.day: row.bits for row in session.execute(_OF_ALL_BY_DAY, values)}
+        found = []
+        for day in range(today - days + 1, today + 1):
+            row = people.get(day)
+            count = 0 if row is None else int(row.people)
+            bits = (0.0 if row is None else float(row.bits)) + float(of_all.get(day, 0.0))
+            found.append(GivenOnDay(date.fromordinal(day), count, bits))
+        return tuple(found)
 
     def _largest(self, session: Session) -> tuple[int, float]:
         others = text(_TOLD.format(whom="subject <> :everybody"))

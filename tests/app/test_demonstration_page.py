@@ -90,11 +90,11 @@ def test_what_is_dropped_is_what_each_host_drops(
     opened("overview")
     view = session.view(world.record.id)
     look = lambda host: glassleaf.demonstration.look_as(world.record.id, host, shown.person)  # noqa: E731
-    made = {step["id"]: step for step in demonstration.steps(T, view, shown, look)}
+    made = {step["id"]: step for step in demonstration.steps(T, view.federation, view, shown, look)}
     for host in made["hosts"]["hosts"]:
         seen = look(host["name"])
         assert sum(host["dropped"]) == seen.ruled_out and len(host["dropped"]) == host["count"]
-    blind = {step["id"]: step for step in demonstration.steps(T, view, shown, None)}
+    blind = {step["id"]: step for step in demonstration.steps(T, view.federation, view, shown, None)}
     assert all(host["dropped"] == [] for host in blind["hosts"]["hosts"])
 
 
@@ -128,13 +128,17 @@ def test_a_piece_that_fails_is_left_out_and_the_others_are_shown(
     done = glassleaf.demonstration.start(world.record.id).get()
     assert list(done.failed) == ["attack"] and done.race is not None
     opened("overview")
-    made = {step["id"]: step for step in demonstration.steps(T, session.view(world.record.id), done, None)}
+    made = {
+        step["id"]: step for step in demonstration.steps(T, world.federation, session.view(world.record.id), done, None)
+    }
     assert made["attack"]["waiting"] == T("demonstration.failed") and not made["race"]["waiting"]
 
 
 def test_before_anything_has_been_run_each_step_says_for_what_it_waits(opened: Opened, world: World) -> None:
     opened("overview")
-    made = {step["id"]: step for step in demonstration.steps(T, session.view(world.record.id), None, None)}
+    made = {
+        step["id"]: step for step in demonstration.steps(T, world.federation, session.view(world.record.id), None, None)
+    }
     assert not made["parties"]["waiting"] and len(made["parties"]["cards"]) == 1 + len(world.federation.hosts)
     waits = {step: made[step]["waiting"] for step in demonstration.STEPS[1:]}
     assert waits["answer"] == T("demonstration.waits_score") and waits["learned"] == T("demonstration.waits_race")

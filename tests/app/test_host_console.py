@@ -126,14 +126,14 @@ def test_nobody_sees_a_hosts_console_before_signing_in_where_that_is_asked_for(
 ) -> None:
     sign_in(monkeypatch, is_logged_in=False)
     at = console(folder, monkeypatch)
-    assert [title.value for title in at.title] == ["Glassleaf"] and says(at, "console.why") and not at.tabs
+    assert [title.value for title in at.title] == ["Glassleaf"] and says(at, "console.why") and not at.subheader
     assert [button.key for button in at.button] == ["sign_in"] and world.record.id not in everything(at)
     sign_in(monkeypatch, held=(ANALYST, REGULATOR))
     at.run()
-    assert says(at, "console_for_operators") and not at.tabs and world.record.id not in everything(at)
+    assert says(at, "console_for_operators") and not at.subheader and world.record.id not in everything(at)
     sign_in(monkeypatch, email="rita@telecom.example")
     at.run()
-    assert says(at, "sidebar.signed_in", name=markdown("rita@telecom.example")) and len(at.tabs) == 6
+    assert says(at, "sidebar.signed_in", name=markdown("rita@telecom.example")) and len(at.subheader) == 4
     at.button(key="own_1_approve").click().run()
     with closing(own_host(folder, "ben")) as operator:
         assert operator.request(1).approval.person == "https://id.example#rita"
@@ -149,7 +149,7 @@ def test_whose_role_was_taken_away_decides_nothing_on_the_page_that_is_still_ope
     (tmp_path / "sign-in.toml").write_text(settings.replace('operator = ["operator"]', 'operator = ["others"]'))
     monkeypatch.setenv("GLASSLEAF_SIGN_IN", str(tmp_path / "sign-in.toml"))
     at.button(key="own_1_approve").click().run()
-    assert not at.exception and says(at, "console_for_operators") and not at.tabs
+    assert not at.exception and says(at, "console_for_operators") and not at.subheader
     with closing(own_host(folder, "ben")) as operator:
         assert operator.request(1).approval.state == "waiting"
 

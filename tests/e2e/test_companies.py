@@ -64,40 +64,40 @@ def press(page, key: str) -> None:
 
 
 def test_a_training_and_a_score_are_asked_for_allowed_and_seen_in_the_windows_of_both_sides(browser, ports):
+    """The demonstration over links, from the keys at the bank and the operators' presses alone."""
     context = browser.new_context(viewport=WINDOW, locale="en-US", reduced_motion="reduce")
     context.set_default_timeout(PATIENCE)
     bank, *consoles = (context.new_page() for _ in ports)
     for page, port in zip((bank, *consoles), ports, strict=True):
         page.goto(f"http://localhost:{port}")
-        settled(page)
 
-    def allowed(number: int) -> None:
-        """A console shows by itself what is asked."""
-        bank.locator(".st-key-waits_again").wait_for()
-        for console in consoles:
-            press(console, f"own_{number}_approve")
-        bank.locator(".st-key-waits_again button").click()
+    # 1. Both sides open on who is connected.
+    bank.wait_for_url("**/demonstration*")
+    connected = T("demonstration.connected", since="").strip()
+    for nth in range(len(consoles)):
+        bank.locator(".deck .good", has_text=connected).nth(nth).wait_for()
+    for console in consoles:
+        console.get_by_text(T("host.connected", since="").strip()).first.wait_for()
 
-    bank.goto(f"http://localhost:{ports[0]}/train")
-    trees = bank.get_by_label(T("parameter.trees"), exact=True).first
-    trees.fill("5")
-    trees.press("Enter")
-    settled(bank)
-    press(bank, "train_go")
-    allowed(1)
-    bank.get_by_role("heading", name=T("train.learned")).wait_for()  # a model is there
+    # 2. The first training is asked for by a key; a console shows by itself what is asked, and a score is allowed with it.
+    bank.keyboard.press("ArrowRight")
+    bank.locator(".deck .press").wait_for()
+    bank.keyboard.press("ArrowRight")
+    for console in consoles:
+        console.locator(".st-key-own_1_approve").wait_for()
+        console.locator(".st-key-own_1_scores label").click()
+        settled(console)
+        press(console, "own_1_approve")
 
-    bank.goto(f"http://localhost:{ports[0]}/score")
-    settled(bank)
-    console = consoles[0]
-    press(bank, "score_go")
-    console.locator(".st-key-own_2_approve").wait_for()
-    console.get_by_role("tab", name=T("host.tab_decided")).click()
-    assert console.get_by_text("1 / 1").is_visible()  # the training
-    console.get_by_role("tab", name=T("host.tab_waiting", count=1)).click()
-    allowed(2)
-    bank.get_by_text(T("score.decision"), exact=True).first.wait_for()
-    console.get_by_role("tab", name=T("host.tab_decided")).click()
-    console.get_by_text("1 / 1").nth(1).wait_for()  # the score beside the training, seen by itself
-    assert console.get_by_role("tab", name=T("host.tab_decided")).get_attribute("aria-selected") == "true"
+    # 3. The bank goes on by itself once all have decided; the score is asked for by a key.
+    bank.get_by_text(T("demonstration.ask_score", hosts="").split(".")[0]).wait_for()
+    bank.locator(".deck .press").wait_for()
+    bank.keyboard.press("ArrowRight")
+    bank.locator(".deck .fly .box").first.wait_for()
+    bank.keyboard.press("5")
+    bank.locator(".deck .huge").wait_for()
+
+    # 4. The Hosts' windows show what was given, without a press.
+    for console in consoles:
+        console.get_by_text(T("host.given", n=1, bits="").split("**")[2].split(",")[0].strip()).first.wait_for()
     context.close()

@@ -4,8 +4,10 @@ import socket
 import threading
 from contextlib import suppress
 
+import pytest
 from companies import IN_TIME, Proxy
 
+from backend.link.dialler import is_local
 from backend.link.kinds import all_kinds
 from backend.protocols.scoring.messages import DecisionVectors
 from backend.protocols.training.messages import FeatureBins
@@ -107,3 +109,36 @@ def test_the_environments_proxy_is_used(links, monkeypatch):
         shop = links._wire("shop", connect={"bank": f"bank.invalid:{links.port}"})
         links.up(shop)
         assert edge.asked and bank.is_up("shop")
+
+
+@pytest.mark.parametrize("set_in", ["environment", "host.toml"])
+def test_a_link_on_one_machine_goes_past_a_proxy(links, monkeypatch, set_in):
+    with ConnectProxy() as edge:
+        bank = links.bank()
+        edge.target = links.port
+        for variable in ("no_proxy", "no_grpc_proxy", "grpc_proxy", "http_proxy", "https_proxy"):
+            monkeypatch.delenv(variable, raising=False)
+        address = f"http://127.0.0.1:{edge.port}"
+        more = {"proxy": address}
+        if set_in == "environment":
+            monkeypatch.setenv("https_proxy", address)
+            more = {}
+        shop = links._wire("shop", connect={"bank": f"localhost:{links.port}"}, **more)
+        links.up(shop)
+        assert bank.is_up("shop") and not edge.asked
+        assert bank.links()["shop"].up
+
+
+@pytest.mark.parametrize(
+    ("target", "local"),
+    [
+        ("localhost:7000", True),
+        ("127.0.0.1:7000", True),
+        ("[::1]:7000", True),
+        ("10.0.0.8:7000", False),
+        ("bank.example:7000", False),
+        ("localhost.bank.example:7000", False),
+    ],
+)
+def test_what_is_on_this_machine_is_told_by_its_address(target, local):
+    assert is_local(target) is local

@@ -33,8 +33,10 @@ from backend.link.identity import load_identity
 from backend.link.wire import LinkWire
 from backend.ops.logs import JsonLines
 from backend.protocols.approvals.messages import REASONS, SCORING, TRAINING
+from backend.protocols.purposes.messages import StatePurpose
 from backend.protocols.transport.messages import EndConversation, OfferKey, Refusal
 from backend.services.companies import make_companies
+from backend.services.host_live import FILE, FRESH_SECONDS, read_live
 from backend.services.host_operator import own_host
 from backend.services.host_service import (
     HostService,
@@ -384,3 +386,53 @@ def test_what_ends_a_host_in_the_midst_of_serving_is_raised(config, monkeypatch)
     monkeypatch.setattr(service.party, "serve", fails)
     with pytest.raises(StoreError, match="gone"):
         service.serve()
+
+
+def test_the_console_sees_links_and_open_work_and_stops_it(request, companies):
+    folder = companies.hosts["telecom"]
+    with closing(own_host(folder, "ana")) as operator:
+        assert operator.live is None  # nothing answers
+        request.getfixturevalue("host")
+        bank = request.getfixturevalue("bank")
+        until(lambda: operator.live is not None and operator.live.links["bank"].up)
+        assert operator.live.running == ()
+
+        bank.open(ONE)
+        offer = OfferKey(ONE, "paillier", b"no key")
+        assert isinstance(answered(bank, ONE, offer), Refusal)
+        purpose = StatePurpose(ONE, "card")
+        assert not isinstance(answered(bank, ONE, purpose), Refusal)
+        until(lambda: [one.messages for one in operator.live.running] == [2])
+        [shown] = operator.live.running
+        assert (shown.conversation, shown.guest, shown.last, shown.stopped) == (ONE, "bank", "StatePurpose", False)
+
+        with pytest.raises(ParameterError) as none:
+            operator.stop(TWO)
+        assert none.value.code == "work_not_running"
+        operator.stop(ONE)
+        until(lambda: operator.live.running[0].stopped)
+        refused = answered(bank, ONE, purpose)
+        assert isinstance(refused, Refusal) and refused.why.code == "stopped_by_operator"
+        assert operator.entries()[-1].action == "stop"
+        # Other work goes on.
+        bank.open(TWO)
+        assert not isinstance(answered(bank, TWO, StatePurpose(TWO, "card")), Refusal)
+
+
+def test_what_a_process_has_shown_is_not_believed_once_it_is_silent(host, companies, monkeypatch):
+    folder = companies.hosts["telecom"] / "keys"
+    until(lambda: read_live(folder) is not None)
+    written = (folder / FILE).stat().st_mtime
+    monkeypatch.setattr("backend.services.host_live.time.time", lambda: written + FRESH_SECONDS + 1)
+    assert read_live(folder) is None
+    (folder / FILE).write_bytes(b"{")
+    monkeypatch.undo()
+    assert read_live(folder) is None or read_live(folder).links
+
+
+def answered(wire, conversation, message):
+    """Send a message in a conversation of its own; returns what comes back there."""
+    wire.send("telecom", message)
+    delivery = wire.receive(conversation, timeout=60)
+    assert delivery is not None
+    return delivery.message

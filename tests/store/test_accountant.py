@@ -430,3 +430,21 @@ def test_every_request_is_one_row_with_kind_people_structure_cost_state_and_rece
     account.count(Question("bank", "", "cohort", "s", ("c",), 2.0, 9.0, "c2"))
     unnamed, _ = rows()
     assert unnamed[0].startswith("-") and unnamed[1:7] == ("cohort", 1, "s", 2.0, "booked", "c2")
+
+
+def test_what_was_given_is_added_up_by_day_and_person():
+    day = date(2026, 3, 10)
+    database = Database()
+    now = [day]
+    account = Accountant(database, Limits(0), today=lambda: now[0])
+    spent(account, "a", "b", bits=2.0, capacity=20.0)
+    spent(account, "a", bits=3.0, capacity=20.0, structure="t")
+    now[0] = day + timedelta(days=1)
+    spent(account, "c", bits=4.0, capacity=20.0)
+    spent(account, EVERYBODY, kind=TABLE, bits=1.5, capacity=20.0)
+    found = account.given_by_day(3)
+    assert [one.day for one in found] == [day - timedelta(days=1), day, day + timedelta(days=1)]
+    # of a: 2 + 3 bits on the first day; everybody: 1.5 more on the second
+    assert [(one.people, one.bits) for one in found] == [(0, 0.0), (2, 5.0), (1, 5.5)]
+    now[0] = day + timedelta(days=30)
+    assert [one.people for one in account.given_by_day(7)] == [0] * 7

@@ -55,6 +55,19 @@ class Quiet(NamedTuple):
     owing: float = 0.0
 
 
+class LinkState(NamedTuple):
+    """Whether a link to another company is up.
+
+    Attributes
+    ----------
+    since : str
+        Since when it has been so, by this machine's clock: time of day, with the date if that is a day ago.
+    """
+
+    up: bool
+    since: str
+
+
 class Wire(Protocol):
     """One party's wire. Messages of one conversation and sender come in the order in which they were sent; all methods from any thread."""
 

@@ -1,0 +1,125 @@
+"""What a Host's process shows its operator while it answers: links and open work, in a file beside the keys; and stops it was asked for.
+
+The process that answers and the console are two. Neither ids nor values are in the file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from backend.atomic_file import write_whole
+from backend.errors import ParameterError
+from backend.protocols.alignment.host import ALIGNMENT_KINDS
+from backend.protocols.baselines.host import WALK_KINDS
+from backend.protocols.explanations.host import REASONS_KINDS
+from backend.protocols.group_sums.host import GROUP_KINDS
+from backend.protocols.host import HostParty
+from backend.protocols.host_state import Running
+from backend.protocols.imports.host import IMPORT_KINDS
+from backend.protocols.scoring.host import SCORING_KINDS
+from backend.protocols.scoring.permuted_values_host import PERMUTED_KINDS
+from backend.protocols.training.host import TRAINING_KINDS
+from backend.protocols.transport.wire import LinkState
+
+# Work as an operator calls it → the kinds of messages that ask for it.
+WORK_KINDS = {
+    "alignment": tuple(ALIGNMENT_KINDS),
+    "training": tuple(TRAINING_KINDS),
+    "import": tuple(IMPORT_KINDS),
+    "scoring": tuple(SCORING_KINDS),
+    "reasons": tuple(REASONS_KINDS),
+    "measuring": (*GROUP_KINDS, *PERMUTED_KINDS, *WALK_KINDS),
+}
+FILE, STOP = "live.json", "stop-"
+FRESH_SECONDS = 5.0  # after which nobody is known to answer
+TOUCH_SECONDS = 1.0  # between two signs of life
+SHOWN_SECONDS = 10.0  # without a message after which work is not shown as running
+
+
+@dataclass(frozen=True)
+class HostLive:
+    """How a Host's process stands.
+
+    Attributes
+    ----------
+    links : dict of str to LinkState
+        Peer → its link.
+    running : tuple of Running
+        Open conversations in which something came lately.
+    """
+
+    links: dict[str, LinkState]
+    running: tuple[Running, ...]
+
+
+class LiveFile:
+    """The side of the process that answers.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the Host's keys.
+    links : callable
+        Peer → its link, now.
+    """
+
+    def __init__(self, folder: Path, links: Callable[[], dict[str, LinkState]]) -> None:
+        self._folder, self._links = folder, links
+        self._written = b""
+        self._touched = 0.0
+
+    def update(self, party: HostParty) -> None:
+        """Write how the process stands, and stop what the operator wants stopped; a folder that cannot be written shows nothing."""
+        with suppress(OSError):
+            for asked in self._folder.glob(f"{STOP}*"):
+                party.stop(asked.name.removeprefix(STOP))
+                asked.unlink(missing_ok=True)
+            links = {name: link._asdict() for name, link in self._links().items()}
+            # Rounded, so that the file changes only if something happened.
+            running = [one._replace(quiet=0.0)._asdict() for one in party.running(SHOWN_SECONDS)]
+            document = json.dumps({"links": links, "running": running}).encode()
+            now = time.monotonic()
+            if document != self._written:
+                write_whole(self._folder / FILE, document)
+                self._written, self._touched = document, now
+            elif now > self._touched + TOUCH_SECONDS:
+                os.utime(self._folder / FILE)
+                self._touched = now
+
+    def close(self) -> None:
+        """Nobody answers any more."""
+        with suppress(OSError):
+            (self._folder / FILE).unlink(missing_ok=True)
+
+
+def read_live(folder: Path) -> HostLive | None:
+    """Return how the process of the Host with these keys stands; None if none runs."""
+    file = folder / FILE
+    try:
+        if time.time() - file.stat().st_mtime > FRESH_SECONDS:
+            return None
+        document = json.loads(file.read_bytes())
+        links = {name: LinkState(**link) for name, link in document["links"].items()}
+        return HostLive(links, tuple(Running(**one) for one in document["running"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def ask_stop(folder: Path, conversation: str) -> None:
+    """Have the process answer nothing more of a conversation.
+
+    Raises
+    ------
+    ParameterError
+        No such conversation is open.
+    """
+    live = read_live(folder)
+    if live is None or conversation not in {one.conversation for one in live.running}:
+        raise ParameterError("work_not_running")
+    (folder / f"{STOP}{conversation}").touch()

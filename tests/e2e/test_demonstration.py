@@ -1,0 +1,127 @@
+"""The demonstration told from the keys alone, in both languages and widths: each step has its link, its bytes and letters of a size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.panels.demonstration import STEPS
+from app.texts import Texts
+from tests.e2e.serving import PATIENCE, SETTLED, served
+from tests.e2e.test_accessibility import in_both_themes
+
+SIZES = {"wide": (1440, 900), "phone": (390, 844)}
+SMALLEST = {"wide": 28, "phone": 14}  # pixels
+DECK = ".deck"
+# Every element with words of its own that is narrower in letters than allowed.
+SMALL = """(deck, least) => [...deck.querySelectorAll("*")].filter(one =>
+    [...one.childNodes].some(node => node.nodeType === 3 && node.textContent.trim())
+    && one.getClientRects().length && parseFloat(getComputedStyle(one).fontSize) < least)
+    .map(one => `${one.tagName} ${one.textContent} ${getComputedStyle(one).fontSize}`)"""
+MOVING = (
+    """deck => [...deck.querySelectorAll("*")].filter(one => getComputedStyle(one).animationName !== "none").length"""
+)
+SIDEWAYS = "() => document.documentElement.scrollWidth > window.innerWidth"
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture(scope="module")
+def shown(demo_home: Callable[[], Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with served(demo_home(), tmp_path_factory.mktemp("log") / "dashboard.log", pools=False) as address:
+        yield address
+
+
+def opened(browser: Any, address: str, language: str, size: str, motion: str = "reduce", step: str = "") -> Any:
+    width, height = SIZES[size]
+    context = browser.new_context(
+        viewport={"width": width, "height": height}, reduced_motion=motion, color_scheme="light"
+    )
+    context.set_default_timeout(PATIENCE)
+    page = context.new_page()
+    page.goto(f"{address}/demonstration?lang={language}" + (f"&step={step}" if step else ""))
+    page.locator(f"{DECK} h2:not(:empty)").wait_for()
+    return page
+
+
+def settled(page: Any) -> None:
+    """All of the step is there."""
+    page.locator(f"{DECK} .waiting").wait_for(state="detached")
+    page.wait_for_function(SETTLED)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("size", SIZES)
+def test_eight_steps_are_told_from_the_keys_alone(browser: Any, shown: str, language: str, size: str) -> None:
+    t = Texts(language)
+    page = opened(browser, shown, language, size)
+    for number, step in enumerate(STEPS):
+        if number:
+            page.keyboard.press("ArrowRight")
+        settled(page)
+        assert page.locator(f"{DECK} h2").inner_text() == t(f"demonstration.title_{step}")
+        assert f"step={step}" in page.url
+        assert page.locator(f"{DECK} .count").inner_text() == f"{number + 1} / {len(STEPS)}"
+        deck = page.locator(DECK)
+        assert deck.evaluate(SMALL, SMALLEST[size]) == []
+        assert not page.evaluate(SIDEWAYS)
+        assert deck.evaluate(MOVING) == 0  # as the reader asks for
+        assert not in_both_themes(page)
+    page.keyboard.press("ArrowRight")  # there is no ninth
+    assert f"step={STEPS[-1]}" in page.url
+    page.keyboard.press("5")
+    assert page.locator(f"{DECK} .huge").evaluate("one => getComputedStyle(one).fontSize") == "96px"
+    page.keyboard.press("Home")
+    assert f"step={STEPS[0]}" in page.url
+    page.context.close()
+
+
+def test_a_box_tells_its_bytes_to_the_pointer_and_to_the_keys(browser: Any, shown: str) -> None:
+    page = opened(browser, shown, "en", "wide", step="ask")
+    settled(page)
+    box = page.locator(f"{DECK} .fly .box").nth(3)
+    label = page.locator(f"{DECK} .bytes")
+    box.hover()
+    fourth = label.inner_text()
+    assert fourth.startswith("4 of ") and label.is_visible()
+    assert label.bounding_box()["y"] > box.bounding_box()["y"]  # below it
+    page.locator(f"{DECK} .fly").focus()
+    page.keyboard.press("ArrowDown")
+    assert label.inner_text().startswith("5 of ")
+    page.keyboard.press("ArrowUp")
+    assert label.inner_text() == fourth
+    assert "step=ask" in page.url  # the arrows of a grid turn no page
+    page.context.close()
+
+
+def test_a_link_opens_its_step_and_the_language_changes_by_a_key(browser: Any, shown: str) -> None:
+    page = opened(browser, shown, "en", "wide", step="race")
+    settled(page)
+    assert page.locator(f"{DECK} h2").inner_text() == Texts("en")("demonstration.title_race")
+    page.keyboard.press("l")
+    page.get_by_text(Texts("zh")("demonstration.title_race")).wait_for()
+    assert "step=race" in page.url and "lang=zh" in page.url
+    page.keyboard.press("Escape")
+    page.wait_for_url("**/overview*")
+    page.context.close()
+
+
+def test_numbers_move_and_end_where_the_still_has_them(browser: Any, shown: str) -> None:
+    still = opened(browser, shown, "en", "wide", step="hosts")
+    settled(still)
+    places = "deck => [...deck.querySelectorAll('.work .lid')].map(one => one.getBoundingClientRect().x | 0)"
+    end = still.locator(DECK).evaluate(places)
+    moving = opened(browser, shown, "en", "wide", motion="no-preference", step="hosts")
+    settled(moving)
+    moving.keyboard.press("r")
+    deck = moving.locator(DECK)
+    assert deck.evaluate(MOVING) > 100
+    begin = deck.evaluate(places)
+    assert begin != end  # they come from the company before
+    deck.evaluate("deck => Promise.all(deck.getAnimations({subtree: true}).map(one => one.finished)).then(() => 0)")
+    assert deck.evaluate(places) == end
+    for page in (still, moving):
+        page.context.close()
