@@ -33,6 +33,7 @@ demonstration.make_room()
 linked = federation is not None and federation.link is not None
 simulated = federation is not None and federation.synthetic and not linked
 key = f"demonstration:{chosen}"
+AGAIN_SECONDS = 4.0  # after which Hosts whose operators have not decided are asked once more
 if simulated and chosen is not None and user_jobs.find(key) is None:
     user_jobs.start(key, partial(backend.demonstration.start, chosen))
 
@@ -112,7 +113,8 @@ def deck() -> None:
     else:
         st.markdown(t("demonstration.waits_companies"))
     waiting = asked()
-    if linked and waiting is not None and isinstance(waiting.failure, ApprovalPending):
+    pending = waiting is not None and isinstance(waiting.failure, ApprovalPending)
+    if linked and waiting is not None and pending and waiting.seconds_ago > AGAIN_SECONDS:
         begin()  # an operator may have decided meanwhile; nobody is counted for asking
     if stands() != stood:
         st.rerun()

@@ -90,22 +90,32 @@ def _running(t: Texts, operator: HostOperator, live: HostLive | None, key: str) 
     if live is None:
         st.markdown(t("host.not_serving" if operator.decides else "host.simulated_serving"))
         return
-    if not live.running:
+    running = _work(live)
+    if not running:
         st.markdown(f":material/check: {t('host.idle')}")
-    for one in live.running:
-        name = f"{key}_stop_{one.conversation[:12]}"
+    for conversation, guest_name, work, stopped in running:
         with st.container(border=True, horizontal=True, vertical_alignment="center"):
-            guest = markdown(operator.title_of(one.guest).in_language(t.language))
-            words = t("host.runs", guest=guest, work=t(f"host.work_{work_of(one.last)}"))
-            st.markdown(f":material/sync: **{words}** {t('host.messages', n=one.messages)}", width="stretch")
+            guest = markdown(operator.title_of(guest_name).in_language(t.language))
+            words = t("host.runs", guest=guest, work=t(f"host.work_{work}"))
+            st.markdown(f":material/sync: **{words}**", width="stretch")
             st.button(
-                t("host.stopped" if one.stopped else "host.stop"),
+                t("host.stopped" if stopped else "host.stop"),
                 icon=":material/stop_circle:",
-                disabled=one.stopped,
-                key=name,
+                disabled=stopped,
+                key=f"{key}_stop_{conversation[:12]}",
                 on_click=_decide,
-                args=(key, t("host.done_stop"), partial(operator.stop, one.conversation)),
+                args=(key, t("host.done_stop"), partial(operator.stop, conversation)),
             )
+
+
+def _work(live: HostLive | None) -> list[tuple[str, str, str, bool]]:
+    """Return conversation, Guest, kind of work and whether it is stopped of all that reads records now; asking for approval does not."""
+    found = []
+    for one in () if live is None else live.running:
+        work = work_of(one.last)
+        if work:
+            found.append((one.conversation, one.guest, work, one.stopped))
+    return found
 
 
 def _given(t: Texts, operator: HostOperator, key: str) -> None:
@@ -124,8 +134,8 @@ def _given(t: Texts, operator: HostOperator, key: str) -> None:
 
 
 def work_of(kind: str) -> str:
-    """Return what kind of work a message of this kind belongs to."""
-    return next((work for work, kinds in WORK.items() if kind in kinds), "other")
+    """Return what kind of work a message of this kind belongs to; empty if it reads no record."""
+    return next((work for work, kinds in WORK.items() if kind in kinds), "")
 
 
 Standing = tuple[object, ...]
@@ -134,7 +144,9 @@ Standing = tuple[object, ...]
 def standing(operator: HostOperator) -> Standing:
     """Return all that an open console shows anew by itself, for :func:`follow`: to be taken before the page is drawn."""
     requests = [(one.approval.number, one.approval.state, one.used) for one in operator.requests()]
-    return requests, operator.live, operator.given_by_day()
+    live = operator.live
+    links = None if live is None else live.links
+    return requests, links, _work(live), operator.given_by_day()
 
 
 def follow(shown: Standing, opened: Callable[[], HostOperator]) -> None:

@@ -16,10 +16,13 @@ from app.panels import host_console
 from app.texts import Texts, markdown
 from backend.data.federation import MEASURES, load_federation
 from backend.errors import ModelError, SecurityError
+from backend.protocols.host import _all_kinds
 from backend.protocols.terms.approvals import Approvals
 from backend.services import Glassleaf
+from backend.services.host_live import FILE, WORK_KINDS
 from backend.services.host_operator import own_host, simulated_host
 from backend.services.roles import ANALYST, REGULATOR
+from backend.store.accountant import Question
 from backend.store.approvals import Approval
 from backend.store.receipts import Receipt, Receipts
 from backend.trees.serialization import load_guest, load_host, structure_hash
@@ -283,3 +286,41 @@ def test_a_guests_partial_model_is_none_for_a_host(world: World) -> None:
 def test_every_purpose_has_its_words() -> None:
     for purpose in ("training", "scoring", "reasons", *MEASURES):
         assert T(f"host.purpose_{purpose}") and T.has(f"host.asks_{host_console._kind(purpose)}")
+
+
+def test_an_open_console_shows_links_what_runs_and_what_was_given_and_stops_work(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = console(folder, monkeypatch)
+    assert says(at, "host.not_serving") and says(at, "host.given_nothing")
+    with closing(own_host(folder, "ana")) as operator:
+        keys = operator._folder
+        operator._account.count(Question("bank", "", "score", "s", ("A1", "A2"), 2.5, 20.0))
+    training = "a" * 32
+    asking = {"conversation": "b" * 32, "guest": "bank", "last": "AskApproval", "messages": 1, "quiet": 0.0}
+    work = {"conversation": training, "guest": "bank", "last": "AskBinSums", "messages": 9, "quiet": 0.0}
+    document = {
+        "links": {"bank": {"up": True, "since": "14:02"}},
+        "running": [work | {"stopped": False}, asking | {"stopped": False}],
+    }
+    (keys / FILE).write_text(json.dumps(document))
+    at = console(folder, monkeypatch)
+    assert not at.exception
+    assert says(at, "host.connected", since="14:02")
+    assert says(at, "host.runs", work=T("host.work_training"), guest="bank")
+    assert says(at, "host.given", n=2, bits="2.50")
+    # To ask for approval reads no record: it is no work that could be stopped.
+    assert [button.key for button in at.button if "_stop_" in str(button.key)] == [f"own_stop_{training[:12]}"]
+    at.button(key=f"own_stop_{training[:12]}").click().run()
+    assert (keys / f"stop-{training}").exists() and says(at, "host.done_stop")
+    with closing(own_host(folder, "ana")) as operator:
+        assert operator.entries()[-1].action == "stop"
+
+
+def test_each_kind_of_message_that_reads_records_is_work_that_an_operator_can_read_the_name_of() -> None:
+    for work, kinds in WORK_KINDS.items():
+        assert T.has(f"host.work_{work}") and kinds
+        assert {host_console.work_of(kind.__name__) for kind in kinds} <= set(WORK_KINDS)
+    named = {kind for kinds in WORK_KINDS.values() for kind in kinds}
+    assert set(_all_kinds()) == named
+    assert host_console.work_of("AskApproval") == ""
