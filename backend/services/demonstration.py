@@ -141,7 +141,7 @@ class Demonstration:
         ``job.stage`` is what runs, ``job.done`` the number of pieces that are there. A piece that fails is left out, with the reason; the
         others are run all the same, but for a score that fails: without it the job fails.
         """
-        return Job[Shown](lambda job: self._run(model_id, job), len(PIECES), weighed=False).start()
+        return Job[Shown](lambda job: self._run(model_id, job), len(PIECES)).start()
 
     def _run(self, model_id: str, job: Job[Shown]) -> Shown:
         record = self._models.get(model_id)
