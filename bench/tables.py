@@ -662,7 +662,7 @@ def foretold(results: Results) -> str:
     left_out: dict[str, Column] = {
         "table": "{table}",
         "models": "{models}",
-        "within the line of the others": "{inside:.0%}",
+        "within the range by the others": "{inside:.0%}",
         "above it": "{above:.0%}",
     }
     grid: dict[str, Column] = {
@@ -675,6 +675,6 @@ def foretold(results: Results) -> str:
     }
     drawn = (
         f"Log-odds through {line['models']} models: {line['start']:.2f}, less {line['per_doubling']:.2f} for twice the trees and "
-        f"{line['per_level']:.2f} for a level; nine in ten lie within {line['spread']:.2f}."
+        f"{line['per_level']:.2f} for a level; of a table that was left out nine in ten lie within {line['spread']:.2f}."
     )
     return "\n\n".join([drawn, table(results["left_out"], left_out), table(results["models"], grid)])
