@@ -16,6 +16,7 @@ from backend.data.demo import write_demo
 
 pytestmark = pytest.mark.slow
 TIMEOUT = 240.0
+SOME_NOT_OK = 3  # exit status of a score whose rows are not all ok, e.g. of people whom a Host does not know
 TRAIN = ("--trees", "2", "--depth", "2", "--bins", "4", "--cipher", "rlwe")
 
 
@@ -56,7 +57,7 @@ def asked_until_allowed(made, *words, home):
     """A command that waits for approvals until each operator has allowed what is asked."""
     for _ in range(6):
         done = glassleaf(*words, home=home, check=False)
-        if done.returncode == 0:
+        if done.returncode in (0, SOME_NOT_OK):
             return json.loads(done.stdout)
         assert "Waits for" in done.stderr, done.stderr
         for folder in made["hosts"].values():
