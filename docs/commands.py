@@ -53,6 +53,9 @@ EXAMPLES = {
     "models retire": 'glassleaf models retire MODEL --because "replaced in May"',
     "models history": "glassleaf models history latest",
     "models verdict": "glassleaf models verdict latest",
+    "models address": "glassleaf models address companies",
+    "models pack": "glassleaf models pack latest --out guest.pack --passphrase-file passphrase",
+    "models unpack": "glassleaf models unpack companies guest.pack --passphrase-file passphrase",
     "policy show": "glassleaf policy show latest",
     "policy propose": "glassleaf policy propose latest --decline 0.4 --refer 0.25 --points 600,50,20 --treat no_host=refuse "
     '--because "agreed by the risk committee"',
@@ -98,7 +101,10 @@ EXAMPLES = {
     "host approve": "glassleaf host approve 3 --until 2027-06-30 --per-day 5000",
     "host deny": 'glassleaf host deny 3 --because "the purpose is not in our agreement"',
     "host withdraw": 'glassleaf host withdraw 3 --because "the contract has ended"',
-    "host models": "glassleaf host models",
+    "host models list": "glassleaf host models list",
+    "host models address": "glassleaf host models address --folder new",
+    "host models pack": "glassleaf host models pack MODEL --out shop.pack --to SEALING --folder old",
+    "host models unpack": "glassleaf host models unpack shop.pack --from SIGNING --folder new",
     "host budget": "glassleaf host budget --person A152504",
     "host left": "glassleaf host left --person A152504",
     "host sample": "glassleaf host sample --folder /srv/telecom --out telecom.half\n"

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app import session, user_jobs
-from app.panels import frame, model_card, model_card_charts, offers
+from app.panels import frame, model_card, model_card_charts, model_moves, offers
 from backend.services.model_card import CardRequest
 
 t = session.texts()
@@ -29,3 +29,4 @@ model_card.identity(t, view, card)
 frame.section(t, "card.again", "paillier")
 st.markdown(t("card.again_why"))
 offers.button(t, view, scoring, "card.go", lambda: backend.model_cards.start(CardRequest(model_id)))
+model_moves.draw(t, backend.model_packs, view.federation.name, model_id)

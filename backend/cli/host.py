@@ -1,5 +1,5 @@
 """A Host's operator in a shell: `host inbox`, `show`, `approve`, `deny`, `withdraw`, `models`, `budget`, `left`, `log`, `drain`,
-`disclose`, `run`.
+`disclose`, `run`; `models` lists, packs and unpacks.
 
 On the Host's own folder; on a simulated Host's with `--federation` and `--host`.
 """
@@ -22,6 +22,7 @@ from backend.cli.dashboard import Address, check_installed, open_streamlit
 from backend.cli.output import (
     AsJson,
     Log,
+    PassphraseFile,
     check_link,
     check_out,
     check_port,
@@ -33,6 +34,16 @@ from backend.cli.output import (
     say,
     text_of,
 )
+from backend.cli.packs import (
+    PackFile,
+    PackOut,
+    Receiver,
+    Sender,
+    home_keys_text,
+    pack_key,
+    packed_text,
+    read_pack_file,
+)
 from backend.errors import ParameterError
 from backend.i18n import Catalogue, Text, counted
 from backend.remark import Remark
@@ -42,6 +53,7 @@ if TYPE_CHECKING:
     from backend.services.request_facts import Fact
 
 VARIABLE = "GLASSLEAF_HOST"
+MOVED = "This model has moved to another home of this Host."
 NOTHING_WAITS = Text("Nothing waits.", "没有待批的请求。")
 STATES = {
     "waiting": Text("waiting", "待批"),
@@ -73,6 +85,11 @@ app = typer.Typer(
 )
 log = typer.Typer(no_args_is_help=True, help="The Host's own log: verify, export.")
 app.add_typer(log, name="log")
+models = typer.Typer(
+    no_args_is_help=True,
+    help="Models of which this Host keeps a part: list, and move one to another home of this Host.",
+)
+app.add_typer(models, name="models")
 
 
 @contextmanager
@@ -198,9 +215,9 @@ def withdraw(operator: HostOperator, number: Number, because: Because, as_json: 
     print_result(_request_json(found), f"Withdrawn.\n{_line(found, language_of_shell())}", as_json)
 
 
-@app.command()
+@models.command("list")
 @at_host
-def models(operator: HostOperator, as_json: AsJson = False) -> None:
+def list_models(operator: HostOperator, as_json: AsJson = False) -> None:
     """List the models of which this Host keeps a part, with its own splits."""
     found = operator.models()
     lines: list[str] = []
@@ -212,6 +229,62 @@ def models(operator: HostOperator, as_json: AsJson = False) -> None:
         lines.append(f"  in an agreement's `models`, to need no asking: {one.agreed_name}")
         lines += [f"  {_split(split)}" for split in one.splits]
     print_result([asdict(one) for one in found], lines or "No model yet.", as_json)
+
+
+@models.command()
+@at_host
+def address(operator: HostOperator, as_json: AsJson = False) -> None:
+    """Print this home's public keys: one that packs for it are sealed with, and one that its own packs are signed with."""
+    keys = operator.home_keys()
+    print_result(asdict(keys), home_keys_text(keys), as_json)
+
+
+@models.command()
+@at_host
+def pack(
+    operator: HostOperator,
+    model: Annotated[str, typer.Argument(help="The model's id.")],
+    out: PackOut,
+    receiver: Receiver = "",
+    passphrase_file: PassphraseFile = None,
+    stay: Annotated[
+        bool, typer.Option("--stay", help="Leave what is allowed about the model in force here, too.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write this Host's half of a model with its approvals and accounts into one sealed file; then nothing is allowed about it here."""
+    check_out(out)
+    file = operator.pack(model, pack_key(receiver, passphrase_file))
+    save(out, file)
+    # Only once the file is on the disk.
+    ended = 0 if stay else operator.end_approvals(model, MOVED)
+    keys = operator.home_keys()
+    lines = packed_text(out, keys)
+    if ended:
+        lines.append(f"Approvals that ended here: {ended}. They hold where the half is unpacked.")
+    print_result({"model": model, "file": str(out), "sender": keys.signing, "ended": ended}, lines, as_json)
+
+
+@models.command()
+@at_host
+def unpack(
+    operator: HostOperator,
+    file: PackFile,
+    sender: Sender = "",
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Store this Host's half of a model that another home of this Host packed."""
+    blob, passphrase = read_pack_file(file, passphrase_file)
+    found = operator.unpack(blob, passphrase, sender)
+    lines = [f"{found.model} of {found.guest} is here; a Host that runs answers about it at once."]
+    if found.approved:
+        lines.append(f"Approved as before: {', '.join(found.approved)}.")
+    if found.to_be_asked_again:
+        lines.append(
+            f"{found.to_be_asked_again} approvals were signed with another key: the Guest asks again, and you decide."
+        )
+    print_result(asdict(found), lines, as_json)
 
 
 @app.command()

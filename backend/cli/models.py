@@ -8,7 +8,29 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from backend.cli.model_text import in_words, model_text, release_text, watch_training
-from backend.cli.output import AsJson, ModelId, chosen_federation, open_glassleaf, print_result, say
+from backend.cli.options import Federation
+from backend.cli.output import (
+    AsJson,
+    ModelId,
+    PassphraseFile,
+    check_out,
+    chosen_federation,
+    open_glassleaf,
+    print_result,
+    save,
+    say,
+)
+from backend.cli.packs import (
+    PackFile,
+    PackOut,
+    Receiver,
+    Sender,
+    home_keys_text,
+    known_federation,
+    pack_key,
+    packed_text,
+    read_pack_file,
+)
 from backend.errors import ParameterError
 from backend.i18n import Catalogue
 from backend.remark import one_line
@@ -183,6 +205,58 @@ def verdict(model: ModelId, as_json: AsJson = False) -> None:
     for fact in found.facts:
         lines.append(f"{words(f'verdict.{fact.state}')}: {words.text(fact.sentence)}")
     print_result(asdict(found), lines, as_json)
+
+
+@app.command()
+def address(federation: Federation, as_json: AsJson = False) -> None:
+    """Print this home's public keys: one that packs for it are sealed with, and one that its own packs are signed with."""
+    with open_glassleaf() as glassleaf:
+        keys = glassleaf.model_packs.keys(known_federation(glassleaf, federation))
+    print_result(asdict(keys), home_keys_text(keys), as_json)
+
+
+@app.command()
+def pack(
+    model: ModelId,
+    out: PackOut,
+    receiver: Receiver = "",
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write the Guest's half of a model with its policy, steps, reviews and signatures into one sealed file; the model stays."""
+    check_out(out)
+    key = pack_key(receiver, passphrase_file)
+    with open_glassleaf() as glassleaf:
+        record = glassleaf.models.get(model)
+        file = glassleaf.model_packs.pack(record.id, key)
+        keys = glassleaf.model_packs.keys(record.federation)
+    save(out, file)
+    print_result({"model": record.id, "file": str(out), "sender": keys.signing}, packed_text(out, keys), as_json)
+
+
+@app.command()
+def unpack(
+    federation: Federation,
+    file: PackFile,
+    sender: Sender = "",
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Register the Guest's half of a model that another home of this Guest packed; Hosts unpack their own halves."""
+    blob, passphrase = read_pack_file(file, passphrase_file)
+    with open_glassleaf() as glassleaf:
+        name = known_federation(glassleaf, federation)
+        found = glassleaf.model_packs.unpack(name, blob, passphrase, sender)
+        state = glassleaf.lifecycle.standing(found.record.id).model
+    hosts = ", ".join(found.hosts)
+    lines = [model_text(found.record, state)]
+    if found.hosts and found.simulated:
+        lines.append(f"It scores here once the halves of {hosts} are here, too: `glassleaf host models unpack`.")
+    elif found.hosts:
+        lines.append(
+            f"{hosts}: approvals are theirs. What they allowed this Guest holds; otherwise they are asked again."
+        )
+    print_result({**asdict(found), "state": state.state}, lines, as_json)
 
 
 def _step(model: str, step: str, person: str, role: str, reason: str, as_json: bool) -> None:

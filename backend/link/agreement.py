@@ -118,7 +118,7 @@ class Purpose(StrictModel):
     dictionaries : dict of str to str
         Host → hash of the dictionary of what it discloses (:func:`dictionary_hash`).
     models : "ask" or tuple of str
-        The Host's operator is asked for each model, or those that need no asking, as each Host names them (``glassleaf host models``).
+        The Host's operator is asked for each model, or those that need no asking, as each Host names them (``glassleaf host models list``).
     sums : {"free", "ask"}
         Whether sums by group wait for the Host's operator and use a volume, as scores do; of any purpose that allows them "ask" counts.
     rows_per_day : int

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from backend.services.model_card import ModelCard, ModelCards
     from backend.services.model_difference import ModelDifferences
     from backend.services.model_import import ModelImport
+    from backend.services.model_packs import ModelPacks
     from backend.services.monitoring import Monitoring
     from backend.services.notice_details import NoticeDetails
     from backend.services.online import Online
@@ -262,6 +263,13 @@ class Glassleaf:
         from backend.services.model_import import ModelImport
 
         return ModelImport(self._shared.workspace, self.models, self._auditor, self.model_cards, self.compliance)
+
+    @cached_property
+    def model_packs(self) -> ModelPacks:
+        """Models that move from one home of the Guest to another."""
+        from backend.services.model_packs import ModelPacks
+
+        return ModelPacks(self._shared.workspace, self.models, self._auditor)
 
     @cached_property
     def retraining(self) -> Retraining:

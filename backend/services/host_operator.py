@@ -15,11 +15,20 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from backend import __version__
 from backend.crypto.signing import SigningKey
 from backend.data.dictionary import Feature
 from backend.data.federation import Federation
 from backend.data.table import PartyTable, read_table, records_version
-from backend.errors import GlassleafError, ModelError, NotAvailable, ParameterError, SignInError, StoreError
+from backend.errors import (
+    GlassleafError,
+    ModelError,
+    NotAvailable,
+    ParameterError,
+    SecurityError,
+    SignInError,
+    StoreError,
+)
 from backend.i18n import Text
 from backend.link.agreement import Agreement, load_agreement, named_share
 from backend.link.config import HostConfig, load_config
@@ -29,7 +38,8 @@ from backend.protocols.group_sums.messages import AskGroupSums
 from backend.protocols.host_half import host_half, is_current, load_half, rows_of, sampled_rows
 from backend.protocols.host_state import HostModels
 from backend.protocols.purposes.protocol import ADMITS
-from backend.protocols.scoring.dither import DITHER, usual_dither
+from backend.protocols.scoring.dither import DITHER as DITHER_WIDTH
+from backend.protocols.scoring.dither import usual_dither
 from backend.protocols.terms.approvals import OPERATOR, Approvals
 from backend.protocols.terms.noise import HostNoise
 from backend.protocols.terms.prices import book_approved, usual_max_bits
@@ -38,6 +48,7 @@ from backend.services.accounts import Account, Accounts
 from backend.services.cache import Cache
 from backend.services.holdings import Holding, at_host
 from backend.services.host_live import HostLive, ask_stop, read_live
+from backend.services.pack_files import HomeKeys, Label, Passphrase, home_keys, packed, unpacked
 from backend.services.reconciliation import exported
 from backend.services.request_facts import Counterparts, Fact, Proposal, ToldApart, facts_of, proposal_of, told_apart
 from backend.services.roles import titles_of
@@ -57,7 +68,9 @@ from backend.store.accountant import (
 from backend.store.approvals import GRANTED, WAITING, Approval
 from backend.store.audit_log import Entry, Verdict
 from backend.store.database import FILE, Database, party_database
+from backend.store.host_rows import DITHER, approval_of, host_rows, write_host_rows
 from backend.store.key_file import kept_key
+from backend.store.model_rows import Rows
 from backend.store.party_store import PartyStore
 from backend.store.receipts import Receipt, Receipts
 from backend.store.request_log import LoggedRow, RequestLog
@@ -151,6 +164,24 @@ class HostedModel:
 
 
 @dataclass(frozen=True)
+class UnpackedHalf:
+    """A half of a model that was stored from a pack.
+
+    Attributes
+    ----------
+    approved : tuple of str
+        Purposes for which approvals came along and hold.
+    to_be_asked_again : int
+        Approvals that another key had signed: the Guest asks, and this home's operator decides.
+    """
+
+    model: str
+    guest: str
+    approved: tuple[str, ...]
+    to_be_asked_again: int
+
+
+@dataclass(frozen=True)
 class PersonBudget:
     """How often this Host has answered about a person within its window, and how much more it may.
 
@@ -207,6 +238,8 @@ class HostOperator:
         Number of the Host's records → its limits with the default for bits, which follows from it; None = `limits` as they are.
     read_sampled : callable, optional
         Reads the Host's records, with their version and the width of its dither, for an auditor; None if they are not here.
+    federation : str
+        Of a simulated Host its federation, of another the SPIFFE id of its Guest: to whom its models belong.
     """
 
     def __init__(
@@ -223,6 +256,7 @@ class HostOperator:
         read_records: Callable[[], PartyTable] | None = None,
         limits_for: Callable[[int], Limits] | None = None,
         read_sampled: Callable[[], tuple[PartyTable, str, float]] | None = None,
+        federation: str = "",
     ) -> None:
         self._read_sampled = read_sampled
         self._counterparts = counterparts
@@ -231,8 +265,10 @@ class HostOperator:
         self._folder, self._database = folder, database
         self.features = {feature.name: feature for feature in features}
         numbers, _ = kept_key(folder / SIGNING, lambda: SigningKey.generate().to_numbers())
+        self._signing = SigningKey.from_numbers(numbers)
+        self._federation = federation
         self._limits_for = limits_for
-        self._approvals = Approvals(name, database, SigningKey.from_numbers(numbers), charge=self._charge)
+        self._approvals = Approvals(name, database, self._signing, charge=self._charge)
         self._account, self._store = Accountant(database, limits), PartyStore(database)
 
     def __repr__(self) -> str:
@@ -436,6 +472,90 @@ class HostOperator:
         return half.dump()
 
     @operators
+    def home_keys(self) -> HomeKeys:
+        """Return the public keys of this Host's home, for one who packs a model for it, or unpacks one of it."""
+        return home_keys(self._folder, self._signing)
+
+    @operators
+    def pack(self, model_id: str, key: Passphrase | str) -> bytes:
+        """Return a pack of this Host's half of a model; what its operator allowed about it goes along, and ends here once it is stored.
+
+        Parameters
+        ----------
+        key : Passphrase or str
+            Or the public key of the home that is to open it, in hexadecimal.
+
+        Raises
+        ------
+        ModelError
+            If the half is not here.
+        ParameterError
+            If the passphrase is too short, or the key is none.
+        NotAvailable
+            If the Host's records are not here.
+        """
+        model = load_host(self._store.artefact(model_id))
+        if not self.limits.synthetic:
+            # Drawn now if nobody was scored yet: both homes add the same dither to a person's score.
+            self._store.secret(DITHER)
+        with self._database.read() as session:
+            rows = host_rows(session, model_id, structure_hash(model), model.guest)
+        file = packed(self._label(model_id), self._records_version(), rows, self._signing, key)
+        self._note("pack", {"model": model_id, "pack_sha256": sha256(file).hexdigest()})
+        return file
+
+    @operators
+    def end_approvals(self, model_id: str, because: str) -> int:
+        """Withdraw all that is allowed about a model that has moved to another home of this Host; returns how many approvals."""
+        structure = structure_hash(load_host(self._store.artefact(model_id)))
+        granted = [one for one in self._approvals.book.all() if one.subject == structure and one.state == GRANTED]
+        for approval in granted:
+            if approval.number is not None:
+                self.withdraw(approval.number, because)
+        return len(granted)
+
+    @operators
+    def unpack(self, file: bytes, passphrase: Passphrase | None = None, sender: str = "") -> UnpackedHalf:
+        """Store a half from a pack of this Host; nothing is written unless all of it is.
+
+        What was allowed holds here if this home signs with the key that allowed it; otherwise the Guest asks again.
+
+        Raises
+        ------
+        ParameterError, SecurityError
+            See :func:`backend.services.pack_files.unpacked`; or the half is here already, or dither follows from another secret here.
+        """
+        label, rows = unpacked(file, self._label(""), self._folder, passphrase, sender, self._records_version)
+        model = _half_of(label, rows, self.name)
+        approvals = rows["approvals"]
+        granted = [
+            row for row in approvals if row["state"] == GRANTED and self._approvals.is_own(approval_of(row), row)
+        ]
+        ended = [row for row in approvals if row["state"] not in (GRANTED, WAITING)]
+        lost = sum(row["state"] == GRANTED for row in approvals) - len(granted)
+        rows["approvals"] = [row for row in approvals if row in granted or row in ended]
+        with self._database.write() as session:
+            write_host_rows(session, rows, label.model, self._approvals.sign)
+            body = {"model": label.model, "pack_sha256": sha256(file).hexdigest(), "sender": label.sender}
+            self._note("unpack", body | {"approvals": len(granted), "to_be_asked_again": lost})
+        return UnpackedHalf(label.model, model.guest, tuple(row["purpose"] for row in granted), lost)
+
+    def _label(self, model_id: str) -> Label:
+        return Label(
+            version=__version__,
+            role="host",
+            federation=self._federation,
+            party=self.name,
+            model=model_id,
+            sender=self._signing.public,
+        )
+
+    def _records_version(self) -> str:
+        if self._read_sampled is None:
+            raise NotAvailable(self.name, Remark("its_records"))
+        return self._read_sampled()[1]
+
+    @operators
     def export(self) -> str:
         """The log and all receipts as lines of JSON, for :mod:`backend.services.reconciliation`; exporting is logged, too."""
         self._note("export", {"what": "audit"})
@@ -481,6 +601,18 @@ class HostOperator:
     def close(self) -> None:
         """Release the database."""
         self._database.close()
+
+
+def _half_of(label: Label, rows: Rows, host: str) -> HostModel:
+    """Return the half in a pack; raises SecurityError if it is not this Host's."""
+    try:
+        texts = {row["model_id"]: row["text"] for row in rows["artefacts"]}
+        model = load_host(texts[label.model])
+    except (KeyError, TypeError, ValueError):
+        raise SecurityError("pack_not_opened") from None
+    if model.host != host:
+        raise SecurityError("pack_not_opened")
+    return model
 
 
 def _check_id(person: str) -> None:
@@ -533,6 +665,7 @@ def own_host(folder: Path, actor: str, user: Mapping[str, Any] | None = None) ->
             read_records=partial(_records_of, config),
             limits_for=partial(limits_of, config, agreement),
             read_sampled=partial(_sampled_of, config, agreement),
+            federation="" if agreement is None else agreement.guest.spiffe,
         )
     if not (folder / FILE).exists():
         raise StoreError("no_host_folder", folder=folder.absolute(), config=CONFIG, store=FILE)
@@ -550,7 +683,7 @@ def _sampled_of(config: HostConfig, agreement: Agreement | None) -> tuple[PartyT
     """Read the records of a Host at its own company, their version, and the width of its dither."""
     from backend.services.host_service import dither_of, read_source  # noqa: PLC0415 (extra link)
 
-    width = DITHER if agreement is None else dither_of(config, agreement)
+    width = DITHER_WIDTH if agreement is None else dither_of(config, agreement)
     return (*read_source(config), width)
 
 
@@ -627,4 +760,6 @@ def simulated_host(home: Path, federation: Federation, host: str, actor: str) ->
         content = sha256((federation.folder / party.file).read_bytes()).hexdigest()
         return read(), records_version(content, party.features), width
 
-    return HostOperator(*about, lambda: actor, asks, named, counterparts, read, limits_for, read_sampled)
+    return HostOperator(
+        *about, lambda: actor, asks, named, counterparts, read, limits_for, read_sampled, federation.name
+    )

@@ -16,7 +16,18 @@ TITLES: Mapping[str, Text] = {
 }
 WHOSE: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(
-        ("train", "import", "retrain", "alternatives", "alternative-choice", "dossier", "own-data", "backup"),
+        (
+            "train",
+            "import",
+            "retrain",
+            "alternatives",
+            "alternative-choice",
+            "dossier",
+            "own-data",
+            "backup",
+            "pack",
+            "unpack",
+        ),
         (OPERATOR,),
     ),
     "policy-proposal": (OPERATOR, ANALYST),

@@ -30,7 +30,7 @@ def seal(body: bytes, passphrase: str, about: str) -> bytes:
     if len(passphrase) < PASSPHRASE_MIN:
         raise ParameterError("passphrase_too_short", found=len(passphrase), least=PASSPHRASE_MIN)
     salt, nonce = secrets.token_bytes(SALT), secrets.token_bytes(NONCE)
-    blob = AESGCM(_file_key(passphrase, salt)).encrypt(nonce, body, _bound(about))
+    blob = AESGCM(file_key(passphrase, salt)).encrypt(nonce, body, _bound(about))
     parts = {"salt": salt.hex(), "nonce": nonce.hex(), "body": blob.hex()}
     return json.dumps({"format": FORMAT, "about": about, **parts}).encode()
 
@@ -55,12 +55,13 @@ def unseal(file: bytes, passphrase: str) -> tuple[str, bytes]:
     if not whole:
         raise ParameterError("not_a_key_backup", expected=FORMAT)
     try:
-        return about, AESGCM(_file_key(passphrase, salt)).decrypt(nonce, blob, _bound(about))
+        return about, AESGCM(file_key(passphrase, salt)).decrypt(nonce, blob, _bound(about))
     except InvalidTag:
         raise SecurityError("wrong_passphrase") from None
 
 
-def _file_key(passphrase: str, salt: bytes) -> bytes:
+def file_key(passphrase: str, salt: bytes) -> bytes:
+    """Return the key of a file, 32 bytes, by scrypt."""
     text = unicodedata.normalize("NFKC", passphrase)  # the same letters from every keyboard
     return Scrypt(salt, 32, N, R, P).derive(text.encode(errors="surrogatepass"))
 

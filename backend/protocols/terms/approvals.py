@@ -236,7 +236,7 @@ class Approvals:
             if request.purpose == TRAINING:
                 self._charge(request)
             grant = self.book.decide(
-                number, GRANTED, person, until=until, per_day=per_day, scores=scores, sign=self._sign
+                number, GRANTED, person, until=until, per_day=per_day, scores=scores, sign=self.sign
             )
             self._note("approved", grant, person, AGREEMENT if person == AGREEMENT else OPERATOR)
         return grant
@@ -258,7 +258,14 @@ class Approvals:
             self._note(state, ended, person, OPERATOR)
         return ended
 
-    def _sign(self, grant: Approval) -> str:
+    def is_own(self, grant: Approval, row: Mapping[str, Any]) -> bool:
+        """Return whether a grant, as a row of another home of this Host has it, is signed with this Host's key."""
+        grant.number = row["number"]
+        grant.signature = row["signature"]
+        return self._signed(grant)
+
+    def sign(self, grant: Approval) -> str:
+        """Return this Host's signature over a grant."""
         return self._key.sign(GRANT, self.host, *grant.signed_fields)
 
     def _signed(self, grant: Approval) -> bool:

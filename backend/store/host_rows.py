@@ -1,0 +1,85 @@
+"""What a Host's database holds about one model, read for a pack and written from one, in one transaction. Knows nothing of a Guest's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sqlalchemy import ColumnElement
+from sqlalchemy.orm import Session
+
+from backend.errors import SecurityError
+from backend.store.approvals import GRANTED
+from backend.store.model_rows import NUMBER, Rows, check_new, read_rows, write_rows
+from backend.store.schema import AnswerRow, Approval, ArtefactRow, Base, SecretRow
+
+TABLES: tuple[type[Base], ...] = (ArtefactRow, Approval, AnswerRow, SecretRow)
+DITHER = "dither"  # the secret that a Host's dither follows from
+
+
+def host_rows(session: Session, model_id: str, structure: str, guest: str) -> Rows:
+    """Return what a Host holds about a model: its half, the day of its training, what was allowed, what was answered, the dither's secret.
+
+    Answers are all that were given to this Guest: a person's account does not begin again in another home.
+    """
+    about: dict[type[Base], ColumnElement[bool]] = {
+        ArtefactRow: ArtefactRow.model_id.in_((model_id, f"{model_id}.day", f"{model_id}.columns")),
+        Approval: Approval.subject == structure,
+        AnswerRow: AnswerRow.guest == guest,
+        SecretRow: SecretRow.name == DITHER,
+    }
+    rows = {table.__tablename__: read_rows(session, table, about[table], numbers=table is Approval) for table in TABLES}
+    for row in rows[SecretRow.__tablename__]:
+        row["value"] = row["value"].hex()
+    return rows
+
+
+def write_host_rows(session: Session, rows: Rows, model_id: str, sign: Callable[[Approval], str]) -> None:
+    """Write the rows of a Host's half.
+
+    Parameters
+    ----------
+    sign : callable
+        Signs a grant under the number that it gets here.
+
+    Raises
+    ------
+    SecurityError
+        If this home adds dither by another secret: asked at both homes, a Guest would average it away.
+    """
+    check_new(session, model_id)
+    secrets = rows[SecretRow.__tablename__]
+    for row in secrets:
+        row["value"] = bytes.fromhex(row["value"])
+        known = session.get(SecretRow, row["name"])
+        if known is not None and known.value != row["value"]:
+            raise SecurityError("pack_of_other_dither")
+    write_rows(session, ArtefactRow, rows[ArtefactRow.__tablename__])
+    for row in rows[Approval.__tablename__]:
+        approval = approval_of(row)
+        session.add(approval)
+        session.flush()
+        if approval.state == GRANTED:
+            approval.signature = sign(approval)
+    for row in rows[AnswerRow.__tablename__]:
+        _merge_answer(session, row)
+    write_rows(session, SecretRow, [row for row in secrets if session.get(SecretRow, row["name"]) is None])
+
+
+def approval_of(row: Mapping[str, Any]) -> Approval:
+    """Return a request as its row has it, without its number and signature."""
+    fields = {"about" if name == "body" else name: value for name, value in row.items()}
+    del fields[NUMBER], fields["signature"]
+    return Approval(**fields)
+
+
+def _merge_answer(session: Session, row: Mapping[str, Any]) -> None:
+    """Write how often a person was asked about on a day; what is known here stays if it is more."""
+    keys = tuple(row[column.name] for column in AnswerRow.__table__.primary_key)
+    known = session.get(AnswerRow, keys)
+    if known is None:
+        write_rows(session, AnswerRow, [row])
+        return
+    known.asked = max(known.asked, row["asked"])
+    known.bits = max(known.bits, row["bits"])
+    known.capacity = max(known.capacity, row["capacity"])
