@@ -129,8 +129,10 @@ def _given(t: Texts, operator: HostOperator, key: str) -> None:
         (t("host.given_people"), [float(one.people) for one in days]),
         (t("host.given_bits"), [one.bits for one in days]),
     ):
-        table = pd.DataFrame({t("host.day"): names, title: values})
-        st.bar_chart(table, x=t("host.day"), y=title, x_label="", height=130, color=BAR, sort=False)
+        if any(values):
+            st.caption(title)
+            table = pd.DataFrame({t("host.day"): names, title: values})
+            st.bar_chart(table, x=t("host.day"), y=title, x_label="", y_label="", height=180, color=BAR, sort=False)
 
 
 def work_of(kind: str) -> str:

@@ -73,14 +73,18 @@ FROM answers WHERE day > :forgotten AND subject IN ({names}) GROUP BY subject, s
 ) AS by_structure GROUP BY subject
 """
 # made once: to put a statement together takes longer than to execute it
-_BY_DAY = text("""
-SELECT day, COUNT(*) AS people, MAX(told) AS bits FROM (
-    SELECT day, subject, SUM(bits) AS told FROM answers WHERE day > :since AND subject <> :everybody GROUP BY day, subject
-) AS by_person GROUP BY day
-""")
-_OF_ALL_BY_DAY = text(
-    "SELECT day, SUM(bits) AS bits FROM answers WHERE day > :since AND subject = :everybody GROUP BY day"
+_TOLD_BY_DAY = """
+SELECT day, subject, SUM(CASE WHEN capacity > 0 AND told > capacity THEN capacity ELSE told END) AS told
+FROM (
+SELECT day, subject, structure, SUM(bits) AS told, MAX(capacity) AS capacity
+FROM answers WHERE day > :since AND {whom} GROUP BY day, subject, structure
+) AS by_structure GROUP BY day, subject
+"""
+_BY_DAY = text(
+    f"SELECT day, COUNT(*) AS people, MAX(told) AS bits FROM ({_TOLD_BY_DAY.format(whom='subject <> :everybody')}) "  # noqa: S608
+    "AS by_person GROUP BY day"
 )
+_OF_ALL_BY_DAY = text(_TOLD_BY_DAY.format(whom="subject = :everybody"))
 _COUNT = text("""
 INSERT INTO answers (subject, kind, structure, guest, day, asked, bits, capacity)
 VALUES (:subject, :kind, :structure, :guest, :day, :asked, :bits, :capacity)
@@ -585,7 +589,7 @@ class Accountant:
         values = {"since": today - days, "everybody": EVERYBODY}
         with self._database.read() as session:
             people = {row.day: row for row in session.execute(_BY_DAY, values)}
-            of_all = {row.day: row.bits for row in session.execute(_OF_ALL_BY_DAY, values)}
+            of_all = {row.day: row.told for row in session.execute(_OF_ALL_BY_DAY, values)}
         found = []
         for day in range(today - days + 1, today + 1):
             row = people.get(day)

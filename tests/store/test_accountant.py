@@ -445,6 +445,10 @@ def test_what_was_given_is_added_up_by_day_and_person():
     found = account.given_by_day(3)
     assert [one.day for one in found] == [day - timedelta(days=1), day, day + timedelta(days=1)]
     # of a: 2 + 3 bits on the first day; everybody: 1.5 more on the second
+    # All answers about one structure tell no more than it can, as in the account of the whole window.
+    spent(account, "d", bits=15.0, capacity=20.0)
+    spent(account, "d", bits=15.0, capacity=20.0)
+    assert account.given_by_day(1)[0].bits == 20.0 + 1.5 == account.given_away(["d"])["d"]
     assert [(one.people, one.bits) for one in found] == [(0, 0.0), (2, 5.0), (1, 5.5)]
     now[0] = day + timedelta(days=30)
     assert [one.people for one in account.given_by_day(7)] == [0] * 7
