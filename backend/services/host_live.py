@@ -24,13 +24,14 @@ from backend.protocols.host_state import Running
 from backend.protocols.imports.host import IMPORT_KINDS
 from backend.protocols.scoring.host import SCORING_KINDS
 from backend.protocols.scoring.permuted_values_host import PERMUTED_KINDS
+from backend.protocols.sealing.host import SEALING_KINDS
 from backend.protocols.training.host import TRAINING_KINDS
 from backend.protocols.transport.wire import LinkState
 
 # Work as an operator calls it → the kinds of messages that ask for it.
 WORK_KINDS = {
     "alignment": tuple(ALIGNMENT_KINDS),
-    "training": tuple(TRAINING_KINDS),
+    "training": (*TRAINING_KINDS, *SEALING_KINDS),
     "import": tuple(IMPORT_KINDS),
     "scoring": tuple(SCORING_KINDS),
     "reasons": tuple(REASONS_KINDS),

@@ -291,6 +291,7 @@ def test_every_purpose_has_its_words() -> None:
 def test_an_open_console_shows_links_what_runs_and_what_was_given_and_stops_work(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("backend.services.host_live.FRESH_SECONDS", 3600.0)  # however slow the page is here
     at = console(folder, monkeypatch)
     assert says(at, "host.not_serving") and says(at, "host.given_nothing")
     with closing(own_host(folder, "ana")) as operator:
