@@ -8,15 +8,21 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app.panels import charts, frame, lines
-from app.texts import Texts, bare, markdown, number, percent
+from app.texts import Texts, bare, label, markdown, number, percent, wrap
 from backend.services.fairness import BY_CUTOFF, FOUR_FIFTHS, GROUPS, PAIR_P, RATIO, SCORE, SMD
 
 if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
     from backend.data.dictionary import Feature
     from backend.fairness.evidence import Evidence
     from backend.i18n import Text
 
 SMALLEST = 0.0001  # what is told of a p-value
+ROW = 44  # pixels of a group's row
+ROOM = 56  # pixels of the axis with its title
+LEGEND = 28  # pixels above the plot
+GROUP_LETTERS = 24  # letters of a group's name in a line
 
 
 def sentences(t: Texts, found: Sequence[Evidence]) -> None:
@@ -78,6 +84,49 @@ def range_sentence(t: Texts, found: Sequence[Evidence]) -> str:
         high=number(max(known)),
         below=len({row.cutoff for row in ratios if row.value is not None and row.value < FOUR_FIFTHS}),
     )
+
+
+def dots(t: Texts, accepted: Sequence[Evidence], reference: Evidence, sentence: str, place: str) -> None:
+    """Acceptance of every group as a dot with its interval, and four fifths of the reference group's rate as a line."""
+    known = [row for row in accepted if row.value is not None and row.low is not None and row.high is not None]
+    names = [t.text(row.about) for row in known]
+    twin: frame.Columns = {
+        t("disparity.head_group"): names,
+        t("compliance.accepted"): [_ends(t, row, percent) for row in known],
+        t("disparity.head_records"): [f"{row.n:,}" for row in known],
+    }
+    frame.chart(t, _dots(t, known, reference), sentence, twin, f"dots_{place}")
+
+
+def _dots(t: Texts, rows: Sequence[Evidence], reference: Evidence) -> go.Figure:
+    """A row a group, its rate in percent; on a phone the names stand above their dots."""
+    values = [100 * (row.value or 0.0) for row in rows]
+    above = [100 * (row.high or 0.0) - value for row, value in zip(rows, values, strict=True)]
+    below = [value - 100 * (row.low or 0.0) for row, value in zip(rows, values, strict=True)]
+    names = [wrap(t.text(row.about), GROUP_LETTERS, 2) for row in rows]
+    words = [f"{t.text(row.about)}: {_ends(t, row, percent)}, n = {row.n:,}" for row in rows]
+    ink = charts.theme().text
+    line = 100 * FOUR_FIFTHS * (reference.value or 0.0)
+    figure = charts.figure(ROW * len(rows) + ROOM, top=LEGEND)
+    figure.add_scatter(
+        x=values,
+        y=names,
+        mode="markers",
+        marker={"size": 12, "color": ink},
+        error_x={"type": "data", "array": above, "arrayminus": below, "color": ink, "thickness": 2, "width": 6},
+        hovertext=[label(one) for one in words],
+        hoverinfo="text",
+        showlegend=False,
+    )
+    quiet = charts.theme().quiet
+    figure.add_vline(
+        x=line,
+        line={"color": quiet, "dash": "dash", "width": 3},
+        annotation={"text": label(t("disparity.four_fifths")), "y": 1, "yanchor": "bottom", "font": {"color": ink}},
+    )
+    figure.update_xaxes(range=[0, 105], ticksuffix="\u00a0%", title=t("compliance.accepted"), showgrid=True)
+    figure.update_yaxes(autorange="reversed")
+    return figure
 
 
 def across(t: Texts, found: Sequence[Evidence], place: str) -> None:

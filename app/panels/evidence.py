@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import session
-from app.panels import disparity, frame, palette, policies, run
+from app.panels import disparity, frame, palette, policies, run, verdict
 from app.texts import Texts, markdown, number, percent
 from app.view_models import View
 from backend.services.age_check import AgeCheck, AgeRequest
@@ -51,7 +51,7 @@ def both(t: Texts, view: View, found: Finding | KeptOut, place: str) -> None:
         proxies(t, view, found, place)
     if "outcomes" not in lacking:
         _titled(t, "outcomes")
-        outcomes(t, view, found.disparities, found.disparities_on, place)
+        outcomes(t, view, found, place)
     if isinstance(found, Finding):
         ages(t, found, place)
 
@@ -69,7 +69,7 @@ def of_kind(
         proxies(t, view, found, place)
     elif isinstance(asked, DisparityRequest):
         _titled(t, "outcomes")
-        outcomes(t, view, found.disparities, found.disparities_on, place)
+        outcomes(t, view, found, place)
     elif isinstance(found, Finding):
         ages(t, found, place)
 
@@ -118,8 +118,10 @@ def proxies(t: Texts, view: View, finding: Finding | KeptOut, place: str) -> Non
         frame.table(table, t("compliance.proxies"))
 
 
-def outcomes(t: Texts, view: View, found: Sequence[Evidence] | None, on: Basis | None, place: str) -> None:
-    """Who is accepted how often, how far groups are apart and how sure that is, scores and other cut-offs; all rates one press away."""
+def outcomes(t: Texts, view: View, finding: Finding | KeptOut, place: str) -> None:
+    """Groups at a glance: the verdict, acceptance by group as dots, the ratio along the cut-off; all rates one press away."""
+    found = finding.disparities
+    on = finding.disparities_on
     if found is None:
         st.markdown(_not_measured(t, view, on))
         return
@@ -130,7 +132,13 @@ def outcomes(t: Texts, view: View, found: Sequence[Evidence] | None, on: Basis |
     if sum(row.value is not None for row in accepted) < 2 or reference is None or furthest is None:
         st.markdown(t.joined(t("compliance.outcomes_none"), _at(t, on)))
         return
-    st.markdown(t.joined(_apart(t, reference, furthest, compared), _at(t, on)))
+    for fact in session.service().verdicts.of(view.record.id).of("outcomes"):
+        if fact.about == finding.feature:
+            verdict.line(t, fact)
+    apart = t.joined(_apart(t, reference, furthest, compared), _at(t, on))
+    if _line_decides(view, on):
+        disparity.dots(t, accepted, reference, apart, place)
+    disparity.across(t, found, place)
     table: frame.Columns = {
         t("compliance.group"): [group(t, row) for row in accepted],
         t("compliance.accepted"): [interval(t, row, percent) for row in accepted],
@@ -138,14 +146,14 @@ def outcomes(t: Texts, view: View, found: Sequence[Evidence] | None, on: Basis |
         t("compliance.over"): [_against(t, row, compared, RATIO, number) for row in accepted],
         t("compliance.records"): [records(row) for row in accepted],
     }
-    disparity.sentences(t, found)
     rates = [row for row in found if row.measure.partition(", ")[0] in MEASURES]
     with st.expander(t("compliance.all_rates"), icon=":material/table:", key=f"rates_{place}"):
+        st.markdown(apart)
+        disparity.sentences(t, found)
         with st.container(key=f"cards_outcomes_{place}"):
             frame.table(table, t("compliance.outcomes"))
         st.caption(f":material/troubleshoot: {t('compliance.ratio', reference=group(t, reference))}")
         disparity.scores(t, found, place)
-        disparity.across(t, found, place)
         everything = {
             t("compliance.rate"): [measure_in_words(t, row.measure) for row in rates],
             t("compliance.group"): [group(t, row) for row in rates],
@@ -153,6 +161,12 @@ def outcomes(t: Texts, view: View, found: Sequence[Evidence] | None, on: Basis |
             t("compliance.records"): [records(row) for row in rates],
         }
         frame.table(everything, t("compliance.all_rates"))
+
+
+def _line_decides(view: View, on: Basis | None) -> bool:
+    """Return whether groups were measured at the line that somebody set and that holds; no other line leads."""
+    policy = session.policy(view)
+    return on is not None and policy.is_set and on.policy == policy.version
 
 
 def figure(t: Texts, row: Evidence) -> str:

@@ -66,9 +66,14 @@ def _state(t: Texts, state: str) -> str:
     return f":{colour}[:material/{icon}: **{t(f'verdict.{state}')}**]"
 
 
+def line(t: Texts, fact: Fact) -> None:
+    """Draw one fact: its state as a coloured mark with its word, and its sentence."""
+    st.markdown(f"{_state(t, fact.state)} · {markdown(t.text(fact.sentence))}")
+
+
 def _line(t: Texts, fact: Fact, page: str) -> None:
     with st.container(border=True, gap="xsmall"):
-        st.markdown(f"{_state(t, fact.state)} · {markdown(t.text(fact.sentence))}")
+        line(t, fact)
         if fact.page != page:
             links.page(fact.page, t("verdict.act", page=t(f"{fact.page}.title")), "arrow_forward")
 
