@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 PERCENT = "%"
+MAX_LETTERS = 60  # of a number; the pattern takes long for a thousand spaces in brackets
 MIN_NUMBERS = 11  # different numbers from which on a few other texts do not make a column one of codes
 ODD_SHARE = 0.1  # share of a column's cells that may be something else, and is then refused by its lines
 # sign as it is written → how the house writes it; only signs of one thing are one sign
@@ -83,7 +84,7 @@ def written_number(cell: str) -> WrittenNumber | None:
     >>> written_number("12 years"), written_number("-(3)"), written_number("1 23"), written_number("5-")
     (None, None, None, None)
     """
-    found = _WRITTEN.fullmatch(cell)
+    found = None if len(cell) > MAX_LETTERS else _WRITTEN.fullmatch(cell)
     if found is None:
         return None
     part = found.groupdict()

@@ -1,11 +1,14 @@
 """Columns as banks have them: what is not surely meant is refused by its line or its cells, never read as something else."""
 
+import time
+
 import pytest
 
 from backend.data.csv_file import parse_csv
 from backend.data.dictionary import Feature, Kind
 from backend.data.dictionary_file import parse_dictionary
 from backend.data.federation import load_federation
+from backend.data.number_forms import written_number
 from backend.data.party_file import check_party
 from backend.data.split import Division, plan_table
 from backend.data.table import read_samples, sample_from_values
@@ -246,3 +249,9 @@ def test_whole_codes_are_one_code_with_and_without_decimals_in_a_partys_own_tabl
     assert codes(["1.0", "a"]) == ["1.0", "a"]
     described = feature.model_copy(update={"categories": {"1.0": Text("one")}})
     assert codes(["1.0"], described) == ["1.0"]
+
+
+def test_a_cell_of_many_spaces_is_no_number_at_once():
+    began = time.process_time()
+    assert [written_number("(" + " " * 20_000 + end) for end in ("x", "1)")] == [None, None]
+    assert time.process_time() - began < 1  # it took minutes
