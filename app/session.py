@@ -172,7 +172,7 @@ def roles() -> tuple[str, ...]:
 
 
 def account() -> Account | None:
-    """Who is signed in; None where nobody has to be. Asked once while a page is drawn, and for all else again: a sign-in ends meanwhile.
+    """Who is signed in; None if nobody has to be. Asked once while a page is drawn, and for all else again: a sign-in ends meanwhile.
 
     Raises
     ------
@@ -185,7 +185,7 @@ def account() -> Account | None:
 
 
 def why_out() -> SignInError | None:
-    """Begin to draw a page, for one account until `depart`; why nobody can go on without signing in, None where one can."""
+    """Begin to draw a page, for one account until `depart`; why nobody can go on without signing in, None if one can."""
     _forget_who()
     try:
         st.session_state["account"] = account()
@@ -201,7 +201,7 @@ def _forget_who() -> None:
 
 
 def known_as() -> str:
-    """What people call the account; empty where nobody signs in."""
+    """What people call the account; empty if nobody signs in."""
     who = account()
     return who.name if who else ""
 
@@ -213,7 +213,7 @@ def actor() -> str:
 
 
 def decides_as() -> str:
-    """The name that whoever is signed in decides under; empty where a name is asked for."""
+    """The name that whoever is signed in decides under; empty if a name is asked for."""
     who = account()
     return who.actor if who else ""
 
@@ -515,13 +515,13 @@ def models() -> list[ModelRecord]:
 
 
 def chosen_model() -> str | None:
-    """Id of the model chosen in the sidebar; None where there is no model yet."""
+    """Id of the model chosen in the sidebar; None if there is no model yet."""
     chosen = st.session_state.get("model")
     return str(chosen) if chosen else None
 
 
 def standing() -> Standing | None:
-    """What the chosen model is called and how far it has come; None where there is no model yet."""
+    """What the chosen model is called and how far it has come; None if there is no model yet."""
     chosen = chosen_model()
     return service().lifecycle.standing(chosen) if chosen else None
 

@@ -95,7 +95,7 @@ def wrap(text: str, width: int, lines: int = 3) -> str:
 class Texts:
     """The catalogue of one language: ``t(key, name=value)``.
 
-    A value called ``n`` chooses between singular and plural where the catalogue has both, and the words for none where it has those.
+    A value called ``n`` chooses between singular and plural where the catalogue has both, and the words for none if it has those.
     Whole numbers are shown with thousands signs.
     """
 
@@ -108,7 +108,7 @@ class Texts:
         return fill(template(self._texts, key, values), self.language, values)
 
     def has(self, key: str) -> bool:
-        """True where the catalogue holds `key`."""
+        """True if the catalogue holds `key`."""
         return key in self._texts
 
     def meaning(self, feature: Feature) -> str:
@@ -116,7 +116,7 @@ class Texts:
         return self._noted(self.text(feature.meaning))
 
     def _noted(self, meaning: str) -> str:
-        """A meaning; where nobody gave one, with that note in the chosen language."""
+        """A meaning; if nobody gave one, with that note in the chosen language."""
         name = meaning.removesuffix(NO_MEANING)
         return meaning if name == meaning else self.noted(name.rstrip(), self("words.no_meaning"))
 
@@ -241,7 +241,7 @@ def amount(value: float, unit: str) -> str:
 
 
 def percent(share: float) -> str:
-    """A share 0..1 as percent with at most three significant digits: 61 %, 7.4 %, 0.12 %; a dash where there is none."""
+    """A share 0..1 as percent with at most three significant digits: 61 %, 7.4 %, 0.12 %; a dash if there is none."""
     if math.isnan(share):
         return "–"
     value = share * 100

@@ -49,7 +49,7 @@ class Work:
 
 
 def _own() -> UserJobs:
-    """The jobs of whoever is signed in; where nobody has to be, of the home."""
+    """The jobs of whoever is signed in; if nobody has to be, of the home."""
     return session.service().jobs.of(session.decides_as())
 
 

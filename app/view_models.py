@@ -127,7 +127,7 @@ def answer(view: View, leaf: Leaf) -> tuple[float, ...]:
 
 
 def middle(view: View, tree: GuestTree) -> float:
-    """From where on a leaf speaks for more: 0 where leaves are added up, else the tree's mean over everybody."""
+    """From where on a leaf speaks for more: 0 if leaves are added up, else the tree's mean over everybody."""
     if scale(view) in ("log_odds", "class_score", "step"):
         return 0.0
     leaves = [leaf for leaf in tree.nodes if isinstance(leaf, Leaf)]
@@ -136,7 +136,7 @@ def middle(view: View, tree: GuestTree) -> float:
 
 
 def class_of(view: View, index: int) -> str:
-    """The class that a tree speaks for or against; empty where its leaves speak of all, or there are none."""
+    """The class that a tree speaks for or against; empty if its leaves speak of all, or there are none."""
     outputs = view.model.outputs
     return outputs.classes[outputs.of_tree[index]] if outputs.of_tree else ""
 
@@ -275,7 +275,7 @@ def with_what_if(batch: ScoreBatch, what_if: float | None) -> ScoreBatch:
 
 
 def explained(found: Reasons, done: ScoreBatch) -> Reasons | None:
-    """Reasons with the scores as they are shown now (another cut-off decides again); None where they are of other scores."""
+    """Reasons with the scores as they are shown now (another cut-off decides again); None if they are of other scores."""
     pairs = list(zip(found.people, done.scores, strict=False))
     fits = found.model_id == done.model_id and len(found.people) == len(done.scores)
     if not fits or any((p.score.id, p.score.units) != (s.id, s.units) for p, s in pairs):

@@ -1,4 +1,4 @@
-"""A file that is written whole or not at all, also where two processes write it at once. Knows nothing of what is in it."""
+"""A file that is written whole or not at all, also if two processes write it at once. Knows nothing of what is in it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}  # of a 
 def drafted(path: Path, *parts: bytes) -> Iterator[Path]:
     """A file beside `path` that holds `parts`, end to end, readable by its owner only; gone afterwards under the name that it has now.
 
-    The folder is made where it is absent. Raises OSError where nothing can be written.
+    The folder is made where it is absent. Raises OSError if nothing can be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     handle, name = tempfile.mkstemp(prefix=f"{path.name}.", suffix=".new", dir=path.parent)  # mode 0600
@@ -44,16 +44,16 @@ def drafted(path: Path, *parts: bytes) -> Iterator[Path]:
 def write_whole(path: Path, *parts: bytes) -> None:
     """Write `parts`, end to end, readable by their owner only; a reader finds the old file or the new one.
 
-    The folder is made where it is absent. Raises OSError where nothing can be written; then nothing has changed.
+    The folder is made where it is absent. Raises OSError if nothing can be written; then nothing has changed.
     """
     with drafted(path, *parts) as draft:
         draft.replace(path)
 
 
 def write_first(path: Path, data: bytes) -> bool:
-    """Write a file that is not there, readable by its owner only and whole for whoever sees it; False where it is there.
+    """Write a file that is not there, readable by its owner only and whole for whoever sees it; False if it is there.
 
-    It is there after a power cut, too. The folder is made where it is absent. Raises OSError where nothing can be written.
+    It is there after a power cut, too. The folder is made where it is absent. Raises OSError if nothing can be written.
     """
     with drafted(path, data) as draft:
         try:
@@ -65,7 +65,7 @@ def write_first(path: Path, data: bytes) -> bool:
 
 
 def _name(draft: Path, path: Path) -> None:
-    """Give a file its name unless another has it; where there are no hard links, two at the same moment may both be the first."""
+    """Give a file its name unless another has it; if there are no hard links, two at the same moment may both be the first."""
     try:
         path.hardlink_to(draft)
     except OSError as error:
@@ -101,13 +101,13 @@ def held_alone(path: Path) -> Iterator[None]:
         finally:
             if sys.platform != "win32":
                 path.unlink(missing_ok=True)  # while it is held: whoever opened it before is refused
-    if sys.platform == "win32":  # where no open file can be removed
+    if sys.platform == "win32":  # if no open file can be removed
         with suppress(OSError):
             path.unlink()
 
 
 def _locked(path: Path) -> BinaryIO:
-    """The lock file, open and locked, and still the one of that name; raises StoreError where another process holds it."""
+    """The lock file, open and locked, and still the one of that name; raises StoreError if another process holds it."""
     while True:
         file = path.open("ab")
         try:

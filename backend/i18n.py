@@ -222,7 +222,8 @@ def fill(text: str, language: str, values: Mapping[str, object]) -> str:
     """
     if not values:
         return text
-    filled, last = "", ""
+    filled = ""
+    last = ""
     for literal, name, spec, _ in string.Formatter().parse(text):
         value = _formatted(values[name], spec or "") if name else ""
         between = literal

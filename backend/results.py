@@ -28,15 +28,21 @@ if TYPE_CHECKING:
 DEMO = "demo"  # the built-in federation
 RANKS = "ranks"  # how an OpBoost training's data travelled: as noisy ranks
 JOINT = "joint"  # the part of every record that all parties hold; an imported model may have been trained on it
-TRAINING, SCORING, IMPORT = "training", "scoring", "import"  # where the scores behind a model card came from
+# where the scores behind a model card came from
+TRAINING = "training"
+SCORING = "scoring"
+IMPORT = "import"
 MIN_RECORDS = (
     1_000  # that scores are compared with before a model is registered; a score has few neighbours among fewer
 )
-NOBODY = "not signed in"  # the actor where nobody is known
+NOBODY = "not signed in"  # the actor if nobody is known
 PARTS = ("test", JOINT, "validation", TRAINING)  # of a model's records, in the order in which doors offer them
 OUTSIDE = "not in training"  # the part of a record that had none
 # kinds of measurement that are kept, beside evidence
-PERMUTATION, MEANS, SCORES, VALIDATION = "permutation", "means", "scores", "validation"
+PERMUTATION = "permutation"
+MEANS = "means"
+SCORES = "scores"
+VALIDATION = "validation"
 MONITORING = "monitoring"  # a later sheet against the model's own data
 ALTERNATIVES = "alternatives"  # a search for less discriminatory models, kept with the model that it began from
 
@@ -56,9 +62,9 @@ class ReleaseCheck:
     people, records : int
         Whose scores were read, and Host records that they were compared with.
     without_dither : float or None
-        Share of people whose score would identify their path without it, at the model's own resolution; None where there is none.
+        Share of people whose score would identify their path without it, at the model's own resolution; None if there is none.
     asked_bits : int or None
-        Resolution that training was asked for, where too many scores would have named their path and a coarser one was taken.
+        Resolution that training was asked for, if too many scores would have named their path and a coarser one was taken.
     most_named : float
         Largest share of such people that was allowed when the model was registered; every Host reads it before it approves.
     """
@@ -140,16 +146,16 @@ class ModelRecord:
         How the joint records were found; None for an imported model.
     task : {"binary", "classes", "number"}
     retrained_from : str
-        Id of the model that this one replaces, retrained without some of its features; empty where there is none.
+        Id of the model that this one replaces, retrained without some of its features; empty if there is none.
     release : ReleaseCheck or None
-        None in records from before this was measured, and where no Host owns a split.
+        None in records from before this was measured, and if no Host owns a split.
     label_bits : float or None
         Most that a set of training records told to a Host told it about labels (docs/training.md); None in older records, for imported
-        models, for numbers, and where no sets are told.
+        models, for numbers, and if no sets are told.
     choice_bits : float
         Bits about labels that the choice of splits may have told a Host that bins its records as it likes (docs/training.md).
     test_from : str
-        First period of the test records, where these are the latest ones; empty where they were drawn.
+        First period of the test records, where these are the latest ones; empty if they were drawn.
     """
 
     id: str
@@ -299,13 +305,13 @@ class ScoreBatch:
     decided : str
         When these people were scored, UTC, if the Guest remembered it; empty = just now.
     dither : float
-        By how much, at most, the last Host has moved each margin, either way; 0 where it added nothing.
+        By how much, at most, the last Host has moved each margin, either way; 0 if it added nothing.
     canaries : int
         Scores that came back with the canary that they were sent with: none of them was tampered with.
     run : str
-        Its name in the Guest's journal; empty where nothing was counted.
+        Its name in the Guest's journal; empty if nothing was counted.
     days : int
-        Where a Host's limit was reached, after so many days at the latest it answers again; 0 where none was.
+        Where a Host's limit was reached, after so many days at the latest it answers again; 0 if none was.
     recalled : int
         People whose scores the Guest's journal had from an earlier attempt that was broken off: the transcript has no message about them.
     notes : tuple of Remark
@@ -398,7 +404,7 @@ class Streamed:
     policy : Policy
         What decided.
     written : bool
-        Whether the file was written: where nobody was scored, one that is there already stays.
+        Whether the file was written: if nobody was scored, one that is there already stays.
     kept : int
         Failed rows that keep their row of the file that was there.
     """

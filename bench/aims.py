@@ -28,13 +28,23 @@ FILES = (
 )
 HEADER = ("", "measured", "aim", "reached", "peer, same run", "floor", "when")
 NO = "**no**"
-MILLION, TREES = 1_000_000, 100
-TREE_SECONDS, TREE_TIMES, PAILLIER_SECONDS = 120, 3, 180
-ROOT_SECONDS, ROOT_BYTES = 120, 4e9
-STREAM_SECONDS, STREAM_BYTES = 360, 1e9
-SCORES, ONLINE, ONLINE_MS = 5_000, 150, 60
-ALIGNMENT_TIMES, ALIGNMENT_SECONDS = 1.3, 165
-REASONS_SECONDS, METER_SECONDS, SCORE_BYTES = 5, 0.05, 132_500
+MILLION = 1_000_000
+TREES = 100
+TREE_SECONDS = 120
+TREE_TIMES = 3
+PAILLIER_SECONDS = 180
+ROOT_SECONDS = 120
+ROOT_BYTES = 4e9
+STREAM_SECONDS = 360
+STREAM_BYTES = 1e9
+SCORES = 5_000
+ONLINE = 150
+ONLINE_MS = 60
+ALIGNMENT_TIMES = 1.3
+ALIGNMENT_SECONDS = 165
+REASONS_SECONDS = 5
+METER_SECONDS = 0.05
+SCORE_BYTES = 132_500
 
 GIGABIT = 125e6  # bytes a second
 
@@ -66,7 +76,7 @@ class Aim:
     file : str
         That it is read from; :data:`FILES` it may look at besides.
     read : callable
-        Result files by name → the figure; KeyError where they do not have it yet.
+        Result files by name → the figure; KeyError if they do not have it yet.
     why : str
         Where it is not reached: the reason, and the next idea.
     """
@@ -78,7 +88,7 @@ class Aim:
     why: str
 
     def figure(self, results: All) -> Figure | None:
-        """None where it was not measured yet, or the file is older than what its script measures."""
+        """None if it was not measured yet, or the file is older than what its script measures."""
         try:
             return self.read(results)
         except KeyError:
@@ -101,8 +111,10 @@ def _trees(results: All, row: Results) -> float:
 
 
 def _whole(results: All) -> Figure:
-    found, by_cipher = results["training_ciphers"], _by_cipher(results)
-    whole, lattice = found["whole"], by_cipher["rlwe"]
+    found = results["training_ciphers"]
+    by_cipher = _by_cipher(results)
+    whole = found["whole"]
+    lattice = by_cipher["rlwe"]
     same = "the same trees as on plaintext" if whole["same_trees_as_plain"] else "trees that DIFFER from plaintext's"
     return Figure(
         f"{whole['seconds']:.0f} s, {same}",
@@ -115,7 +127,8 @@ def _whole(results: All) -> Figure:
 
 def _ratio(results: All) -> Figure:
     by_cipher = _by_cipher(results)
-    lattice, paillier = by_cipher["rlwe"]["seconds_a_later_tree"], by_cipher["paillier"]["seconds_a_later_tree"]
+    lattice = by_cipher["rlwe"]["seconds_a_later_tree"]
+    paillier = by_cipher["paillier"]["seconds_a_later_tree"]
     return Figure(
         f"{paillier / lattice:.1f} × ({seconds(lattice)})",
         paillier / lattice >= TREE_TIMES,
@@ -438,7 +451,8 @@ def verdicts(results: All) -> dict[str, tuple[bool, str]]:
 
 def became_untrue(before: All, after: All) -> list[str]:
     """Claims that held before and do not hold now, in words."""
-    old, new = verdicts(before), verdicts(after)
+    old = verdicts(before)
+    new = verdicts(after)
     return [
         f"{name}: {new[name][1]} (before: {was})" if was else name
         for name, (held, was) in old.items()
@@ -505,7 +519,7 @@ def _busy(content: Results) -> bool:
 
 
 def read(folder: Path, names: tuple[str, ...] = ()) -> dict[str, Results]:
-    """Result files of a folder by name; all where none is named."""
+    """Result files of a folder by name; all if none is named."""
     files = sorted(folder.glob("*.json")) if not names else [folder / f"{name}.json" for name in names]
     return {file.stem: json.loads(file.read_text(encoding="utf-8")) for file in files if file.exists()}
 
@@ -518,7 +532,7 @@ def _lines(before: Path | None) -> Iterator[str]:
 
 
 def main() -> None:
-    """Print the table and, where there is something to compare with, what became untrue."""
+    """Print the table and, if there is something to compare with, what became untrue."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--before", type=Path, help="folder with the result files as they were before")
     sys.stdout.write("\n\n".join(_lines(parser.parse_args().before)) + "\n")

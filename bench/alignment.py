@@ -82,7 +82,8 @@ def measure() -> dict[str, Any]:
 
 def floor() -> dict[str, Any]:
     """What an id takes at least on one core: the Guest blinds and unblinds it, the Host evaluates it and one of its own."""
-    element, scalar = hash_to_group(b"id", b"bench"), random_scalars(1)[0]
+    element = hash_to_group(b"id", b"bench")
+    scalar = random_scalars(1)[0]
     multiplication = each(lambda: multiply(scalar, element))
     hashed = each(lambda: hash_to_group(b"id", b"bench"))
     seconds = 4 * multiplication + 2 * hashed
@@ -119,9 +120,11 @@ def aligned(method: str, guest: list[str], host: list[str]) -> Meter:
 def together(method: str, guest: list[str], host: list[str]) -> float:
     """Seconds of the same while both parties work at once, the Guest two messages ahead , as in a training."""
     began = time.perf_counter()
-    side, other = guest_sides(method, "guest", guest, ["host"])["host"], host_side(method, host)
+    side = guest_sides(method, "guest", guest, ["host"])["host"]
+    other = host_side(method, host)
     side.opened(other.records, other.open(len(guest), side.open()))
-    pieces, asked = side.pieces(), deque[Future[bytes]]()
+    pieces = side.pieces()
+    asked = deque[Future[bytes]]()
     with ThreadPoolExecutor(1) as at_host:
 
         def ask() -> None:
@@ -142,7 +145,8 @@ def together(method: str, guest: list[str], host: list[str]) -> float:
 
 def hashing(guest: list[str], host: list[str]) -> Meter:
     """Both send SHA-256 of their ids. Broken: ids can be guessed."""
-    meter, hashes = Meter(), {}
+    meter = Meter()
+    hashes = {}
     for party, ids in (("guest", guest), ("host", host)):
         hashes[party] = meter.timed(party, lambda ids=ids: [hashlib.sha256(i.encode()).digest() for i in ids])
         meter.sent(party, b"".join(hashes[party]))

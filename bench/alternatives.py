@@ -32,7 +32,10 @@ from backend.services.workspace import Workspace
 from bench.setting import ABSENT, CREDIT_CARD, machine, progress
 from bench.tables import alternatives as describe
 
-NAME, ATTRIBUTE, TOLERANCE, SEED = "credit_card", "SEX", 0.002, 7
+NAME = "credit_card"
+ATTRIBUTE = "SEX"
+TOLERANCE = 0.002
+SEED = 7
 CUTOFFS = (0.25, 0.5)
 PARAMETERS = SecureBoostParameters(trees=40, depth=3, learning_rate=0.2, cipher="none")
 WITHOUT = (
@@ -69,7 +72,8 @@ def main() -> None:
 
 def measure(folder: Path, seconds: float) -> dict[str, Any] | None:
     """What was found; None while models are missing."""
-    began, home = time.monotonic(), folder / "home"
+    began = time.monotonic()
+    home = folder / "home"
     home.mkdir(parents=True, exist_ok=True)
     if not (home / NAME).exists():
         split_credit_card(CREDIT_CARD, home / NAME)
@@ -126,8 +130,10 @@ def _judged(models: list[TestedModel]) -> dict[str, Any]:
     table = pd.read_csv(CREDIT_CARD, dtype={"ID": str}).set_index("ID")
     index = np.array([str(code) for code in table.loc[list(models[0].checked_ids), ATTRIBUTE]])
     grouped = group(Feature(name=ATTRIBUTE, meaning=ATTRIBUTE, kind=Kind.CATEGORICAL), index.astype(object), 5)
-    quality, decisions = resampled(models, SEED), []
-    draw, size = np.random.default_rng(SEED), len(grouped.groups)
+    quality = resampled(models, SEED)
+    decisions = []
+    draw = np.random.default_rng(SEED)
+    size = len(grouped.groups)
     for cutoff in CUTOFFS:
         first, *others = at_decision(models, quality, cutoff, own=False)
         flags = marks(first.accepted, [other.accepted for other in others])

@@ -47,7 +47,8 @@ class Records:
     def of(cls, case: Case, ids: tuple[str, ...]) -> Records:
         """Walk every tree with all parties' rules."""
         rules, columns = case.together(ids)
-        nodes, units = {}, np.full(len(ids), np.rint(case.model.base_scores[0] * 2**case.model.score_bits))
+        nodes = {}
+        units = np.full(len(ids), np.rint(case.model.base_scores[0] * 2**case.model.score_bits))
         for t, tree in enumerate(case.model.trees):
             at = np.zeros(len(ids), dtype=np.intp)
             nodes[t, 0] = at == 0
@@ -81,7 +82,8 @@ def measure(people: int = PEOPLE, records: int = RECORDS) -> dict[str, Any]:
 def rows_of(glassleaf: Glassleaf, model_id: str, title: str, people: int, records: int) -> list[dict[str, Any]]:
     """One model, a row a group."""
     record = glassleaf.models.get(model_id)
-    case, parts = case_of(glassleaf, record, title), glassleaf.models.part_of(record)
+    case = case_of(glassleaf, record, title)
+    parts = glassleaf.models.part_of(record)
     trained, tested = (
         Records.of(case, tuple(i for i, part in parts.items() if part == wanted)) for wanted in ("training", "test")
     )
@@ -120,13 +122,17 @@ def interventional_values(
     features = tuple(sorted(set(names.values())))
     theirs = np.concatenate([kept.copy() for _, kept in factors.blocks(*background)], axis=1)
     mine = np.concatenate([kept.copy() for _, kept in factors.blocks(*people)], axis=1)
-    out, share = np.zeros((len(features), people[1])), _shares_by_size(int(np.bincount(factors.row).max(initial=0)) + 1)
+    out = np.zeros((len(features), people[1]))
+    share = _shares_by_size(int(np.bincount(factors.row).max(initial=0)) + 1)
     for leaf, weight in enumerate(leaf_weights(model).tolist()):
         lines = np.flatnonzero(factors.row == leaf)
-        a, b = mine[lines][:, :, None], theirs[lines][:, None, :]
-        only_a, only_b = (a & ~b).sum(axis=0), (b & ~a).sum(axis=0)
+        a = mine[lines][:, :, None]
+        b = theirs[lines][:, None, :]
+        only_a = (a & ~b).sum(axis=0)
+        only_b = (b & ~a).sum(axis=0)
         met = (a | b).all(axis=0)
-        gain, loss = met * share[only_a, only_b], met * share[only_b, only_a]
+        gain = met * share[only_a, only_b]
+        loss = met * share[only_b, only_a]
         for line, kept, other in zip(lines.tolist(), a, b, strict=True):
             part = np.where(kept & ~other, gain, np.where(other & ~kept, -loss, 0.0))
             out[features.index(factors.features[line])] += weight * part.mean(axis=1)
@@ -145,7 +151,8 @@ def row_of(
     trained: Records, people: tuple[Mapping[str, NDArray[Any]], int], background: Background, records: int
 ) -> dict[str, Any]:
     """One group: how alike both kinds of values are for `people`, and how well a Host guesses who is in it."""
-    case, model = trained.case, trained.case.model
+    case = trained.case
+    model = trained.case.model
     group = in_group(trained, background)
     draw = np.random.default_rng(7)
     chosen = np.sort(draw.permutation(np.flatnonzero(group))[:records])
@@ -189,10 +196,11 @@ def named(values: NDArray[np.float64], groups: tuple[int, ...]) -> list[frozense
 
 
 def host_guesses(trained: Records, background: Background, group: Flags) -> tuple[float | None, ...]:
-    """AUC of the best Host's guess from the shares that it is told, from exact ones, and from covers; None where the group is everybody."""
+    """AUC of the best Host's guess from the shares that it is told, from exact ones, and from covers; None if the group is everybody."""
     if group.all():
         return None, None, None
-    model, found = trained.case.model, []
+    model = trained.case.model
+    found = []
     told, everybody, covers = (left_shares(model, b) for b in (background, ALL, COVERS))
     ones = np.ones((1, len(group)))
     for host in CompiledTerms(model).chain:
@@ -201,7 +209,9 @@ def host_guesses(trained: Records, background: Background, group: Flags) -> tupl
             for i, split in tree.splits.items():
                 if split.owner != host:
                     continue
-                here, left, usual = trained.nodes[t, i], trained.nodes[t, split.left], everybody[t, i]
+                here = trained.nodes[t, i]
+                left = trained.nodes[t, split.left]
+                usual = everybody[t, i]
                 came = int((here & group).sum())
                 exact = float((left & group).sum() / came) if came else usual
                 for k, share in enumerate((told[t, i], exact, covers[t, i])):

@@ -25,7 +25,9 @@ from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, NodeK
 from backend.trees.serialization import load_host
 from bench.setting import add_credit_card, fresh_glassleaf, progress, train
 
-TREES, DEPTH = 100, 4  # the forest of Fed-EINI §V-B; some 1,500 leaves
+# the forest of Fed-EINI §V-B; some 1,500 leaves
+TREES = 100
+DEPTH = 4
 SHRUNK = 0.1  # scale of a random leaf weight, as after a learning rate of 0.1
 FEATURES = 10  # a party of a random case
 GUEST = "bank"
@@ -58,7 +60,8 @@ class Case:
 
     def together(self, ids: Sequence[str]) -> tuple[dict[NodeKey, SplitRule], dict[str, NDArray[Any]]]:
         """All parties' rules, and their columns for some people, ``(n,)`` each; missing where a party holds no record."""
-        rules, columns = dict(self.model.rules), {}
+        rules = dict(self.model.rules)
+        columns = {}
         for party, table in self.tables.items():
             if party in self.partial_models:
                 rules |= self.partial_models[party].rules
@@ -74,7 +77,7 @@ class Case:
         return [step.host for step in self.guest.folding.steps]
 
     def records(self, n: int) -> PartyTable:
-        """`n` of the Guest's records; repeated where there are fewer."""
+        """`n` of the Guest's records; repeated if there are fewer."""
         own = self.tables[self.model.guest]
         return own.take(np.arange(n) % len(own.ids))
 
@@ -108,7 +111,7 @@ class Case:
 
 
 def credit_card_case() -> Case | None:
-    """A model grown on the credit-card data, the Guest with 13 features and one Host with 10; None where the data is absent."""
+    """A model grown on the credit-card data, the Guest with 13 features and one Host with 10; None if the data is absent."""
     with fresh_glassleaf() as glassleaf:
         name = add_credit_card(glassleaf)
         if name is None:
@@ -127,7 +130,8 @@ def demo_case() -> Case:
 
 def case_of(glassleaf: Glassleaf, record: ModelRecord, title: str) -> Case:
     """A model of the registry with all parties' records."""
-    model, federation = glassleaf.models.guest_model(record.id), glassleaf.federations.get(record.federation)
+    model = glassleaf.models.guest_model(record.id)
+    federation = glassleaf.federations.get(record.federation)
     stores = {h: PartyStore(Database(glassleaf.home / "parties" / record.federation / h)) for h in model.hosts}
     partial_models = {h: load_host(store.artefact(record.id)) for h, store in stores.items()}
     tables = {p.name: read_table(federation, p.name) for p in federation.parties}

@@ -28,7 +28,9 @@ from backend.protocols.transport.packing import chunks, to_bitmap
 from bench.cases import Case
 
 Stage = tuple[str, str]  # (party, stage)
-SESSION, MODEL = "c1", "m0123456789"  # as long as the service's own names
+# as long as the service's own names
+SESSION = "c1"
+MODEL = "m0123456789"
 
 
 class Stopwatch:
@@ -103,8 +105,12 @@ class HostSide:
     """One Host of the chain."""
 
     def __init__(self, case: Case, index: int, side: PublicSide) -> None:
-        self.name, self._side, self.kept = case.chain[index], side, 0
-        self._table, self._compiled, self._plan = case.tables[self.name], case.hosts[index], case.plans[index]
+        self.name = case.chain[index]
+        self._side = side
+        self.kept = 0
+        self._table = case.tables[self.name]
+        self._compiled = case.hosts[index]
+        self._plan = case.plans[index]
 
     def answer(self, blobs: Iterator[bytes], clock: Stopwatch) -> Iterator[bytes]:
         """Messages for the next party, from those of the previous one; the first reports to the Guest which ids are held."""
@@ -149,7 +155,9 @@ class GuestSide:
     """The Guest."""
 
     def __init__(self, case: Case, key: KeySide) -> None:
-        self.name, self._compiled, self._key = case.model.guest, case.guest, key
+        self.name = case.model.guest
+        self._compiled = case.guest
+        self._key = key
 
     def batches(self, records: PartyTable) -> list[PartyTable]:
         """Records that travel together."""
@@ -158,7 +166,8 @@ class GuestSide:
 
     def ask(self, batch: PartyTable, units: list[int], clock: Stopwatch) -> Iterator[bytes]:
         """Messages for the first Host; appends the constants of the scores to `units`."""
-        n, m = len(batch.ids), self._compiled.folding.n_entries
+        n = len(batch.ids)
+        m = self._compiled.folding.n_entries
         with clock.span(self.name, "encode"):
             constant, entries = self._compiled.encode(batch.columns, n)
             units.extend(constant)
@@ -184,7 +193,8 @@ def run_chain(
     case: Case, key: KeySide, sides: Sequence[PublicSide], n: int, timer: Callable[[], float] = time.perf_counter
 ) -> Run:
     """Score `n` records, party by party."""
-    clock, run = Stopwatch(timer), Run()
+    clock = Stopwatch(timer)
+    run = Run()
     guest = GuestSide(case, key)
     hosts = [HostSide(case, i, side) for i, side in enumerate(sides)]
     names = [guest.name, *(h.name for h in hosts), guest.name]
@@ -203,5 +213,6 @@ def run_chain(
         for blob in flow:
             guest.read(blob, len(batch.ids), run.units, clock)
         run.rounds += 1
-    run.seconds, run.kept = dict(clock.seconds), sum(host.kept for host in hosts[:1])
+    run.seconds = dict(clock.seconds)
+    run.kept = sum(host.kept for host in hosts[:1])
     return run

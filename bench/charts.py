@@ -16,7 +16,9 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 INCHES = (7.6, 3.8)
-INK, FAINT, PAPER = "#24292f", "#d0d7de", "#ffffff"
+INK = "#24292f"
+FAINT = "#d0d7de"
+PAPER = "#ffffff"
 LINE_COLOURS = ("#0f766e", "#b45309", "#7c3aed", "#be185d")
 LEVEL_COLOUR = "#57606a"
 ON_DARK_PAPER = {
@@ -54,7 +56,7 @@ class Chart:
     steps : sequence of str
         Labels of the horizontal axis.
     lines : dict of str to sequence of float or None
-        Name → a value a step; None where there is none.
+        Name → a value a step; None if there is none.
     levels : dict of str to float
         Name → a level drawn across, dashed: a reference, or a figure of the paper.
     left_out : dict of str to sequence of int

@@ -27,7 +27,9 @@ from bench.setting import REPEATS, fresh_folder, machine, progress, run
 from bench.tables import cipher as describe
 from bench.timing import interleaved, median_ratio, on_cores
 
-LEAVES, QUICK_LEAVES = 1500, 100  # of a random model
+# of a random model
+LEAVES = 1500
+QUICK_LEAVES = 100
 QUICK_REPEATS = 2
 
 
@@ -78,11 +80,16 @@ class _KeySize:
 
     def __init__(self, case: Case, bits: int, names: tuple[str, ...], repeats: int, folder: Path) -> None:
         progress(f"{bits} bits: tables and pools")
-        self._case, self._bits, self._repeats, self._folder = case, bits, repeats, folder
+        self._case = case
+        self._bits = bits
+        self._repeats = repeats
+        self._folder = folder
         secret = PaillierSecretKey.generate(bits, min(bits, KEY_BITS_FLOOR))
-        leaves, entries = case.model.n_leaves, case.guest.folding.n_entries
+        leaves = case.model.n_leaves
+        entries = case.guest.folding.n_entries
         draw = np.random.default_rng(1)
-        self._values, self._kept = draw.integers(-999, 1000, leaves), draw.random(leaves) < 0.5
+        self._values = draw.integers(-999, 1000, leaves)
+        self._kept = draw.random(leaves) < 0.5
         self._tables = {name: paillier_tables(secret, folder, PAILLIER[name]) for name in names if name in PAILLIER}
         warm = (repeats + 1) * leaves + (2 * repeats + 1) * entries  # what is taken from a warm Guest's pool below
         self.ours = [make_engine(name, case, secret, folder, warm) for name in ENGINES if name in names]
@@ -136,7 +143,8 @@ class _KeySize:
 
     def _composed(self, peer: Peer, encrypt: float, rest: float, textbook: list[float]) -> dict[str, Any]:
         """A peer's sample from its medians: a number a leaf, one masked sum, one decryption; no message and no tree is read."""
-        leaves, size = self._case.model.n_leaves, peer.bytes_per_number()
+        leaves = self._case.model.n_leaves
+        size = peer.bytes_per_number()
         seconds = leaves * encrypt + rest
         cold = {"seconds": seconds, "ratio": median(textbook) / seconds}
         return {"cold": cold, "numbers": leaves, "bytes_up": round(size * leaves), "bytes_back": round(size)}

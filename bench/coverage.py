@@ -40,7 +40,8 @@ from backend.trees.outputs import Outputs
 from bench.setting import progress, run
 from bench.tables import coverage as describe
 
-RUNS, QUICK_RUNS = 1000, 40
+RUNS = 1000
+QUICK_RUNS = 40
 CUTOFF = 0.3
 Shape = tuple[float, float]  # of a beta distribution of scores
 Held = tuple[str, bool]  # a figure, and whether its interval held the truth
@@ -71,7 +72,9 @@ ALTERNATIVES: dict[str, tuple[tuple[float, float], ...]] = {
     "gap": ((1.0, 0.6), *((1.0 - 0.02 * k, 0.6 - 0.05 * k) for k in range(1, 9))),
 }
 # shares: of positive labels, of the second group, of accepted people at each decision
-POSITIVE, SECOND, ACCEPTED = 0.3, 0.4, (0.6, 0.75)
+POSITIVE = 0.3
+SECOND = 0.4
+ACCEPTED = (0.6, 0.75)
 AGES = {"no gap": 0.0, "gap": 0.01}  # how much worse elderly ages score than each of three younger classes
 
 
@@ -185,10 +188,12 @@ def alternatives(shapes: Sequence[tuple[float, float]], draw: np.random.Generato
 
     Scores are normal with variance 1, half of it shared by all models.
     """
-    labels, index = (draw.random(n) < POSITIVE).astype(float), (draw.random(n) < SECOND).astype(np.intp)
+    labels = (draw.random(n) < POSITIVE).astype(float)
+    index = (draw.random(n) < SECOND).astype(np.intp)
     shared = draw.normal(size=n)
     scores = [a * labels + b * index + sqrt(0.5) * (shared + draw.normal(size=n)) for a, b in shapes]
-    seed, whole = int(draw.integers(2**31)), np.ones((1, n))
+    seed = int(draw.integers(2**31))
+    whole = np.ones((1, n))
     weights = list(draws(n, RESAMPLES, seed))
     quality = [
         DrawnQuality(float(auc(labels, s, whole)[0]), np.concatenate([auc(labels, s, w) for w in weights]))

@@ -62,7 +62,8 @@ class _Bench:
 
     def __init__(self, folder: Path, repeats: int, sizes: tuple[int, ...]) -> None:
         progress("keys and tables")
-        self.folder, self.repeats = folder, repeats
+        self.folder = folder
+        self.repeats = repeats
         self.secrets = {bits: PaillierSecretKey.generate(bits, min(bits, KEY_BITS_FLOOR)) for bits in sizes}
         for secret in self.secrets.values():
             paillier_tables(secret, folder, "full")
@@ -82,7 +83,8 @@ class _Bench:
             makers[f"paillier {bits}"] = partial(paillier_sides, secret, self.folder, len(case.hosts))
         for name, make in makers.items():
             progress(f"samples: {name}")
-            sides, before = make(), 0.0
+            sides = make()
+            before = 0.0
             for n in sizes:
                 point = {"engine": name, "samples": n}
                 before *= 10  # ten times the samples of the last point
@@ -103,7 +105,8 @@ class _Bench:
         points = [facts | {"engine": f"paillier {bits}"} | self._seconds(case, sides, 1)]
         del sides
         try:
-            name, lattice = rlwe_parameters(case).name, rlwe_sides(case)
+            name = rlwe_parameters(case).name
+            lattice = rlwe_sides(case)
         except ParameterError as error:
             return [*points, facts | {"engine": "rlwe", "left_out": str(error)}]
         facts |= {"engine": "rlwe", "key": name}
@@ -132,7 +135,8 @@ class _Bench:
                     parties = ServedParties(case, 0, self.folder, Workers(cores))
                     seconds = parties.seconds(key, sizes[name], Workers(cores), self.repeats)
                     parties.close()
-                middle, title = median(seconds), name if name == "rlwe" else f"{name} {bits}"
+                middle = median(seconds)
+                title = name if name == "rlwe" else f"{name} {bits}"
                 point = {"engine": title, "cores": cores, "samples": sizes[name], "repeats": len(seconds)}
                 points.append(point | {"seconds": middle, "per_second": sizes[name] / middle})
         return points

@@ -65,7 +65,7 @@ def rlwe_sides(case: Case, warm: bool = False) -> Sides:
 
 
 def rlwe_parameters(case: Case) -> Any:
-    """The smallest parameter set that holds the case; raises ParameterError where none does."""
+    """The smallest parameter set that holds the case; raises ParameterError if none does."""
     return parameters_for(max(1, len(case.hosts)), max(1, case.guest.folding.n_entries), case.guest.largest)
 
 
@@ -102,9 +102,13 @@ class Engine:
     peer = False
 
     def __init__(self, name: str, key: str, case: Case, sides: dict[str, Sides]) -> None:
-        self.name, self.label, self.key, self.sides = name, ENGINES[name], key, sides
+        self.name = name
+        self.label = ENGINES[name]
+        self.key = key
+        self.sides = sides
         self.states = tuple(sides)
-        self._case, self.guest = case, case.model.guest
+        self._case = case
+        self.guest = case.model.guest
         self._vector = b""
 
     def encrypt(self, state: str, values: np.ndarray) -> float:
@@ -121,7 +125,8 @@ class Engine:
 
     def masked_sum(self, values: np.ndarray, kept: np.ndarray) -> tuple[float, float]:
         """Seconds to read, check, mask and add up one sample's numbers, and to decrypt the sum (Fed-EINI eq. 10)."""
-        sides, m = self.sides[self.states[-1]], len(values)
+        sides = self.sides[self.states[-1]]
+        m = len(values)
         plan = FoldPlan((0,) * m, (True,) * m, 1, tuple(range(m)), 0, 1)
         self._vector = self._vector or sides.key.encrypt(values[None, :])
         began = time.perf_counter()
@@ -141,7 +146,8 @@ class Engine:
             return {}
         side = self.sides["warm"].hosts[0]
         if isinstance(side, PaillierPublicSide):
-            cold, warm = self.sides["cold"].hosts[0].obfuscators, side.obfuscators
+            cold = self.sides["cold"].hosts[0].obfuscators
+            warm = side.obfuscators
             textbook = PublicMaker(side.key.n).make_unlocked
             sources = {"made": lambda: cold.take(1), "pool": lambda: warm.take(1), "textbook": lambda: textbook(1)}
         else:
@@ -180,6 +186,7 @@ def paillier_tables(secret: PaillierSecretKey, folder: Path, obfuscation: Obfusc
     costs = {}
     for party, (file, make) in makers.items():
         # the second maker finds the file that the first wrote
-        build, load = seconds_of(make().prepare), seconds_of(make().prepare)
+        build = seconds_of(make().prepare)
+        load = seconds_of(make().prepare)
         costs[party] = {"build_seconds": build, "load_seconds": load, "bytes": file.stat().st_size}
     return costs

@@ -17,8 +17,10 @@ from bench.cases import Case
 from bench.engines import rlwe_sides
 
 Floors = dict[tuple[str, str], tuple[float, str]]  # (party's part, stage) → seconds, in words
-GUEST, HOST = "guest", "host"
-ROUNDS, EACH = 7, 200
+GUEST = "guest"
+HOST = "host"
+ROUNDS = 7
+EACH = 200
 
 
 def each(function: Callable[[], object], times: int = EACH) -> float:
@@ -42,11 +44,17 @@ class PaillierFloor:
     """
 
     def __init__(self, secret: PaillierSecretKey) -> None:
-        p, n = secret.p, secret.public.n
-        p2, n2 = p * p, n * n
-        small, rest = mpz(999), random_unit(n)
+        p = secret.p
+        n = secret.public.n
+        p2 = p * p
+        n2 = n * n
+        small = mpz(999)
+        rest = random_unit(n)
         power = mpz(1) << int(p.bit_length())
-        single, square, a, b = random_unit(p), random_unit(p2), random_unit(n2), random_unit(n2)
+        single = random_unit(p)
+        square = random_unit(p2)
+        a = random_unit(n2)
+        b = random_unit(n2)
         self.costs = {
             "half_width": each(lambda: square * single % p2),
             "squaring": each(lambda: gmpy2.powmod(square, power, p2), 1) / (int(power).bit_length() - 1),
@@ -54,7 +62,8 @@ class PaillierFloor:
             "cover": each(lambda: (a + n * (small * rest % n)) % n2),
         }
         self._bits = int(p.bit_length())
-        owner, public = OwnerMaker(p, secret.q), PublicMaker(n)
+        owner = OwnerMaker(p, secret.q)
+        public = PublicMaker(n)
         self._owner_digits = sum(-(-bits // owner._window) for bits in owner._bits)
         self._host_digits = -(-public._bits // public._window)
 
@@ -85,7 +94,8 @@ class RlweFloor:
     """
 
     def __init__(self, zeros: Zeros) -> None:
-        ring, zero = zeros.ring, zeros.make()
+        ring = zeros.ring
+        zero = zeros.make()
         self._primes = len(ring.parameters.data_bits)
 
         def back_and_forth() -> None:
@@ -97,7 +107,8 @@ class RlweFloor:
 
     def of(self, batches: int, bytes_up: int, warm: bool) -> Floors:
         """Floors for vectors of `bytes_up` bytes in all, sent to one Host in so many batches."""
-        k, sent = self._primes, bytes_up // self._width
+        k = self._primes
+        sent = bytes_up // self._width
         zero = 0 if warm else 3 * k  # v, e₁ and the flood
         steps = "mask, switch to one prime" if warm else "zero under the public key, mask, switch to one prime"
         counts = {
@@ -115,7 +126,8 @@ class RlweFloor:
 def rlwe_batch(case: Case, people: int) -> dict[str, Any]:
     """What one batch takes at least on one core under RLWE, all parties together, nothing made in advance; and what that counts."""
     zeros = rlwe_sides(case).hosts[0].zeros
-    ring, entries = zeros.ring, case.guest.folding.n_entries
+    ring = zeros.ring
+    entries = case.guest.folding.n_entries
     sent = -(-entries // (ring.parameters.degree // people))
     floors = RlweFloor(zeros).of(1, sent * ring.seeded_width, warm=False)
     spent = sum(seconds for seconds, _ in floors.values())

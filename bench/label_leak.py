@@ -19,7 +19,9 @@ from bench.setting import ABSENT, CREDIT_CARD, fresh_folder, progress, run
 from bench.tables import label_leak as describe
 
 BOUNDS = (0.0, 0.3, 0.1, 0.05, 0.02, 0.01)  # bits; 0 = none
-SEED, QUICK_PEOPLE, QUICK_BOUNDS = 0, 400, (0.0, 0.02)
+SEED = 0
+QUICK_PEOPLE = 400
+QUICK_BOUNDS = (0.0, 0.02)
 
 
 def measure(quick: bool = False) -> dict[str, Any]:

@@ -17,7 +17,8 @@ from backend.services import Glassleaf
 from bench.setting import train
 
 FEATURES = {"bank": 200, "telecom": 150, "platform": 150}
-TREES, DEPTH = 300, 4
+TREES = 300
+DEPTH = 4
 ROWS = 2000
 SEED = 7
 COLUMNS = 0.1  # of the features a round: quicker to grow, and many features are used

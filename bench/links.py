@@ -63,8 +63,10 @@ from bench.tables import links as describe
 from bench.timing import interleaved, seconds_of
 
 T = TypeVar("T")
-TREES, DEPTH = 10, 4
-SCORES, REPEATS = 60, 3
+TREES = 10
+DEPTH = 4
+SCORES = 60
+REPEATS = 3
 ROWS = int(os.environ.get("LINKS_ROWS", SAMPLES.max_rows))  # of one request; more are scored in groups
 ONE_TURN = 20_000  # rows beyond which a table is scored once
 KINDS = ("near", "far", "table", "training")
@@ -83,7 +85,8 @@ def measure(quick: bool = False) -> dict[str, Any]:
     """Ratios to the simulation, and milliseconds over the delayed line."""
     only = chosen(os.environ.get("LINKS_ONLY", ""))
     scores, rows, repeats, trees = QUICK if quick else (SCORES, ROWS, REPEATS, TREES)
-    turns, delay = 1 if rows > ONE_TURN else repeats, f"{1000 * DELAY:g} ms each way"
+    turns = 1 if rows > ONE_TURN else repeats
+    delay = f"{1000 * DELAY:g} ms each way"
     found: dict[str, dict[str, Any]] = {}
     with fresh_folder() as folder:
         federation = written(folder / "tables", quick)
@@ -124,7 +127,8 @@ def merged(measured: dict[str, Any], file: Path) -> dict[str, Any]:
     Each row then says on which machine and day it was measured. Ends the program, and leaves the file, where its other rows are of another
     model or way of measuring; what was measured now is in what it says then.
     """
-    before, here = json.loads(file.read_text(encoding="utf-8")), setting.machine()
+    before = json.loads(file.read_text(encoding="utf-8"))
+    here = setting.machine()
     facts = {name: value for name, value in measured.items() if name != "rows"}
     differ = [name for name, value in facts.items() if before[name] != value]
     if differ:
@@ -186,7 +190,8 @@ class Both:
     """The simulation and the companies' Guest, asked for the same in turns."""
 
     def __init__(self, companies: Companies, together: Glassleaf, apart: Glassleaf, simulated: str) -> None:
-        self._companies, self._sides = companies, {"simulation": together, "links": apart}
+        self._companies = companies
+        self._sides = {"simulation": together, "links": apart}
         self._names = {"simulation": simulated, "links": "companies"}
 
     def trainings(self, trees: int, repeats: int) -> tuple[dict[str, list[float]], list[ModelRecord]]:
@@ -231,7 +236,8 @@ class Both:
         with fresh_folder() as folder:
             tasks = {}
             for (side, glassleaf), record in zip(self._sides.items(), records, strict=True):
-                people, ids = folder / f"{side}.csv", glassleaf.federations.get(record.federation).guest.id
+                people = folder / f"{side}.csv"
+                ids = glassleaf.federations.get(record.federation).guest.id
                 glassleaf.samples.table(record.id).head(rows).drop(columns="part").rename_axis(ids).to_csv(people)
                 score = (self._in_groups if rows > SAMPLES.max_rows else self._at_once)(glassleaf, record, people)
                 tasks[side] = lambda score=score: seconds_of(lambda: self._allowed(score))
@@ -377,7 +383,8 @@ def row(name: str, seconds: dict[str, list[float]], **aim: float) -> dict[str, A
     aim : float
         ``at_most``: times as long as the simulation; ``at_least``: of its throughput; ``at_most_ms``, ``p95_at_most_ms``: over links.
     """
-    alone, linked = seconds["simulation"], seconds["links"]
+    alone = seconds["simulation"]
+    linked = seconds["links"]
     worst = quantiles(linked, n=20, method="inclusive")[-1] if len(linked) > 1 else linked[0]
     times = median(b / a for a, b in zip(alone, linked, strict=True))
     reached = {

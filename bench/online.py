@@ -38,7 +38,8 @@ from bench.stream import worked
 
 ROOT = Path(__file__).resolve().parents[1]
 # at once; who waits for an answer before asking again, waits at 150 scores/s no less than callers/150 s
-CALLERS, FEW = 16, 8
+CALLERS = 16
+FEW = 8
 WARM = 20  # answers that are left out
 TIMEOUT = 60  # seconds in which a server has to answer
 
@@ -81,7 +82,7 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
 
 
 def prepared(home: Path, credit_card: bool) -> tuple[list[str], dict[str, Any]] | None:
-    """A home with a model in use, the Guest's ids, and the floor of a batch of all callers; None where the data is absent."""
+    """A home with a model in use, the Guest's ids, and the floor of a batch of all callers; None if the data is absent."""
     with Glassleaf(home, pools=False) as glassleaf:
         progress("online: the model")
         if credit_card:
@@ -130,14 +131,16 @@ async def load(
 ) -> dict[str, Any]:
     """Ask about everybody once; milliseconds of each answer, and answers a second."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
-    timeout, limit = aiohttp.ClientTimeout(TIMEOUT), aiohttp.TCPConnector(limit=callers)
+    timeout = aiohttp.ClientTimeout(TIMEOUT)
+    limit = aiohttp.TCPConnector(limit=callers)
     async with aiohttp.ClientSession(url, headers=headers, timeout=timeout, connector=limit) as client:
         async with client.get("/v1/models", raise_for_status=True) as listed:
             address = f"/v1/models/{(await listed.json())['models'][0]['id']}/scores"
         ask = Asking(client, address)
         for one in ids[:WARM]:
             await ask(one)
-        people, ask.waits = iter(ids[WARM:]), []
+        people = iter(ids[WARM:])
+        ask.waits = []
         before = worked(process) if process is not None else {}
         began = time.perf_counter()
         await asyncio.gather(*(caller(ask, people) for _ in range(callers)))
@@ -161,7 +164,8 @@ class Asking:
     """Asks about one person at a time and notes how long the answer took."""
 
     def __init__(self, client: aiohttp.ClientSession, address: str) -> None:
-        self._client, self._address = client, address
+        self._client = client
+        self._address = address
         self.waits: list[float] = []
         self.codes: dict[int, int] = {}
         self.cipher = ""
@@ -187,7 +191,8 @@ def describe(found: dict[str, Any]) -> str:
     """The figures in words."""
     if "skipped" in found:
         return f"Skipped: {found['skipped']}"
-    about, ms = found["machine"], found["ms"]
+    about = found["machine"]
+    ms = found["ms"]
     processor = found["processor_ms_per_score"]
     busy = f", {processor:.1f} ms of a core a score" if processor else ""
     few = found.get("few")

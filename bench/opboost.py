@@ -36,7 +36,8 @@ from bench.setting import ABSENT, CREDIT_CARD, fresh_folder, progress, run
 from bench.tables import Column, table
 
 EPSILONS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12)  # the paper's
-QUICK_ROWS, QUICK_EPSILONS = 6_000, (0.01, 0.16, 2.56)
+QUICK_ROWS = 6_000
+QUICK_EPSILONS = (0.01, 0.16, 2.56)
 PARAMETERS = OpBoostParameters(trees=80, depth=3, learning_rate=0.1)  # the paper's trees
 
 
@@ -92,7 +93,7 @@ def curve(rows: int, epsilons: Sequence[float], seed: int) -> list[dict[str, Any
     list of dict
         ``map``, ``epsilon``, ``auc``, ``auc_on_ranks``, ``undisturbed`` and ``alone`` (AUC of XGBoost on all true columns and on the
         Guest's alone), ``feature_bound`` and ``record_bound`` (worst cases of ε, None = unlimited), ``n_test``, ``seconds``. Empty
-        where the data is absent.
+        if the data is absent.
     """
     if not CREDIT_CARD.exists():
         return []
@@ -149,10 +150,8 @@ def _point(records: Records, parameters: OpBoostParameters) -> dict[str, Any]:
     features = {p.name: p.features for p in federation.parties}
     grown = grow(_joint(records, session, records.tables[federation.guest.name], features), parameters)
     noise = parameters.noise
-    feature, record = (
-        worst(noise, noise.levels - 1),
-        of_record(noise, [f for h in federation.hosts for f in h.features]),
-    )
+    feature = worst(noise, noise.levels - 1)
+    record = of_record(noise, [f for h in federation.hosts for f in h.features])
     return {
         "map": parameters.map,
         "epsilon": parameters.epsilon,

@@ -33,7 +33,7 @@ def worst(noise: Noise, distance: int) -> float:
 
 
 def bound(noise: Noise, first: int, second: int) -> float:
-    """The b of one pair of levels; infinite where Local-Map discloses that they differ."""
+    """The b of one pair of levels; infinite if Local-Map discloses that they differ."""
     apart = abs(first // noise.theta - second // noise.theta)
     if noise.map == "global" or apart == 0:
         return float(noise.step * abs(first - second))

@@ -44,7 +44,8 @@ def measure(rounds: int = ROUNDS, names: Sequence[str] = NAMES) -> dict[str, Any
     with fresh_folder() as folder:
         progress("walking: an empty page")
         with served(folder, folder / "empty.log", app="bench/empty.py") as url:
-            facts, rows = {}, [{"size": "none"} | walked(url, "", rounds, EMPTY)[0]]
+            facts = {}
+            rows = [{"size": "none"} | walked(url, "", rounds, EMPTY)[0]]
         for size, aim in AIMS.items():
             progress(f"growing the models: {size}")
             home = folder / size

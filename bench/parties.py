@@ -46,13 +46,15 @@ class ServedParties:
     """
 
     def __init__(self, case: Case, pool: int, tables: Path, workers: Workers = SERIAL) -> None:
-        self._case, self._network = case, Network()
+        self._case = case
+        self._network = Network()
         federation = case.federation()
         options: dict[str, Any] = {"simulated": True, "key_floor": KEY_FLOOR, "pool": pool, "tables": tables}
         options["products"] = BinProducts(workers)
         hosts = []
         for name, partial_model in case.partial_models.items():
-            store, features = memory_store({MODEL: dump_host(partial_model)}), federation.party(name).features
+            store = memory_store({MODEL: dump_host(partial_model)})
+            features = federation.party(name).features
             hosts.append(HostParty(name, case.tables[name], features, store, **options))
         self._hosts = SimulatedHosts(self._network, hosts)
         self._guest = GuestParty(federation, lambda: case.tables[case.model.guest])
@@ -89,11 +91,14 @@ class HostProcess:
         self._process.start()
         theirs.close()
         self._pipe.recv()
-        self._case, self._guest = case, GuestSide(case, key)
+        self._case = case
+        self._guest = GuestSide(case, key)
 
     def score(self, n: int) -> dict[str, float]:
         """Score `n` records; seconds until the last score, and the processor's seconds of both parties."""
-        began, own, theirs = time.perf_counter(), time.process_time(), 0.0
+        began = time.perf_counter()
+        own = time.process_time()
+        theirs = 0.0
         units: list[int] = []
         for batch in self._guest.batches(self._case.records(n)):
             for blob in self._guest.ask(batch, units, Stopwatch()):

@@ -111,7 +111,9 @@ def heu_peer(name: str, key: str, schema: str, bits: int) -> Peer:
 
     with stdout_on_stderr():
         kit = vectors.setup(getattr(scalars.SchemaType, schema), bits)
-        encryptor, evaluator, decryptor = kit.encryptor(), kit.evaluator(), kit.decryptor()
+        encryptor = kit.encryptor()
+        evaluator = kit.evaluator()
+        decryptor = kit.decryptor()
 
         def encrypt(values: np.ndarray) -> Any:
             return encryptor.encrypt(kit.array(values, kit.integer_encoder(1)))

@@ -64,11 +64,14 @@ class Pooled:
 
 def pooled(glassleaf: Glassleaf, record: ModelRecord, bins: int) -> Pooled:
     """The records of a trained model that all parties hold, divided and binned as in its training."""
-    federation, frame = glassleaf.federations.get(record.federation), glassleaf.samples.table(record.id)
+    federation = glassleaf.federations.get(record.federation)
+    frame = glassleaf.samples.table(record.id)
     joint = frame.index.isin(list(glassleaf.models.part_of(record)))
-    ids, parts = [str(i) for i in frame.index[joint]], frame["part"].to_numpy()[joint]
+    ids = [str(i) for i in frame.index[joint]]
+    parts = frame["part"].to_numpy()[joint]
     training = parts == "training"
-    indices, categories = {}, {}
+    indices = {}
+    categories = {}
     for party in federation.parties:
         table = read_table(federation, party.name)
         rows = np.array([table.row_of[i] for i in ids], dtype=np.intp)

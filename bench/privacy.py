@@ -27,7 +27,9 @@ from bench.tables import privacy as describe
 
 PARAMETERS = SecureBoostParameters(cipher="none")
 PEOPLE = 1000
-METER_TREES, METER_BITS, METER_PEOPLE = 100, (10, 16), 5
+METER_TREES = 100
+METER_BITS = (10, 16)
+METER_PEOPLE = 5
 
 T = TypeVar("T")
 
@@ -55,7 +57,8 @@ def _meter(glassleaf: Glassleaf, name: str) -> list[dict[str, Any]]:
     """Seconds of processor time a score of the exact meter and of its bound, how far that is above, and the floor of counting."""
     progress(f"{METER_TREES} trees")
     record = train(glassleaf, name, replace(PARAMETERS, trees=METER_TREES))
-    model, rows = glassleaf.models.guest_model(record.id), []
+    model = glassleaf.models.guest_model(record.id)
+    rows = []
     workspace = Workspace(glassleaf.home, pools=False)
     runtime = workspace.runtime(name)
     own = runtime.table.take(np.arange(METER_PEOPLE))
@@ -94,8 +97,10 @@ def _timed(work: Callable[[], T]) -> tuple[float, T]:
 
 def _additions() -> float:
     """Seconds of one addition of a count and of a complex share, in a core's cache."""
-    counts, shares = np.ones(BLOCK), np.ones(BLOCK, dtype=np.complex128)
-    more, other = counts.copy(), shares.copy()
+    counts = np.ones(BLOCK)
+    shares = np.ones(BLOCK, dtype=np.complex128)
+    more = counts.copy()
+    other = shares.copy()
 
     def both() -> None:
         daxpy(counts, more, a=1.0)

@@ -23,7 +23,8 @@ from bench.setting import fresh_folder, progress, run
 
 ROOT = Path(__file__).resolve().parents[1]
 MODULE = "backend.crypto.paillier.obfuscator_process"
-QUICK_BITS, BITS = 512, 3072
+QUICK_BITS = 512
+BITS = 3072
 TIMEOUT = 300  # seconds until every party has some
 
 
@@ -81,7 +82,8 @@ def _alone(bits: int) -> int:
 def _imported() -> int:
     command = [sys.executable, "-c", f"import {MODULE}, sys; sys.stdin.read()"]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE) as running:  # noqa: S603 (our own command)
-        watched, before = psutil.Process(running.pid), -1
+        watched = psutil.Process(running.pid)
+        before = -1
         while (held := int(watched.memory_info().rss)) != before:  # until it grows no more
             before = held
             time.sleep(1.0)

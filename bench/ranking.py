@@ -36,7 +36,8 @@ SUBGROUP_BITS = {2048: 224}
 
 def measure(keys: tuple[int, ...] = KEYS, numbers: tuple[int, ...] = NUMBERS, repeats: int = REPEATS) -> dict[str, Any]:
     """Medians, and ratios to the peer."""
-    rows, peers = [], {}
+    rows = []
+    peers = {}
     for bits in keys:
         progress(f"{bits} bits")
         secret = PaillierSecretKey.generate(bits, floor=min(bits, 2048))
@@ -53,7 +54,9 @@ def ranked(key: PaillierKeySide, public: PaillierPublicSide, n: int) -> Meter:
     """One ranking of random numbers, from ciphertexts at the Host to names at the Guest."""
     max_value = (1 << VALUE_BITS) - 1
     values = [secrets.randbelow(2 * max_value + 1) - max_value for _ in range(n)]
-    values_enc, shape, meter = key.encrypt_numbers(values), RankingShape(n, NAMES, VALUE_BITS), Meter()
+    values_enc = key.encrypt_numbers(values)
+    shape = RankingShape(n, NAMES, VALUE_BITS)
+    meter = Meter()
     packing = RankingPacking(shape, key.bits)
     guest = RankingGuest(PackedOpener(key, packing).opened, shape)
     host = RankingHost(PackedBlinds(public, values_enc, packing).blinded, shape)
@@ -94,7 +97,7 @@ def _tno(bits: int, repeats: int) -> dict[str, Any]:
         return {"left_out": "tno.mpc.protocols.secure_comparison is not installed"}
     if bits not in SUBGROUP_BITS:
         return {"left_out": f"no DGK key of {bits} bits is generated"}
-    from tno.mpc.encryption_schemes.dgk import DGK  # noqa: PLC0415 - only where it is installed
+    from tno.mpc.encryption_schemes.dgk import DGK  # noqa: PLC0415 - only if it is installed
     from tno.mpc.encryption_schemes.paillier import Paillier  # noqa: PLC0415
     from tno.mpc.encryption_schemes.utils import next_prime  # noqa: PLC0415
     from tno.mpc.protocols.secure_comparison import Initiator, KeyHolder  # noqa: PLC0415
@@ -113,7 +116,8 @@ def _tno(bits: int, repeats: int) -> dict[str, Any]:
     try:
         for _ in range(repeats):
             x, y = (secrets.randbelow(1 << VALUE_BITS) for _ in range(2))
-            x_enc, y_enc = paillier.unsafe_encrypt(x), paillier.unsafe_encrypt(y)
+            x_enc = paillier.unsafe_encrypt(x)
+            y_enc = paillier.unsafe_encrypt(y)
             began = time.process_time()
             answer = _compared(host, guest, paillier, dgk, width, x_enc, y_enc)
             seconds.append(time.process_time() - began)

@@ -94,7 +94,8 @@ class ReasonPipeline:
             residues = ResidueKeySide([RlweKeySide(RlweSecretKey.generate(p)) for p in sets])
             return cls._of(parties, "rlwe", residues, ResiduePublicSide(residues.offer()), people)
         secret = PaillierSecretKey.generate(bits, floor=min(bits, 2048))
-        key, public = PaillierKeySide(secret), PaillierPublicSide(secret.public)
+        key = PaillierKeySide(secret)
+        public = PaillierPublicSide(secret.public)
         for pool in (key.obfuscators, public.obfuscators):
             pool.take(1)
         return cls._of(parties, "paillier", key, public, people)
@@ -130,17 +131,21 @@ class ReasonPipeline:
 
     def named(self, sample: str) -> tuple[Meter, Meter]:
         """Reasons of one person; what the contributions cost, and what the ranking does."""
-        weighting, ranking, shape = Meter(), Meter(), self.parties.shape
+        weighting = Meter()
+        ranking = Meter()
+        shape = self.parties.shape
         if self.of_person is None:
             raise ValueError("this pipeline is for cohorts; make one for names")
-        (person, ways), record = self.of_person, self.parties.record
+        person, ways = self.of_person
+        record = self.parties.record
         columns, _ = record(self.parties.case.model.guest, sample)
         sent = weighting.sent("guest", weighting.timed("guest", person.encrypted, columns))
         for factors, way in zip(self.parties.factors, ways, strict=True):
             decided = weighting.timed("host", Decided.of, factors, *record(factors.step.host, sample))
             if way is not ways[-1]:
                 sent = weighting.sent("host", weighting.timed("host", way.passed_on, sent, decided))
-        held, n = weighting.timed("host", ways[-1].values, sent, decided), sum(shape.features)
+        held = weighting.timed("host", ways[-1].values, sent, decided)
+        n = sum(shape.features)
         guest = RankingGuest(person.opened, shape.ranking, np.zeros((OWN, n), dtype=bool))
         host = ways[-1].ranking(held, np.zeros((OTHER, n), dtype=bool), shape)
         shares = ranking.sent("host", ranking.timed("host", host.share, ranking.sent("guest", guest.open())))

@@ -44,7 +44,9 @@ def measure(
 ) -> dict[str, Any]:
     """Both models, the second where its data is there."""
     cases = [case for case in (demo_case(), credit_card_case()) if case is not None]
-    rows, groups, faith = [], [], []
+    rows = []
+    groups = []
+    faith = []
     for case in cases:
         parties = Parties.of(case)
         for bits in (0, *keys):
@@ -92,14 +94,16 @@ def _score_sides(case: Case, bits: int) -> tuple[KeySide, list[Any]]:
         sides = rlwe_sides(case)
         return sides.key, sides.hosts
     secret = PaillierSecretKey.generate(bits, floor=min(bits, 2048))
-    key, public = PaillierKeySide(secret), PaillierPublicSide(secret.public)
+    key = PaillierKeySide(secret)
+    public = PaillierPublicSide(secret.public)
     key.obfuscators.take(1)
     return key, [public] * len(case.hosts)
 
 
 def cohort_of(parties: Parties, bits: int, people: int, measured: int) -> dict[str, Any]:
     """Sums over a group under a Paillier key of that size, or 0 for RLWE; extrapolated from the first `measured` people."""
-    pipeline, meter = ReasonPipeline.under(parties, bits, people), Meter()
+    pipeline = ReasonPipeline.under(parties, bits, people)
+    meter = Meter()
     samples = parties.case.tables[parties.case.model.guest].ids[:measured]
     sums = pipeline.summed(samples, meter)
     if np.abs(sums - parties.plain(samples).sum(axis=0)).max() > measured * parties.terms.error_bound:
@@ -120,7 +124,8 @@ def _floor(parties: Parties, people: int, sent: int) -> dict[str, Any]:
     """What a group takes at least on one core under RLWE: transforms of the Guest's ciphertexts and of the factors they meet."""
     parameters = keys_for(parties.shape.load(parties.terms.rows, people))[0]
     side = RlwePublicSide(RlweKeySide(RlweSecretKey.generate(parameters)).offer())
-    count, primes = sent // side.ring.seeded_width, len(parameters.data_bits)
+    count = sent // side.ring.seeded_width
+    primes = len(parameters.data_bits)
     seconds = count * 2 * primes * RlweFloor(side.zeros).costs["transform"]
     return {"floor_seconds": seconds, "floor": f"transforms of {count:,} ciphertexts and of the factors they meet"}
 
@@ -155,9 +160,11 @@ def faithfulness(parties: Parties, people: int) -> dict[str, Any]:
     case = parties.case
     own = case.tables[case.model.guest]
     samples = [own.ids[i] for i in np.random.default_rng(7).choice(len(own.ids), people, replace=False)]
-    exact, pipeline = parties.plain(samples), ReasonPipeline.plain(parties, 1)
+    exact = parties.plain(samples)
+    pipeline = ReasonPipeline.plain(parties, 1)
     released = np.array([pipeline.summed([sample], Meter()) for sample in samples])
-    names, draw = [_top(row) for row in exact], np.random.default_rng(8)
+    names = [_top(row) for row in exact]
+    draw = np.random.default_rng(8)
     same = {}
     for width in DITHER:
         dithered = exact + draw.uniform(-width / 2, width / 2, exact.shape)

@@ -29,7 +29,8 @@ from tests.e2e.serving import free_port, served
 
 SESSIONS = 25
 PAUSE = (4.0, 8.0)  # seconds between an answer and the next click
-FIRST, OTHER = "first page, all at once", "any other page"
+FIRST = "first page, all at once"
+OTHER = "any other page"
 AIMS = {FIRST: 5.0, OTHER: 2.0}  # seconds, 95th percentile
 SIGNED_IN = "{}, everybody signed in"
 MEMORY = 500  # MB of the process
@@ -52,13 +53,15 @@ class Session:
         asked = BackMsg()
         if press:
             pressed = asked.rerun_script.widget_states.widgets.add()
-            pressed.id, pressed.trigger_value = self.buttons[press], True
+            pressed.id = self.buttons[press]
+            pressed.trigger_value = True
         asked.rerun_script.query_string = query
         asked.rerun_script.page_script_hash = self.pages[page] if page else ""
         asked.rerun_script.context_info.locale = "en-US"
         began = time.perf_counter()
         await self._socket.send(asked.SerializeToString())
-        failed, self.tiles = "", 0
+        failed = ""
+        self.tiles = 0
         self.buttons = {}
         while True:
             message = ForwardMsg.FromString(await self._socket.recv(decode=False))
@@ -106,7 +109,8 @@ def measure(quick: bool = False) -> dict[str, Any]:
         progress("preparing the demo")
         glassleaf.training.prepare_demo()
         glassleaf.close()
-        rows, memory = [], []
+        rows = []
+        memory = []
         for names, port in (("{}", 0), (SIGNED_IN, free_port())):
             secrets = sign_in.want(glassleaf.home, port) if port else None
             with served(glassleaf.home, glassleaf.home / "dashboard.log", port, secrets) as url:

@@ -66,7 +66,7 @@ def train(glassleaf: Glassleaf, federation: str, parameters: Any) -> ModelRecord
 
 
 def add_credit_card(glassleaf: Glassleaf) -> str | None:
-    """The credit-card federation without a model; None where the data is absent."""
+    """The credit-card federation without a model; None if the data is absent."""
     if not CREDIT_CARD.exists():
         return None
     folder = glassleaf.home / "credit_card"

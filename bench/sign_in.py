@@ -45,7 +45,8 @@ def want(home: Path, port: int) -> Path:
 
 def cookie(url: str, person: str) -> tuple[str, str]:
     """Name and value of the cookie by which the dashboard at `url` knows `person`, in every role, for an hour."""
-    split, now = urlsplit(url), int(time.time())
+    split = urlsplit(url)
+    now = int(time.time())
     claims = {
         "origin": f"{split.scheme}://{split.netloc}",
         "is_logged_in": True,

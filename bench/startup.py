@@ -21,7 +21,9 @@ from bench.timing import interleaved, median_ratio, seconds_of
 
 ROOT = Path(__file__).resolve().parents[1]
 REPEATS = 9
-LIBRARIES, MODELS, SERVICES = "libraries", "models", "services"
+LIBRARIES = "libraries"
+MODELS = "models"
+SERVICES = "services"
 COMMANDS = {
     "python": ("-c", "pass"),
     LIBRARIES: ("-c", "import typer, sqlalchemy.orm, pydantic"),
@@ -51,7 +53,7 @@ def timed(home: Path, repeats: int) -> dict[str, Any]:
 
 
 def start(arguments: Sequence[str], home: Path) -> None:
-    """Run one Python process to its end; raises CalledProcessError where it fails."""
+    """Run one Python process to its end; raises CalledProcessError if it fails."""
     environment = os.environ | {"GLASSLEAF_HOME": str(home)}
     command = [sys.executable, *arguments]
     subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, check=True)  # noqa: S603 (ours)

@@ -91,7 +91,9 @@ def scored(folder: Path, cipher: str) -> tuple[float, int, float]:
     words = [sys.executable, "-m", "backend", "score", "latest", folder / "people.parquet"]
     words += ["--out", folder / "scores.parquet", *(["--cipher", cipher] if cipher else [])]
     command = [str(word) for word in words]
-    largest, began, processor = 0, time.perf_counter(), dict[int, float]()
+    largest = 0
+    began = time.perf_counter()
+    processor = dict[int, float]()
     environment = {**os.environ, "GLASSLEAF_HOME": str(folder / "home")}
     with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=sys.stderr) as running:  # noqa: S603 (our own command)
         watched = psutil.Process(running.pid)
@@ -107,7 +109,8 @@ def scored(folder: Path, cipher: str) -> tuple[float, int, float]:
 
 def held(process: psutil.Process) -> int:
     """Bytes in memory of a process and all below it, and of the files in memory that they have open."""
-    total, files = 0, dict[int, int]()
+    total = 0
+    files = dict[int, int]()
     for one in [process, *children(process)]:
         try:
             total += one.memory_info().rss

@@ -62,7 +62,8 @@ def _rounded_seconds(field: str) -> Callable[[Results], str]:
 
 def cipher(results: Results) -> str:
     """Every cipher beside its peers: those whose key has a size at every size, the others once."""
-    largest, facts = results["keys"][-1], results["sample"]
+    largest = results["keys"][-1]
+    facts = results["sample"]
     rows = [
         row | {"batches": [b for b in results["bulk"] if (b["engine"], b["key"]) == (row["engine"], row["key"])]}
         for last in largest["rows"]
@@ -217,7 +218,9 @@ def training_ciphers(results: Results) -> str:
         "a later tree": "{seconds_a_later_tree:.1f} s",
         "MB a tree": lambda row: f"{row['bytes_a_tree'] / 1e6:.1f}",
     }
-    root, paillier, lattice = results["root"], by_name["paillier"], by_name["rlwe"]
+    root = results["root"]
+    paillier = by_name["paillier"]
+    lattice = by_name["rlwe"]
     times = paillier["seconds_a_later_tree"] / lattice["seconds_a_later_tree"]
     more = lattice["bytes_a_tree"] / paillier["bytes_a_tree"]
     same = "the same models, byte for byte" if results["same_trees"] else "models that DIFFER"
@@ -228,7 +231,8 @@ def training_ciphers(results: Results) -> str:
         f"grow {same}. A tree after the "
         f"first is {times:.1f} times as fast under RLWE as under Paillier, for {more:.1f} times the bytes."
     )
-    full, check = results["whole"], "the sums are exact" if root["exact"] else "the sums are WRONG"
+    full = results["whole"]
+    check = "the sums are exact" if root["exact"] else "the sums are WRONG"
     trees = "the same trees" if full["same_trees_as_plain"] else "trees that DIFFER"
     model = (
         f"A model of {full['trees']} trees takes {full['seconds']:.0f} s under RLWE, alignment included, both parties on these cores "
@@ -546,11 +550,14 @@ def _aim(aim: Results) -> str:
 
 def headline(results: Results) -> str:
     """The four figures that matter, each beside its peer; `results` holds whole result files by name."""
-    largest, sample = results["cipher"]["keys"][-1], results["cipher"]["sample"]
+    largest = results["cipher"]["keys"][-1]
+    sample = results["cipher"]["sample"]
     rows = {row["engine"]: row["sample"] for row in largest["rows"]}
     bulk = max(b["per_second"] for b in results["cipher"]["bulk"] if b["engine"] == "rlwe")
-    plain, ciphers = results["training"]["numbers"], results["training_ciphers"]
-    whole, by_name = ciphers["whole"], {row["cipher"]: row for row in ciphers["ciphers"]}
+    plain = results["training"]["numbers"]
+    ciphers = results["training_ciphers"]
+    whole = ciphers["whole"]
+    by_name = {row["cipher"]: row for row in ciphers["ciphers"]}
     slower = by_name["paillier"]["seconds_a_later_tree"] / by_name["rlwe"]["seconds_a_later_tree"]
     reasons_ = next(r for r in results["reasons"]["rows"] if r["leaves"] == sample["leaves"] and r["cipher"] == "rlwe")
     phe = rows["phe"]["cold"]["seconds"]
@@ -603,7 +610,8 @@ def alternatives(results: Results) -> str:
         columns["width, all together"] = lambda row: ends(row["gap_together"])
 
     def title(row: Results) -> str:
-        tried, own = row["tried"], results["parameters"]
+        tried = row["tried"]
+        own = results["parameters"]
         changes = [f"without {', '.join(tried['without'])}"] if tried["without"] else []
         changes += ["expected directions"] if tried["constraints"] != own["constraints"] else []
         changes += [f"depth {tried['depth']}"] if tried["depth"] != own["depth"] else []
@@ -619,9 +627,12 @@ def alternatives(results: Results) -> str:
             f"At the cut-off {cutoff:g}, {found} of {len(here) - 1} alternatives lose at most {results['tolerance']:g} of AUC and have a "
             f"narrower gap as measured; for {sure} of them both hold with 95 % for all alternatives together."
         )
-    groups, reference = results["groups"], results["groups"][results["reference"]]
+    groups = results["groups"]
+    reference = results["groups"][results["reference"]]
     sizes = " and ".join(f"{g['n']:,} of {results['attribute']} {g['name']}" for g in groups)
-    own, attribute, records = results["parameters"], results["attribute"], f"{results['records']:,} validation records"
+    own = results["parameters"]
+    attribute = results["attribute"]
+    records = f"{results['records']:,} validation records"
     note = (
         f"{DATA[results['federation']].capitalize()} data, {own['trees']} trees of depth {own['depth']}, {records}: "
         f"{sizes}. The table is at the cut-off {results['cutoffs'][0]:g}; a gap is the share accepted less that of {attribute} "

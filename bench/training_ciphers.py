@@ -48,7 +48,8 @@ SAMPLED = 0.1  # of the rows of a tree, by largest gradient and of the others, w
 WHOLE = 100  # trees
 NUMBERS = 2  # polynomials a block: gradients and hessians
 SUMS = ("Gradients", "AskBinSums", "AskNodeSums", "NodePairs", "BinSums")
-ROWS, FEATURES = 1_000_000, 10
+ROWS = 1_000_000
+FEATURES = 10
 GRADIENT = 1 << 30
 LEVELS = 4  # of splits of the tree over many rows
 
@@ -102,7 +103,9 @@ def _floor(transcript: Sequence[TranscriptEntry], rows: int, trees: int) -> dict
     0/1 polynomials of the nodes with most rows, the roots, are kept between trees and not counted.
     """
     parameters = sum_parameters(rows)
-    of, nodes, under_way = ring(parameters.name), list[list[int]](), dict[str, list[int]]()
+    of = ring(parameters.name)
+    nodes = list[list[int]]()
+    under_way = dict[str, list[int]]()
     for entry in transcript:
         if entry.kind == "AskNodeSums":
             under_way[entry.receiver] = [0, 0]
@@ -149,12 +152,14 @@ def _large(rows: int) -> dict[str, Any]:
     draw = np.random.default_rng(0)
     values = np.stack([draw.integers(-GRADIENT, GRADIENT, rows), draw.integers(0, GRADIENT // 4, rows)])
     bins = [(draw.integers(0, 33, rows).astype(np.intp), 33) for _ in range(2 * FEATURES)]
-    own, theirs = bins[:FEATURES], bins[FEATURES:]
+    own = bins[:FEATURES]
+    theirs = bins[FEATURES:]
     workers = Workers(cores())
     key = RlweSumKey(RlweKeySide(RlweSecretKey.generate(sum_parameters(rows))), workers)
     host = RlwePublicSide(key.offer(), workers=workers)
     root = _node(key, host, values, theirs)
-    max_features, counts = features_a_reply(key.parameters, rows), [count for _, count in theirs]
+    max_features = features_a_reply(key.parameters, rows)
+    counts = [count for _, count in theirs]
     widest = max(_features(group, counts) for group in groups(counts, root["block"], key.bits, max_features))
     noise = {
         "features": FEATURES,
@@ -191,9 +196,11 @@ def _large(rows: int) -> dict[str, Any]:
 
 def _node(key: RlweSumKey, host: RlwePublicSide, values: Integers, bins: Bins) -> dict[str, Any]:
     """The sums of one node by a Host's features."""
-    rows, counts = values.shape[1], [count for _, count in bins]
+    rows = values.shape[1]
+    counts = [count for _, count in bins]
     block = key.block(rows, [counts], len(values))
-    began, sent = time.perf_counter(), 0
+    began = time.perf_counter()
+    sent = 0
     summing = host.start_sums(bins, block, len(values))
     for piece in key.encrypt(values, block):
         sent += len(piece)
@@ -203,7 +210,8 @@ def _node(key: RlweSumKey, host: RlwePublicSide, values: Integers, bins: Bins) -
     summed = time.perf_counter()
     found = key.decrypt(reply, rows, counts, block, len(values))
     done = time.perf_counter()
-    cut, shared = len(blocks(rows, block)), len(groups(counts, block, key.bits, features_a_reply(key.parameters, rows)))
+    cut = len(blocks(rows, block))
+    shared = len(groups(counts, block, key.bits, features_a_reply(key.parameters, rows)))
     return {
         "rows": rows,
         "block": block,

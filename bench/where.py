@@ -27,7 +27,8 @@ def time_by_stage(
     sizes = dict.fromkeys(BULK, 5) if quick else BULK
     for bits, secret in secrets.items():
         progress(f"where the time goes: paillier {bits}")
-        floor, hosts = PaillierFloor(secret), len(case.hosts)
+        floor = PaillierFloor(secret)
+        hosts = len(case.hosts)
         ready = (repeats + 1) * case.guest.folding.n_entries
         for how, warm, samples in (("cold", 0, (1, sizes["paillier"])), ("warm", ready, (1,))):
             sides = paillier_sides(secret, folder, hosts, "full", warm)
@@ -56,7 +57,8 @@ def _row(case: Case, n: int, runs: list[Run], floors: Floors) -> dict[str, Any]:
         part = GUEST if party == case.model.guest else HOST
         floor, words = floors.get((part, stage), (None, ""))
         if stage == "serialise":
-            floor, words = copied(sent), f"{sent:,} bytes copied once"
+            floor = copied(sent)
+            words = f"{sent:,} bytes copied once"
         seconds = median(r.seconds[party, stage] for r in runs)
         stages.append({"party": party, "stage": stage, "seconds": seconds, "floor_seconds": floor, "floor": words})
     return {

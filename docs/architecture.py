@@ -119,7 +119,7 @@ def upward(imports: Imports, floors: list[tuple[set[str], bool]]) -> list[tuple[
 
 
 def first_circle(imports: Imports) -> list[str]:
-    """A circle with its first package repeated at the end; empty where there is none."""
+    """A circle with its first package repeated at the end; empty if there is none."""
     done: set[str] = set()
 
     def walk(package: str, path: list[str]) -> list[str]:

@@ -206,7 +206,7 @@ def _given(parameter: Any) -> str:
 
 
 def _default(parameter: Any) -> str:
-    """The default; nothing where the help names it or where there is none."""
+    """The default; nothing if the help names it or if there is none."""
     if parameter.required:
         return "(required)"
     if parameter.default in (None, "") or parameter.default is False or callable(parameter.default):

@@ -15,7 +15,7 @@ TARGET = Path(__file__).with_name("glossary.md")
 INTRO = """\
 # Glossary
 
-One word per idea, in code, pages and documents; the field's or the papers' word where there is one. Written by
+One word per idea, in code, pages and documents; the field's or the papers' word if there is one. Written by
 `docs/glossary.py` from `assets/glossary.toml` (`make docs`), which the help page of the dashboard reads, too.
 
 | word | Chinese | meaning |

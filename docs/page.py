@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def write_or_check(description: str | None, target: Path, page: str, source: str) -> int:
-    """Exit status: 1 where `--check` is given and the page does not fit what it is made from, else 0."""
+    """Exit status: 1 if `--check` is given and the page does not fit what it is made from, else 0."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when the page is stale")
     if not parser.parse_args().check:

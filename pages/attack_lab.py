@@ -9,7 +9,8 @@ from app.panels import attack_lab, attention, frame, run
 
 LINK = "attack"  # what the address calls the attack whose details are open
 
-t, backend = session.texts(), session.service()
+t = session.texts()
+backend = session.service()
 every = {attack.id: attack for attack in backend.attack_runs.all()}
 opened = session.linked(LINK, every) or ""
 frame.header(t, "attack_lab", session.notices())

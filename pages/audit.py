@@ -8,7 +8,8 @@ from app.panels import audit, frame
 t = session.texts()
 model_id = frame.model_or_stop(t, "audit")
 
-view, backend = session.view(model_id), session.service()
+view = session.view(model_id)
+backend = session.service()
 federation = view.record.federation
 frame.header(t, "audit", session.notices(), view.federation)
 (checking,) = user_jobs.works(model_id, "audit")

@@ -7,7 +7,8 @@ from backend.services.model_difference import DifferenceRequest
 t = session.texts()
 model_id = frame.model_or_stop(t, "compare_models")
 
-view, backend = session.view(model_id), session.service()
+view = session.view(model_id)
+backend = session.service()
 before, after = backend.models.lineage(model_id)
 relatives = [*after, *([before] if before else [])]
 others = [

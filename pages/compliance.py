@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 t = session.texts()
 model_id = frame.model_or_stop(t, "compliance")
 
-backend, role = session.service(), session.role()
+backend = session.service()
+role = session.role()
 measuring, retraining, searching = user_jobs.works(model_id, "evidence", "retrain", "alternatives")
 view = session.view(model_id)  # after the jobs' state: never older
 found = {view_models.key_of(finding): finding for finding in view.compliance.findings}

@@ -11,7 +11,8 @@ from backend.services.roles import REGULATOR
 t = session.texts()
 model_id = frame.model_or_stop(t, "decide")
 
-view, backend = session.view(model_id), session.service()
+view = session.view(model_id)
+backend = session.service()
 frame.header(t, "decide", session.notices(), view.federation)
 frame.outcome(t, session.outcome())
 standing = backend.policies.standing(model_id)

@@ -44,7 +44,9 @@ if chosen.secureboost and view.model.owner_of(feature) != view.model.guest:
 else:
     feature_card.card(t, view, feature)
 if view.model.hosts:
-    backend, name = session.service(), view.federation.name
+    backend = session.service()
+    name = view.federation.name
     frame.section(t, "dossier.title")
-    signed, lacking = backend.dossiers.of(name), backend.dossiers.lacking(name)
+    signed = backend.dossiers.of(name)
+    lacking = backend.dossiers.lacking(name)
     dossiers.panel(t, view, signed, lacking, session.attempt, partial(backend.dossiers.take, name))

@@ -9,7 +9,8 @@ from backend.errors import GlassleafError
 
 t = session.texts()
 model_id = frame.model_or_stop(t, "host")
-federation, backend = session.view(model_id).federation, session.service()
+federation = session.view(model_id).federation
+backend = session.service()
 frame.header(t, "host", session.notices(), federation)
 simulated = federation.link is None
 st.markdown(t("host.intro") if simulated else t("linked.host"))

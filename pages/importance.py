@@ -20,7 +20,8 @@ from backend.services.reasons import CohortRequest
 t = session.texts()
 model_id = frame.model_or_stop(t, "importance")
 
-view, backend = session.view(model_id), session.service()
+view = session.view(model_id)
+backend = session.service()
 worth, shap, means = user_jobs.works(model_id, "worth", "shap", "means")
 frame.header(t, "importance", session.notices(), view.federation)
 measure, everything = importance.chosen(t, view)
@@ -38,7 +39,8 @@ elif measure == importance.SHAP:
     if shap.job is not None and shap.job.result is not None:
         importance_shap.contributions(t, view, shap.job.result, everything)
 else:
-    rows, parties = session.steady(model_id, measure), session.steady(model_id, measure, by_party=True)
+    rows = session.steady(model_id, measure)
+    parties = session.steady(model_id, measure, by_party=True)
 if rows:
     left, right = st.columns([7, 4], gap="large")
     with left:
@@ -69,5 +71,6 @@ else:
         st.markdown(t("importance.means_why"))
     else:
         importance_curves.means(t, view, found)
-    words, wanted = "importance.means_again" if found else "importance.means_go", MeansRequest(model_id, chosen)
+    words = "importance.means_again" if found else "importance.means_go"
+    wanted = MeansRequest(model_id, chosen)
     offers.button(t, view, means, words, lambda: backend.explanation.start_means(wanted))

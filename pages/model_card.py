@@ -9,7 +9,8 @@ from backend.services.model_card import CardRequest
 t = session.texts()
 model_id = frame.model_or_stop(t, "model_card")
 
-view, backend = session.view(model_id), session.service()
+view = session.view(model_id)
+backend = session.service()
 (scoring,) = user_jobs.works(model_id, "card")
 frame.header(t, "model_card", session.notices(), view.federation)
 with st.spinner(t("card.drawing")):

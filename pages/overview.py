@@ -10,11 +10,14 @@ from app.panels import frame, lifecycle, overview, parties, verdict
 t = session.texts()
 model_id = frame.model_or_stop(t, "overview")
 
-view, backend = session.view(model_id), session.service()
+view = session.view(model_id)
+backend = session.service()
 backend.federations.warm_up(view.record.federation)
-standing, undecided = backend.lifecycle.standing(model_id), backend.reviews.undecided(model_id)
+standing = backend.lifecycle.standing(model_id)
+undecided = backend.reviews.undecided(model_id)
 frame.header(t, "overview", session.notices(), view.federation)
-outcome, manage = session.outcome(), partial(session.keep, "managing")
+outcome = session.outcome()
+manage = partial(session.keep, "managing")
 if session.kept("managing") == model_id:
     states = backend.models.states()
     lifecycle.window(

@@ -11,7 +11,8 @@ from backend.errors import GlassleafError
 t = session.texts()
 model_id = frame.model_or_stop(t, "privacy")
 
-view, backend = session.view(model_id), session.service()
+view = session.view(model_id)
+backend = session.service()
 frame.header(t, "privacy", session.notices(), view.federation)
 
 frame.section(t, "privacy.ledger", "table_two")
@@ -33,7 +34,8 @@ else:
 frame.section(t, "privacy.meter", "leak_meter")
 typed = session.kept("typed")
 # an upload's values are not kept
-own, entered = session.samples(model_id).index, typed.ids if typed is not None else ()
+own = session.samples(model_id).index
+entered = typed.ids if typed is not None else ()
 scored = [score for score in done.scores if score.scored] if done else []
 scores = [score for score in scored if score.id in own or score.id in entered]
 if done is None or not scores:
@@ -86,7 +88,8 @@ else:
         t("privacy.go"), type=frame.emphasis(), icon=":material/speed:", disabled=bool(running), key="privacy_go"
     ):
         measure()
-        job, points = user_jobs.find(f"leak:{model_id}"), ()
+        job = user_jobs.find(f"leak:{model_id}")
+        points = ()
         running = user_jobs.running(job)
     if running:
         privacy.follow(t, running, points, session.rerun)
@@ -104,7 +107,8 @@ if not apart:
         st.markdown(t("privacy.frontier_hint"))
     if st.button(t("privacy.go"), icon=":material/balance:", disabled=bool(working), key="frontier_go"):
         user_jobs.start(f"frontier:{model_id}", lambda: backend.leakage.start_tradeoff(model_id))
-        work, found = user_jobs.find(f"frontier:{model_id}"), ()
+        work = user_jobs.find(f"frontier:{model_id}")
+        found = ()
         working = user_jobs.running(work)
     if working:
         privacy.follow(t, working, found, session.rerun, "frontier")

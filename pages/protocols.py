@@ -9,7 +9,8 @@ from backend.services.protocol_comparison import BATCHES, ComparisonRequest
 t = session.texts()
 model_id = frame.model_or_stop(t, "protocols")
 
-view, backend = session.view(model_id), session.service()
+view = session.view(model_id)
+backend = session.service()
 frame.header(t, "protocols", session.notices(), view.federation)
 job = user_jobs.find("protocols")
 running = user_jobs.running(job)

@@ -8,7 +8,8 @@ from app.panels import frame, palette, report, report_details, reviews, verdict
 t = session.texts()
 model_id = frame.model_or_stop(t, "report")
 
-view, backend = session.view(model_id), session.service()
+view = session.view(model_id)
+backend = session.service()
 frame.header(t, "report", session.notices(), view.federation)
 frame.outcome(t, session.outcome(), far=True)
 (drawing,) = user_jobs.works(model_id, "report")
@@ -26,7 +27,8 @@ frame.section(t, "report.first_page")
 verdict.draw(t, made.issued.verdict, "report")
 report.answers(backend.reports.answers(made, t.language))
 frame.section(t, "details.title")
-provided, states = backend.report_details, backend.models.states()
+provided = backend.report_details
+states = backend.models.states()
 others = [one for one in backend.models.all(view.federation.name) if one.id != model_id]
 report_details.panel(
     t,

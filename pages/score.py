@@ -42,9 +42,11 @@ if TYPE_CHECKING:
 t = session.texts()
 model_id = frame.model_or_stop(t, "score")
 
-view, backend = session.view(model_id), session.service()
+view = session.view(model_id)
+backend = session.service()
 people = session.samples(model_id)
-job, why = user_jobs.find("score"), user_jobs.find("reasons")
+job = user_jobs.find("score")
+why = user_jobs.find("reasons")
 running = user_jobs.running(job)
 held = user_jobs.upload("score")  # of a running job that was left
 last: ScoreBatch | None = job.result if job is not None else None
@@ -115,7 +117,7 @@ def chosen_sheet(way: str, whom: DeltaGenerator, form: DeltaGenerator) -> tuple[
 
 
 def ready(cipher: str, bits: int, people: int) -> tuple[Callable[[], None], Callable[[], int] | None]:
-    """What draws the parties' pools, and how much they lack for so many people; None where nothing is kept ready."""
+    """What draws the parties' pools, and how much they lack for so many people; None if nothing is kept ready."""
     taken: dict[str, int] = {}
     if cipher == "paillier":
         backend.federations.warm_up(view.record.federation, bits)
@@ -209,10 +211,12 @@ def ask() -> ScoringInput:
     if way == "pick":
         answer = form = st.container(key="score_answer")
     elif running:  # what the parties see has its place beside the stages, and needs the whole width for it
-        answer, form = st.container(key="score_answer"), st.container()
+        answer = st.container(key="score_answer")
+        form = st.container()
     else:
         left, right = st.columns([5, 7], gap="large")
-        form, answer = left.container(), right.container(key="score_answer")
+        form = left.container()
+        answer = right.container(key="score_answer")
         order = st.empty()
     sheet, given = chosen_sheet(way, whom, form)
     if way != "pick" and not running and answers(sheet):
@@ -350,7 +354,8 @@ def explained(done: ScoreBatch, sheet: SampleSheet | None, under: tuple[engine.E
     own = person.row(people, done.scores[0].id) if known else None
     reasons.draw(t, view, done, why, own, backend.reasons.notice, session.rerun, explain if against else None)
     if view.task == "binary":
-        provided, name = backend.notice_details, view.federation.name
+        provided = backend.notice_details
+        name = view.federation.name
         stands = notice_details.NoticeDetailsPanel(
             provided.of(name),
             provided.missing(name, t.language),

@@ -11,7 +11,8 @@ from backend.services.validation import OperatorConfig, ValidationRequest
 t = session.texts()
 model_id = frame.model_or_stop(t, "validation")
 
-view, backend = session.view(model_id), session.service()
+view = session.view(model_id)
+backend = session.service()
 running, watching = user_jobs.works(model_id, "validation", "monitoring")
 frame.header(t, "validation", session.notices(), view.federation)
 done = backend.validation.last(model_id)

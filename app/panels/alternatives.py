@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from backend.jobs import Job
     from backend.services.alternatives import DecidedModels, IntervalFigure, Opened, Point, Search, Tried
 
-DEPTHS, LAMBDAS = tuple(range(1, 9)), (0.0, 1.0, 5.0, 20.0, 100.0)
+DEPTHS = tuple(range(1, 9))
+LAMBDAS = (0.0, 1.0, 5.0, 20.0, 100.0)
 PLACE = "alternatives"
 SHOWN = 5  # features of an opened model
 ROWS = ("accepted", "gap", "ratio", "auc_together", "gap_together")  # of an opened model, below AUC and KS
@@ -111,7 +112,8 @@ def request(t: Texts, view: View, expected: str) -> AlternativesRequest:
     if "reg_lambda" in known:
         lambdas = left.pills(t("parameter.reg_lambda"), LAMBDAS, selection_mode="multi", default=[], key="lda_lambdas")
     with right:
-        entry, usual = evidence.named(view, attribute), _compared_with(view, attribute)
+        entry = evidence.named(view, attribute)
+        usual = _compared_with(view, attribute)
         reference = disparity.reference(t, entry and entry[1], f"lda_{attribute}", usual)
         cutoff = run.cutoff(t, session.policy(view), "lda_cutoff")
         tolerance = st.number_input(
@@ -136,7 +138,7 @@ def request(t: Texts, view: View, expected: str) -> AlternativesRequest:
 
 
 def _compared_with(view: View, attribute: str) -> str:
-    """The group that outcomes by an attribute were compared with, so that two gaps of one page have one reference; empty where none was."""
+    """The group that outcomes by an attribute were compared with, so that two gaps of one page have one reference; empty if none was."""
     measured = [row for f in view.compliance.findings if f.feature == attribute for row in f.disparities or ()]
     return next((row.about.en for row in measured if row.measure == f"selection rate, {REFERENCE_GROUP}"), "")
 
@@ -185,7 +187,8 @@ def result(t: Texts, view: View, work: Searching, found: Search) -> None:
 
 def _one(t: Texts, view: View, work: Searching, found: Search, decided: DecidedModels, name: str) -> None:
     """One model beside the one in use, what it leans on, and the form that takes it."""
-    opened, first = work.opened(found.attribute, name), decided.points[0]
+    opened = work.opened(found.attribute, name)
+    first = decided.points[0]
     point = next(p for p in decided.points if p.name == name)
     left, right = st.columns(2, gap="large")
     with left:
@@ -253,7 +256,8 @@ def _sentence(t: Texts, view: View, found: Search, decided: DecidedModels) -> st
 
 
 def _compared(t: Texts, view: View, found: Search, decided: DecidedModels, tried: int) -> str:
-    narrower, first = decided.narrower(), decided.points[0]
+    narrower = decided.narrower()
+    first = decided.points[0]
     words = {"feature": markdown(evidence.plain(t, view, found.attribute)), "tolerance": f"{found.tolerance:g}"}
     words |= {
         "tried": str(tried),
@@ -276,10 +280,12 @@ def _compared(t: Texts, view: View, found: Search, decided: DecidedModels, tried
 def _frontier(t: Texts, found: Search, decided: DecidedModels) -> go.Figure:
     """Width of the gap across, AUC upwards, each with its interval; the frontier joined."""
     points = [point for point in decided.points if point.gap is not None]
-    ahead, own = sorted((p for p in points if p.frontier), key=_width), found.tried[0].name
+    ahead = sorted((p for p in points if p.frontier), key=_width)
+    own = found.tried[0].name
     figure = charts.figure(380, top=30)
     line = {"color": palette.INK, "width": 1}
-    x, y = [_width(p) for p in ahead], [p.auc.value for p in ahead]
+    x = [_width(p) for p in ahead]
+    y = [p.auc.value for p in ahead]
     figure.add_scatter(x=x, y=y, mode="lines", line=line, name=t("lda.frontier"), hoverinfo="skip")
     _dots(t, figure, found, [p for p in points if p.name == own], "first", "diamond")
     _dots(t, figure, found, [p for p in ahead if p.name != own], "ahead", "circle")
@@ -293,9 +299,12 @@ def _dots(t: Texts, figure: go.Figure, found: Search, drawn: Sequence[Point], ki
     if not drawn:
         return
     bars = {"thickness": 1, "width": 3, "color": palette.FAINT, "type": "data", "symmetric": False}
-    x, y, ends = [_width(p) for p in drawn], [p.auc.value for p in drawn], [_ends(p) for p in drawn]
+    x = [_width(p) for p in drawn]
+    y = [p.auc.value for p in drawn]
+    ends = [_ends(p) for p in drawn]
     right, left = ([abs(end[side] - at) for end, at in zip(ends, x, strict=True)] for side in (1, 0))
-    above, below = [p.auc.high - p.auc.value for p in drawn], [p.auc.value - p.auc.low for p in drawn]
+    above = [p.auc.high - p.auc.value for p in drawn]
+    below = [p.auc.value - p.auc.low for p in drawn]
     figure.add_scatter(
         x=x,
         y=y,
@@ -312,10 +321,11 @@ def _dots(t: Texts, figure: go.Figure, found: Search, drawn: Sequence[Point], ki
 
 
 def _ends(point: Point) -> tuple[float, float]:
-    """Between which widths the gap lies, in points; from 0 where it may point either way."""
+    """Between which widths the gap lies, in points; from 0 if it may point either way."""
     if point.gap is None:
         return 0.0, 0.0
-    low, high = 100 * point.gap.low, 100 * point.gap.high
+    low = 100 * point.gap.low
+    high = 100 * point.gap.high
     return (0.0 if low * high <= 0 else min(abs(low), abs(high))), max(abs(low), abs(high))
 
 

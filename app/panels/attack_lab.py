@@ -195,7 +195,8 @@ def result_key(attack: str) -> str:
 
 
 def _outcome(t: Texts, result: AttackResult) -> None:
-    works, outcome = attack_works(result), result.outcome
+    works = attack_works(result)
+    outcome = result.outcome
     icon = "report" if works else "check_circle"
     st.markdown(f":material/{icon}: {said(t, result)}")
     frame.drawing(_bars(t, result, works), f"attack_bars_{result.id}")

@@ -30,7 +30,8 @@ ICONS = {True: ":material/verified:", False: ":material/gpp_bad:"}
 def verify(t: Texts, view: View, checking: Work, start: Callable[[], Job[Verdict]]) -> None:
     """A button; after it is pressed, how far the check is, and what was found."""
     st.markdown(t("audit.chain"))
-    words, icon = t("audit.verify"), ":material/verified_user:"
+    words = t("audit.verify")
+    icon = ":material/verified_user:"
     if st.button(words, type=frame.emphasis(), icon=icon, key="audit_verify", disabled=checking.busy):
         checking.start(start)
         checking.redraw()

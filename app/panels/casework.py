@@ -95,7 +95,7 @@ class Casework:
         return next((record for record in self.successors if feature in record.exclude), None)
 
     def offered(self, work: Work, place: str) -> offers.Offer:
-        """A work as a place offers it; its progress and result show only where it was started."""
+        """A work as a place offers it; its progress and result show only if it was started."""
         return offers.Offer(work, place, self.at.get(work.name) == place, partial(self.begin, place, work))
 
 
@@ -117,7 +117,8 @@ class Steps:
 
     def draw(self) -> None:
         """The steps as a row, and the chosen one below; who is led to a step has it in view."""
-        t, place = self.t, self.place
+        t = self.t
+        place = self.place
         with st.container(key=f"work_{place}"):
             step = self._chosen()
             self._step(step)
@@ -140,7 +141,10 @@ class Steps:
         return chosen or "evidence"
 
     def _step(self, step: str) -> None:
-        t, view, work, place = self.t, self.view, self.work, self.place
+        t = self.t
+        view = self.view
+        work = self.work
+        place = self.place
         if step == "evidence":
             self.draw_evidence()
         elif step == "decide":
@@ -155,7 +159,8 @@ class Steps:
 
     def _outcome(self) -> None:
         """What became of what was tried here."""
-        t, work = self.t, self.work
+        t = self.t
+        work = self.work
         if work.attempted_at == self.place and work.said is not None:
             said = f"said_{self.place}"
             with st.container(key=said):
@@ -172,14 +177,16 @@ class Steps:
         """What a role may do next; before that, beside evidence, the feature and its splits."""
         t = self.t
         review = self.work.standing.get((self.finding.rule_id, self.finding.feature))
-        following, report = self._following(step, review), step == "sign" and review is not None
+        following = self._following(step, review)
+        report = step == "sign" and review is not None
         if not following and not report and step != "evidence":
             return
         with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
             if step == "evidence":
                 self.link_splits()
             for name in following:
-                words, icon = t(f"compliance.next_{_called(name, self.work)}"), f":material/{STEPS[name]}:"
+                words = t(f"compliance.next_{_called(name, self.work)}")
+                icon = f":material/{STEPS[name]}:"
                 key = f"next_{name}_{self.place}"
                 st.button(words, icon=icon, key=key, on_click=_lead, args=(self.place, name))
             if report:
@@ -201,7 +208,11 @@ class Steps:
 
     def _decide(self) -> None:
         """What was decided so far, and a form to decide, where wanted for every law that flags the feature and waits."""
-        t, view, finding, work, place = self.t, self.view, self.finding, self.work, self.place
+        t = self.t
+        view = self.view
+        finding = self.finding
+        work = self.work
+        place = self.place
         about = [r for r in work.history if (r.rule, r.feature) == (finding.rule_id, finding.feature)]
         reviews.standing(t, about, place)
         waiting = [
@@ -228,8 +239,12 @@ class Steps:
 
     def _retrain(self) -> None:
         """The form that retrains without the feature; once there is a model that does without, both side by side."""
-        t, view, work, place = self.t, self.view, self.work, self.place
-        role, without = work.as_whom[0], work.without(self.finding.feature)
+        t = self.t
+        view = self.view
+        work = self.work
+        place = self.place
+        role = work.as_whom[0]
+        without = work.without(self.finding.feature)
         offer = work.offered(work.retraining, place)
         if without is not None and not (offer.here and work.retraining.busy):
             if offer.here and work.retraining.job is not None:

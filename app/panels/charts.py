@@ -196,7 +196,7 @@ class Bar:
 
 
 def bars(rows: Sequence[Bar], sentence: str, at: float | None = None) -> str:
-    """Bars under their words as an SVG, to both sides of 0 where a value lies below; words are wrapped, never cut, for a phone.
+    """Bars under their words as an SVG, to both sides of 0 if a value lies below; words are wrapped, never cut, for a phone.
 
     Parameters
     ----------
@@ -204,8 +204,10 @@ def bars(rows: Sequence[Bar], sentence: str, at: float | None = None) -> str:
         A value to compare with, as a dotted line.
     """
     ends = [end for bar in rows for end in (bar.start, bar.value, bar.low, bar.high, at) if end is not None]
-    start, stop = min([0.0, *ends]), max([1e-9, *ends])
-    parts, depth = [], 0
+    start = min([0.0, *ends])
+    stop = max([1e-9, *ends])
+    parts = []
+    depth = 0
 
     def across(value: float) -> float:
         return 99 * (value - start) / (stop - start)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from backend.services.compliance import Finding
 
 
-SIGNING = "sign"  # the place of sign-offs where there is no finding
+SIGNING = "sign"  # the place of sign-offs if there is no finding
 
 
 def summary(t: Texts, view: View) -> None:
@@ -147,7 +147,7 @@ def not_in_force(t: Texts, view: View) -> None:
 
 
 def _matches(t: Texts, view: View, found: Sequence[Finding], kind: str, why: str) -> None:
-    """A table of matches that are no findings; nothing where there are none."""
+    """A table of matches that are no findings; nothing if there are none."""
     if not found:
         return
     head = t(f"compliance.{kind}", n=len(found))
@@ -169,7 +169,7 @@ def _matches(t: Texts, view: View, found: Sequence[Finding], kind: str, why: str
 
 
 def not_understood(t: Texts, view: View) -> None:
-    """Features of which nobody says what they hold: whoever holds them has to; nothing where there are none."""
+    """Features of which nobody says what they hold: whoever holds them has to; nothing if there are none."""
     found = view.compliance.not_understood
     if not found:
         return

@@ -178,7 +178,9 @@ def _lacking(t: Texts, step: str, shown: Shown | None) -> str:
 
 def _shown(t: Texts, view: View, step: str, shown: Shown, look: Callable[[str], HostView] | None) -> Json:
     """Return a step of which everything is there."""
-    scored, attack, race = shown.scored, shown.attack, shown.race
+    scored = shown.scored
+    attack = shown.attack
+    race = shown.race
     made: Json = {}
     if step == "attack" and attack is not None:
         made = _attack(t, attack)

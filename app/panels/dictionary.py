@@ -126,7 +126,8 @@ def table(
     parties = [palette.plain(t, view.federation, party) for party, _ in rows]
     asked = view_models.asked(view.compliance)
     flagged = [shown(f, _flagged(t, flags.get(f.name, ()), bool(asked.get(f.name)))) for _, f in rows]
-    text, bar = st.column_config.TextColumn, st.column_config.ProgressColumn
+    text = st.column_config.TextColumn
+    bar = st.column_config.ProgressColumn
     gains = bar(
         t("features.share"), width=85, min_value=0, max_value=_top(view), format="%.1f %%", help=t("glossary.gain")
     )

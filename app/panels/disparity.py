@@ -26,8 +26,9 @@ GROUP_LETTERS = 24  # letters of a group's name in a line
 
 
 def sentences(t: Texts, found: Sequence[Evidence]) -> None:
-    """How far scores of groups are apart by their spread, and ratios over the cut-offs; nothing where not measured."""
-    compared, over = _by_spread(found), range_sentence(t, found)
+    """How far scores of groups are apart by their spread, and ratios over the cut-offs; nothing if not measured."""
+    compared = _by_spread(found)
+    over = range_sentence(t, found)
     if not compared:
         st.markdown(over)
         return
@@ -43,7 +44,7 @@ def sentences(t: Texts, found: Sequence[Evidence]) -> None:
 
 
 def scores(t: Texts, found: Sequence[Evidence], place: str) -> None:
-    """Mean probabilities of groups, how far they are apart by their spread, and what chance would do; nothing where not measured."""
+    """Mean probabilities of groups, how far they are apart by their spread, and what chance would do; nothing if not measured."""
     compared = _by_spread(found)
     if not compared:
         return
@@ -66,13 +67,13 @@ def _by_spread(found: Sequence[Evidence]) -> dict[Text, Evidence]:
 
 
 def _by_cutoff(found: Sequence[Evidence]) -> list[Evidence]:
-    """Adverse-impact ratios over the range of cut-offs; empty where none is known."""
+    """Adverse-impact ratios over the range of cut-offs; empty if none is known."""
     ratios = [row for row in found if row.measure == f"{BY_CUTOFF}, {RATIO}" and row.cutoff is not None]
     return ratios if any(row.value is not None for row in ratios) else []
 
 
 def range_sentence(t: Texts, found: Sequence[Evidence]) -> str:
-    """Between which ends the ratios lie, and at how many cut-offs one is below four fifths; empty where not measured."""
+    """Between which ends the ratios lie, and at how many cut-offs one is below four fifths; empty if not measured."""
     ratios = _by_cutoff(found)
     known = [row.value for row in ratios if row.value is not None]
     if not known:
@@ -130,8 +131,9 @@ def _dots(t: Texts, rows: Sequence[Evidence], reference: Evidence) -> go.Figure:
 
 
 def across(t: Texts, found: Sequence[Evidence], place: str) -> None:
-    """The adverse-impact ratio of every group over the range of cut-offs: sentence, chart and table; nothing where not measured."""
-    ratios, sentence = _by_cutoff(found), range_sentence(t, found)
+    """The adverse-impact ratio of every group over the range of cut-offs: sentence, chart and table; nothing if not measured."""
+    ratios = _by_cutoff(found)
+    sentence = range_sentence(t, found)
     if not sentence:
         return
     cutoffs = sorted({row.cutoff for row in ratios if row.cutoff is not None})
@@ -151,7 +153,8 @@ def across(t: Texts, found: Sequence[Evidence], place: str) -> None:
 def _lines(t: Texts, ratios: Sequence[Evidence], groups: dict[Text, str], sentence: str) -> str:
     """A line a group over the cut-offs, with its intervals, and four fifths."""
     cutoffs = [row.cutoff or 0.0 for row in ratios]
-    first, last = min(cutoffs), max(cutoffs)
+    first = min(cutoffs)
+    last = max(cutoffs)
     drawn = [lines.Line([first, last], [FOUR_FIFTHS] * 2, t("disparity.four_fifths"), charts.theme().quiet, 4)]
     highest = 1.0
     said: dict[float, list[str]] = {cutoff: [percent(cutoff)] for cutoff in cutoffs}
@@ -206,7 +209,7 @@ def _signed(value: float | None) -> str:
 
 
 def chance(value: float | None) -> str:
-    """A p-value with two significant digits, never shown as nought; a dash where there is none."""
+    """A p-value with two significant digits, never shown as nought; a dash if there is none."""
     return "–" if value is None else f"{value:.2g}" if value >= SMALLEST else f"< {SMALLEST}"
 
 

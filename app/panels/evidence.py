@@ -75,7 +75,7 @@ def of_kind(
 
 
 def _not_measured(t: Texts, view: View, on: Basis | None) -> str:
-    """That nothing was measured; where a Host has not agreed, that."""
+    """That nothing was measured; if a Host has not agreed, that."""
     if on is None or not on.refused:
         return t("compliance.not_measured")
     return t("disparity.not_agreed", host=palette.name(t, view.federation, on.refused))
@@ -89,7 +89,8 @@ def _titled(t: Texts, name: str, more: str = "") -> None:
 
 def proxies(t: Texts, view: View, finding: Finding | KeptOut, place: str) -> None:
     """Which features go with the flagged one, the closest first, and how much the model uses each."""
-    found, on = finding.proxies, finding.proxies_on
+    found = finding.proxies
+    on = finding.proxies_on
     if found is None:
         st.markdown(_not_measured(t, view, on))
         return
@@ -265,7 +266,7 @@ def ages(t: Texts, finding: Finding, place: str) -> None:
 
 
 def measurable(view: View, finding: Finding | None) -> list[str]:
-    """What can be measured of a feature: decisions only where there are two outcomes, elderly ages only where its rule asks."""
+    """What can be measured of a feature: decisions only if there are two outcomes, elderly ages only if its rule asks."""
     if view.task != "binary":
         return ["proxies"]
     return ["disparity", "proxies", *(["elderly"] if finding is not None and finding.check else [])]
@@ -330,7 +331,7 @@ def measured(t: Texts, view: View, job: Job[Any]) -> None:
 
 
 def named(view: View, name: str) -> tuple[str, Feature] | None:
-    """Party and entry of a feature, which training need not have been given; None where nobody has it any more."""
+    """Party and entry of a feature, which training need not have been given; None if nobody has it any more."""
     if view.model.knows(name):
         return view.model.owner_of(name), view.model.feature(name)
     return next(((party, f) for party, f in view.federation.features() if f.name == name), None)

@@ -40,13 +40,15 @@ def window(
 
     def body() -> None:
         typed = st.text_input(t("search.field"), key="search_typed", live=True, placeholder=t("search.example"))
-        found, known = find(typed), knows(typed.strip())
+        found = find(typed)
+        known = knows(typed.strip())
         if typed.strip() and not found and not known:
             st.info(t("search.nothing", typed=markdown(typed)), icon=":material/search_off:")
         if known:
             with st.container(gap="xsmall"):
                 st.caption(t("search.people"))
-                words, place = markdown(typed.strip()), ":material/person:"
+                words = markdown(typed.strip())
+                place = ":material/person:"
                 if st.button(
                     words, icon=place, key="search_person", on_click=choose, args=(typed.strip(),), width="stretch"
                 ):

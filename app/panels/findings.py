@@ -92,7 +92,7 @@ def matching(
 
 
 def listed(t: Texts, view: View, work: Casework) -> None:
-    """All findings that pass the filters, the first one open; where there is none, what that does and does not say."""
+    """All findings that pass the filters, the first one open; if there is none, what that does and does not say."""
     found = view.compliance.findings
     if not found:
         st.info(t("compliance.none", assessed=view.compliance.assessed), icon=":material/search_off:")

@@ -95,7 +95,8 @@ def _named(t: Texts, found: Standing) -> str:
 
 def tab_title(t: Texts, page: str, records: Sequence[ModelRecord], federations: Mapping[str, Federation]) -> str:
     """What the browser's tab is called: the page, and the model that it shows."""
-    chosen, found = [record for record in records if record.id == session.chosen_model()], session.standing()
+    chosen = [record for record in records if record.id == session.chosen_model()]
+    found = session.standing()
     name = found.model.name if found else ""
     named = [model_name(t, record, federations.get(record.federation), name) for record in chosen]
     return " · ".join([t(f"{page}.title"), *(named or ["Glassleaf"])])
@@ -362,7 +363,7 @@ def stop(t: Texts, job: Job[Any], key: str) -> None:
 
 
 def model_or_stop(t: Texts, page: str) -> str:
-    """Id of the model chosen in the sidebar; where there is none, the page says what to do and ends here."""
+    """Id of the model chosen in the sidebar; if there is none, the page says what to do and ends here."""
     chosen = session.chosen_model()
     if chosen is None:
         header(t, page, session.notices())
@@ -386,7 +387,8 @@ def empty(t: Texts, start: Callable[[], Job[str]]) -> None:
         elif not demo_preparing(t):
             with st.container(horizontal=True, vertical_alignment="center"):
                 icon = ":material/play_arrow:"
-                words, begin = t("empty.prepare"), partial(user_jobs.start, "demo", start)
+                words = t("empty.prepare")
+                begin = partial(user_jobs.start, "demo", start)
                 st.button(words, type=emphasis(), icon=icon, key="prepare_demo", on_click=begin)
                 links.page("own_data", t("empty.own"), "upload_file")
     demo_ended(t)
@@ -443,7 +445,7 @@ def quality(t: Texts, record: ModelRecord, unit: str = "") -> str:
 
 
 def direction(t: Texts, task: str, word: str) -> str:
-    """A direction in words; where a number is predicted there is no risk."""
+    """A direction in words; if a number is predicted there is no risk."""
     return t(f"direction.{word}_number" if task == "number" and word in ("up", "down") else f"direction.{word}")
 
 

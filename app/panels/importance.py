@@ -63,7 +63,8 @@ def parties(view: View, rows: Sequence[Permuted]) -> tuple[Permuted, ...]:
 
 def by_feature(t: Texts, view: View, measure: str, rows: Rows, everything: bool) -> None:
     """Bars by feature, longest first; arrow and words say the direction, a red mark a contradiction."""
-    ordered, learned = _ordered(view, rows), {direction.feature: direction for direction in view.directions}
+    ordered = _ordered(view, rows)
+    learned = {direction.feature: direction for direction in view.directions}
     sentence = _sentence(t, view, measure, ordered, learned)
     drawn = ordered if everything else ordered[:SHOWN]
     legend = [palette.name(t, view.federation, party) for party in dict.fromkeys(row.party for row in drawn)]
@@ -180,7 +181,8 @@ def _sentence(t: Texts, view: View, measure: str, rows: Rows, learned: dict[str,
 
 
 def _bar(t: Texts, view: View, row: SteadyImportance | Permuted, direction: LearnedDirection | None) -> Bar:
-    meaning, party = t.meaning(view.model.feature(row.feature)), t.party(view.federation, row.party)
+    meaning = t.meaning(view.model.feature(row.feature))
+    party = t.party(view.federation, row.party)
     known = next(r for r in view.importance if r.feature == row.feature)
     hover = t("importance.hover", splits=known.splits, trees=known.trees, share=_words(row)) + _within(t, row)
     sign = SIGNS.get(direction.learned, "–") if direction else ""

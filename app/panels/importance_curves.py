@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")  # of classes
 STROKES = ("", "9 9", "3 3", "9 3 3 3", "15 15", "15 6 3 6")  # the same of an SVG
-HEIGHT, STAIR = 360, 260  # pixels: of a chart, of a stair without what stands around it
+# pixels: of a chart, of a stair without what stands around it
+HEIGHT = 360
+STAIR = 260
 LACKING = 'stroke="currentColor" stroke-width="1.5" stroke-dasharray="3 3"'  # the line of those without a value
 ENDS = ("low", "high")  # of a group's interval
 
@@ -65,7 +67,8 @@ def own(t: Texts, view: View, read: Callable[[], Dependence]) -> None:
 
 def curve(t: Texts, view: View, found: Dependence) -> None:
     """What the model says on average if everybody had the value."""
-    feature, levels = view.model.feature(found.feature), found.levels
+    feature = view.model.feature(found.feature)
+    levels = found.levels
     names = [_level(t, feature, level) for level in levels]
     at = _widest([level.predicted for level in levels])
     sentence = _ends(t, view, "importance.curve", feature, names, [level.predicted[at] for level in levels], at)
@@ -83,7 +86,8 @@ def _ends(
     t: Texts, view: View, key: str, feature: Feature, names: Sequence[str], answers: Sequence[float], at: int
 ) -> str:
     """Where the answer is smallest and where it is largest."""
-    low, high = answers.index(min(answers)), answers.index(max(answers))
+    low = answers.index(min(answers))
+    high = answers.index(max(answers))
     return t(
         key,
         feature=markdown(t.brief(feature)),
@@ -96,7 +100,7 @@ def _ends(
 
 
 def means(t: Texts, view: View, found: GroupMeans) -> None:
-    """Mean answers by group of a Host's feature, with what came where there are two outcomes."""
+    """Mean answers by group of a Host's feature, with what came if there are two outcomes."""
     feature = view.model.feature(found.feature)
     if not found.groups:
         st.info(t("importance.means_none", records=f"{found.n:,}"), icon=":material/groups:")
@@ -126,7 +130,9 @@ def _steps(t: Texts, view: View, feature: Feature, levels: Sequence[Level], sent
     marks = lines.steps(*(end(value for level in levels for value in level.predicted) for end in (min, max)))
     legend = _legend(t, view, max(level.share for level in steps), bool(lacking))
     top = charts.LINE * (len(legend) + 1)
-    bottom, low, high = top + STAIR, marks[0], marks[-1]
+    bottom = top + STAIR
+    low = marks[0]
+    high = marks[-1]
 
     def across(value: float) -> float:
         return 100 * (value - edges[0]) / (edges[-1] - edges[0])
@@ -193,7 +199,8 @@ def _dash(output: int) -> str:
 
 def _dots(t: Texts, view: View, party: str, names: Sequence[str], rows: Sequence[Level | GroupMean]) -> go.Figure:
     """A dot a group with its whisker, and a hollow one for what came."""
-    figure, sign = _empty(view), palette.mark(view.federation, party)
+    figure = _empty(view)
+    sign = palette.mark(view.federation, party)
     for k in range(_outputs(view)):
         values = [row.mean[k] if isinstance(row, GroupMean) else row.predicted[k] for row in rows]
         low, high = ([getattr(row, end)[k] if isinstance(row, GroupMean) else None for row in rows] for end in ENDS)

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 SHOWN = 10  # features of the picture
 ABOVE = 48  # letters of a feature, in one line: above the picture it stands on end
-SQUARE, LETTER, SCALE = 30, 7.2, 72  # pixels: of a square, of a letter above (saved, too), of the scale
+# pixels: of a square, of a letter above (saved, too), of the scale
+SQUARE = 30
+LETTER = 7.2
+SCALE = 72
 
 
 def pairs(t: Texts, view: View, found: Sequence[Interaction]) -> None:
@@ -62,9 +65,11 @@ def _squares(t: Texts, view: View, found: Sequence[Interaction], sentence: str) 
     most = max(pair.share for pair in found) or 1.0
     named = [t.brief(view.model.feature(name)) for _, name in shown]
     above = 24 + LETTER * max(wide(cut(words, ABOVE)) for words in named)
-    width, parts = 100 / len(shown), []
+    width = 100 / len(shown)
+    parts = []
     for row, (one, words) in enumerate(zip(shown, named, strict=True)):
-        sign, top = palette.mark(view.federation, one[0]), above + (SQUARE + charts.LINE + 8) * row
+        sign = palette.mark(view.federation, one[0])
+        top = above + (SQUARE + charts.LINE + 8) * row
         glyph = f'<tspan fill="{sign.colour}">{sign.glyph}</tspan>'
         parts.append(
             f'<svg x="{width * (row + 0.5):.2f}%" y="{above - 8:.0f}" overflow="visible"><text transform="rotate(-90)" '

@@ -21,7 +21,8 @@ def contributions(t: Texts, view: View, rows: Sequence[CohortImportance], everyt
     drawn = rows if everything else rows[:SHOWN]
     bars = []
     for row in drawn:
-        meaning, party = t.meaning(view.model.feature(row.feature)), t.party(view.federation, row.party)
+        meaning = t.meaning(view.model.feature(row.feature))
+        party = t.party(view.federation, row.party)
         hover = f"{meaning}\n{party}\n{signed(row.mean)}"
         mark = palette.mark(view.federation, row.party)
         bars.append(charts.Bar(meaning, signed(row.mean), row.mean, mark, hover))

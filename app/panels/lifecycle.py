@@ -25,7 +25,7 @@ class Manager:
     Attributes
     ----------
     account : str
-        As the log names who is signed in; empty where nobody is.
+        As the log names who is signed in; empty if nobody is.
     offers : sequence of NextStep
         Steps that lead on from here.
     names : callable
@@ -100,7 +100,8 @@ def _steps(t: Texts, managing: Manager) -> None:
         )
         for offer in managing.offers:
             left, right = st.columns([2, 3], vertical_alignment="center")
-            words, key = t(f"states.step_{offer.name}"), f"step_{offer.name}"
+            words = t(f"states.step_{offer.name}")
+            key = f"step_{offer.name}"
             if left.form_submit_button(words, key=key, disabled=not offer.mine, width="stretch"):
                 done = t(f"states.done_{offer.name}")
                 _take(managing, done, partial(managing.step, offer.name, person, reason))

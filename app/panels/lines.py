@@ -61,7 +61,8 @@ def steps(low: float, high: float) -> list[float]:
     rough = (high - low) / 5 or abs(low) / 5 or 1.0
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * many for many in (1, 2, 5, 10) if power * many >= rough)
-    first, last = math.floor(low / step), math.ceil(high / step)
+    first = math.floor(low / step)
+    last = math.ceil(high / step)
     return [step * at for at in range(first, max(last, first + 1) + 1)]
 
 
@@ -173,7 +174,8 @@ class _Plane:
     def marks(self, line: Line) -> Iterator[str]:
         """Whiskers, and dots where it has them."""
         for a, ends in zip(line.x, line.ends, strict=False):
-            x, (low, high) = self.across(a), (self.top + self.down(end) for end in ends)
+            x = self.across(a)
+            low, high = (self.top + self.down(end) for end in ends)
             yield f'<line x1="{x:.2f}%" x2="{x:.2f}%" y1="{low:.1f}" y2="{high:.1f}" stroke="{line.colour}" stroke-width="1.5"/>'
         for a, b in self.places(line) if line.dots else ():
             yield f'<circle cx="{a:.2f}%" cy="{self.top + b:.1f}" r="4.5" fill="{line.colour}"/>'

@@ -30,7 +30,8 @@ PARTS = {"test": "dot", "validation": "dash", "training": "solid"}
 
 def identity(t: Texts, view: View, card: ModelCard) -> None:
     """Whose data, when, by which algorithm with which parameters."""
-    record, federation = card.record, view.federation
+    record = card.record
+    federation = view.federation
     holders = [party for party, _ in view.model.dictionary]
     who = [
         t("card.party", party=palette.name(t, federation, party), n=holders.count(party))

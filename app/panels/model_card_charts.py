@@ -64,7 +64,8 @@ def roc(t: Texts, view: View, shown: Performance) -> None:
 
 
 def _roc(t: Texts, points: Separation, sentence: str) -> str:
-    false, true = [0.0, *points.false_positive], [0.0, *points.true_positive]
+    false = [0.0, *points.false_positive]
+    true = [0.0, *points.true_positive]
     cutoffs = ["–", *map(percent, points.cutoffs)]
     hover = [
         (a, f"{t('card.cutoff')} {cutoff}\n{percent(b)} / {percent(a)}")
@@ -80,7 +81,8 @@ def ks(t: Texts, view: View, shown: Performance) -> None:
     if points is None:
         return
     at = points.widest
-    true, false = points.true_positive[at], points.false_positive[at]
+    true = points.true_positive[at]
+    false = points.false_positive[at]
     shares = {"true": percent(true), "false": percent(false), "gap": number(true - false)}
     sentence = t(
         "card.ks_sentence", cutoff=percent(points.cutoffs[at]), label=markdown(t.label(view.federation)), **shares
@@ -89,8 +91,10 @@ def ks(t: Texts, view: View, shown: Performance) -> None:
 
 
 def _ks(t: Texts, points: Separation, sentence: str) -> str:
-    at, cutoffs = points.widest, points.cutoffs
-    true, false = points.true_positive, points.false_positive
+    at = points.widest
+    cutoffs = points.cutoffs
+    true = points.true_positive
+    false = points.false_positive
     names = t("card.positive"), t("card.negative")
     hover = [
         (x, f"{t('card.cutoff')} {percent(x)}\n{names[0]}: {percent(a)}\n{names[1]}: {percent(b)}")
@@ -108,7 +112,8 @@ def _ks(t: Texts, points: Separation, sentence: str) -> str:
 
 def calibration(t: Texts, view: View, shown: Performance) -> None:
     """Predicted against what came, in bins of about equal size."""
-    rows, numbers = shown.calibration, view.task == "number"
+    rows = shown.calibration
+    numbers = view.task == "number"
     fits = sum(row.low <= row.predicted <= row.high for row in rows)
     far = max(rows, key=lambda row: abs(row.observed - row.predicted))
 
@@ -136,7 +141,8 @@ def _calibration(
         (row.predicted, f"{show(row.predicted)} → {show(row.observed)}\n{t('importance.people')}: {row.n:,}")
         for row in rows
     ]
-    predicted, observed = [row.predicted for row in rows], [row.observed for row in rows]
+    predicted = [row.predicted for row in rows]
+    observed = [row.observed for row in rows]
     bins = lines.Line(predicted, observed, width=1.5, dots=True, ends=[(row.low, row.high) for row in rows])
     across, down = (lines.between(t(f"card.{name}"), low, high, words) for name in ("predicted", "observed"))
     return lines.drawing([_diagonal(low, high), bins], across, down, sentence, hover)
@@ -154,8 +160,9 @@ def spread(t: Texts, view: View, shown: Performance) -> None:
 
 
 def _spread(t: Texts, found: Spread, names: Sequence[str], sentence: str) -> str:
-    """Bars of the first row, and where there is a second one its outline."""
-    numbers, edges = len(names) == 1, found.edges
+    """Bars of the first row, and if there is a second one its outline."""
+    numbers = len(names) == 1
+    edges = found.edges
     shares = [[count / max(sum(row), 1) for count in row] for row in found.counts]
     hover = [
         ((low + high) / 2, "\n".join(f"{name}: {percent(row[at])}" for name, row in zip(names, shares, strict=True)))
@@ -195,7 +202,8 @@ def confusion(t: Texts, view: View, shown: Performance) -> None:
 
 def _squares(t: Texts, classes: Sequence[str], rows: Sequence[Sequence[float]], sentence: str) -> str:
     """A square for each pair of a true and a predicted class, darker where more people of the true one are."""
-    width, ground = 100 / len(classes), SQUARE * len(classes)
+    width = 100 / len(classes)
+    ground = SQUARE * len(classes)
     names = [cut(name, NAME) for name in classes]
     room = charts.BESIDE + 8 + round(charts.LETTER * max(map(wide, names)))
     parts = []
@@ -204,7 +212,8 @@ def _squares(t: Texts, classes: Sequence[str], rows: Sequence[Sequence[float]], 
         parts.append(f'<text x="-8" y="{middle}" text-anchor="end">{label(true)}</text>')
         parts.append(f'<text x="{width * (i + 0.5):.2f}%" y="{ground + charts.LINE}">{label(true)}</text>')
         for j, share in enumerate(row):
-            x, words = width * j, f"{classes[i]} → {classes[j]}: {percent(share)}"
+            x = width * j
+            words = f"{classes[i]} → {classes[j]}: {percent(share)}"
             parts.append(
                 f'<rect x="{x:.2f}%" y="{SQUARE * i}" width="{width - 0.4:.2f}%" height="{SQUARE - 2}" '
                 f'fill-opacity="{0.04 + 0.36 * share:.2f}"><title>{label(words)}</title></rect>'

@@ -142,7 +142,8 @@ def numbers(t: Texts, found: SideBySide) -> None:
     sizes = found.before.sizes, found.after.sizes
     rows = [(t(f"figure.{f.name}"), _digits(f.before), _digits(f.after), _between(t, f)) for f in found.figures]
     for name in SIZES:
-        one, other = getattr(sizes[0], name), getattr(sizes[1], name)
+        one = getattr(sizes[0], name)
+        other = getattr(sizes[1], name)
         rows.append((t(f"sizes.{name}"), f"{one:,}", f"{other:,}", _change(one, other)))
     _table(t, ("figure", "first", "second", "difference"), rows, "comparison.numbers")
 

@@ -23,7 +23,8 @@ R = TypeVar("R")
 
 def button(t: Texts, view: View, work: Work, words: str, begin: Callable[[], Job[Any]] | None) -> None:
     """A button called `words` that begins the work, None as long as something lacks, and what has become of it so far."""
-    key, disabled = f"{work.name}_go", work.busy or begin is None
+    key = f"{work.name}_go"
+    disabled = work.busy or begin is None
     if st.button(t(words), type=frame.emphasis(), icon=":material/science:", disabled=disabled, key=key) and begin:
         work.start(begin)
         work.redraw()
@@ -62,11 +63,13 @@ def form(
     known: Callable[[R], None] = lambda asked: None,
 ) -> None:
     """The form `request`, its button beside its progress and what `done` says of it, or before that `why`; below, what is `known`."""
-    work, asked = offer.work, request()
+    work = offer.work
+    asked = request()
     left, right = st.columns([2, 3], gap="large", vertical_alignment="center")
     with left:
         icon = ":material/science:" if work.name == "evidence" else ":material/model_training:"
-        words, key = t(f"compliance.go_{work.name}"), f"{work.name}_go_{offer.place}"
+        words = t(f"compliance.go_{work.name}")
+        key = f"{work.name}_go_{offer.place}"
         if st.button(words, type=frame.emphasis(), icon=icon, disabled=work.busy, key=key):
             offer.begin(lambda: begin(asked))
             work.redraw()

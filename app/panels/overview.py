@@ -26,7 +26,8 @@ ACTIONS = {  # what can be done next: icon, page
 
 def sentence(t: Texts, view: View) -> None:
     """What it predicts, for whom, with whose data."""
-    federation, hosts = view.federation, view.model.hosts
+    federation = view.federation
+    hosts = view.model.hosts
     known = {
         "label": markdown(t.label(federation)),
         "guest": markdown(t.party(federation, view.model.guest)),
@@ -36,7 +37,7 @@ def sentence(t: Texts, view: View) -> None:
 
 
 def named(t: Texts, standing: Standing) -> None:
-    """What it is called, who answers for it, what is worth knowing; nothing where nobody said."""
+    """What it is called, who answers for it, what is worth knowing; nothing if nobody said."""
     model = standing.model
     owner = t("overview.owned", owner=markdown(model.owner)) if model.owner else ""
     parts = [
@@ -50,7 +51,8 @@ def named(t: Texts, standing: Standing) -> None:
 
 def bar(t: Texts, standing: Standing, asked: int, manage: Callable[[], None]) -> None:
     """In use? Approved? What waits for an answer? And the way to change it."""
-    model, approval = standing.model, standing.approval
+    model = standing.model
+    approval = standing.approval
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.badge(t(f"states.{model.state}"), icon=f":material/{frame.STATES[model.state]}:", color="blue")
         if approval is None:
@@ -81,7 +83,8 @@ def actions(t: Texts, role: str, undecided: int) -> None:
 
 def figures(t: Texts, view: View) -> None:
     """How good it is, in a line, and the way to more."""
-    record, metrics = view.record, view.record.metrics
+    record = view.record
+    metrics = view.record.metrics
     named = (
         f"**{t(f'figure.{name}')} {markdown(frame.figure(metrics, name, t.unit(view.federation.label)))}**"
         for name in view_models.FIGURES[view.task]

@@ -42,7 +42,9 @@ EDITED = (
     "categories_zh",
 )
 # pixels: name and meaning, which nobody may leave out, stand beside each other on a phone
-NAME, MEANT, OTHER = 145, 205, 150
+NAME = 145
+MEANT = 205
+OTHER = 150
 ROWS = ""  # in place of an id column: rows are numbered
 
 
@@ -399,7 +401,7 @@ def _parties(t: Texts, service: OwnData, draft: Draft) -> tuple[Draft, bool]:
 
 
 def _now(draft: Draft, place: int, kept: list[str]) -> list[str]:
-    """The columns of a party as its field says at this moment, also where it is drawn further down."""
+    """The columns of a party as its field says at this moment, also if it is drawn further down."""
     found: list[str] = st.session_state.get(f"own_{draft.id}_columns_{place}", kept)
     return found
 
@@ -617,7 +619,8 @@ def _create(t: Texts, service: OwnData, draft: Draft) -> tuple[Draft, bool]:
         st.markdown(f"**{markdown(t.party(federation, party.name))}** · {count}  \n:gray[{markdown(features)}]")
     st.markdown(t(f"train.label_{read.task}", label=markdown(t.label(federation)), classes=len(read.outcomes)))
     if read.task == "binary":
-        happened, people = read.outcomes[read.positive], sum(read.outcomes.values())
+        happened = read.outcomes[read.positive]
+        people = sum(read.outcomes.values())
         words = {"column": markdown(read.label), "value": markdown(read.positive)}
         shares = {"count": f"{happened:,}", "people": f"{people:,}", "share": percent(happened / people)}
         st.caption(f":material/gavel: {t('own_data.counted', **shares)}  \n{t('own_data.declined', **words)}")

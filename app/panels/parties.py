@@ -45,10 +45,13 @@ def _network(t: Texts, view: View, sentence: str) -> str:
     hosts = len(shares) - 1
     beside = hosts > BELOW
     if beside:
-        spots, height = [(16.0, LANE * hosts / 2), *((50.0, LANE * (i + 0.5)) for i in range(hosts))], LANE * hosts
+        spots = [(16.0, LANE * hosts / 2), *((50.0, LANE * (i + 0.5)) for i in range(hosts))]
+        height = LANE * hosts
     else:
-        spots, height = [(50.0, 84.0), *((100 * (i + 0.5) / hosts, 184.0) for i in range(hosts))], 272 if hosts else 120
-    (gx, gy), parts = spots[0], []
+        spots = [(50.0, 84.0), *((100 * (i + 0.5) / hosts, 184.0) for i in range(hosts))]
+        height = 272 if hosts else 120
+    gx, gy = spots[0]
+    parts = []
     for x, y in spots[1:]:
         parts.append(
             f'<line x1="{gx}%" y1="{gy}" x2="{x:.2f}%" y2="{y}" stroke="{palette.INK}" stroke-width="1.5" stroke-dasharray="2 3"/>'
@@ -57,7 +60,8 @@ def _network(t: Texts, view: View, sentence: str) -> str:
         at = f'x="{gx + 0.6 * (x - gx):.2f}%" y="{gy + 0.6 * (y - gy) + 9:.0f}" font-family="{palette.ICONS}" font-size="18"'
         parts.append(f'<text {at} fill="{palette.INK}" {halo}>lock</text>')
     for share, (x, y) in zip(shares, spots, strict=True):
-        sign, guest = palette.mark(view.federation, share.party), share.party == view.model.guest
+        sign = palette.mark(view.federation, share.party)
+        guest = share.party == view.model.guest
         held = {"features": share.features, "used": share.used, "splits": share.splits}
         hover = label(t("overview.guest_holds" if guest else "overview.host_holds", **held))
         size = 40 if beside and not guest else 64
@@ -70,7 +74,8 @@ def _network(t: Texts, view: View, sentence: str) -> str:
         tall = charts.LINE * (len(lines) - 1)
         top, place = (y - 26 - tall, "") if guest else (y + 40, "")
         if beside and not guest:
-            top, place = y + 4 - tall / 2, 'dx="22" text-anchor="start"'
+            top = y + 4 - tall / 2
+            place = 'dx="22" text-anchor="start"'
         words = [
             f'<text x="{x:.2f}%" y="{top + charts.LINE * i:.0f}" {place}>{line}</text>' for i, line in enumerate(lines)
         ]
@@ -80,7 +85,8 @@ def _network(t: Texts, view: View, sentence: str) -> str:
 
 def holdings(t: Texts, view: View) -> None:
     """A row a party: what it holds, what it never sees, how many records it brought."""
-    shares, record = view_models.shares(view), view.record
+    shares = view_models.shares(view)
+    record = view.record
     brought = record.alignment.records if record.alignment else {}
     words = ["guest" if share.party == view.model.guest else "host" for share in shares]
     median = view_models.released(view) == "median"

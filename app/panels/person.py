@@ -111,7 +111,8 @@ def _narrowed(t: Texts, feature: Feature, found: pd.DataFrame) -> pd.DataFrame:
             format_func=lambda c: t.codes(feature).get(c, c),
         )
         return found[column.isin(chosen)] if chosen else found
-    low, high = float(np.nanmin(column)), float(np.nanmax(column))
+    low = float(np.nanmin(column))
+    high = float(np.nanmax(column))
     if low >= high:
         return found
     title = t.noted(t("score.range"), t.unit(feature))
@@ -127,7 +128,8 @@ def row(people: pd.DataFrame, sample: str) -> pd.Series[Any]:
 def card(t: Texts, view: View, row: pd.Series[Any]) -> None:
     """What the Guest holds about the chosen person, and what it does not."""
     own = [feature for party, feature in view.model.dictionary if party == view.model.guest]
-    table, pages = st.container(), -(-len(own) // FACTS)
+    table = st.container()
+    pages = -(-len(own) // FACTS)
     at = min(st.pagination(pages, key="person_page"), pages) if pages > 1 else 1
     facts = {
         markdown(t.meaning(feature)): f"**{markdown(shown(t, feature, row.get(feature.name)))}**"

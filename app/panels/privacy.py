@@ -143,7 +143,8 @@ def _told_sentence(t: Texts, view: View, most: GivenAway | None) -> str:
         return t("privacy.told_uncounted")
     if not most.people:
         return t("privacy.told_nobody", days=most.days)
-    host, bits = markdown(t.party(view.federation, most.host)), _bits(t, most.largest)
+    host = markdown(t.party(view.federation, most.host))
+    bits = _bits(t, most.largest)
     return t("privacy.told_sentence", n=most.people, people=f"{most.people:,}", days=most.days, host=host, bits=bits)
 
 
@@ -165,7 +166,8 @@ def person(t: Texts, scores: Sequence[Score]) -> Score:
     """Whose score is read: the last one, or any other of the run."""
     if len(scores) == 1:
         return scores[0]
-    last, ids = len(scores) - 1, [score.id for score in scores]
+    last = len(scores) - 1
+    ids = [score.id for score in scores]
     chosen = st.selectbox(t("score.person"), range(len(ids)), last, key="privacy_person", format_func=ids.__getitem__)
     return scores[chosen or 0]
 
@@ -197,7 +199,8 @@ def reading(t: Texts, score: Score, read: LeakReading) -> None:
 
 def bounded(t: Texts, score: Score, bound: LeakBound) -> bool:
     """What one score tells at most, where counting takes longer than a page may; whether it is to be counted all the same."""
-    disclosed, times = _bits(t, bound.told), _many(ceil(2**bound.told))
+    disclosed = _bits(t, bound.told)
+    times = _many(ceil(2**bound.told))
     st.markdown(t("leak_bound.sentence", id=markdown(score.id), told=disclosed, times=times))
     least = t("privacy.bits", bits=bare(floor(10 * bound.min_entropy) / 10))
     with st.container(horizontal=True):
@@ -307,15 +310,18 @@ def _frontier_chart(t: Texts, points: Sequence[TradeoffPoint], chosen: TradeoffP
     """A line a resolution: share of scores that identify a path, by the width of dither."""
     widths = sorted({point.dither for point in points})
     names = {at: _amplitude(t, next(p for p in points if p.dither == width)) for at, width in enumerate(widths)}
-    drawn, said = [], {at: [name] for at, name in names.items()}
+    drawn = []
+    said = {at: [name] for at, name in names.items()}
     for i, bits in enumerate(sorted({point.score_bits for point in points}, reverse=True)):
         own = {widths.index(p.dither): p.unique for p in points if p.score_bits == bits}
-        x, name = sorted(own), t("privacy.bits", bits=bits)
+        x = sorted(own)
+        name = t("privacy.bits", bits=bits)
         dash = tuple(lines.DASHES)[i % len(lines.DASHES)]
         drawn.append(lines.Line(x, [own[at] for at in x], name, dash=dash, dots=True))
         for at in x:
             said[at].append(f"{name}: {percent(own[at])}")
-    place, mark = widths.index(chosen.dither), palette.GUEST.colour
+    place = widths.index(chosen.dither)
+    mark = palette.GUEST.colour
     drawn.append(lines.Line([place], [chosen.unique], t("privacy.this_model"), mark, 9, dots=True))
     across = lines.Axis(t("privacy.dither"), -0.5, len(widths) - 0.5, names)
     hover = [(at, "\n".join(words)) for at, words in said.items()]

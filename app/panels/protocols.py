@@ -61,7 +61,8 @@ def setup(t: Texts) -> Setup:
 
 def _shape(t: Texts) -> Shape:
     def slider(name: str) -> int:
-        limits, usual = SHAPE_LIMITS[name], int(getattr(Shape, name))
+        limits = SHAPE_LIMITS[name]
+        usual = int(getattr(Shape, name))
         shared: dict[str, Any] = {"help": t(f"protocols.{name}_help"), "persist_state": "session"}
         return int(st.slider(t(f"protocols.{name}"), limits[0], limits[-1], usual, key=f"protocols_{name}", **shared))
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def listed(t: Texts, view: View, work: Casework) -> None:
-    """What a person has to answer: what is asked of which feature, on which words, and a form; nothing where nothing is asked."""
+    """What a person has to answer: what is asked of which feature, on which words, and a form; nothing if nothing is asked."""
     found = view.compliance.questions
     if not found:
         return
@@ -59,7 +59,8 @@ def _question(t: Texts, view: View, question: Question, work: Casework, *, first
         def answer(about: str, *given: str) -> object:
             return work.decide(about, question.feature, *given)
 
-        account, about = work.signing.account, brief(t.text(question.meaning))
+        account = work.signing.account
+        about = brief(t.text(question.meaning))
         reviews.form(t, place, partial(work.attempt, place), answer, [question.about], account, about, "questions")
         reviews.acting(t, *work.as_whom)
         if work.attempted_at == place:

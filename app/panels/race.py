@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from backend.protocols.baselines.comparison import ProtocolResult
     from backend.services.protocol_comparison import Compared
 
-FRAMES, FRAME_MS = 40, 80
+FRAMES = 40
+FRAME_MS = 80
 CUT = 6.0  # a bar is cut where it is so many times as long as Fed-EINI's
 LANE = 46  # pixels
 
@@ -57,7 +58,8 @@ def draw(t: Texts, done: Compared) -> None:
     words = verdict(t, runs.rows)
     st.markdown(words)
     frame.picture(_bars(t, runs.rows), words, "protocols_race")
-    ours, longest = _ours(runs.rows), max(row.exchange.total for row in runs.rows)
+    ours = _ours(runs.rows)
+    longest = max(row.exchange.total for row in runs.rows)
     st.caption(
         (t("protocols.cut", times=bare(CUT)) + " " if longest > CUT * ours else "")
         + t(

@@ -29,7 +29,7 @@ MIME = {"txt": "text/plain", "html": "text/html", "pdf": "application/pdf"}
 def asked(
     t: Texts, view: View, done: ScoreBatch, sheet: SampleSheet | None, job: Job[Reasons] | None
 ) -> tuple[Against | None, bool]:
-    """Against whom "why?" can be asked about the one person who was scored, None where it cannot; and whether it was."""
+    """Against whom "why?" can be asked about the one person who was scored, None if it cannot; and whether it was."""
     frame.section(t, "reasons.why", "reasons")
     if len(done.scores) > 1 or not can_be_asked(view):
         st.caption(t("reasons.unfit"))
@@ -53,7 +53,7 @@ def can_be_asked(view: View) -> bool:
 
 
 def _compared(t: Texts, view: View) -> Against:
-    """Whom the person is to be compared with, where there is a choice."""
+    """Whom the person is to be compared with, if there is a choice."""
     offered = methods(view.model)
     if len(offered) == 1:
         st.caption(t(f"compared.only_{offered[0]}"))
@@ -166,7 +166,8 @@ def _notice(t: Texts, found: Reasons, about: PersonReasons, notice: Callable[[Re
 def _learned(t: Texts, view: View, found: Reasons) -> None:
     """What each party knows by the reasons that it did not know by the score."""
     with st.container(border=True):
-        guest, hosts = view.model.guest, _hosts(view)
+        guest = view.model.guest
+        hosts = _hosts(view)
         st.markdown(f"**{t('score.learned')}**")
         st.markdown(t("words.says", who=palette.name(t, view.federation, guest), said=t("reasons.learned_guest")))
         for host in hosts:

@@ -77,7 +77,7 @@ def foretold(t: Texts, remark: Remark | None) -> None:
 
 
 def refused(t: Texts, job: Job[Any]) -> bool:
-    """Why a model was not registered and what to do; False, and nothing, where it was or something else went wrong."""
+    """Why a model was not registered and what to do; False, and nothing, if it was or something else went wrong."""
     why = job.failure
     if not isinstance(why, ReleaseRefused):
         return False

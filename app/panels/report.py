@@ -53,7 +53,8 @@ def files(
             if form != "pdf" and not linked:
                 _download(model_id, form, partial(export, model_id, form, t.language), words)
                 continue
-            look, icon = frame.emphasis() if form == "pdf" else "secondary", f":material/{ICONS[form]}:"
+            look = frame.emphasis() if form == "pdf" else "secondary"
+            icon = f":material/{ICONS[form]}:"
             if st.button(words, type=look, icon=icon, key=f"report_{form}", disabled=drawing.busy):
                 drawing.start(partial(start, model_id, form, t.language))
                 drawing.redraw()
@@ -90,7 +91,8 @@ def _drawing(t: Texts, made: Report, drawing: Work) -> None:
     else:
         drawn = job.result
         with st.container(border=True, horizontal=True, vertical_alignment="center"):
-            form, time = t(f"report.file_{drawn.form}"), drawn.issued[:16].replace("T", " ")
+            form = t(f"report.file_{drawn.form}")
+            time = drawn.issued[:16].replace("T", " ")
             file = form if drawn.form == "json" else t.noted(form, t(f"report.in_{drawn.language}"))
             same = drawn.content_sha256 == made.content_sha256
             words = t("report.file_ready" if same else "report.file_before", file=file, form=form, time=time)
@@ -194,7 +196,8 @@ def check(t: Texts, made: Report, own: Federation, checked: Callable[[bytes], Ch
     except GlassleafError as error:
         st.error(frame.explained(t, error), icon=":material/gpp_bad:")
         return
-    identity, issued = found.report.content.identity, found.report.issued
+    identity = found.report.content.identity
+    issued = found.report.issued
     words = {"model": identity.model, "time": issued.time[:16].replace("T", " "), "actor": markdown(issued.actor)}
     holds = t("report.holds_nobody" if issued.actor == NOBODY else "report.holds", **words)
     text = t.joined(holds, t(f"report.drawn_{found.drawn}"))

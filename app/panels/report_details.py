@@ -77,7 +77,9 @@ def _form(t: Texts, details: ReportDetailsPanel, attempt: Attempt) -> None:
 
 def _field(t: Texts, details: ReportDetailsPanel, name: str) -> str:
     stands = str(getattr(details.found, name, ""))
-    key, title, why = f"details_{name}", t(f"details.{name}"), t(f"details.{name}_help")
+    key = f"details_{name}"
+    title = t(f"details.{name}")
+    why = t(f"details.{name}_help")
     if name == "challenger":
         models = ["", *details.others]
         at = models.index(stands) if stands in models else 0

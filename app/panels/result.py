@@ -22,7 +22,7 @@ def usable(done: ScoreBatch) -> bool:
 
 
 def draw(t: Texts, view: View, done: ScoreBatch) -> None:
-    """The answer: one person's score, or many in figures and how fast; where nobody was scored, why."""
+    """The answer: one person's score, or many in figures and how fast; if nobody was scored, why."""
     if not usable(done):
         st.warning(t("score.nobody_scored", n=len(done.scores)), icon=":material/person_off:", title=t("frame.problem"))
         if len(done.scores) == 1:
@@ -109,7 +109,8 @@ def computed(t: Texts, view: View, done: ScoreBatch, one: Callable[[], float], b
 def _textbook(t: Texts, slot: DeltaGenerator, done: ScoreBatch, one: float, bits: int) -> None:
     """The seconds this took beside those of a textbook that needs `one` second(s) a person under a key of `bits` bits."""
     people = sum(score.scored for score in done.scores)
-    here, there = done.seconds, one * people
+    here = done.seconds
+    there = one * people
     faster = there >= here
     sentence = t(
         "score.textbook_faster" if faster else "score.textbook_slower",

@@ -89,7 +89,8 @@ def _classes(t: Texts, view: View, score: Score) -> None:
     """The probability of every class, likeliest first."""
     named = zip(view.model.outputs.classes, score.predictions, strict=True)
     rows = sorted(named, key=lambda row: -row[1])
-    first, second = rows[0], rows[1]
+    first = rows[0]
+    second = rows[1]
     sentence = t(
         "score.classes_sentence",
         first=markdown(first[0]),

@@ -37,7 +37,8 @@ def request(t: Texts, view: View, finding: Finding, place: str) -> RetrainingReq
         if view.task == "binary" and st.checkbox(
             t("retraining.by"), value=True, key=f"by_{place}", help=t("retraining.by_help")
         ):
-            by, cutoff = (finding.feature,), run.cutoff(t, session.policy(view), f"retrain_cutoff_{place}")
+            by = (finding.feature,)
+            cutoff = run.cutoff(t, session.policy(view), f"retrain_cutoff_{place}")
     return RetrainingRequest(view.record.id, tuple(without), by, cutoff)
 
 

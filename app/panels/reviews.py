@@ -132,7 +132,7 @@ class SignOffs:
     sign : callable
         Takes person and statement by name.
     account : str
-        As the log names who is signed in; empty where nobody is.
+        As the log names who is signed in; empty if nobody is.
     """
 
     lines: Sequence[SignOffLine]

@@ -69,10 +69,13 @@ def lacking(levels: Sequence[PoolLevel], taken: Mapping[str, int]) -> int:
 
 def readiness(t: Texts, words: str, read: Callable[[], int]) -> None:
     """The line on the cipher, and how many obfuscators the next score waits for, how long at the pace of the last that came."""
-    left, now = read(), time.monotonic()
+    left = read()
+    now = time.monotonic()
     since, before, each = session.kept("pools_lacking", (now, left, 0.0))
     if left > before:  # other people, or another key
-        since, before, each = now, left, 0.0
+        since = now
+        before = left
+        each = 0.0
     elif left < before:
         since, before, each = now, left, (now - since) / (before - left)
     session.keep("pools_lacking", (since, before, each))
@@ -94,7 +97,7 @@ def needed(view: View, levels: Sequence[PoolLevel], cipher: str) -> list[PoolLev
 def _prepared(
     t: Texts, view: View, read: Callable[[], Sequence[PoolLevel]], cipher: str, taken: Mapping[str, int]
 ) -> None:
-    """One line on whether the next score will be fast; nothing where no randomness is kept."""
+    """One line on whether the next score will be fast; nothing if no randomness is kept."""
     levels = needed(view, read(), cipher)
     if levels:
         icon, words = ("hourglass_top", t("score.warming")) if lacking(levels, taken) else ("check", t("score.warm"))
@@ -102,7 +105,7 @@ def _prepared(
 
 
 def pools(t: Texts, view: View, read: Callable[[], Sequence[PoolLevel]], cipher: str, taken: Mapping[str, int]) -> None:
-    """How much randomness each party has ready for `cipher`; nothing where none is kept."""
+    """How much randomness each party has ready for `cipher`; nothing if none is kept."""
     levels = needed(view, read(), cipher)
     if not levels:
         return
@@ -211,7 +214,8 @@ def trained(t: Texts, chosen: Federation, job: Job[ModelRecord], again: Callable
 
 def curves(t: Texts, label: Label, points: Sequence[TreeProgress], name: str, key: str) -> None:
     """Loss and AUC after each round, or the error of a number; one round alone is no curve."""
-    number_label, last = label.task == "number", points[-1]
+    number_label = label.task == "number"
+    last = points[-1]
     best = (
         min(points, key=lambda point: point.log_loss_validation)
         if number_label
@@ -266,8 +270,6 @@ def _lines(t: Texts, points: Sequence[TreeProgress], field: str, unit: str, sent
         lines.Line(rounds, row, name, dash=dash, dots=True)
         for (name, row), dash in zip(values.items(), ("dot", "solid"), strict=True)
     ]
-    across, up = (
-        lines.between(t("train.round_axis"), 0, rounds[-1], bare),
-        lines.rounded(unit, known or [0.0], "{:,.6g}".format),
-    )
+    across = lines.between(t("train.round_axis"), 0, rounds[-1], bare)
+    up = lines.rounded(unit, known or [0.0], "{:,.6g}".format)
     return lines.drawing(parts, across, up, sentence, hover)

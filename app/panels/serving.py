@@ -85,7 +85,8 @@ def _bars(t: Texts, done: ServingTrial, key: str) -> None:
         there = done.trees - len(batch.missing)
         return t("serving.hover", batch=batch.number, there=there, trees=done.trees, seconds=t.duration(batch.seconds))
 
-    numbers, there = [batch.number for batch in done.batches], [done.trees - len(b.missing) for b in done.batches]
+    numbers = [batch.number for batch in done.batches]
+    there = [done.trees - len(b.missing) for b in done.batches]
     words = t("serving.alt", batches=len(done.batches), lost=len(done.without))
     bars = lines.Bars([n - 0.5 for n in (*numbers, len(numbers) + 1)], there, colour=palette.GUEST.colour, gap=0.15)
     across = lines.between(t("serving.batch"), 0.5, done.request.batches + 0.5, bare)

@@ -47,7 +47,8 @@ def models(
             key, now
         )  # else a browser would go on showing the words that it was chosen by, such as an earlier state
     chosen = st.selectbox(t("sidebar.model"), list(by_id), key=key, format_func=placed, help=t("glossary.model"))
-    record, found = by_id[chosen], states[chosen]
+    record = by_id[chosen]
+    found = states[chosen]
     unit = t.unit(federations[record.federation].label) if record.federation in federations else ""
     words = t("sidebar.summary", n=record.n_trees, quality=frame.quality(t, record, unit), id=record.id[:8])
     st.caption(f":material/{frame.STATES[found.state]}: {words}")
@@ -98,7 +99,7 @@ def _language(t: Texts) -> None:
 
 
 def _role(t: Texts, roles: Sequence[str], account: str) -> None:
-    """The role switch: the account's roles, or where nobody signs in all, which it says is no authentication."""
+    """The role switch: the account's roles, or if nobody signs in all, which it says is no authentication."""
     st.selectbox(
         t("sidebar.role"),
         roles,

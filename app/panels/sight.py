@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from backend.results import ScoreBatch
     from backend.services.demonstration import HostView
 
-CLOSED, OPEN, OUT = "■", "□", "·"  # a number nobody here can read; one that a Host keeps; one that it rules out
+# a number nobody here can read; one that a Host keeps; one that it rules out
+CLOSED = "■"
+OPEN = "□"
+OUT = "·"
 DRAWN = 60  # squares in a strip
 NAMED = 3  # columns in a strip; the hover names all
 ABREAST = 4  # strips
@@ -41,7 +44,7 @@ class ScoringMoment:
     look : callable or None
         Host → its own view of the one person; synthetic people only.
     turn : str
-        Whose turn it is; empty where it is nobody's.
+        Whose turn it is; empty if it is nobody's.
     """
 
     entries: Sequence[TranscriptEntry]

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from backend.services.model_card import ModelCard
 
 KEPT = 50  # people of a session; the oldest are forgotten first
-TOP, PLOT = 22, 94  # pixels: above the bars, and of the highest
+# pixels: above the bars, and of the highest
+TOP = 22
+PLOT = 94
 FEW = 20  # people of one run from which on they stand in its own table alone
 
 
@@ -50,7 +52,8 @@ def among(t: Texts, view: View, card: ModelCard, done: ScoreBatch | None, cutoff
     if view.task != "binary" or not card.parts:
         return
     part = card.parts[0]
-    spread, separation = part.spread, part.separation
+    spread = part.spread
+    separation = part.separation
     if spread is None or separation is None:
         return
     who = t(f"score.before_{card.sources[part.part]}", n=part.n, people=f"{part.n:,}")
@@ -73,7 +76,8 @@ def among(t: Texts, view: View, card: ModelCard, done: ScoreBatch | None, cutoff
 
 def _among(t: Texts, edges: Sequence[float], counts: Sequence[int], cutoff: float, at: float | None, words: str) -> str:
     """A bar for the people between two edges, darker from the cut-off on, and a mark `at` the person's place; all in percent."""
-    ground, high = TOP + PLOT, max(*counts, 1)
+    ground = TOP + PLOT
+    high = max(*counts, 1)
     parts = []
     for (low, end), count in zip(pairwise(edges), counts, strict=True):
         tall = PLOT * count / high

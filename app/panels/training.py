@@ -259,7 +259,8 @@ def _arithmetic(t: Texts, name: str) -> dict[str, Any]:
 
 def _field(t: Texts, name: str, field: str) -> Any:
     """One parameter, drawn by its type: a switch, a choice, or a number in its range."""
-    kind, usual = get_type_hints(ALGORITHMS[name])[field], _usual(name, field)
+    kind = get_type_hints(ALGORITHMS[name])[field]
+    usual = _usual(name, field)
     special = f"parameter.{field}_{name}_help"
     shared: dict[str, Any] = {
         "key": f"train_{name}_{field}",
@@ -299,7 +300,8 @@ def cost(t: Texts, chosen: Federation, wanted: Parameters, records: Sequence[Mod
     if not measured:
         st.caption(f":material/schedule: {t('train.no_cost')}")
         return
-    last, asked = measured[0], getattr(wanted, "trees", 1)
+    last = measured[0]
+    asked = getattr(wanted, "trees", 1)
     grown = max(1, last.n_trees // (view_models.trees_a_round(last, chosen)))
     words = {"trees": t("train.rounds", n=grown), "seconds": t.duration(last.seconds)}
     if asked == grown:
@@ -311,13 +313,17 @@ def cost(t: Texts, chosen: Federation, wanted: Parameters, records: Sequence[Mod
 
 def models(t: Texts, chosen: Federation, records: Sequence[ModelRecord], states: Mapping[str, ModelState]) -> None:
     """A federation's models, newest first: the sentence and the picture of the newest, all as rows, a link to the chosen one."""
-    figures, unit = view_models.FIGURES[chosen.label.task], t.unit(chosen.label)
+    figures = view_models.FIGURES[chosen.label.task]
+    unit = t.unit(chosen.label)
     names = {one.id: t.model(states[one.id].name) for one in records}
     called = {one.id: cut(names[one.id], NAME) or _unnamed(t, one) for one in records}
     words = _sentence(t, chosen, records, called)
     st.markdown(words)
     frame.drawing(_dots(t, chosen, _drawn(chosen, records), called, words), "models_picture")
-    trees, leaves, seconds, hosts = t("words.trees"), t("words.leaves"), t("overview.training_time"), t("train.data")
+    trees = t("words.trees")
+    leaves = t("words.leaves")
+    seconds = t("overview.training_time")
+    hosts = t("train.data")
     shown = {
         t("states.name"): [names[one.id] or one.id for one in records],
         t("overview.algorithm"): [frame.algorithm(t, one) for one in records],
@@ -334,7 +340,8 @@ def models(t: Texts, chosen: Federation, records: Sequence[ModelRecord], states:
         leaves: [one.n_leaves for one in records],
         seconds: [one.seconds for one in records],
     }
-    number, text = st.column_config.NumberColumn, st.column_config.TextColumn
+    number = st.column_config.NumberColumn
+    text = st.column_config.TextColumn
     looks = {t(f"figure.{name}"): _figure_column(t, chosen, name, unit) for name in figures}
     looks |= {trees: number(help=t("glossary.tree"), format="localized"), leaves: number(format="localized")}
     looks |= {seconds: number(format=f"%.1f {t('words.s')}")}
@@ -390,14 +397,16 @@ def _hosts(chosen: Federation) -> list[str]:
 
 def _known(chosen: Federation, records: Sequence[ModelRecord]) -> list[ModelRecord]:
     """The models whose deciding figure is known, best first."""
-    name, sign = view_models.FIGURES[chosen.label.task][0], 1 if chosen.label.task == "number" else -1
+    name = view_models.FIGURES[chosen.label.task][0]
+    sign = 1 if chosen.label.task == "number" else -1
     known = [record for record in records if not math.isnan(_shown(record, name))]
     return sorted(known, key=lambda record: sign * _shown(record, name))
 
 
 def _drawn(chosen: Federation, records: Sequence[ModelRecord]) -> list[ModelRecord]:
     """The newest models, and the best one wherever it stands."""
-    newest, best = list(records[:SHOWN]), _known(chosen, records)[:1]
+    newest = list(records[:SHOWN])
+    best = _known(chosen, records)[:1]
     return newest if not best or best[0] in newest else newest[:-1] + best
 
 
@@ -411,7 +420,8 @@ def _sentence(t: Texts, chosen: Federation, records: Sequence[ModelRecord], call
     known = _known(chosen, records)
     if len(known) < 2:
         return t("train.models_few")
-    best, fast = known[0], min(known, key=lambda record: record.seconds)
+    best = known[0]
+    fast = min(known, key=lambda record: record.seconds)
 
     def facts(record: ModelRecord) -> dict[str, str]:
         return {
@@ -428,13 +438,16 @@ def _dots(
     t: Texts, chosen: Federation, records: Sequence[ModelRecord], called: Mapping[str, str], sentence: str
 ) -> str:
     """A dot a model under its words, so that a phone has room for both; the best one is filled."""
-    name, unit = view_models.FIGURES[chosen.label.task][0], t.unit(chosen.label)
+    name = view_models.FIGURES[chosen.label.task][0]
+    unit = t.unit(chosen.label)
     values = [_shown(record, name) for record in records]
     known = [value for value in values if not math.isnan(value)]
     best = (min if name == "rmse" else max)(known, default=0.0)
-    low, high = min(known, default=0.0), max(known, default=1.0)
+    low = min(known, default=0.0)
+    high = max(known, default=1.0)
     room = (high - low) * 0.08 or abs(high) * 0.05 or 0.05
-    low, high = low - room, high + room
+    low = low - room
+    high = high + room
     parts = []
     for row, (record, value) in enumerate(zip(records, values, strict=True)):
         shown = label(frame.figure(record.metrics, name, unit))
@@ -470,8 +483,10 @@ def learned(t: Texts, records: Sequence[ModelRecord]) -> None:
 
 def _learned(t: Texts, record: ModelRecord) -> tuple[str, str, str]:
     """A training's algorithm, what the Guest learned, what each Host learned; by its parameters."""
-    name, asked = view_models.algorithm(record), record.parameters
-    guest, hosts = [t(f"algorithm.guest_{name}")], [t(f"algorithm.hosts_{name}")]
+    name = view_models.algorithm(record)
+    asked = record.parameters
+    guest = [t(f"algorithm.guest_{name}")]
+    hosts = [t(f"algorithm.hosts_{name}")]
     title = t(f"algorithm.name_{name}") if name != view_models.IMPORTED else t("algorithm.imported")
     if name == "forest" and asked.get("aggregation") == "median":
         title = f"{title} · {t('choice.aggregation_median')}"

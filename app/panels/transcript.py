@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from backend.results import ScoreBatch
 
 DRAWN = 12  # messages in the picture; the table holds all
-TOP, ROW = 52, 46  # pixels: of the parties' names, and of a message
+# pixels: of the parties' names, and of a message
+TOP = 52
+ROW = 46
 ARROWHEAD = (
     '<defs><marker id="glassleaf-arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="6" markerHeight="6" orient="auto">'
     f'<path d="M0 0 8 4 0 8Z" fill="{palette.INK}"/></marker></defs>'
@@ -69,7 +71,8 @@ def _sequence(t: Texts, view: View, entries: Sequence[TranscriptEntry], sentence
     # On a phone the words may be as wide as their gap.
     halo = f'paint-order="stroke" stroke="{charts.background()}" stroke-width="4" stroke-linejoin="round"'
     for party, lane in lanes.items():
-        mark, x = palette.mark(view.federation, party), _across(lane, lanes)
+        mark = palette.mark(view.federation, party)
+        x = _across(lane, lanes)
         parts.append(f'<line x1="{x}" x2="{x}" y1="{TOP}" y2="{end}" stroke="{mark.colour}" stroke-width="2"/>')
         name = wrap(t.party(view.federation, party), 12, 2).split("<br>")
         for line, words in enumerate(name):
@@ -77,7 +80,9 @@ def _sequence(t: Texts, view: View, entries: Sequence[TranscriptEntry], sentence
             parts.append(f'<text x="{x}" y="{y}" font-weight="600">{words}</text>')
         parts.append(f'<text x="{x}" y="{TOP + 7}" font-size="20" fill="{mark.colour}">{mark.glyph}</text>')
     for row, entry in enumerate(entries, start=1):
-        first, last, y = lanes[entry.sender], lanes[entry.receiver], TOP + ROW * row
+        first = lanes[entry.sender]
+        last = lanes[entry.receiver]
+        y = TOP + ROW * row
         # The words of a message stand in the first gap of its way, so that no lifeline runs through them.
         middle = _across(first + (0.5 if last > first else -0.5), lanes)
         title = wrap(_in_words(t, entry, "title", entry.kind), 24, 1)
@@ -139,7 +144,8 @@ def learned(t: Texts, view: View, done: ScoreBatch) -> None:
         guest = palette.name(t, view.federation, view.model.guest)
         people = sum(score.scored for score in done.scores)
         count = {"n": people, "people": f"{people:,}"}
-        classes, trees = len(view.model.outputs.classes), f"{len(view.model.trees):,}"
+        classes = len(view.model.outputs.classes)
+        trees = f"{len(view.model.trees):,}"
         known = t(f"score.learned_guest_{released(view)}", **count, classes=classes, trees=trees)
         lines = [t("words.says", who=guest, said=known)]
         for host in view.model.hosts:

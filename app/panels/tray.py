@@ -187,7 +187,8 @@ def _state(t: Texts, status: JobStatus, still: bool) -> str:
         return t(f"jobs.{status.state}")
     if job.cancelled():
         return t("stage.cancelling")
-    share, left = job.eta.share, job.eta.left()
+    share = job.eta.share
+    left = job.eta.left()
     if not share:
         return t("jobs.running")
     if still:

@@ -24,7 +24,8 @@ QUIET = {"hoverinfo": "skip", "showlegend": False}
 LANE = 66  # pixels between two ends
 LETTER = 8  # pixels
 # letters and lines of a split's words and of its rule, so that on a phone they meet no line; the hover has them whole
-WORDS, RULE = (13, 4), (14, 3)
+WORDS = (13, 4)
+RULE = (14, 3)
 TWIN = (
     *(f"structure.{name}" for name in ("node", "depth")),
     *("words.party", "features.meaning"),
@@ -190,7 +191,8 @@ def rule(t: Texts, view: View, index: int, node: int) -> str:
 
 
 def _splits(sight: _Sight, party: str, own: list[int]) -> None:
-    t, sign = sight.t, palette.mark(sight.view.federation, party)
+    t = sight.t
+    sign = palette.mark(sight.view.federation, party)
     title = label(t.party(sight.view.federation, party))
     sight.picture.add_scatter(
         x=[None], y=[None], mode="markers", name=title, marker={"size": 12, "symbol": sign.symbol, "color": sign.colour}
@@ -226,7 +228,8 @@ def _feature(sight: _Sight, node: int) -> Feature:
 
 
 def _hover(sight: _Sight, node: int, party: str) -> str:
-    t, split = sight.t, sight.tree.splits[node]
+    t = sight.t
+    split = sight.tree.splits[node]
     sides_kept = sight.view.model.sides_hidden and party != sight.view.model.guest
     return "<br>".join(
         (
@@ -243,7 +246,8 @@ def _hover(sight: _Sight, node: int, party: str) -> str:
 
 def leaf_words(t: Texts, view: View, index: int, leaf: Leaf) -> str:
     """What a leaf says, in a sentence."""
-    kind, answer = view_models.scale(view), view_models.answer(view, leaf)
+    kind = view_models.scale(view)
+    answer = view_models.answer(view, leaf)
     if kind == "class_share":
         shares = sorted(zip(view.model.outputs.classes, answer, strict=True), key=lambda item: -item[1])
         listed = [f"{label(cut(name, 20))} {percent(share)}" for name, share in shares[:3] if share > 0]
@@ -256,7 +260,8 @@ def leaf_words(t: Texts, view: View, index: int, leaf: Leaf) -> str:
 
 def leaf_short(t: Texts, view: View, leaf: Leaf) -> str:
     """What stands beside a leaf: its weight, share or value; of several classes the likeliest."""
-    kind, answer = view_models.scale(view), view_models.answer(view, leaf)
+    kind = view_models.scale(view)
+    answer = view_models.answer(view, leaf)
     if kind in ("log_odds", "class_score"):
         return signed(answer[0])
     if kind == "share":
@@ -269,7 +274,8 @@ def leaf_short(t: Texts, view: View, leaf: Leaf) -> str:
 
 
 def _leaves(sight: _Sight) -> None:
-    t, view = sight.t, sight.view
+    t = sight.t
+    view = sight.view
     leaves = {n: item for n, item in enumerate(sight.tree.nodes) if isinstance(item, Leaf) and n in sight.positions}
     if not leaves:
         return
@@ -282,7 +288,8 @@ def _leaves(sight: _Sight) -> None:
             lines.append(t("structure.open" if node in sight.alive else "structure.ruled_out"))
     strong = sight.alive if sight.overlaid else ()
     short = {node: label(leaf_short(t, view, leaf)) for node, leaf in leaves.items()}
-    middle, several = view_models.middle(view, sight.tree), view_models.scale(view) == "class_share"
+    middle = view_models.middle(view, sight.tree)
+    several = view_models.scale(view) == "class_share"
     sight.picture.add_scatter(
         x=[sight.positions[node][0] for node in leaves],
         y=[sight.positions[node][1] for node in leaves],
@@ -330,7 +337,8 @@ def outline(
     lines: list[str] = []
 
     def visit(node: int, depth: int, way: str) -> None:
-        item, lead = tree.nodes[node], f":small[:gray[{t(way)}]] " if way else ""
+        item = tree.nodes[node]
+        lead = f":small[:gray[{t(way)}]] " if way else ""
         ring = ":material/adjust: " if node == marked else ""
         words = _leaf_line(t, view, item) if isinstance(item, Leaf) else _split_line(t, view, index, node)
         if alive is not None and node not in alive:
@@ -377,7 +385,8 @@ def legend(t: Texts, view: View) -> None:
 def twin(t: Texts, view: View, index: int, candidates: Sequence[int] | None = None) -> frame.Columns:
     """The tree as a table, one row a node."""
     tree = view.model.trees[index]
-    positions, leaf = view_models.positions(tree), t(f"structure.leaf_{view_models.scale(view)}")
+    positions = view_models.positions(tree)
+    leaf = t(f"structure.leaf_{view_models.scale(view)}")
     rows = []
     for node, item in enumerate(tree.nodes):
         split = item if isinstance(item, Split) else None

@@ -51,7 +51,8 @@ def _preview(view: View, tree: GuestTree) -> str:
     for node, split in tree.splits.items():
         for child in (split.left, split.right):
             if child in positions:
-                (x, y), (cx, cy) = spot(node), spot(child)
+                x, y = spot(node)
+                cx, cy = spot(child)
                 line = f'<path d="M{x:.1f} {y:.1f}L{cx:.1f} {cy:.1f}" stroke="{palette.INK}" opacity=".6"/>'
                 parts.append(line)
     for node in positions:
@@ -83,7 +84,8 @@ def nodes(view: View, number: str) -> tuple[str, ...]:
 
 def part_with(view: View, index: int, node: int) -> int:
     """The part of a tree, as `parts` divides it, in which a split is drawn."""
-    tree, above = view.model.trees[index], view_models.parents(view.model.trees[index])
+    tree = view.model.trees[index]
+    above = view_models.parents(view.model.trees[index])
     tops = parts(view, index)
     while node not in tops:
         node = above[node]

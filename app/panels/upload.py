@@ -108,7 +108,8 @@ def _ask(t: Texts, key: str, name: str, file: AmbiguousFile) -> str | None:
 
 def sheet(t: Texts, found: SampleSheet) -> None:
     """How many rows of a sheet can be used, and what is wrong with the others."""
-    rows, bad = len(found.ids), len(found.problems)
+    rows = len(found.ids)
+    bad = len(found.problems)
     st.markdown(t("upload.rows", n=rows, rows=f"{rows:,}", usable=f"{found.usable:,}", bad=f"{bad:,}"))
     if not found.usable:
         st.warning(t("upload.none_usable"), icon=":material/block:")

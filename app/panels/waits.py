@@ -15,13 +15,16 @@ from backend.jobs import Job, Silence, Waits
 
 
 def draw(t: Texts, why: GlassleafError | None, again: Callable[[], None] | None = None) -> bool:
-    """The panel, with a button where `again` asks the same once more; False, and nothing, where it ended for another reason."""
+    """The panel, with a button where `again` asks the same once more; False, and nothing, if it ended for another reason."""
     if isinstance(why, ApprovalPending):
-        words, past = {"host": _name(t, why.host), "number": why.number}, datetime.now(UTC) - why.since
-        title, text = t("waits.title", **words, past=t.past(past.total_seconds())), t("waits.ask", **words)
+        words = {"host": _name(t, why.host), "number": why.number}
+        past = datetime.now(UTC) - why.since
+        title = t("waits.title", **words, past=t.past(past.total_seconds()))
+        text = t("waits.ask", **words)
         st.info(text, icon=":material/hourglass_top:", title=title)
     elif isinstance(why, ApprovalDenied):
-        host, reason = _name(t, why.host), markdown(why.reason)
+        host = _name(t, why.host)
+        reason = markdown(why.reason)
         text = f"{t('waits.because', day=why.day, reason=reason)}\n\n{t('waits.change', host=host)}"
         st.info(text, icon=":material/block:", title=t(f"waits.{why.state}", host=host))
     else:
@@ -33,7 +36,7 @@ def draw(t: Texts, why: GlassleafError | None, again: Callable[[], None] | None 
 
 
 def state(t: Texts, job: Job[Any]) -> str:
-    """Who holds work up, in a few words: an operator who has to decide, or a Host; empty where nobody does."""
+    """Who holds work up, in a few words: an operator who has to decide, or a Host; empty if nobody does."""
     if isinstance(job.failure, ApprovalPending):
         return t("waits.tray", host=_name(t, job.failure.host))
     late = job.waits.hosts if job.waits is not None else job.silence.parties if job.silence is not None else ()
@@ -45,7 +48,7 @@ def state(t: Texts, job: Job[Any]) -> str:
 
 
 def pause(t: Texts, why: Waits | None) -> None:
-    """For whom work under way waits at this moment; nothing where it does not."""
+    """For whom work under way waits at this moment; nothing if it does not."""
     if why is not None:
         hosts = t.listed([_name(t, host) for host in why.hosts])
         text = t("pause.busy", hosts=hosts) if why.kind == "busy" else t("pause.down", hosts=hosts)
@@ -53,7 +56,7 @@ def pause(t: Texts, why: Waits | None) -> None:
 
 
 def silence(t: Texts, who: Silence | None) -> None:
-    """Who has not answered for a while, and for how long; nothing where nobody is late."""
+    """Who has not answered for a while, and for how long; nothing if nobody is late."""
     if who is not None:
         hosts = t.listed([_name(t, host) for host in who.parties])
         seconds = f"{int(who.seconds)}{UNBROKEN}{t('words.s')}"

@@ -73,7 +73,7 @@ class Commands(typer.core.TyperGroup):
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """One command; None where there is none of that name."""
+        """One command; None if there is none of that name."""
         if cmd_name not in COMMANDS:
             return None
         found = typer.main.get_command(import_module(f"backend.cli.{COMMANDS[cmd_name]}").app)
@@ -120,7 +120,7 @@ def main() -> None:
 
 
 def _store_errors() -> tuple[type[Any], ...]:
-    """What a database raises; nothing where none was opened. Its own words hold no value, the statement may."""
+    """What a database raises; nothing if none was opened. Its own words hold no value, the statement may."""
     found = sys.modules.get("sqlalchemy.exc")
     return () if found is None else (found.DBAPIError,)
 

@@ -88,13 +88,15 @@ def sign(
 
 @app.command()
 def verify(file: File, as_json: AsJson = False) -> None:
-    """Check every signature and the days; exit status 1 where it is not in force."""
+    """Check every signature and the days; exit status 1 if it is not in force."""
     from backend.errors import SecurityError
     from backend.link.agreement import load_agreement, load_in_force, signers
     from backend.link.rpc import require_grpc
 
     require_grpc()
-    found, signed, problem = load_agreement(file), signers(file), ""
+    found = load_agreement(file)
+    signed = signers(file)
+    problem = ""
     try:
         load_in_force(file, found.guest.name, datetime.now(UTC))
     except SecurityError as error:

@@ -53,7 +53,8 @@ def alternatives(
 ) -> None:
     """Search for models that treat groups more alike, every combination trained as the model was; or choose one of them."""
     with open_glassleaf() as glassleaf:
-        base, service = glassleaf.models.get(model).id, glassleaf.alternatives
+        base = glassleaf.models.get(model).id
+        service = glassleaf.alternatives
         if choose:
             record = service.choose(base, attribute, choose, because)
             print_result(asdict(record), f"{choose} is registered as {record.id}, a draft.", as_json)
@@ -112,7 +113,8 @@ def _decision(found: Search, decided: DecidedModels) -> list[str]:
         f"Cut-off {measured_at(decided.cutoff, decided.policy)} of {found.tried[0].model}; gaps are against {reference}:"
     ]
     lines += [f"  {_point(found, point)}" for point in decided.points]
-    narrower, others = decided.narrower(), decided.points[1:]
+    narrower = decided.narrower()
+    others = decided.points[1:]
     compared = sum(point.gap is not None for point in others)
     if compared < len(others):
         lines.append(f"  {len(others) - compared} of {len(others)} could not be compared.")

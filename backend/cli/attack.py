@@ -21,7 +21,7 @@ def attack(
     seed: Annotated[int, typer.Option(help="Draws data and what an attacker chooses.", min=0)] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Run attacks without and with the defence; exit status 1 where one works against what is shipped."""
+    """Run attacks without and with the defence; exit status 1 if one works against what is shipped."""
     if only_list:
         listed = [{"id": a.id, "name": a.name, "severity": a.severity} for a in AttackRuns.all()]
         print_result(listed, "\n".join(f"{a['id']:8} {a['severity']:10} {a['name']}" for a in listed), as_json)
@@ -31,10 +31,8 @@ def attack(
     results = AttackRuns.run([] if every else names or [], seed, lambda a: say(f"{a.id} {a.name} …"))
     lines = []
     for result in results:
-        off, on = (
-            f"{result.defence_off:.1%}",
-            "not shipped" if result.defence_on is None else f"{result.defence_on:.1%}",
-        )
+        off = f"{result.defence_off:.1%}"
+        on = "not shipped" if result.defence_on is None else f"{result.defence_on:.1%}"
         verdict = "WORKS" if works(result) else "fails"
         verdict += " (defence off by default)" if result.outcome.optional else ""
         lines.append(

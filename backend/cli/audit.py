@@ -33,7 +33,7 @@ app = typer.Typer(
 
 @app.command()
 def verify(federation: Federation = "", as_json: AsJson = False) -> None:
-    """Check the chain of every entry, and against what the Hosts were told; exit status 1 where something is wrong."""
+    """Check the chain of every entry, and against what the Hosts were told; exit status 1 if something is wrong."""
     with open_glassleaf() as glassleaf:
         verdicts = {name: glassleaf.audit.verify(name) for name in _chosen(glassleaf, federation)}
     lines = [_verdict_text(name, verdict) for name, verdict in verdicts.items()]
@@ -47,7 +47,7 @@ def verify(federation: Federation = "", as_json: AsJson = False) -> None:
 
 @app.command()
 def replay(federation: Federation = "", as_json: AsJson = False) -> None:
-    """Have the Guest open the requests that Hosts kept in secret, and check their weights; exit status 1 where one is wrong."""
+    """Have the Guest open the requests that Hosts kept in secret, and check their weights; exit status 1 if one is wrong."""
     with open_glassleaf() as glassleaf:
         found = [(name, one) for name in _chosen(glassleaf, federation) for one in glassleaf.audit.replay(name)]
     lines = []
@@ -148,7 +148,8 @@ def key(
     """Print the Guest's public key, with which anybody checks what it signed: reports, sign-offs, heads of the log."""
     with open_glassleaf() as glassleaf:
         name = glassleaf.federations.get(federation).name
-        public, pem = glassleaf.audit.public_key(name), glassleaf.audit.public_pem(name)
+        public = glassleaf.audit.public_key(name)
+        pem = glassleaf.audit.public_pem(name)
     if out is not None:
         save(out, pem.encode())
     print_result(

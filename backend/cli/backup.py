@@ -50,7 +50,7 @@ def restore(
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Bring a home back into an empty GLASSLEAF_HOME: all of it or, where anything does not fit its hash, nothing."""
+    """Bring a home back into an empty GLASSLEAF_HOME: all of it or, if anything does not fit its hash, nothing."""
     from backend.services.operation import is_sealed
     from backend.services.operation import restore as bring_back
 

@@ -99,7 +99,7 @@ def _serving_text(done: ServingTrial) -> str:
 
 
 def _synthetic_shape(model: str, **given: int | None) -> Shape | None:
-    """The shape of `compare synthetic`; None where an own model is compared on."""
+    """The shape of `compare synthetic`; None if an own model is compared on."""
     asked = {name: value for name, value in given.items() if value is not None}
     if model == SYNTHETIC:
         return Shape(**asked)

@@ -41,7 +41,7 @@ def run(
 
 
 def check_installed() -> None:
-    """Raise GlassleafError where the dashboard's packages are not here."""
+    """Raise GlassleafError if the dashboard's packages are not here."""
     check_extra(Text("The dashboard needs", "仪表板需要"), "dashboard", NEEDED)
 
 

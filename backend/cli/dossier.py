@@ -72,7 +72,8 @@ def take(
 def show(federation: FederationName, as_json: AsJson = False) -> None:
     """At the Guest: the dossiers that were taken in, and the Hosts without one."""
     with open_glassleaf() as glassleaf:
-        found, lacking = glassleaf.dossiers.of(federation), glassleaf.dossiers.lacking(federation)
+        found = glassleaf.dossiers.of(federation)
+        lacking = glassleaf.dossiers.lacking(federation)
     lines = [*map(_line, found), *(f"{host}: no dossier" for host in lacking)]
     body = {"dossiers": [dossier.model_dump() for dossier in found], "lacking": list(lacking)}
     print_result(body, lines, as_json)

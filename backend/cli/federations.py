@@ -211,7 +211,8 @@ def _label_text(read: Overview) -> list[str]:
     outcomes = ", ".join(f"{text!r} {count:,}" for text, count in read.outcomes.items())
     lines = [f"  label {read.label}: {read.task}{f', {outcomes}' if outcomes else ''}"]
     if read.task == "binary":
-        people, other = sum(read.outcomes.values()), next(text for text in read.outcomes if text != read.positive)
+        people = sum(read.outcomes.values())
+        other = next(text for text in read.outcomes if text != read.positive)
         count = read.outcomes[read.positive]
         lines.append(
             f"  Positive are the {count:,} of {counted(people, 'records')} whose {read.label} is {read.positive!r} "

@@ -94,7 +94,7 @@ app.add_typer(models, name="models")
 
 @contextmanager
 def opened(folder: Folder = None, federation: Federation = "", host: Host = "") -> Iterator[HostOperator]:
-    """The Host that the options name; raises ParameterError where they name both or half of one."""
+    """The Host that the options name; raises ParameterError if they name both or half of one."""
     from backend.services.host_operator import own_host
     from backend.services.system_user import system_user
 
@@ -319,7 +319,7 @@ def left(operator: HostOperator, person: Person, as_json: AsJson = False) -> Non
 @log.command()
 @at_host
 def verify(operator: HostOperator, as_json: AsJson = False) -> None:
-    """Check the chain of the Host's own log; exit status 1 where something is wrong."""
+    """Check the chain of the Host's own log; exit status 1 if something is wrong."""
     found = operator.verify_log()
     outcome = "the chain holds" if found.holds else "SOMETHING IS WRONG"
     lines = [f"{counted(found.entries, 'entries')}, {outcome}", *(f"  {problem}" for problem in found.problems)]
@@ -371,7 +371,8 @@ def drain(
     as_json: AsJson = False,
 ) -> None:
     """Have the Host end what is open and take on nothing new, before it is stopped; holds over restarts until `--end`."""
-    changed, draining = operator.drain(end=end), operator.draining
+    changed = operator.drain(end=end)
+    draining = operator.draining
     outcome = "takes on nothing new; what is open goes on" if draining else "takes on work"
     print_result({"draining": draining, "changed": changed}, f"The Host {outcome}.", as_json)
 
@@ -402,7 +403,7 @@ def check(
     folder: Folder = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check records, dictionary, keys, agreement, way out, handshake, clock and speed; exit status 1 where something is wrong."""
+    """Check records, dictionary, keys, agreement, way out, handshake, clock and speed; exit status 1 if something is wrong."""
     check_link()
     from backend.cli import language_of_shell
     from backend.services.host_check import check_host
@@ -494,7 +495,8 @@ def _line(one: Request, language: str) -> str:
 
 
 def _details(one: Request, language: str) -> list[str]:
-    found, about = one.approval, one.approval.about
+    found = one.approval
+    about = one.approval.about
     lines = [_line(one, language)]
     if found.decided:
         decided = {"person": found.person, "time": found.decided[:16].replace("T", " "), "reason": found.reason}

@@ -46,7 +46,8 @@ def importance(
             parties = glassleaf.explanation.steady_importance(model_id, chosen, by_party=True)
             rows = (*glassleaf.explanation.steady_importance(model_id, chosen), *parties)
         directions = {d.feature: d for d in glassleaf.explanation.directions(model_id)}
-        pairs, agreement = glassleaf.explanation.interactions(model_id), glassleaf.explanation.agreement(model_id)
+        pairs = glassleaf.explanation.interactions(model_id)
+        agreement = glassleaf.explanation.agreement(model_id)
     body = {
         "model": model_id,
         "measure": measure,

@@ -64,7 +64,9 @@ def models(context: typer.Context, as_json: AsJson = False) -> None:
 def list_models(as_json: AsJson = False) -> None:
     """List the registered models, newest first; a federation that cannot be used is named with its reason, and left out."""
     with open_glassleaf() as glassleaf:
-        records, broken, states = glassleaf.models.all(), glassleaf.federations.broken(), glassleaf.models.states()
+        records = glassleaf.models.all()
+        broken = glassleaf.federations.broken()
+        states = glassleaf.models.states()
     from backend.cli import language_of_shell
 
     for name, why in broken.items():

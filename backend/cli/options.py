@@ -89,7 +89,8 @@ def with_options(run: Callable[..., None]) -> Callable[..., None]:
 
     own = list(inspect.signature(run, eval_str=True).parameters.values())
     fixed = [p for p in own if p.kind is not inspect.Parameter.VAR_KEYWORD]
-    command.__doc__, command.__name__ = run.__doc__, run.__name__
+    command.__doc__ = run.__doc__
+    command.__name__ = run.__name__
     vars(command)["__signature__"] = inspect.Signature([*fixed, *options])  # PEP 362
     command.__annotations__ = {p.name: p.annotation for p in (*fixed, *options)}
     return command

@@ -156,7 +156,7 @@ def measured_at(cutoff: float, version: int | None) -> str:
 
 
 def print_result(document: Any, text: str | Iterable[str], as_json: bool, *, ok: bool = True) -> None:
-    """Print a result in the form that was asked for, as text or its lines; end with status 1 where it is not `ok`.
+    """Print a result in the form that was asked for, as text or its lines; end with status 1 if it is not `ok`.
 
     In JSON a figure that does not apply is null (RFC 8259 knows no NaN).
     """
@@ -176,14 +176,14 @@ def _finite(value: Any) -> Any:
 
 
 def check_out(out: Path) -> None:
-    """Raise GlassleafError where a file cannot be written; called before anything is asked that is counted."""
+    """Raise GlassleafError if a file cannot be written; called before anything is asked that is counted."""
     folder = out.parent
     if out.is_dir() or not folder.is_dir() or not os.access(out if out.exists() else folder, os.W_OK):
         raise GlassleafError("output_not_writable", file=out)
 
 
 def day_of(written: str) -> date:
-    """A day that an option names; raises ParameterError where it is none."""
+    """A day that an option names; raises ParameterError if it is none."""
     try:
         return date.fromisoformat(written)
     except ValueError:
@@ -191,7 +191,7 @@ def day_of(written: str) -> date:
 
 
 def save(out: Path, blob: bytes) -> None:
-    """Write a file; raises GlassleafError where that cannot be done."""
+    """Write a file; raises GlassleafError if that cannot be done."""
     check_out(out)
     try:
         if out.exists() and not out.is_file():  # a pipe
@@ -203,7 +203,7 @@ def save(out: Path, blob: bytes) -> None:
 
 
 def in_json(log: str) -> bool:
-    """Whether events are logged as JSON; raises ParameterError where `--log` is neither text nor json."""
+    """Whether events are logged as JSON; raises ParameterError if `--log` is neither text nor json."""
     if log not in ("text", "json"):
         raise ParameterError("unknown_choice", option="--log", value=log, choices=("text", "json"))
     return log == "json"
@@ -217,7 +217,7 @@ def check_extra(what: Text, extra: str, names: Sequence[str]) -> None:
 
 
 def check_link() -> None:
-    """Raise GlassleafError where the packages of links between companies are not here."""
+    """Raise GlassleafError if the packages of links between companies are not here."""
     check_extra(
         Text("Links between companies need", "公司之间的连接需要"),
         "link",
@@ -226,19 +226,20 @@ def check_link() -> None:
 
 
 def check_port(address: str, port: int) -> None:
-    """Raise ParameterError where a server could not listen there now."""
+    """Raise ParameterError if a server could not listen there now."""
     try:
         places = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         failed = [error for family, *_, place in places if (error := _bound(family, place))]
     except OSError as error:
-        places, failed = [], [error]
+        places = []
+        failed = [error]
     # of localhost, a machine may have one address of two
     if refused := [error for error in failed if len(failed) >= len(places) or error.errno in REFUSED]:
         raise ParameterError("port_not_free", port=port, address=address, why=reason_of(refused[0]))
 
 
 def _bound(family: int, place: Any) -> OSError | None:
-    """What a server would meet that listens there; None where nothing."""
+    """What a server would meet that listens there; None if nothing."""
     try:
         with socket.socket(family, socket.SOCK_STREAM) as probe:
             if os.name == "posix":  # as servers do: a connection that has just ended does not count

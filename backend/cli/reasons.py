@@ -50,7 +50,9 @@ def reasons(
     if bool(notice) != (out is not None) or (notice and (kind not in FORMATS or notice not in LANGUAGES)):
         raise ParameterError("notice_options_wrong", formats=tuple(f".{form}" for form in FORMATS))
     with open_glassleaf() as glassleaf:
-        record, chosen, scored = glassleaf.models.get(model), cipher_named(cipher), None
+        record = glassleaf.models.get(model)
+        chosen = cipher_named(cipher)
+        scored = None
         sheet = glassleaf.samples.of_person(record.id, person)
         if out is not None:
             check_out(out)

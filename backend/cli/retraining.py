@@ -58,7 +58,8 @@ def compare_models(
 ) -> None:
     """Compare two models of a federation: quality, size, importance, measured outcomes, what scores give away."""
     with open_glassleaf() as glassleaf:
-        before, after = glassleaf.models.get(first).id, glassleaf.models.get(second).id
+        before = glassleaf.models.get(first).id
+        after = glassleaf.models.get(second).id
         if measure:
             watched(glassleaf.model_differences.start(DifferenceRequest(before, after)))
         found = glassleaf.reports.compare(before, after)

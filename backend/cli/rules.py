@@ -104,7 +104,8 @@ def try_rules(
     """Say what would be flagged and what asked of a list of columns, by which rule and on which words; nothing is kept."""
     with open_glassleaf() as glassleaf:
         tried = glassleaf.compliance.try_list(file)
-    flagged, asked = _flagged(tried), _asked(tried)
+    flagged = _flagged(tried)
+    asked = _asked(tried)
     unclear = [one.feature for one in tried.not_understood]
     features = len({row["feature"] for row in flagged})
     head = (

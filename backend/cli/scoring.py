@@ -119,7 +119,8 @@ def score(
     chosen = cipher_named(cipher) if cipher else None
     if out is not None:
         check_out(out)
-    source, how = samples if "://" in samples else Path(samples), Reading(encoding, decimal, sheet, ids)
+    source = samples if "://" in samples else Path(samples)
+    how = Reading(encoding, decimal, sheet, ids)
     with open_glassleaf(workers) as glassleaf:
         record = glassleaf.models.get(model)  # a wrong name before a wrong file
         again = _again(context, record.id)
@@ -220,7 +221,8 @@ def samples(model: ModelId = "latest", as_json: AsJson = False) -> None:
     """List the ids of the test records as a sheet for `score`; of an imported model, all joint ones."""
     with open_glassleaf() as glassleaf:
         record = glassleaf.models.get(model)
-        ids, column = glassleaf.models.test_ids(record), glassleaf.federations.get(record.federation).guest.id
+        ids = glassleaf.models.test_ids(record)
+        column = glassleaf.federations.get(record.federation).guest.id
     sheet = csv_text([[column], *([i] for i in ids)])
     print_result({"model": record.id, "column": column, "ids": ids}, sheet.rstrip("\n"), as_json)
 

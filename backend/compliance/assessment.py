@@ -43,7 +43,9 @@ FORCES: tuple[Force, ...] = get_args(Force)  # rules in force first
 
 Where = MatchedIn | Literal["sensitivity"]
 Match = tuple[str, Where]  # what matched, and where
-DISPARITY, PROXIES = "disparity", "proxies"  # the two claims that are measured
+# the two claims that are measured
+DISPARITY = "disparity"
+PROXIES = "proxies"
 ELDERLY = "elderly"  # the check that a rule may ask for
 _WRITTEN = {
     "ko": re.compile(r"[\uac00-\ud7a3]"),
@@ -96,7 +98,7 @@ class Law:
     Attributes
     ----------
     as_of, effective_from, effective_to : str
-        ISO days; `effective_to` is empty where there is no end.
+        ISO days; `effective_to` is empty if there is no end.
     force : {"in_force", "not_yet", "ended"}
     whom : tuple of {"bank", "host", "vendor"}
         Of whom it demands something.
@@ -329,7 +331,8 @@ def assess(
     questions: list[Question] = []
     not_understood = []
     for party, feature in dictionary:
-        tag, use = _tag(feature), usage.get(feature.name, UNUSED)
+        tag = _tag(feature)
+        use = usage.get(feature.name, UNUSED)
         matches, asked, understood = _read(packs, party, feature, use, answers or {})
         questions += asked
         if not understood:
@@ -410,7 +413,7 @@ def signs_of(texts: FeatureTexts) -> dict[str, Sign]:
 
 
 def is_asked(concept: str, sign: Sign) -> bool:
-    """Whether a sign is a question. A word with several senses is one only where a statute names the concept and first looks were right."""
+    """Whether a sign is a question. A word with several senses is one only if a statute names the concept and first looks were right."""
     if sign.strength == "weak":
         return concept in statutory() and concept not in words().doubted
     return sign.strength not in ("finding", "unlikely")
@@ -428,8 +431,11 @@ def _read(
     answers: Mapping[tuple[str, str, str], Review],
 ) -> tuple[list[tuple[RulePack, LegalRule, Match]], list[Question], bool]:
     """The rules that concern a feature, what is asked about it, and whether it is understood."""
-    tag, texts, description = _tag(feature), texts_of(feature), description_of(feature)
-    signs, decided = signs_of(texts), tag == NOT_SENSITIVE or any(tag in pack.tags for pack in load_packs())
+    tag = _tag(feature)
+    texts = texts_of(feature)
+    description = description_of(feature)
+    signs = signs_of(texts)
+    decided = tag == NOT_SENSITIVE or any(tag in pack.tags for pack in load_packs())
     keys = {concept: (description, ABOUT + concept, feature.name) for concept in signs}
     given = {concept: answers[key] for concept, key in keys.items() if key in answers}
     yes = {concept for concept, answer in given.items() if answer.verdict == "confirmed"}
@@ -448,7 +454,7 @@ def _read(
 def _matches(
     packs: Sequence[RulePack], feature: Feature, tag: str, texts: FeatureTexts, counting: Mapping[str, Sign]
 ) -> Iterator[tuple[RulePack, LegalRule, Match]]:
-    """The rules that concern a feature: by its `tag`, or where no rule knows it by its name and meanings, as far as signs count.
+    """The rules that concern a feature: by its `tag`, or if no rule knows it by its name and meanings, as far as signs count.
 
     A tag that only a custom pack knows decides in that pack alone, so that it cannot hide the feature from the built-in rules.
     """
@@ -504,7 +510,8 @@ def description_of(feature: Feature) -> str:
 
 
 def _most_urgent(question: Question) -> tuple[bool, int, bool, float, str, str]:
-    use, status = question.usage, SEVERITY.index(question.status)
+    use = question.usage
+    status = SEVERITY.index(question.status)
     return question.answer is not None, status, not use.splits, -use.gain_share, question.feature, question.about
 
 
@@ -554,7 +561,8 @@ def _worst_first(findings: Sequence[Finding], order: Mapping[str, int]) -> tuple
     """
 
     def rank(finding: Finding) -> tuple[int, bool, float, str, bool, str]:
-        used, prohibited = finding.usage.splits > 0, finding.status == "prohibited"
+        used = finding.usage.splits > 0
+        prohibited = finding.status == "prohibited"
         within = order[finding.rule_id] if prohibited else -finding.usage.gain_share
         return SEVERITY.index(finding.status), not used, within, finding.feature, not finding.check, finding.rule_id
 

@@ -48,7 +48,7 @@ class LawCalendar:
     Attributes
     ----------
     on, since : str
-        ISO days; `since` is empty where nothing is compared.
+        ISO days; `since` is empty if nothing is compared.
     in_force : int
         Rules in force.
     coming : tuple of LawDate

@@ -59,9 +59,9 @@ class Context:
     record : pattern
         What a column says of a value, not of a person: "imputation flag".
     population : tuple of Phrase
-        What tells of many people: "share of persons"; where the text has none of `near` in it (the neighbourhood, the customer), nobody's.
+        What tells of many people: "share of persons"; if the text has none of `near` in it (the neighbourhood, the customer), nobody's.
     plain : frozenset of str
-        Words with one sense. Any other word in a code name counts only where the meanings say the same, or nothing
+        Words with one sense. Any other word in a code name counts only if the meanings say the same, or nothing
         (nothing but `fillers` and words of the name). None: every word has one sense.
     """
 
@@ -284,7 +284,7 @@ class Pattern:
     """What one rule looks for, compiled.
 
     A hit is a phrase that no exclusion covers and that the words around it do not explain (:class:`Context`). An exclusion covers
-    nothing where a person follows it: "the company" explains the nationality in "nationality of the company", not in "nationality
+    nothing if a person follows it: "the company" explains the nationality in "nationality of the company", not in "nationality
     of the company's director".
 
     Parameters
@@ -294,7 +294,7 @@ class Pattern:
     codes : sequence of Phrase
         Sought in the texts of codes, beside `phrases`; two codes have to hold one.
     weak : sequence of str
-        Hits that are as likely about something else: they count where nothing else stands beside them, and ask elsewhere.
+        Hits that are as likely about something else: they count if nothing else stands beside them, and ask elsewhere.
     asked : sequence of Phrase
         What readers take for different things (a year of graduation): it asks, and never counts.
     trusted, doubted : bool
@@ -319,12 +319,18 @@ class Pattern:
     ) -> None:
         self.phrases = (*phrases, *codes, *units)
         self._asked = _Search(asked)
-        self._phrases, self._exclusions = _Search(phrases), _Search(exclusions)
-        self._codes, self._units, self._every = _Search(codes), _Search(units), _Search(self.phrases)
-        self._names, self._before, self._after = frozenset(names), frozenset(before), frozenset(after)
+        self._phrases = _Search(phrases)
+        self._exclusions = _Search(exclusions)
+        self._codes = _Search(codes)
+        self._units = _Search(units)
+        self._every = _Search(self.phrases)
+        self._names = frozenset(names)
+        self._before = frozenset(before)
+        self._after = frozenset(after)
         self._weak = frozenset(weak)
         self._context = context or Context()
-        self._trusted, self._doubted = trusted, doubted
+        self._trusted = trusted
+        self._doubted = doubted
 
     def sign(self, texts: FeatureTexts) -> Sign | None:
         """What speaks for it, and how strongly.
@@ -342,7 +348,8 @@ class Pattern:
 
     def _stands(self, texts: FeatureTexts) -> bool:
         """Whether two texts speak of it, or one of nothing else."""
-        names, meanings = (texts.name, texts.name_in_full), (texts.meaning, texts.chinese_meaning)
+        names = (texts.name, texts.name_in_full)
+        meanings = (texts.meaning, texts.chinese_meaning)
         whole = self._whole_name(texts.name)
         in_unit = any(True for _ in self._uncovered(texts.unit, self._units))
         in_name = next((hit for text in names if (hit := self._hit(text))), whole)
@@ -375,7 +382,8 @@ class Pattern:
         """A weak hit, or one that is asked about, in a name or meaning, and where: a question to the owner, no finding."""
         every: tuple[tuple[MatchedIn, PhraseMatch], ...]
         every = (("name", texts.name), ("meaning", texts.meaning), ("chinese_meaning", texts.chinese_meaning))
-        asked, weak = self._asked.may_be_in(texts.keys), bool(self._weak) and self._every.may_be_in(texts.keys)
+        asked = self._asked.may_be_in(texts.keys)
+        weak = bool(self._weak) and self._every.may_be_in(texts.keys)
         if not asked and not weak:
             return None
         for where, text in every:
@@ -678,7 +686,8 @@ class Vocabulary(BaseModel):
 
 def _clause(text: PhraseMatch, span: Span) -> tuple[str, str]:
     """The words before and after a hit that no mark parts from it."""
-    before, after = _CLAUSE.split(text.text[: span[0]])[-1], _CLAUSE.split(text.text[span[1] :], 1)[0]
+    before = _CLAUSE.split(text.text[: span[0]])[-1]
+    after = _CLAUSE.split(text.text[span[1] :], 1)[0]
     return PhraseMatch.of(before).words, PhraseMatch.of(after).words
 
 
@@ -693,6 +702,6 @@ def _as_word(word: str) -> str:
 
 
 def _any_of(words: Iterable[str]) -> re.Pattern[str]:
-    """One of the words, the longest first; nothing where there are none."""
+    """One of the words, the longest first; nothing if there are none."""
     choice = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
     return re.compile(choice) if choice else _NOTHING

@@ -18,7 +18,7 @@ Syntax of a phrase, words between spaces:
 =============  =========================================================
 
 A phrase with Chinese characters matches anywhere but across words (工会 in 参加工会, not in 化工会展: :class:`Segmenter`); a single
-character only where no other stands beside it (男 in 男/女, not in 男装).
+character only if no other stands beside it (男 in 男/女, not in 男装).
 Accents are ignored (``état`` is ``etat``), traditional characters are read as simplified ones (性別 is 性别), and a code name is also
 read as the known words that are written together in it (``custgender``, ``birthyear``).
 """
@@ -122,7 +122,8 @@ class Affixes:
     def _pieces(self, word: str) -> tuple[str, ...]:
         """`word` as two known words, perhaps with "of" between."""
         for at in range(_SHORTEST, len(word) - _SHORTEST + 1):
-            first, second = word[:at], word[at:]
+            first = word[:at]
+            second = word[at:]
             if first in self.known and second in self.known:
                 return first, second
             if first in self.known and second.startswith("of") and second[2:] in self.known:
@@ -148,7 +149,8 @@ class PhraseMatch:
     def of(cls, text: str, affixes: Affixes = _NO_AFFIXES, in_full: bool = False) -> PhraseMatch:
         """Tokenise a text; `affixes` are given for a code name, whose abbreviations can be written out."""
         plain = unicodedata.normalize("NFKC", text).translate(_SIMPLIFIED)
-        words, spans = " ", {}
+        words = " "
+        spans = {}
         for found in _WORD.finditer(plain):
             for word in affixes.split(_LATIN.sub(_without_accent, found.group()).lower()):
                 if in_full:
@@ -242,7 +244,7 @@ class Phrase:
 
     @classmethod
     def of(cls, source: str, lists: Mapping[str, Sequence[str]]) -> Phrase:
-        """Compile a phrase; raises `ValueError` where it breaks the syntax above."""
+        """Compile a phrase; raises `ValueError` if it breaks the syntax above."""
         elements = source.split()
         needed = [element for element in elements if element[0] not in "[!^$"]
         if not needed:
@@ -357,12 +359,14 @@ class Segmenter:
 
     def _is_piece(self, text: str, span: Span) -> bool:
         start, end = span
-        low, high = start, end
+        low = start
+        high = end
         while low and CHINESE.match(text[low - 1]):
             low -= 1
         while high < len(text) and CHINESE.match(text[high]):
             high += 1
-        before, after = self._fewest(text[low:start]), self._fewest(text[end:high])
+        before = self._fewest(text[low:start])
+        after = self._fewest(text[end:high])
         own = before[0] + 1 + after[0], before[1] + after[1]
         if own > self._fewest(text[low:high]):
             return False
@@ -370,12 +374,14 @@ class Segmenter:
 
     def _across(self, text: str, within: Span, span: Span) -> Iterator[tuple[int, int]]:
         """What divisions cost that have a word across the start or the end of `span`."""
-        (low, high), (start, end) = within, span
+        low, high = within
+        start, end = span
         for first in range(max(low, start - self._longest + 1), end):
             for last in range(max(first + 2, start + 1), min(high, first + self._longest) + 1):
                 crosses = (first < start < last < end) or (start < first < end < last)
                 if crosses and text[first:last] in self._others:
-                    before, after = self._fewest(text[low:first]), self._fewest(text[last:high])
+                    before = self._fewest(text[low:first])
+                    after = self._fewest(text[last:high])
                     yield before[0] + 1 + after[0], before[1] + after[1]
 
     def _count(self, text: str) -> tuple[int, int]:
@@ -470,7 +476,7 @@ def _keys(word: str) -> frozenset[str]:
 
 @lru_cache(1 << 14)
 def _word(word: str, gap: str) -> str:
-    """A word as a regular expression; nothing where it is none that :class:`PhraseMatch` can yield, in English."""
+    """A word as a regular expression; nothing if it is none that :class:`PhraseMatch` can yield, in English."""
     if not gap:
         return re.escape(word)
     if word == NUMBER:
@@ -478,5 +484,6 @@ def _word(word: str, gap: str) -> str:
     stem = word.removesuffix("*").removeprefix("*")
     if stem != stem.lower() or not all(_WORD.fullmatch(piece) for piece in stem.split()):
         return ""
-    before, after = r"[^ ]+" if word.startswith("*") else "", r"[^ ]*" if word.endswith("*") else ""
+    before = r"[^ ]+" if word.startswith("*") else ""
+    after = r"[^ ]*" if word.endswith("*") else ""
     return before + re.escape(stem) + after

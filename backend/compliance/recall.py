@@ -97,7 +97,8 @@ def measure(file: Path = UNSEEN) -> RecallTotals:
     counts: dict[tuple[str, Part], Counter[str]] = {}
     named = _named()
     for row in read_feature_list(file, more=("language", "label", "concepts"), may=("seen",)):
-        label, concepts = _label(row.line, row.more["label"]), row.more["concepts"].split()
+        label = _label(row.line, row.more["label"])
+        concepts = row.more["concepts"].split()
         unknown = [concept for concept in concepts if concept not in words().concepts]
         if unknown:
             raise RulePackError("list_unknown_concept", where=place(file.name, row.line), concept=unknown[0])

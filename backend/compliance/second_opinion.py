@@ -77,9 +77,10 @@ class Opinion(NamedTuple):
 
 
 def reconsider(texts: FeatureTexts, signs: dict[str, Sign]) -> dict[str, Sign]:
-    """What phrases found, after the second opinion; where they found nothing, what it proposes."""
+    """What phrases found, after the second opinion; if they found nothing, what it proposes."""
     opinions = [_opinion(language, texts, signs) for language in languages(texts)]
-    flags, asks = [each.flags for each in opinions], [each.asks for each in opinions]
+    flags = [each.flags for each in opinions]
+    asks = [each.asks for each in opinions]
     strongest = next(
         (strength for strength in EVIDENCE if any(sign.strength == strength for sign in signs.values())), ""
     )
@@ -112,7 +113,7 @@ def _as(signs: dict[str, Sign], some: Iterable[Strength], strength: Strength, we
 
 
 def languages(texts: FeatureTexts) -> tuple[Language, ...]:
-    """Chinese where a text has Chinese characters, English where there are none or an English meaning."""
+    """Chinese where a text has Chinese characters, English if there are none or an English meaning."""
     chinese = any(
         _CHINESE_RUN.search(text.text) for text in (texts.name, texts.meaning, texts.chinese_meaning, *texts.codes)
     )
@@ -194,7 +195,7 @@ def _opinion(language: Language, texts: FeatureTexts, signs: Mapping[str, Sign])
 
 
 def _most(opinions: Iterable[Opinion], sign: int) -> str:
-    """The words that weighed most for (1) or against (-1) it, of those that tell something; any where none does."""
+    """The words that weighed most for (1) or against (-1) it, of those that tell something; any if none does."""
     parts = [(sign * part, word) for each in opinions for word, part in each.weighed.items() if sign * part > 0]
     telling = [part for part in parts if _tells(part[1])]
     return ", ".join(word for _, word in sorted(telling or parts, key=lambda each: (-each[0], each[1]))[:SHOWN])
@@ -224,7 +225,9 @@ def _where(word: str, texts: FeatureTexts) -> MatchedIn:
 def _weights() -> dict[str, tuple[tuple[int, int], dict[str, tuple[int, int, str]]]]:
     """Language → both log odds of a feature without words, and each gram's two weights and the concept that it speaks for, if any."""
     cells = WEIGHTS.read_text(encoding="utf-8").removesuffix("\n").replace("\n", "\t").split("\t")
-    languages, every, concepts = cells[::5], cells[1::5], cells[4::5]
+    languages = cells[::5]
+    every = cells[1::5]
+    concepts = cells[4::5]
     numbers = list(zip(map(int, cells[2::5]), map(int, cells[3::5]), strict=True))
     tables = {}
     for language in dict.fromkeys(languages):

@@ -106,7 +106,7 @@ def centred(number: int, modulus: int) -> int:
 
 
 def half_slot(rows: int) -> int:
-    """Bits of half a pair's slot, where no more than so many rows are ever added up: what is shorter is packed and decrypted sooner."""
+    """Bits of half a pair's slot, if no more than so many rows are ever added up: what is shorter is packed and decrypted sooner."""
     return GRADIENT_BITS + rows.bit_length() + 1
 
 
@@ -123,7 +123,7 @@ def join_pair(g: int, h: int, half: int = HALF_SLOT) -> int:
     half : int
         Bits of half a slot, as of :func:`half_slot`.
 
-    Raises ParameterError where one of them is so large that :data:`MAX_ROWS` of them could overflow their slot.
+    Raises ParameterError if one of them is so large that :data:`MAX_ROWS` of them could overflow their slot.
     """
     if abs(g) > 1 << GRADIENT_BITS or not 0 <= h <= 1 << GRADIENT_BITS:
         raise ParameterError("pair_exceeds_scale", g=g, h=h, bits=GRADIENT_BITS)

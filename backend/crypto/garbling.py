@@ -89,8 +89,10 @@ class Garbler:
 
     def both(self, left: Wires, right: Wires) -> Wires:
         """And (ZRE15 Figure 2, procedure GbAnd): generator half, then evaluator half."""
-        a, b = left.reshape(-1, 2), right.reshape(-1, 2)
-        p_a, p_b = _colour(a), _colour(b)
+        a = left.reshape(-1, 2)
+        b = right.reshape(-1, 2)
+        p_a = _colour(a)
+        p_b = _colour(b)
         inputs = np.concatenate([a, b])
         hashes = _hash(np.concatenate([inputs, inputs ^ self._delta]), self._hashed, len(inputs))
         at_a, at_b, at_a1, at_b1 = hashes.reshape(4, len(a), 2)
@@ -127,7 +129,8 @@ class Evaluator:
 
     def both(self, left: Wires, right: Wires) -> Wires:
         """And (ZRE15 Figure 2, procedure Ev)."""
-        a, b = left.reshape(-1, 2), right.reshape(-1, 2)
+        a = left.reshape(-1, 2)
+        b = right.reshape(-1, 2)
         t_g, t_e = self._tables[self._used : self._used + len(a)].swapaxes(0, 1)
         at_a, at_b = _hash(np.concatenate([a, b]), self._hashed, 2 * len(a)).reshape(2, len(a), 2)
         self._hashed += 2 * len(a)
@@ -138,7 +141,7 @@ class Evaluator:
     def decode(self, outputs: Wires, decoding: bytes) -> Bits:
         """The bits of `outputs`, ``(m, 2)``.
 
-        Raises SecurityError where a label is neither of its wire's two: labels, tables or decoding were damaged.
+        Raises SecurityError if a label is neither of its wire's two: labels, tables or decoding were damaged.
         """
         known = np.frombuffer(decoding, dtype="<u8").reshape(-1, 2, 2)
         matches = (known == _hash(outputs, self._hashed, len(outputs))[:, np.newaxis]).all(axis=2)

@@ -159,10 +159,10 @@ class NodeKeySide(Protocol):
         """Rows that share a ciphertext: `hosts` has the bins of each feature asked for, by Host."""
 
     def encrypt(self, values: IntArray, block: int) -> Iterator[bytes]:
-        """Encrypt ``(numbers, rows)`` integers, piece by piece; raises ParameterError where their sums could run over."""
+        """Encrypt ``(numbers, rows)`` integers, piece by piece; raises ParameterError if their sums could run over."""
 
     def decrypt(self, blob: bytes, rows: int, counts: Sequence[int], block: int, numbers: int) -> IntArray:
-        """Decrypt ``(numbers, bins)`` sums; raises SecurityError where `blob` holds none."""
+        """Decrypt ``(numbers, bins)`` sums; raises SecurityError if `blob` holds none."""
 
 
 TrainingKeySide = PairKeySide | NodeKeySide  # what gradients are encrypted under
@@ -174,7 +174,7 @@ class NodeSumming(Protocol):
     complete: bool
 
     def add(self, blob: bytes) -> None:
-        """Take the next piece; raises SecurityError where it is none, or there was no next one."""
+        """Take the next piece; raises SecurityError if it is none, or there was no next one."""
 
     def finish(self) -> bytes:
         """The sums, ready to be sent."""
@@ -189,14 +189,14 @@ class NodePublicSide(Protocol):
         """Bits that a sum of numbers holds at most."""
 
     def start_sums(self, bins: BinIndex, block: int, numbers: int) -> NodeSumming:
-        """Begin a node: per feature the bin of each row; raises SecurityError where its sums could not be hidden."""
+        """Begin a node: per feature the bin of each row; raises SecurityError if its sums could not be hidden."""
 
 
 class Fold(Protocol):
     """One batch at one Host: pieces come in, are masked and added up (Fed-EINI eq. 10 and 13)."""
 
     def add(self, blob: bytes) -> None:
-        """Check, mask and add the next piece, in order; raises SecurityError where it is not one."""
+        """Check, mask and add the next piece, in order; raises SecurityError if it is not one."""
 
     def finish(self) -> Iterator[bytes]:
         """Re-randomised: one piece with ``n`` scores from the last Host, else pieces for the next."""

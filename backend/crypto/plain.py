@@ -126,7 +126,9 @@ class PlainFold(WholeFold):
 
     def __init__(self, keep: NDArray[np.bool_], plan: FoldPlan, added: Sequence[int]) -> None:
         super().__init__()
-        self._keep, self._plan, self._added = keep, plan, added
+        self._keep = keep
+        self._plan = plan
+        self._added = added
 
     def fold(self, blob: bytes) -> bytes:
         """``(n, m)`` → ``(n, n_out)``."""

@@ -46,13 +46,13 @@ class Process(Protocol[T]):
     """Another process of the party that makes the same items."""
 
     def ask(self, count: int, timeout: float = 0.0, *, needed: bool = True) -> bool:
-        """Begin making `count` items; False where it is busy for longer than `timeout` seconds, or gone.
+        """Begin making `count` items; False if it is busy for longer than `timeout` seconds, or gone.
 
         After True, :meth:`collect` must follow. What is `needed` now comes before what is for later.
         """
 
     def collect(self, count: int) -> list[T] | None:
-        """The items asked for; None where the process has died."""
+        """The items asked for; None if the process has died."""
 
     def close(self) -> None:
         """End the process."""
@@ -62,7 +62,7 @@ class Pool(Generic[T]):
     """A store of fresh items.
 
     :meth:`fill` starts a thread that fills the store up to `target`, then sleeps until a tenth of it was used; :meth:`take` returns
-    what is ready and makes the rest, on two cores where there are many. :meth:`close` ends thread and processes.
+    what is ready and makes the rest, on two cores if there are many. :meth:`close` ends thread and processes.
 
     Whose store is filled lasts (a dashboard, a server): tables would stay in its memory, so two other processes make what is wanted.
 
@@ -77,7 +77,10 @@ class Pool(Generic[T]):
     def __init__(
         self, maker: Maker[T], process: Process[T] | None, target: int, second: Process[T] | None = None
     ) -> None:
-        self._maker, self._process, self._second, self.target = maker, process, second, target
+        self._maker = maker
+        self._process = process
+        self._second = second
+        self.target = target
         self._ready: deque[T] = deque()
         self._wake = threading.Event()
         self._closed = False
@@ -149,7 +152,8 @@ class Pool(Generic[T]):
 
     def start_again(self) -> None:
         """In a process that was forked: what the other one has on hand is used there, and its thread and process are its own."""
-        self._ready, self._wake = deque(), threading.Event()
+        self._ready = deque()
+        self._wake = threading.Event()
         self._thread = self._process = self._second = None
 
     def _keep_full(self) -> None:

@@ -30,7 +30,7 @@ SHARE = 64  # items that a thread works on in a row: a few ms
 
 T = TypeVar("T")
 R = TypeVar("R")
-_times = rbcl._sodium.crypto_scalarmult_ristretto255  # product, scalar, element; not 0 where the element is refused
+_times = rbcl._sodium.crypto_scalarmult_ristretto255  # product, scalar, element; not 0 if the element is refused
 
 with suppress(OSError):  # on import rbcl unpacks libsodium into a temporary file, loads it, and leaves it lying there
     Path(rbcl._sodium._name).unlink()
@@ -78,7 +78,7 @@ def from_uniform(uniform: bytes) -> bytes:
 def multiply(scalar: bytes, element: bytes) -> bytes:
     """Multiple of an element, in constant time.
 
-    Raises SecurityError where `element` is no canonical encoding of a group element, or is the identity; or the scalar is 0.
+    Raises SecurityError if `element` is no canonical encoding of a group element, or is the identity; or the scalar is 0.
     """
     work.check()
     return _multiply([(scalar, element)])[0]
@@ -101,7 +101,8 @@ def over_threads(function: Callable[[Sequence[T]], Iterable[R]], items: Sequence
 
 def _multiply(pairs: Sequence[tuple[bytes, bytes]]) -> list[bytes]:
     # rbcl's own function allocates and checks a buffer a call, with the lock held: a third of the time of five threads
-    product, products = ctypes.create_string_buffer(ELEMENT), []
+    product = ctypes.create_string_buffer(ELEMENT)
+    products = []
     for scalar, element in pairs:
         if len(scalar) != ELEMENT or len(element) != ELEMENT or _times(product, scalar, element):
             raise SecurityError("not_a_group_element")
@@ -137,6 +138,6 @@ def subtract(left: bytes, right: bytes) -> bytes:
 
 
 def split(blob: bytes, n: int, size: int = ELEMENT) -> list[bytes]:
-    """A vector of `n` items of `size` bytes; raises SecurityError where the length is wrong, before any item is read."""
+    """A vector of `n` items of `size` bytes; raises SecurityError if the length is wrong, before any item is read."""
     check_length(blob, n, size)
     return [blob[start : start + size] for start in range(0, n * size, size)]

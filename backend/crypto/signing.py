@@ -33,7 +33,7 @@ class SigningKey:
 
     @classmethod
     def from_numbers(cls, numbers: dict[str, str]) -> SigningKey:
-        """A stored key; raises SecurityError where the halves do not belong together, or are no key."""
+        """A stored key; raises SecurityError if the halves do not belong together, or are no key."""
         try:
             key = cls(Ed25519PrivateKey.from_private_bytes(bytes.fromhex(numbers["secret"])))
         except (KeyError, ValueError):
@@ -78,7 +78,7 @@ def public_pem(public: str) -> str:
 
 
 def read_public(text: str) -> str:
-    """A public key in hexadecimal, from hexadecimal or PEM; raises ParameterError where it is neither."""
+    """A public key in hexadecimal, from hexadecimal or PEM; raises ParameterError if it is neither."""
     text = text.strip()
     if _PUBLIC.fullmatch(text.lower()):
         return text.lower()

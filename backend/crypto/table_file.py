@@ -19,7 +19,7 @@ def write_table(path: Path, name: str, rows: list[bytes]) -> None:
 
 
 def read_table(path: Path | None, name: str) -> list[bytes] | None:
-    """The rows stored under `name`; None where they are absent, of another name or damaged (they are then rebuilt)."""
+    """The rows stored under `name`; None if they are absent, of another name or damaged (they are then rebuilt)."""
     try:
         blob = path.read_bytes() if path is not None else b""
     except OSError:

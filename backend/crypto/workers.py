@@ -94,7 +94,7 @@ class Workers:
     def connected(self) -> Workers:
         """Itself, once a cluster it names was reached: small work never asks it, and a wrong address would stay unseen.
 
-        Raises ParameterError where the backend is not installed or its scheduler cannot be reached.
+        Raises ParameterError if the backend is not installed or its scheduler cannot be reached.
         """
         if not self.local:
             self._parallel()

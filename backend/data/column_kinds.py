@@ -32,7 +32,7 @@ MIN_SIGNS = 3  # different texts with a sign, from which on a column is taken fo
 ODD_CELLS = 0.1  # share of a column of numbers that may be something else, and is then refused by its lines
 MAX_CODES = 100  # different texts up to which an undescribed column counts as categorical
 MAX_CLASS_NUMBERS = 10  # different whole numbers up to which a label may be codes as well as amounts
-# negative → positive label where none is named, compared without case; of 1 and 2 either may be the bad outcome
+# negative → positive label if none is named, compared without case; of 1 and 2 either may be the bad outcome
 PLAIN = {"0": "1", "no": "yes", "false": "true", "0.0": "1.0"}
 
 
@@ -179,7 +179,7 @@ def _task(values: Sequence[str], where: Mapping[str, str]) -> Task:
 
 
 def label_numbers(values: Sequence[str], marks: Marks = POINT) -> NDArray[np.float64] | None:
-    """The values as numbers, or None where one of them is no number."""
+    """The values as numbers, or None if one of them is no number."""
     column, unread = to_column(values, AMOUNT, marks)
     return None if unread else column.astype(np.float64)
 

@@ -67,7 +67,8 @@ def split_credit_card(table: Path, out: Path) -> Federation:
         label_meaning=LABEL_MEANING.en,
     )
     federation = split_table(table, division, out).federation
-    guest, host = federation.guest, federation.hosts[0]
+    guest = federation.guest
+    host = federation.hosts[0]
     public = federation.model_copy(
         update={
             "title": Text("Credit card clients", "信用卡客户"),

@@ -107,7 +107,7 @@ class TableText:
     marks : Marks
         How numbers are written.
     separator : str
-        Of a CSV file; empty where cells stand apart by themselves.
+        Of a CSV file; empty if cells stand apart by themselves.
     """
 
     name: str
@@ -120,7 +120,7 @@ class TableText:
     separator: str = ""
 
     def cells(self, column: str) -> list[str]:
-        """One column's cells, ``(n_rows,)``, empty where a row is too short; `column` must be in the header."""
+        """One column's cells, ``(n_rows,)``, empty if a row is too short; `column` must be in the header."""
         index = self.header.index(column)
         return [row[index] if index < len(row) else "" for row in self.rows]
 
@@ -157,7 +157,7 @@ def listed(items: Sequence[str], max_items: int = 8) -> str:
 
 
 def read_csv(path: Path) -> TableText:
-    """Read a CSV file; raises `FederationError` where it is absent, unreadable, too large or not a table."""
+    """Read a CSV file; raises `FederationError` if it is absent, unreadable, too large or not a table."""
     return next(read_csv_groups(path, TABLE, TABLE.max_rows + 1, TABLE.max_bytes + 1))
 
 
@@ -217,7 +217,9 @@ def csv_groups(
     file.seek(0)
     header: tuple[str, ...] = ()
     group = TableText(name, (), [], [], {}, separator=separator)
-    in_all, before, characters = limits.max_rows, 0, 0
+    in_all = limits.max_rows
+    before = 0
+    characters = 0
     with io.TextIOWrapper(file, encoding=encoding, newline="") as text:
         for line, row in _parsed(name, text, separator):
             if not header:
@@ -235,7 +237,8 @@ def csv_groups(
                 raise FederationError("too_many_rows", file=name, limit=in_all)
             if len(group.rows) == max_rows or characters > max_characters:
                 yield group
-                before, characters = before + len(group.rows), 0
+                before = before + len(group.rows)
+                characters = 0
                 group = replace(group, rows=[], lines=[], ragged={})
             if len(row) != len(header):
                 group.ragged[len(group.rows)] = len(row)
@@ -267,7 +270,8 @@ def _parsed(name: str, text: TextIO, separator: str) -> Iterator[tuple[int, list
             cells = [cell.strip() for cell in row]
             if cells:
                 yield ended + 1, cells
-            ended, taken = reader.line_num, 0
+            ended = reader.line_num
+            taken = 0
     except csv.Error as error:
         raise FederationError("line_not_csv", file=name, line=ended + 1, reason=str(error)) from None
 
@@ -283,7 +287,8 @@ def not_text(name: str, data: bytes, encoding: str) -> FederationError:
     try:
         data.decode(encoding)
     except UnicodeDecodeError as error:
-        found, line = data[error.start], data.count(b"\n", 0, error.start) + 1
+        found = data[error.start]
+        line = data.count(b"\n", 0, error.start) + 1
     return FederationError("byte_not_text", file=name, line=line, byte=f"{found:02x}", encoding=shown_as)
 
 
@@ -348,7 +353,8 @@ def to_column(
         column = np.empty(len(cells), dtype=object)
         column[:] = [None if cell in absent else cell for cell in cells]
         return column, {}
-    values, absent_numbers = _numbers(cells, feature.kind, marks), _numbers(feature.missing, feature.kind, marks)
+    values = _numbers(cells, feature.kind, marks)
+    absent_numbers = _numbers(feature.missing, feature.kind, marks)
     unread = {row: cells[row] for row in np.flatnonzero(np.isnan(values)).tolist() if cells[row] not in absent}
     values[np.isin(values, absent_numbers) if feature.kind is Kind.NUMERIC else [cell in absent for cell in cells]] = (
         np.nan
@@ -392,7 +398,7 @@ def with_forms(
 
 
 def _numbers(cells: Sequence[str], kind: Kind, marks: Marks) -> NDArray[np.float64]:
-    """Cells as numbers, NaN where they are none; an infinity is no value of a person."""
+    """Cells as numbers, NaN if they are none; an infinity is no value of a person."""
     if kind is Kind.BOOLEAN:
         return np.array([BOOLEANS.get(cell.casefold(), np.nan) for cell in cells], dtype=np.float64)
     import pandas as pd  # noqa: PLC0415 - slow to import

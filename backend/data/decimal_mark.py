@@ -42,7 +42,7 @@ def like_a_number(cell: str) -> bool:
 
 
 def plain(cells: Sequence[str], marks: Marks) -> Sequence[str | None]:
-    """Cells with their numbers as Python writes them; None where a number breaks the file's way of writing."""
+    """Cells with their numbers as Python writes them; None if a number breaks the file's way of writing."""
     if marks == POINT:
         return cells
     number = _number(marks)
@@ -109,8 +109,8 @@ class MarkEvidence:
 def decided(cells: Iterable[str], *, semicolons: bool = False) -> Marks | tuple[str, ...]:
     """The marks that all cells together prove, or the cells that leave it open.
 
-    ``1,5`` proves a comma, ``1.5`` a point and ``1,234.5`` both marks; ``1,234`` proves nothing, for it may be one or a thousand. Where no
-    number has a comma, a point stands before decimals; only where `semicolons` separate the cells, as Excel does where the comma is the
+    ``1,5`` proves a comma, ``1.5`` a point and ``1,234.5`` both marks; ``1,234`` proves nothing, for it may be one or a thousand. If no
+    number has a comma, a point stands before decimals; only if `semicolons` separate the cells, as Excel does where the comma is the
     decimal mark, ``1.234`` proves no more than ``1,234``; neither does ``1.234 €``, for money hardly ever has three decimals.
     """
     evidence = MarkEvidence()
@@ -143,6 +143,7 @@ def _number(marks: Marks) -> re.Pattern[str]:
 @cache
 def _groups(decimal: str) -> re.Pattern[str]:
     """Numbers that show which mark stands between thousands: one of both kinds, or twice the same."""
-    point, group = re.escape(decimal), re.escape(OTHER[decimal])
+    point = re.escape(decimal)
+    group = re.escape(OTHER[decimal])
     head = r"[+-]?[1-9]\d{0,2}"
     return re.compile(rf"{head}(?:{group}\d{{3}})+{point}\d*|{head}(?:{group}\d{{3}}){{2,}}", re.ASCII)

@@ -159,7 +159,10 @@ def _draw(rng: np.random.Generator, rows: int) -> pd.DataFrame:
     def normal(spread: float = 1.0) -> Values:
         return rng.normal(0.0, spread, rows)
 
-    means, care, female = normal(), normal(), rng.random(rows) < 0.48  # what a person has; how a person pays
+    # what a person has; how a person pays
+    means = normal()
+    care = normal()
+    female = rng.random(rows) < 0.48
     age = np.clip(np.round(20 + 45 * rng.beta(1.7, 2.6, rows)), 20, 65)
     seniority = (age - 37) / 10
     married = rng.random(rows) < _sigmoid(seniority * 0.9)
@@ -243,7 +246,8 @@ def _defaults(rng: np.random.Generator, people: pd.DataFrame) -> NDArray[np.int6
 
 def _intercept(risk: Values) -> float:
     """The constant at which the mean probability is `DEFAULT_RATE`, by bisection."""
-    low, high = -20.0, 20.0
+    low = -20.0
+    high = 20.0
     for _ in range(60):
         middle = (low + high) / 2
         if _sigmoid(risk + middle).mean() < DEFAULT_RATE:

@@ -122,8 +122,8 @@ class Feature(StrictModel):
     expected_direction : ExpectedDirection
         What experience says a higher value does to the risk.
     sensitivity : str
-        A protected attribute's tag (``sex``, ``age``, ``marital_status``, ``race`` …), ``none`` where the owner states that
-        there is none, empty where the owner says nothing (checks then read name and meaning).
+        A protected attribute's tag (``sex``, ``age``, ``marital_status``, ``race`` …), ``none`` if the owner states that
+        there is none, empty if the owner says nothing (checks then read name and meaning).
     categories : dict of str to Text
         For coded columns: code → what it stands for.
     reason : dict of str to Text

@@ -176,7 +176,7 @@ class Federation(StrictModel):
         return self.parties if self.link is None else (self.guest,)
 
     def party(self, name: str) -> Party:
-        """Find a party by its name; raises `FederationError` where there is none."""
+        """Find a party by its name; raises `FederationError` if there is none."""
         for party in self.parties:
             if party.name == name:
                 return party
@@ -328,7 +328,7 @@ def _table_problems(file: Path, parties: Sequence[Party], guest: Party | None, l
         path = file.parent / party.file
         if _leads_out(party.file):
             continue
-        # resolve() raises where links go in a circle
+        # resolve() raises if links go in a circle
         if not Path(os.path.realpath(path)).is_relative_to(file.parent.resolve()):
             values = {"file": file.name, "party": party.name, "table": shown(party.file)}
             problems.append(Remark("table_linked_outside", values))

@@ -82,7 +82,7 @@ class RowsOf(Mapping[str, int]):
         return np.fromiter(map(hash, ids), np.int64, len(ids))
 
     def of(self, ids: Sequence[str]) -> NDArray[np.intp]:
-        """``(n,)``: the row of each; -1 where there is none."""
+        """``(n,)``: the row of each; -1 if there is none."""
         if not len(self._order):
             return np.full(len(ids), -1, dtype=np.intp)
         starts = np.searchsorted(self._sorted, self._hashes(ids))

@@ -16,7 +16,9 @@ from backend.data.dictionary import Bilingual, Meaning, Shown, Unit, check_shown
 from backend.data.strict_model import FieldError, StrictModel
 from backend.i18n import Text
 
-MIN_CLASSES, MAX_CLASSES = 3, 32  # two outcomes are the task "binary"
+# two outcomes are the task "binary"
+MIN_CLASSES = 3
+MAX_CLASSES = 32
 
 Task = Literal["binary", "classes", "number"]
 

@@ -1,7 +1,7 @@
 """Which side of a party's own median a value is on. Stays with the party: what leaves of it is a bit under encryption, for a released name.
 
 A value is *above* where it is larger than most of the others, more than half of them, and *below* where it is smaller than most. In
-between, which with few distinct values is common, and where there is no value, it is neither.
+between, which with few distinct values is common, and if there is no value, it is neither.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ def sides(names: Sequence[str], columns: Columns, of: Medians, n: int) -> NDArra
     out = np.zeros((len(names), 2, n), dtype=bool)
     for i, name in enumerate(names):
         if name in of and name in columns:
-            values, (low, high) = columns[name].astype(np.float64), of[name]
+            values = columns[name].astype(np.float64)
+            low, high = of[name]
             out[i] = values > high, values < low  # a missing value, NaN, is neither
     return out
 

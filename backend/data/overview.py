@@ -49,7 +49,7 @@ class ColumnReading:
     codes : dict of str to int
         Categorical and boolean: text → records, the commonest first.
     low, high : float
-        Numeric: NaN where no cell holds a number.
+        Numeric: NaN if no cell holds a number.
     missing : dict of str to int
         Text that counts as missing → records; the empty text is the empty cell.
     unclear : dict of str to int
@@ -84,7 +84,7 @@ class Overview:
     outcomes : dict of str to int
         The label's text → records, in the order of the classes, the positive one last; empty for a number.
     dictionary : str
-        A shipped dictionary that describes most of the columns; empty where none does, or all are described.
+        A shipped dictionary that describes most of the columns; empty if none does, or all are described.
     notes : tuple of Remark
         What was read otherwise than it is written, what was left out, and ids that are alike.
     """
@@ -185,7 +185,8 @@ def sentinels(held: Mapping[str, int]) -> dict[str, int]:
     others = numbers[~np.isin(numbers, [float(cell) for cell in marked])]
     if len(others) < 2:
         return {}
-    low, high = float(others.min()), float(others.max())
+    low = float(others.min())
+    high = float(others.max())
     apart = {}
     for cell, count in marked.items():
         # A sentinel is the only negative number, or farther from the other numbers than these are from each other.

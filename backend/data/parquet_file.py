@@ -61,7 +61,9 @@ def parquet_groups(
                 raise FederationError("unpacks_larger_than_stated", file=name, limit=limits.max_rows)
             if len(rows) + batch.num_rows > max_rows or unpacked > max_unpacked:
                 yield TableText(name, header, rows, list(range(before + 1, before + len(rows) + 1)), {}, faults)
-                before, rows, unpacked = before + len(rows), [], 0
+                before = before + len(rows)
+                rows = []
+                unpacked = 0
                 faults = {}
             for title, column in zip(header, batch.columns, strict=True):
                 for row, fault in _beyond_float(title, column).items():
@@ -92,7 +94,7 @@ def _beyond_float(title: str, column: pa.Array) -> dict[int, Fault]:
 
 
 def rows_of(file: Path) -> int:
-    """How many rows a file says that it has; raises FederationError where it cannot be read."""
+    """How many rows a file says that it has; raises FederationError if it cannot be read."""
     try:
         import pyarrow as pa  # noqa: PLC0415 (as above)
         from pyarrow import parquet  # noqa: PLC0415 (as above)
@@ -105,13 +107,14 @@ def rows_of(file: Path) -> int:
 
 
 def _check_footer(name: str, footer: Any, limits: FileLimits, packed: int) -> None:
-    """Raise FederationError where the file says that it holds more than is allowed."""
+    """Raise FederationError if the file says that it holds more than is allowed."""
     groups = (
         [footer.row_group(index) for index in range(footer.num_row_groups)]
         if footer.num_row_groups < limits.max_rows
         else []
     )
-    rows, unpacked = footer.num_rows, sum(group.total_byte_size for group in groups)
+    rows = footer.num_rows
+    unpacked = sum(group.total_byte_size for group in groups)
     if rows > limits.max_rows or (footer.num_row_groups and not groups):
         raise FederationError("too_many_rows_found", file=name, found=rows, limit=limits.max_rows)
     if rows * footer.num_columns > limits.max_cells:
@@ -153,7 +156,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _check_types(name: str, schema: pa.Schema) -> None:
-    """Raise FederationError where a column's cells are no single values."""
+    """Raise FederationError if a column's cells are no single values."""
     from pyarrow import types  # noqa: PLC0415 (as above)
 
     def plain(kind: pa.DataType) -> bool:

@@ -39,7 +39,7 @@ AMOUNT = Feature(name="label", meaning="A label that is a number")
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PartyFile:
-    """The content of a party's file; complete only where `problems` is empty.
+    """The content of a party's file; complete only if `problems` is empty.
 
     Attributes
     ----------

@@ -69,7 +69,7 @@ class TableSource(Protocol):
         ...
 
     def groups(self) -> Generator[TableText, None, None]:
-        """Its rows in groups, the same whenever it is read; raises FederationError where it is no table."""
+        """Its rows in groups, the same whenever it is read; raises FederationError if it is no table."""
         ...
 
 
@@ -193,7 +193,8 @@ def read_database(table: DatabaseTable, limits: FileLimits = TABLE) -> tuple[Tab
     FederationError
         It cannot be read, or is larger than `limits`.
     """
-    rows, version = list[list[str]](), sha256()
+    rows = list[list[str]]()
+    version = sha256()
     faults: dict[int, tuple[Fault, ...]] = {}
     with closing(table.groups()) as groups:
         for part in groups:
@@ -261,9 +262,12 @@ def survey(federation: Federation, source: TableSource, how: Reading) -> Survey:
     FederationError, SampleError
         It is no table, too long, or has not the Guest's columns.
     """
-    evidence, places, separator = MarkEvidence(), dict[str, int](), ""
+    evidence = MarkEvidence()
+    places = dict[str, int]()
+    separator = ""
     digests: list[str] = []
-    prints, lines = list[NDArray[np.uint64]](), list[NDArray[np.int64]]()
+    prints = list[NDArray[np.uint64]]()
+    lines = list[NDArray[np.int64]]()
     with closing(source.groups()) as groups:
         for raw in groups:
             work.check()
@@ -309,7 +313,8 @@ def sheets(
                     raise _changed(source)
                 repeated = known.repeated(row, count)
                 yield sheet_of(federation, replace(text, marks=known.marks), repeated, records=records)
-            row, number = row + count, number + 1
+            row = row + count
+            number = number + 1
     if number < len(known.digests):
         raise _changed(source)
 

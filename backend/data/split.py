@@ -62,7 +62,7 @@ class Division:
     id_column : str or None
         None makes the rows' numbers, from 1, the ids, in a column ``id``.
     positive : str or None
-        Binary only: the label's cell text that means 1; None only where the label is 0/1, no/yes or false/true.
+        Binary only: the label's cell text that means 1; None only if the label is 0/1, no/yes or false/true.
     task : {"binary", "classes", "number"} or None
         None reads it off the label: two different texts are binary; numbers are numbers, unless they are at most
         `MAX_CLASS_NUMBERS` different whole ones, which is refused as unclear; other texts are classes. Classes are
@@ -70,7 +70,7 @@ class Division:
     dictionary : Path or None
         See `dictionary_file`; entries for columns that nobody holds are ignored, one for the label gives its meaning.
     name : str or None
-        The federation's name; made from the table's where None.
+        The federation's name; made from the table's if None.
     missing : mapping of str to sequence of str
         Column → texts that mean "no value" in it, beside those that the dictionary names; :data:`EVERYWHERE` stands for every
         feature that has the text.
@@ -170,7 +170,9 @@ def split_table(
 
 def plan_table(text: TableText, division: Division) -> Planned:
     """How a table is divided, and how its columns are read; see :func:`split_table` for the errors."""
-    id_column, label, hosts = division.id_column, division.label, division.hosts
+    id_column = division.id_column
+    label = division.label
+    hosts = division.hosts
     meanings = {**(read_dictionary(division.dictionary) if division.dictionary else {}), **division.meanings}
     parties = {GUEST: tuple(division.guest)} | {host: tuple(columns) for host, columns in hosts.items()}
     if GUEST in hosts:
@@ -228,7 +230,8 @@ def plan_table(text: TableText, division: Division) -> Planned:
 
 def write_planned(planned: Planned, out: Path) -> Federation:
     """Write a federation's files whole or not at all: beside `out` first, then into it, the federation file last."""
-    federation, text = planned.federation, planned.text
+    federation = planned.federation
+    text = planned.text
     out.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
     moved: list[Path] = []
@@ -375,7 +378,8 @@ def _with_numbers(
     text, commas = _with_points(text, numbers)
     notes = []
     for column, form in forms.items():
-        before, after = written.cells(column), text.cells(column)
+        before = written.cells(column)
+        after = text.cells(column)
         changed = [row for row, cell in enumerate(before) if cell in form.numbers]
         example = {"cell": shown(before[changed[0]]), "number": after[changed[0]]}
         notes.append(Remark("numbers_in_another_form", {"n": len(changed), **example}, column=column))
@@ -398,7 +402,8 @@ def _with_points(text: TableText, columns: Sequence[str]) -> tuple[TableText, di
     problems: list[Remark] = []
     changed: dict[str, list[int]] = {}
     for column in columns:
-        cells, index = text.cells(column), text.header.index(column)
+        cells = text.cells(column)
+        index = text.header.index(column)
         numbers = plain(cells, text.marks)
         filled = [row for row, cell in enumerate(cells) if like_a_number(cell)]
         if 2 * sum(numbers[row] is not None for row in filled) <= len([cell for cell in cells if cell]):
@@ -509,7 +514,7 @@ def _target_problems(out: Path, parties: Iterable[str]) -> list[Remark]:
 def _missing_texts(
     text: TableText, parties: Mapping[str, Sequence[str]], wished: Mapping[str, Sequence[str]]
 ) -> dict[str, list[str]]:
-    """Feature → texts that were said to be missing in it; raises FederationError where no cell is written so."""
+    """Feature → texts that were said to be missing in it; raises FederationError if no cell is written so."""
     found: dict[str, list[str]] = {column: [] for columns in parties.values() for column in columns}
     problems = []
     for column, marks in wished.items():

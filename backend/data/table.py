@@ -85,7 +85,8 @@ class PartyTable:
 
     def take(self, rows: NDArray[np.intp]) -> PartyTable:
         """The table with these rows, in this order."""
-        ids, own = tuple(self.ids[row] for row in rows), self.columns
+        ids = tuple(self.ids[row] for row in rows)
+        own = self.columns
         taken = own.take(rows) if isinstance(own, HeldColumns) else {name: own[name][rows] for name in own}
         return PartyTable(self.party, ids, taken)
 
@@ -133,7 +134,8 @@ class SampleSheet:
     def take(self, rows: Sequence[int]) -> SampleSheet:
         """The sheet with these rows alone, in this order."""
         chosen = np.array(rows, dtype=np.intp)
-        own, hosts = self.guest.take(chosen), {name: table.take(chosen) for name, table in self.hosts.items()}
+        own = self.guest.take(chosen)
+        hosts = {name: table.take(chosen) for name, table in self.hosts.items()}
         problems = {i: self.problems[row] for i, row in enumerate(rows) if row in self.problems}
         marks = {i: self.marks[row] for i, row in enumerate(rows) if row in self.marks}
         return SampleSheet(own.ids, own, hosts, problems, self.notes, marks)
@@ -172,7 +174,9 @@ class OwnRecords:
     """A party's table, read when it is first asked for: to score people who bring their own columns takes none of it."""
 
     def __init__(self, federation: Federation, party: str) -> None:
-        self._federation, self._party, self._reading = federation, party, threading.Lock()
+        self._federation = federation
+        self._party = party
+        self._reading = threading.Lock()
         self._table: PartyTable | None = None
 
     def __call__(self) -> PartyTable:
@@ -205,7 +209,7 @@ def read_labels(federation: Federation) -> NDArray[np.float64]:
 
 
 def read_times(federation: Federation) -> NDArray[np.str_] | None:
-    """When each of the Guest's records is from; None where the federation has no time column.
+    """When each of the Guest's records is from; None if the federation has no time column.
 
     Returns
     -------
@@ -349,7 +353,7 @@ def read_later_sheet(
     -------
     sheet : SampleSheet
     outcomes : ndarray of float64, ``(n_rows,)``
-        As :func:`read_labels`, NaN where none is known.
+        As :func:`read_labels`, NaN if none is known.
 
     Raises
     ------
@@ -483,7 +487,8 @@ def named_alike(text: TableText, federation: Federation) -> TableText:
         names = alike.get(column.casefold(), [])
         written = [other for other in text.header if other.casefold() == column.casefold()]
         if names and not known.issuperset(written) and (len(written) > 1 or len(names) > 1):
-            columns, meant = tuple(map(shown, written)), tuple(map(shown, names))
+            columns = tuple(map(shown, written))
+            meant = tuple(map(shown, names))
             raise SampleError("columns_unclear", file=text.name, columns=columns, meant=meant)
         renamed[column] = column if column in known or not names else names[0]
     header = tuple(renamed[column] for column in text.header)
@@ -514,7 +519,7 @@ def number_columns(federation: Federation, header: Sequence[str]) -> list[str]:
 
 
 def check_columns(text: TableText, guest: Party) -> None:
-    """Raise SampleError where a sheet has no rows, no ids, or a part of the Guest's features."""
+    """Raise SampleError if a sheet has no rows, no ids, or a part of the Guest's features."""
     if not text.rows:
         raise SampleError("sheet_without_rows", file=text.name)
     if guest.id not in text.header:
@@ -621,7 +626,8 @@ def _own_records(
 
 def _ignored(federation: Federation, text: TableText, hosts_allowed: bool) -> list[Remark]:
     """Notes on the sheet's columns that are not used."""
-    guest, label = federation.guest, federation.label.column
+    guest = federation.guest
+    label = federation.label.column
     notes = []
     if label in text.header:
         notes.append(Remark("label_ignored", {"name": shown(label)}))

@@ -31,12 +31,14 @@ SHOWN_LINES = 3
 SHOWN_LETTERS = 160
 FOREIGN = re.compile(r"[^\x00-\x7f]")  # letters that tell encodings apart
 JUDGED = 10_000  # letters, or bytes, from which an encoding is judged
-ZIP, OLE, PARQUET = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"PAR1"
+ZIP = b"PK\x03\x04"
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+PARQUET = b"PAR1"
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What somebody says about a file that does not say it itself; empty where nobody did.
+    """What somebody says about a file that does not say it itself; empty if nobody did.
 
     Attributes
     ----------
@@ -87,7 +89,8 @@ def read_table_file(
         It is absent, too large, damaged or no table.
     """
     if isinstance(source, Path):
-        name, source = name or source.name, _bytes_of(source, limits)
+        name = name or source.name
+        source = _bytes_of(source, limits)
     if len(source) > limits.max_bytes:
         raise too_many_bytes(name, limits)
     if source.startswith(ZIP):
@@ -199,7 +202,7 @@ def _bytes_of(path: Path, limits: FileLimits) -> bytes:
 
 
 def opened(path: Path) -> BinaryIO:
-    """A regular file, open to be read; raises FederationError where it is absent or cannot be."""
+    """A regular file, open to be read; raises FederationError if it is absent or cannot be."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # a pipe would keep us waiting
             raise FederationError("no_regular_file", file=path.name)
@@ -217,7 +220,8 @@ def _unreadable(path: Path, error: Exception) -> FederationError:
 
 def codec_of(encoding: str, start: bytes) -> str:
     """Python's name for an encoding; where UTF-16 has no mark, what `start` tells of its order: the zero of a Latin letter comes first."""
-    codec, judged = ENCODINGS[encoding], start[:JUDGED]
+    codec = ENCODINGS[encoding]
+    judged = start[:JUDGED]
     if encoding == "utf-16" and not judged.startswith((BOM_UTF16_BE, BOM_UTF16_LE)):
         return f"{codec}-be" if judged[::2].count(0) > judged[1::2].count(0) else f"{codec}-le"
     return codec

@@ -203,7 +203,7 @@ def _text(name: str, rows: Any, formulas: dict[tuple[int, int], str], limits: Fi
 
 
 def _fault(cell: Any, has_formula: bool) -> str:
-    """Why a cell has no value that can be read; empty where it has one, or is empty."""
+    """Why a cell has no value that can be read; empty if it has one, or is empty."""
     value = cell.value
     if has_formula and value is None:
         return "formula"
@@ -214,7 +214,7 @@ def _fault(cell: Any, has_formula: bool) -> str:
 
 
 def as_text(value: Any) -> str:
-    """A cell's value as a CSV file would have it: no decimals where there are none, ISO dates, true and false."""
+    """A cell's value as a CSV file would have it: no decimals if there are none, ISO dates, true and false."""
     if value is None:
         return ""
     if isinstance(value, bool):

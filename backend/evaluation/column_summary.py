@@ -20,7 +20,9 @@ from backend.protocols.group_sums.grouping import MIN_GROUP
 
 STEP = 0.05  # of a share that leaves its owner
 BANDS = 5  # of a numeric column, between its 5th and 95th percentile; what lies beyond joins the outermost
-STILL, FAR = 0.1, 0.25  # PSI, by the trade's convention (Siddiqi 2006)
+# PSI, by the trade's convention (Siddiqi 2006)
+STILL = 0.1
+FAR = 0.25
 OTHER = "*"  # codes that are rare or not disclosed, together
 
 Drift = Literal["not measured", "still", "moved", "moved far"]
@@ -48,7 +50,7 @@ def coarse(share: float) -> float:
 
 
 def bands(feature: Feature, there: Column) -> Bands:
-    """Code or band → share; empty where fewer than two groups have people enough.
+    """Code or band → share; empty if fewer than two groups have people enough.
 
     A numeric column's bands are of equal width and bear numbers alone, 1 being the lowest: where they lie is not said.
     """

@@ -127,7 +127,7 @@ class Performance:
     confusion: tuple[tuple[int, ...], ...]
 
     def figure(self, name: str) -> Estimate | None:
-        """One figure by name; None where it does not apply."""
+        """One figure by name; None if it does not apply."""
         return next((f for f in self.figures if f.name == name), None)
 
 
@@ -192,7 +192,8 @@ def performance(
 
 def draws(n: int, times: int, seed: int) -> Iterator[Floats]:
     """Bootstrap weights: how often each of ``n`` records counts in `times` samples with replacement, a block of samples at a time."""
-    draw, step = np.random.default_rng(seed), max(1, BLOCK // max(n, 1))
+    draw = np.random.default_rng(seed)
+    step = max(1, BLOCK // max(n, 1))
     for begin in range(0, times, step):
         several = min(step, times - begin)
         chosen = draw.integers(0, n, size=(several, n)) + n * np.arange(several)[:, None]
@@ -218,7 +219,10 @@ def _figures(
     counted = np.ones(len(labels)) if weights is None else weights
     # sorted once: draws are alike in any order of the records, and AUC and KS need this one
     order = np.argsort(margins[:, 0], kind="stable")
-    labels, margins, predicted, counted = labels[order], margins[order], predicted[order], counted[order]
+    labels = labels[order]
+    margins = margins[order]
+    predicted = predicted[order]
+    counted = counted[order]
     whole = weighted_figures(labels, margins, predicted, task, counted[None])
     samples = [
         weighted_figures(labels, margins, predicted, task, drawn * counted)
@@ -244,9 +248,11 @@ def calibration(
     weights : ndarray of float64, optional
         ``(n,)``: how much each record counts in the means.
     """
-    expected, outcome = predicted[:, 0], labels
+    expected = predicted[:, 0]
+    outcome = labels
     if task == "classes":
-        expected, outcome = predicted.max(axis=1), (predicted.argmax(axis=1) == labels).astype(np.float64)
+        expected = predicted.max(axis=1)
+        outcome = (predicted.argmax(axis=1) == labels).astype(np.float64)
     rows = []
     for index in _quantile_bins(expected, bins):
         own = None if weights is None else weights[index]
@@ -257,7 +263,8 @@ def calibration(
             # With equal weights the standard deviation has n - 1 in its denominator.
             variance = float(np.average((outcome[index] - observed) ** 2, weights=own))
             error = Z * (variance / (size - 1)) ** 0.5 if n > 1 else float("nan")
-            low, high = observed - error, observed + error
+            low = observed - error
+            high = observed + error
         else:
             low, high = wilson(observed, size)
         mean = float(np.average(expected[index], weights=own))
@@ -284,7 +291,8 @@ def separation(labels: Floats, probabilities: Floats, weights: Floats | None = N
     positive = np.cumsum(np.bincount(at, weights=counted * (labels > 0), minlength=len(cutoffs)))
     negative = np.cumsum(np.bincount(at, weights=counted * (labels <= 0), minlength=len(cutoffs)))
     people = np.cumsum(np.bincount(at, minlength=len(cutoffs)))
-    true, false = positive / positive[-1], negative / negative[-1]
+    true = positive / positive[-1]
+    false = negative / negative[-1]
     widest = int((true - false).argmax())
     kept = np.unique([*np.linspace(0, len(cutoffs) - 1, MAX_POINTS).astype(np.intp).tolist(), widest])
     return Separation(
@@ -320,7 +328,7 @@ def _confusion(labels: Floats, predicted: Floats) -> tuple[tuple[int, ...], ...]
 def stability(
     reference: str, margins: Floats, part: str, others: Floats, outputs: Outputs, bins: int = BINS
 ) -> Stability | None:
-    """Population stability index of one part's predictions against another's; None where there is nothing to compare.
+    """Population stability index of one part's predictions against another's; None if there is nothing to compare.
 
     Parameters
     ----------
@@ -339,7 +347,8 @@ def stability(
         ]
     psi, chance = moved_by(*counted)
     used = (counted[0] + counted[1]) > 0
-    n, m = len(first), len(second)
+    n = len(first)
+    m = len(second)
     shares = tuple((float(a / n), float(b / m)) for a, b in zip(*(c[used] for c in counted), strict=True))
     return Stability(reference, part, m, psi, chance, shares)
 

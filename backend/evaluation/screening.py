@@ -23,12 +23,11 @@ OUTCOMES = 2  # of each person: 0 and 1, the positive one
 BANDS = 5  # of the bank's own score, at most
 FOLDS = 5  # of the people, so that nobody's band follows from their own outcome
 FACTOR_BITS = 12  # of the secret factors of the check
-WEAK, MEDIUM, STRONG, SUSPICIOUS = (
-    0.02,
-    0.1,
-    0.3,
-    0.5,
-)  # information value, by the trade's convention (Siddiqi 2006, ch. 6)
+# information value, by the trade's convention (Siddiqi 2006, ch. 6)
+WEAK = 0.02
+MEDIUM = 0.1
+STRONG = 0.3
+SUSPICIOUS = 0.5
 RARE_BY_CHANCE = 0.05  # of what features add, over all of a screening together (Bonferroni)
 
 Direction = Literal["rises", "falls", "mixed", "none", "codes"]

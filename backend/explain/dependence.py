@@ -70,7 +70,7 @@ class Dependence:
     levels : tuple of Level
         Numbers upwards, codes in order; the missing value last, where some records have none.
     n : int
-        The Guest's records that it was averaged over, drawn where there are more than :data:`MAX_RECORDS`; at the Hosts' splits both
+        The Guest's records that it was averaged over, drawn if there are more than :data:`MAX_RECORDS`; at the Hosts' splits both
         branches count, by their covers. Shares are of all its records.
     """
 
@@ -89,7 +89,7 @@ class GroupMean:
     mean, low, high : tuple of float
         ``(outputs.count,)`` with 1.96 standard errors.
     observed : float or None
-        Share with the positive label, or None where the label is no outcome of two.
+        Share with the positive label, or None if the label is no outcome of two.
     """
 
     group: Group
@@ -101,7 +101,7 @@ class GroupMean:
 
 @dataclass(frozen=True)
 class GroupMeans:
-    """Mean predictions by the groups of one feature; empty where no two groups of :data:`MIN_PEOPLE` people can be formed.
+    """Mean predictions by the groups of one feature; empty if no two groups of :data:`MIN_PEOPLE` people can be formed.
 
     Attributes
     ----------
@@ -152,7 +152,8 @@ def partial_dependence(
         levels = _between(np.unique([rule.threshold for rule in rules if rule.threshold is not None]), column)
     else:
         levels = _codes(own[feature], column)
-    n, out = min(len(column), max_records), []
+    n = min(len(column), max_records)
+    out = []
     rows = np.sort(np.random.default_rng(SEED).permutation(len(column))[:n])
     drawn = {name: values[rows] for name, values in columns.items()}
     for low, high, code, value, share in levels:
@@ -190,7 +191,8 @@ def _codes(feature: Feature, column: NDArray[np.generic]) -> list[Value]:
     else:
         numbers = column.astype(np.float64)
         held = [None if np.isnan(value) else f"{value:g}" for value in numbers]
-        values, absent = {f"{v:g}": v for v in np.unique(numbers[~np.isnan(numbers)]).tolist()}, np.nan
+        values = {f"{v:g}": v for v in np.unique(numbers[~np.isnan(numbers)]).tolist()}
+        absent = np.nan
     found: list[Value] = [(None, None, code, value, held.count(code) / len(held)) for code, value in values.items()]
     missing = held.count(None) / len(held)
     return [*found, (None, None, "", absent, missing)] if missing else found
@@ -246,10 +248,13 @@ def from_sums(
     outputs = len(scale.low)
     rows = []
     for k, group in enumerate(groups):
-        share, square = sums[:outputs, k] / UNITS / group.n, sums[outputs:, k] / UNITS / group.n
+        share = sums[:outputs, k] / UNITS / group.n
+        square = sums[outputs:, k] / UNITS / group.n
         error = Z * np.sqrt(np.maximum(square - share**2, 0.0) / max(group.n - 1, 1))
-        mean, width = scale.low + scale.span * share, scale.span * error
-        low, high = tuple((mean - width).tolist()), tuple((mean + width).tolist())
+        mean = scale.low + scale.span * share
+        width = scale.span * error
+        low = tuple((mean - width).tolist())
+        high = tuple((mean + width).tolist())
         rows.append(GroupMean(group, tuple(mean.tolist()), low, high, None))
     return GroupMeans(party, feature, sum(g.n for g in groups), tuple(rows), day)
 

@@ -64,7 +64,8 @@ def learned_directions(model: GuestModel) -> tuple[LearnedDirection, ...]:
         learned = _name(feature.kind, bool(splits), strength, hidden, model.outputs.task == "classes")
         against = sorted((s for s in splits if s[1] * sign < 0), key=lambda s: -s[0])
         if learned in ("unordered", "hidden", "classes"):
-            strength, against = 0.0, []
+            strength = 0.0
+            against = []
         contradicts = (learned, sign) in {("up", -1), ("down", 1)}
         where = tuple(key for _, _, key in against)
         out.append(LearnedDirection(party, feature.name, expected.value, learned, strength, contradicts, where))
@@ -94,7 +95,8 @@ def _subtree_means(tree: GuestTree) -> dict[int, float]:
         if isinstance(node, Leaf):
             sums[i] = (node.weight * node.cover, node.cover)
         else:
-            left, right = below(node.left), below(node.right)
+            left = below(node.left)
+            right = below(node.right)
             sums[i] = (left[0] + right[0], left[1] + right[1])
         return sums[i]
 

@@ -42,7 +42,8 @@ def feature_importance(model: GuestModel) -> tuple[FeatureImportance, ...]:
     """Every feature that was offered to the training, used or not, largest gain first."""
     gain, cover = (by_tree(model, measure).sum(axis=0) for measure in ("gain", "cover"))
     splits_by_tree = by_tree(model, "splits")
-    splits, trees = splits_by_tree.sum(axis=0), (splits_by_tree > 0).sum(axis=0)
+    splits = splits_by_tree.sum(axis=0)
+    trees = (splits_by_tree > 0).sum(axis=0)
     rows = [
         FeatureImportance(
             party=party,

@@ -35,7 +35,7 @@ class Permuted:
     Attributes
     ----------
     feature : str
-        Empty where it is all of a party's.
+        Empty if it is all of a party's.
     quality : {"auc", "r2"}
         R² for numbers; several classes: mean AUC of each against the rest.
     fall, low, high : float
@@ -77,7 +77,7 @@ def permuted(
     Parameters
     ----------
     features : sequence of str
-        What was permuted, together where there are several.
+        What was permuted, together if there are several.
     labels : ndarray of float64
         ``(n,)``.
     whole : ndarray of float64

@@ -14,7 +14,8 @@ from backend.explain.importance import Measure, by_tree
 from backend.fairness.intervals import TAILS
 from backend.trees.ensemble import GuestModel, GuestTree, Split
 
-RESAMPLES, SEED = 1000, 7
+RESAMPLES = 1000
+SEED = 7
 MIN_TREES = 10  # that are resampled; fewer give no useful interval
 
 Floats = NDArray[np.float64]
@@ -32,7 +33,7 @@ class SteadyImportance:
     Attributes
     ----------
     feature : str
-        Empty where the row is all of a party's features together.
+        Empty if the row is all of a party's features together.
     share, low, high : float
         0 … 1; `low` and `high` are None with fewer than :data:`MIN_TREES` trees.
     rank, first, last : int
@@ -129,7 +130,7 @@ def _resampled(totals: Floats, names: Sequence[tuple[str, str]]) -> tuple[Steady
 
 
 def agreement(model: GuestModel) -> float:
-    """Spearman's rank correlation of the features' gains in even and in odd trees, -1 … 1; NaN where fewer than three split.
+    """Spearman's rank correlation of the features' gains in even and in odd trees, -1 … 1; NaN if fewer than three split.
 
     Near 1: any part of the trees gives the same ranking. Boosting lowers it by itself, since each tree corrects the ones before.
     """

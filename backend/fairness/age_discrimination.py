@@ -138,7 +138,8 @@ def check_ages(party: str, feature: str, elderly: Floats, younger: Sequence[Floa
     gaps = []
     for place, predicted in enumerate(younger, start=1):
         difference = elderly - predicted
-        worse, error = float(difference.mean()), z * float(difference.std(ddof=1)) / n**0.5
+        worse = float(difference.mean())
+        error = z * float(difference.std(ddof=1)) / n**0.5
         gaps.append(AgeGap(place, float(predicted.mean()), worse, worse - error, worse + error))
     return AgeCheck(party, feature, n, float(elderly.mean()), tuple(gaps))
 

@@ -86,7 +86,7 @@ class Point:
     auc_change : IntervalFigure
         Its AUC less the first model's.
     group : Group or None
-        The group that is furthest from the reference group; None where it was not measured.
+        The group that is furthest from the reference group; None if it was not measured.
     gap, ratio : IntervalFigure or None
         That group's share of accepted people less, and over, the reference group's; no ratio where the reference is 0.
     gap_change : IntervalFigure or None
@@ -132,7 +132,7 @@ class Tried:
     without : tuple of str
         Features that the first model had and this one has not.
     reg_lambda : float or None
-        None where the algorithm has none.
+        None if the algorithm has none.
     """
 
     name: str
@@ -220,7 +220,7 @@ class Search:
     choice: Choice | None = None
 
     def of(self, name: str) -> Tried:
-        """One of the models; raises ParameterError where there is none of that name."""
+        """One of the models; raises ParameterError if there is none of that name."""
         for one in self.tried:
             if name in (one.name, one.model):
                 return one
@@ -308,7 +308,9 @@ def cells_drawn(
     list of ndarray of int64
         ``(draws, groups, 4)`` of each other model.
     """
-    first, others, both = flags[0], flags[1::2], flags[2::2]
+    first = flags[0]
+    others = flags[1::2]
+    both = flags[2::2]
     of_cell = [
         4 * index + np.select([shared == 1, first == 1, other == 1], [0, 1, 2], 3)
         for other, shared in zip(others, both, strict=True)
@@ -353,7 +355,7 @@ class CutoffComparison:
     own : ndarray of int64
         ``(groups,)``: accepted by the first model.
     others : tuple of (Candidate, Cells or None)
-        None where sums would tell of too few people.
+        None if sums would tell of too few people.
     """
 
     first: Candidate
@@ -429,7 +431,8 @@ def _beside(
     shares = (counts[:, 0] + counts[:, 2]) / n
     widest = max((k for k in range(len(groups)) if k != reference), key=lambda k: abs(shares[k] - shares[reference]))
     gap = DrawnQuality(float(_widths(counts[None], reference)[0]), _widths(cells.drawn, reference))
-    own, base = (float(shares[widest]), int(n[widest])), (float(shares[reference]), int(n[reference]))
+    own = (float(shares[widest]), int(n[widest]))
+    base = (float(shares[reference]), int(n[reference]))
     measured = replace(
         point,
         group=groups[widest],
@@ -443,7 +446,9 @@ def _beside(
 def _widths(cells: Counts, reference: int) -> Floats:
     """``(draws,)``: the other model's widest gap less the first one's, of ``(draws, groups, 4)`` cells."""
     n = np.maximum(cells.sum(axis=2), 1)
-    both, first, other = cells[..., 0], cells[..., 1], cells[..., 2]
+    both = cells[..., 0]
+    first = cells[..., 1]
+    other = cells[..., 2]
     wide = []
     for accepted in (both + other, both + first):
         share = accepted / n

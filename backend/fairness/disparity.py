@@ -35,9 +35,15 @@ from backend.protocols.group_sums.grouping import MIN_GROUP, Group
 from backend.protocols.group_sums.values import Counts
 
 ALL_GROUPS = Text("all groups", "所有群体")  # what the test of a whole gap is about
-REFERENCE, DIFFERENCE, RATIO, P, PAIR_P = "reference", "difference", "ratio", "p", "pair p"
+REFERENCE = "reference"
+DIFFERENCE = "difference"
+RATIO = "ratio"
+P = "p"
+PAIR_P = "pair p"
 """What :func:`as_evidence` adds to a rate's name for what compares groups."""
-SCORE, SMD = "score", "standardised mean difference"  # what :func:`as_evidence` says of scores, without a cut-off
+# what :func:`as_evidence` says of scores, without a cut-off
+SCORE = "score"
+SMD = "standardised mean difference"
 BY_CUTOFF = "selection rate by cut-off"
 FOUR_FIFTHS = 0.8  # 29 CFR 1607.4(D), of employment; in lending an indicator
 LABELLED = ("true positive rate", "false positive rate")
@@ -55,12 +61,12 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Rate:
-    """A share with its 95 % interval; all None where fewer than 20 records are behind it.
+    """A share with its 95 % interval; all None if fewer than 20 records are behind it.
 
     Attributes
     ----------
     n : int
-        Records behind it; 0 where it is suppressed.
+        Records behind it; 0 if it is suppressed.
     """
 
     n: int
@@ -105,7 +111,7 @@ class ComparedRate:
     Attributes
     ----------
     difference, ratio : Rate
-        This group's rate less, and over, the reference group's; `n` counts the records of both. The ratio is suppressed where the reference
+        This group's rate less, and over, the reference group's; `n` counts the records of both. The ratio is suppressed if the reference
         group's rate is 0.
     p : float
         How often two such rates are as far apart by chance alone: exact or normal, as the counts allow.
@@ -124,13 +130,13 @@ class Gap:
     Attributes
     ----------
     reference : Group or None
-        The group that was named, else the largest, among those whose rate is reported; None where fewer than two are, or it is not.
+        The group that was named, else the largest, among those whose rate is reported; None if fewer than two are, or it is not.
     others : tuple of ComparedRate
         The other groups whose rate is reported.
     n : int
         Records behind all of these rates.
     p : float or None
-        How often rates are as far apart, between any two groups, where nothing but chance decides who is in which group: of two groups that
+        How often rates are as far apart, between any two groups, if nothing but chance decides who is in which group: of two groups that
         of their comparison, of several a permutation test.
     """
 
@@ -149,7 +155,7 @@ class ScoreCompared:
     ----------
     smd : Rate
         Mean probability less the reference group's, over the root of the mean of both variances (Bonett 2008); above 0, this group is
-        scored riskier. Suppressed where all scores are the same.
+        scored riskier. Suppressed if all scores are the same.
     p : float
         Of two such means by chance alone (Welch 1947).
     """
@@ -185,7 +191,7 @@ class Disparity:
     n : int
         Records.
     groups : tuple of GroupOutcome
-        Empty where no two groups are large enough.
+        Empty if no two groups are large enough.
     gaps : tuple of Gap
         By :data:`MEASURES`; the ratios of the first are adverse-impact ratios, of which 0.8 is the four-fifths of US employment law
         (29 CFR 1607.4(D), there against the group with the highest rate), here an indicator.
@@ -358,7 +364,7 @@ def _counted(cells: NDArray[np.int64], measure: Measure) -> NDArray[np.int64]:
 
 
 def _shares(cells: NDArray[np.int64], measure: Measure) -> Floats:
-    """``(groups,)``: NaN where nobody is behind a share."""
+    """``(groups,)``: NaN if nobody is behind a share."""
     behind = _behind(cells, measure)
     counted = _counted(cells, measure)
     out: Floats = np.divide(counted, behind, out=np.full(behind.shape, np.nan), where=behind > 0)
@@ -427,14 +433,15 @@ def _outcome(k: int, counts: _Counts, values: dict[Measure, Floats]) -> GroupOut
     behind = {m: _reported(counts, m)[k] for m in MEASURES}
     rates = {m: _rate(float(values[m][k]), int(n)) for m, n in behind.items()}
     positive = _rate(float(counts.cells[k, [0, 2]].sum() / group.n), group.n) if counts.labels else SUPPRESSED
-    mean, deviation = float(counts.probability[k] / group.n), float(np.sqrt(counts.variance[k]))
+    mean = float(counts.probability[k] / group.n)
+    deviation = float(np.sqrt(counts.variance[k]))
     shifted = (None if v is None else v - mean for v in (positive.value, positive.low, positive.high))
     score = Rate(group.n, mean, *of_mean(mean, deviation, group.n))
     return GroupOutcome(group, rates, positive, Rate(positive.n, *shifted), score, deviation)
 
 
 def _rate(share: float, n: int) -> Rate:
-    """A share with its interval; suppressed where too few records are behind it."""
+    """A share with its interval; suppressed if too few records are behind it."""
     return Rate(n, share, *wilson(share, n)) if n >= MIN_GROUP else SUPPRESSED
 
 
@@ -446,7 +453,8 @@ def _reported(counts: _Counts, measure: Measure) -> NDArray[np.int64]:
 
 def _gap(measure: Measure, counts: _Counts, values: Floats, reference: str, draw: np.random.Generator) -> Gap:
     """Over the groups that are large enough for their rate to be reported."""
-    behind, counted = _reported(counts, measure), _counted(counts.cells, measure)
+    behind = _reported(counts, measure)
+    counted = _counted(counts.cells, measure)
     large = [int(k) for k in np.flatnonzero(behind >= MIN_GROUP)]
     base = max(large, key=lambda k: _first(counts.groups[k], reference), default=-1)
     if len(large) < 2 or (reference and (counts.groups[base].name or counts.groups[base].kind) != reference):
@@ -482,7 +490,8 @@ def _scores(outcomes: tuple[GroupOutcome, ...], reference: Group | None) -> tupl
 
 
 def _score(own: GroupOutcome, base: GroupOutcome) -> ScoreCompared:
-    n, base_n = own.group.n, base.group.n
+    n = own.group.n
+    base_n = base.group.n
     apart = (own.score.value or 0.0) - (base.score.value or 0.0)
     found = of_standardised(apart, own.deviation, n, base.deviation, base_n)
     smd = SUPPRESSED if found is None else Rate(n + base_n, *found)
@@ -493,7 +502,8 @@ def _range(marking: Marking, counts: _Counts, reference: Group | None) -> tuple[
     """Selection at every cut-off of the range."""
     if reference is None:
         return ()
-    base, found = counts.groups.index(reference), []
+    base = counts.groups.index(reference)
+    found = []
     for cutoff, accepted in zip(marking.range, counts.accepted, strict=True):
         shares = [(int(a) / g.n, int(a), g.n) for a, g in zip(accepted, counts.groups, strict=True)]
         others = tuple(

@@ -20,7 +20,7 @@ class Evidence:
     n : int
         Records behind it.
     value, low, high : float or None
-        The number and its interval; None where the group is too small to be reported.
+        The number and its interval; None if the group is too small to be reported.
     cutoff : float or None
         Of a figure that belongs to one cut-off of a range.
     """

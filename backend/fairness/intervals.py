@@ -22,17 +22,21 @@ def wilson(share: float, n: float) -> tuple[float, float]:
 
 def of_difference(share: float, n: int, reference: float, reference_n: int) -> tuple[float, float]:
     """Newcombe's interval (1998, method 10) of `share` less `reference`, shares of different records, from their Wilson intervals."""
-    (low, high), (from_, to) = wilson(share, n), wilson(reference, reference_n)
+    low, high = wilson(share, n)
+    from_, to = wilson(reference, reference_n)
     apart = share - reference
     return apart - hypot(share - low, to - reference), apart + hypot(high - share, reference - from_)
 
 
 def of_ratio(share: float, n: int, reference: float, reference_n: int) -> tuple[float, float]:
     """The interval of `share` over `reference` (above 0) from their Wilson intervals (Donner and Zou 2012, eq. 9 and 10)."""
-    (low, high), (from_, to) = wilson(share, n), wilson(reference, reference_n)
+    low, high = wilson(share, n)
+    from_, to = wilson(reference, reference_n)
     product = share * reference
-    below, under = low * (2 * share - low), to * (2 * reference - to)
-    above, over = high * (2 * share - high), from_ * (2 * reference - from_)
+    below = low * (2 * share - low)
+    under = to * (2 * reference - to)
+    above = high * (2 * share - high)
+    over = from_ * (2 * reference - from_)
     lower = below / (product + sqrt(product**2 - below * under)) if low > 0 else 0.0
     return lower, (product + sqrt(product**2 - above * over)) / over
 
@@ -57,9 +61,10 @@ def of_standardised(
 
     Returns
     -------
-    (value, low, high), or None where nobody's score differs from anybody's.
+    (value, low, high), or None if nobody's score differs from anybody's.
     """
-    own, other = deviation**2, other_deviation**2
+    own = deviation**2
+    other = other_deviation**2
     mean = (own + other) / 2
     if mean == 0:
         return None
@@ -106,7 +111,7 @@ def simultaneous(
 
     Returns
     -------
-    (low, high), ``(figures,)`` each; None where fewer than two draws are known.
+    (low, high), ``(figures,)`` each; None if fewer than two draws are known.
     """
     known = drawn[~np.isnan(drawn).any(axis=1)]
     if len(known) < 2 or not len(values):

@@ -93,7 +93,7 @@ class Marking:
 
 
 def bounds(others: int = TENTHS - 1, square_bits: int = SQUARE_BITS) -> list[int]:
-    """The largest value of each mark, where there are so many other cut-offs."""
+    """The largest value of each mark, if there are so many other cut-offs."""
     return [1, 1, 1, 1 << SCORE_BITS, 1 << square_bits, 1 << SCORE_BITS, 1 << SCORE_BITS, *[1] * others]
 
 
@@ -172,6 +172,6 @@ def _tenths(cutoff: float, probabilities: Floats) -> tuple[float, ...]:
 
 
 def check_cutoff(cutoff: float) -> None:
-    """Raise ParameterError where the cut-off is no probability."""
+    """Raise ParameterError if the cut-off is no probability."""
     if not 0.0 < cutoff < 1.0:
         raise ParameterError("cutoff_no_inner_probability", cutoff=cutoff)

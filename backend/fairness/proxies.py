@@ -79,7 +79,9 @@ def associations(tables: Mapping[tuple[str, str], Table], seed: int) -> tuple[As
     seed : int
         Of the drawn tables.
     """
-    draw, tables = np.random.default_rng(seed), dict(sorted(tables.items()))  # whatever order they came in
+    # whatever order they came in
+    draw = np.random.default_rng(seed)
+    tables = dict(sorted(tables.items()))
     permuted = {key: permuted_chi_squared(table, draw) for key, table in tables.items()}
     # the table itself counts as one permutation, so that no p is 0
     shares = {
@@ -89,9 +91,11 @@ def associations(tables: Mapping[tuple[str, str], Table], seed: int) -> tuple[As
     adjusted = _holm(shares)
     rows = []
     for (party, feature), table in tables.items():
-        n, p = int(table.sum()), adjusted[party, feature]
+        n = int(table.sum())
+        p = adjusted[party, feature]
         resampled = draw.multinomial(n, (table / n).ravel(), size=RESAMPLES).reshape(-1, *table.shape)
-        v, bits = float(_v(table)), float(mutual_information(table))
+        v = float(_v(table))
+        bits = float(mutual_information(table))
         v_low, v_high = percentiles(_v(resampled, 2), v)
         bits_low, bits_high = percentiles(mutual_information(resampled, 2), bits)
         rows.append(
@@ -126,7 +130,8 @@ def permuted_chi_squared(table: Table, draw: np.random.Generator) -> Floats:
     left = np.tile(table.sum(axis=0), (PERMUTATIONS, 1))  # of each column, for this row and those below
     # A row after the other, and cell by cell, as if drawn from an urn; scipy.stats, which can, takes 50 MB.
     for i, wanted in enumerate(table.sum(axis=1)):
-        missing, others = np.full(PERMUTATIONS, wanted), left.sum(axis=1)
+        missing = np.full(PERMUTATIONS, wanted)
+        others = left.sum(axis=1)
         for j in range(table.shape[1]):
             others -= left[:, j]
             drawn[:, i, j] = draw.hypergeometric(left[:, j], others, missing)
@@ -137,7 +142,8 @@ def permuted_chi_squared(table: Table, draw: np.random.Generator) -> Floats:
 
 def chi_squared(tables: NDArray[np.integer]) -> Floats:
     """χ² of tables ``(…, r, c)``; empty rows and columns contribute nothing."""
-    rows, columns = tables.sum(axis=-1, keepdims=True), tables.sum(axis=-2, keepdims=True)
+    rows = tables.sum(axis=-1, keepdims=True)
+    columns = tables.sum(axis=-2, keepdims=True)
     expected = rows * columns / tables.sum(axis=(-1, -2), keepdims=True)
     terms = np.divide((tables - expected) ** 2, expected, out=np.zeros_like(expected), where=expected > 0)
     out: Floats = terms.sum(axis=(-1, -2))
@@ -178,7 +184,8 @@ def _entropies(counts: NDArray[np.integer], n: NDArray[np.integer]) -> Floats:
 
 def _holm(shares: Mapping[tuple[str, str], float]) -> dict[tuple[str, str], float]:
     """Step-down adjustment for the number of features (Holm 1979)."""
-    adjusted, worst = {}, 0.0
+    adjusted = {}
+    worst = 0.0
     for rank, key in enumerate(sorted(shares, key=lambda k: shares[k])):
         worst = max(worst, min(1.0, shares[key] * (len(shares) - rank)))
         adjusted[key] = worst

@@ -21,7 +21,8 @@ def of_two_shares(counted: int, n: int, other_counted: int, other_n: int) -> flo
     counted, n, other_counted, other_n : int
         How many of how many records in the two groups.
     """
-    total, of = counted + other_counted, n + other_n
+    total = counted + other_counted
+    of = n + other_n
     if total in (0, of):
         return 1.0
     if min(total, of - total) * min(n, other_n) / of < MIN_EXPECTED:
@@ -33,7 +34,8 @@ def of_two_shares(counted: int, n: int, other_counted: int, other_n: int) -> flo
 
 def _exact(counted: int, n: int, total: int, of: int) -> float:
     """Fisher's exact test, two-sided: the chance of all tables with these margins that are no likelier than the one that was seen."""
-    first, last = max(0, total - (of - n)), min(n, total)
+    first = max(0, total - (of - n))
+    last = min(n, total)
     k = np.arange(first, last)
     # from one table to the next, as logarithms: the ways to choose them have thousands of digits
     steps = np.log((n - k) * (total - k)) - np.log((k + 1) * (of - n - total + k + 1))
@@ -45,7 +47,8 @@ def _exact(counted: int, n: int, total: int, of: int) -> float:
 
 def of_two_means(apart: float, deviation: float, n: int, other_deviation: float, other_n: int) -> float:
     """Two-sided p-value of two means `apart` (Welch 1947), from standard deviations and numbers of records."""
-    own, other = deviation**2 / n, other_deviation**2 / other_n
+    own = deviation**2 / n
+    other = other_deviation**2 / other_n
     if own + other == 0:
         return 1.0 if apart == 0 else 0.0
     from scipy.special import stdtr  # noqa: PLC0415 - slow to import, and few runs need it; scipy.stats takes 50 MB

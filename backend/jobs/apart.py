@@ -72,7 +72,7 @@ def _answer(asked: bytes) -> tuple[bool, Any]:
 
 
 def _talk(process: subprocess.Popen[bytes], asked: bytes, tell: Callable[[Any], None]) -> None:
-    """Ask, and tell what the process says: shares of the work that are done, and the answer; None where it ends without one."""
+    """Ask, and tell what the process says: shares of the work that are done, and the answer; None if it ends without one."""
     if process.stdin is None or process.stdout is None:
         return
     with suppress(OSError, EOFError, pickle.UnpicklingError):  # it has ended

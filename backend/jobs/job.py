@@ -79,8 +79,11 @@ class Job(Generic[T]):
         size: str = "",
     ) -> None:
         self.state: State = "running"
-        self.stage, self.party = "start", ""
-        self.done, self.through, self.total = 0, 0, total
+        self.stage = "start"
+        self.party = ""
+        self.done = 0
+        self.through = 0
+        self.total = total
         self.points: tuple[TreeProgress, ...] = ()
         self.result: T | None = None
         self.failure: GlassleafError | None = None
@@ -166,7 +169,8 @@ class Job(Generic[T]):
 
     def at(self, stage: str, party: str = "", done: int | None = None) -> None:
         """Note where the work stands."""
-        self.stage, self.party = stage, party
+        self.stage = stage
+        self.party = party
         if done is not None:
             self.done = done
             self.through = max(self.through, done)
@@ -174,7 +178,9 @@ class Job(Generic[T]):
 
     def begin_again(self) -> None:
         """The present work begins from its start, e.g. another model; what was done before it, where it is a part, stays done."""
-        self.points, self.done, self.through = (), 0, 0
+        self.points = ()
+        self.done = 0
+        self.through = 0
         if work.begins():
             self.eta.begin_again()
 
@@ -200,7 +206,7 @@ class Job(Generic[T]):
         self.silence = silence
 
     def check(self) -> None:
-        """Raise Cancelled where it was asked to stop."""
+        """Raise Cancelled if it was asked to stop."""
         if self.cancelled():
             raise Cancelled("stopped_by_user")
 
@@ -219,7 +225,8 @@ class Job(Generic[T]):
             _log.error("Job failed: %s\n%s", type(error).__name__, "".join(traceback.format_tb(error.__traceback__)))
             self.failure = GlassleafError("job_failed_inside", kind=type(error).__name__)
         with self._lock:
-            self._ended, self.state = self._clock(), state
+            self._ended = self._clock()
+            self.state = state
         for act in self._at_end:
             try:
                 act()

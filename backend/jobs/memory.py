@@ -5,7 +5,9 @@ import gc
 import sys
 from contextlib import suppress
 
-M_MMAP_THRESHOLD, LARGE = -3, 1 << 19  # a setting of glibc's mallopt; bytes
+# a setting of glibc's mallopt; bytes
+M_MMAP_THRESHOLD = -3
+LARGE = 1 << 19
 
 
 def keep_no_large_blocks() -> None:

@@ -1,6 +1,6 @@
 """The work that a thread is at: whether it was stopped, and how far it is. Who works long asks and reports here; nobody hands it down.
 
-Where nobody follows, both do nothing.
+If nobody follows, both do nothing.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Watch:
     Attributes
     ----------
     check : callable
-        Raises Cancelled where the work was stopped.
+        Raises Cancelled if the work was stopped.
     reached : callable
         Told the share of the whole that is done, 0..1.
     silent : callable
@@ -72,7 +72,7 @@ def watched(
 
 @contextmanager
 def unwatched() -> Iterator[None]:
-    """Within, nobody follows this thread's work, so that it ends even where what led to it was stopped: keep it short."""
+    """Within, nobody follows this thread's work, so that it ends even if what led to it was stopped: keep it short."""
     token = _watch.set(None)
     try:
         yield
@@ -100,7 +100,7 @@ def waiting() -> Iterator[None]:
 
 
 def check() -> None:
-    """Raise Cancelled where the work of this thread was stopped; to be called at least every second."""
+    """Raise Cancelled if the work of this thread was stopped; to be called at least every second."""
     watch = _watch.get()
     if watch is not None:
         watch.check()

@@ -220,14 +220,14 @@ class Agreement(StrictModel):
         return tuple(party for party in self.parties if party.role == "host")
 
     def party(self, name: str) -> AgreedParty:
-        """By name; raises SecurityError where it is none of this agreement."""
+        """By name; raises SecurityError if it is none of this agreement."""
         for one in self.parties:
             if one.name == name:
                 return one
         raise SecurityError("not_a_party", party=name)
 
     def party_of(self, spiffe: str) -> AgreedParty:
-        """By SPIFFE id; raises SecurityError where it is none of this agreement."""
+        """By SPIFFE id; raises SecurityError if it is none of this agreement."""
         for one in self.parties:
             if one.spiffe == spiffe:
                 return one
@@ -343,7 +343,7 @@ def load_in_force(path: Path, party: str, now: datetime) -> Agreement:
 
 
 def check_valid(agreement: Agreement, now: datetime) -> None:
-    """Raise SecurityError where an agreement is not valid at a moment."""
+    """Raise SecurityError if an agreement is not valid at a moment."""
     today = now.astimezone(UTC).date()
     if today < agreement.valid_from:
         raise SecurityError("agreement_not_valid_yet", day=agreement.valid_from)
@@ -372,7 +372,7 @@ def _signature(agreement: Agreement, identity: PartyKeys) -> _Signed:
 
 
 def _signer(agreement: Agreement, signature: _Signed) -> str:
-    """Who made one signature over the agreement as it stands; empty where it is nobody's."""
+    """Who made one signature over the agreement as it stands; empty if it is nobody's."""
     from joserfc import jws  # noqa: PLC0415
     from joserfc.errors import JoseError  # noqa: PLC0415
 
@@ -401,7 +401,7 @@ class _SignatureFile(StrictModel):
 
 
 def _signatures(path: Path) -> list[_Signed]:
-    """What stands in the file of signatures; none where it is absent, or over another text than agreement.toml has now."""
+    """What stands in the file of signatures; none if it is absent, or over another text than agreement.toml has now."""
     file = signatures_file(path)
     if not file.exists():
         return []

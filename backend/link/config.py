@@ -213,12 +213,12 @@ class HostConfig(StrictModel):
         return self.folder / name
 
     def store_url(self) -> str:
-        """Of the Host's database; raises SecurityError where the file of a secret can be read by others."""
+        """Of the Host's database; raises SecurityError if the file of a secret can be read by others."""
         default = f"sqlite:///{(self.folder / f'{self.party}.db').resolve()}"
         return os.environ.get("GLASSLEAF_STORE_URL") or self._secret(self.store_file) or self.store or default
 
     def source_url(self) -> str:
-        """Of the database with the Host's records; raises SecurityError where the file of a secret can be read by others."""
+        """Of the database with the Host's records; raises SecurityError if the file of a secret can be read by others."""
         return self._secret(self.source.url_file) or self.source.url
 
     def features(self) -> tuple[Feature, ...]:

@@ -1,4 +1,4 @@
-"""The dialling side: one connection outwards, through a proxy where there is one, for ever renewed; it needs no open port."""
+"""The dialling side: one connection outwards, through a proxy if there is one, for ever renewed; it needs no open port."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ from backend.link.rpc import ATTACH, DELIVER, HELLO, INSTANCE, OPTIONS, WAIT, In
 from backend.remark import Remark
 
 _log = logging.getLogger("glassleaf")
-SHORTEST, LONGEST = 0.2, 5.0  # seconds between tries, full jitter; so long a command of the Guest waits for its Hosts
+# seconds between tries, full jitter; so long a command of the Guest waits for its Hosts
+SHORTEST = 0.2
+LONGEST = 5.0
 
 
 def is_local(target: str) -> bool:
@@ -42,11 +44,12 @@ def is_local(target: str) -> bool:
 
 
 class Connection:
-    """One channel to a peer, opened and greeted; raises RpcError or SecurityError where that fails."""
+    """One channel to a peer, opened and greeted; raises RpcError or SecurityError if that fails."""
 
     def __init__(self, node: Node, peer: Peer) -> None:
         identity = node.identity()
-        settings, target = node.settings, node.settings.connect.get(peer.name, peer.party.address)
+        settings = node.settings
+        target = node.settings.connect.get(peer.name, peer.party.address)
         options: list[tuple[str, int | str]] = [
             *OPTIONS,
             # whoever the address leads to has to be this party
@@ -86,7 +89,8 @@ class Dialler:
     """Keeps one link up, and delivers what waits for the peer."""
 
     def __init__(self, node: Node, peer: Peer) -> None:
-        self._node, self._peer = node, peer
+        self._node = node
+        self._peer = peer
         self._stopped = threading.Event()
         self._connection: Connection | None = None
         self._flow: Outflow | None = None
@@ -131,7 +135,10 @@ class Dialler:
         flow = Outflow(self._node, self._peer)
         inflow = Inflow(self._node, self._peer, flow)
         call: Any = connection.channel.stream_stream(ATTACH)(flow.frames(), metadata=connection.metadata)
-        self._connection, self._flow, why, up = connection, flow, Remark("link_ended"), False
+        self._connection = connection
+        self._flow = flow
+        why = Remark("link_ended")
+        up = False
         watch = threading.Thread(target=self._watch, args=(connection, call, flow), name="link watch", daemon=True)
         try:
             for frame in call:
@@ -146,7 +153,8 @@ class Dialler:
             why = cause_of(error)
         finally:
             connection.lost.set()
-            self._connection, self._flow = None, None
+            self._connection = None
+            self._flow = None
             flow.end()
             with suppress(Exception):
                 call.cancel()

@@ -21,7 +21,7 @@ from backend.link.agreement import AgreedParty, Agreement, dictionary_hash
 from backend.link.config import HostConfig, read_form
 from backend.link.kinds import PROTOCOLS, kinds_of
 
-RETENTION = 180  # days, where nothing else is agreed on
+RETENTION = 180  # days, if nothing else is agreed on
 
 
 class _HandedOut(StrictModel):

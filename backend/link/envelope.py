@@ -73,7 +73,9 @@ class Sealer:
     """
 
     def __init__(self, agreement: Agreement, party: AgreedParty, signing: SigningKey) -> None:
-        self._hash, self._party, self._signing = agreement.hash, party, signing
+        self._hash = agreement.hash
+        self._party = party
+        self._signing = signing
         self._sequences: OrderedDict[tuple[str, str], int] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -106,7 +108,10 @@ class Opener:
     """
 
     def __init__(self, agreement: Agreement, party: AgreedParty, sealing: X25519PrivateKey, began: float) -> None:
-        self._agreement, self._hash, self._party, self._sealing = agreement, agreement.hash, party, sealing
+        self._agreement = agreement
+        self._hash = agreement.hash
+        self._party = party
+        self._sealing = sealing
         # by sender, so that none can have another's refused: what is older was opened before, or by an earlier process
         self._floors: defaultdict[str, float] = defaultdict(lambda: began - SKEW)
         self._marks: defaultdict[str, OrderedDict[str, tuple[int, float]]] = defaultdict(OrderedDict)
@@ -135,7 +140,8 @@ class Opener:
             raise SecurityError("envelope_not_opened", party=sender.name) from error
 
     def _check_fresh(self, address: Address, now: float) -> None:
-        sender, conversation = address.sender, address.conversation
+        sender = address.sender
+        conversation = address.conversation
         with self._lock:
             marks = self._marks[sender]
             last = marks.get(conversation, (0, 0.0))[0]

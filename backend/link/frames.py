@@ -29,7 +29,9 @@ MAX_BEAT = 32  # bytes of a sign of life; a receipt is longer
 MAX_FRAME = CHUNK + MAX_HEADER + 3
 ENVELOPE = "Envelope"  # kind of what one Host seals for another
 ECHO = "Echo"  # kind of bytes that are taken and dropped, to measure a link
-_MESSAGE, _CONTROL = 1, 2  # first byte
+# first byte
+_MESSAGE = 1
+_CONTROL = 2
 
 Lane = Literal["online", "bulk", "training"]
 LANES: tuple[Lane, ...] = get_args(Lane)
@@ -68,7 +70,7 @@ class Header:
         Seconds since 1970 after which nobody needs an answer any more.
     lane : {"online", "bulk", "training"}
     traceparent : str
-        W3C trace context; empty where nobody traces.
+        W3C trace context; empty if nobody traces.
     """
 
     protocol: tuple[_Count, _Count]
@@ -156,7 +158,7 @@ def unpack(frame: bytes) -> tuple[Header, bytes] | DeliveryReceipt | Beat:
 
 
 MALFORMED = (ValueError, TypeError, KeyError, msgpack.UnpackException, ValidationError, RecursionError)
-"""What :func:`read_as` raises where bytes are not what they should be."""
+"""What :func:`read_as` raises if bytes are not what they should be."""
 
 
 def read_as(kind: type[T], blob: bytes) -> T:
@@ -179,11 +181,12 @@ class Memory:
     """How many bytes all messages that are under way may take together."""
 
     def __init__(self, limit: int) -> None:
-        self.limit, self.used = limit, 0
+        self.limit = limit
+        self.used = 0
         self._lock = threading.Lock()
 
     def take(self, size: int) -> bool:
-        """Reserve some bytes; False where there is no room."""
+        """Reserve some bytes; False if there is no room."""
         with self._lock:
             if self.used + size > self.limit:
                 return False
@@ -209,7 +212,8 @@ class Assembly:
     """One message as its pieces come; what it has taken of the memory is its own until :meth:`whole` hands it on."""
 
     def __init__(self, memory: Memory, limit: int) -> None:
-        self._memory, self._limit = memory, limit
+        self._memory = memory
+        self._limit = limit
         self._first: Header | None = None
         self._pieces: list[bytes] = []
         self._size = 0
@@ -253,10 +257,12 @@ class Assembly:
         blob = b"".join(self._pieces)
         if hashlib.sha256(blob).hexdigest() != self._first.sha256:
             raise SecurityError("message_hash_differs")
-        self._pieces, self._size = [], 0
+        self._pieces = []
+        self._size = 0
         return self._first, blob
 
     def drop(self) -> None:
         """Give back what was taken."""
         self._memory.give(self._size)
-        self._pieces, self._size = [], 0
+        self._pieces = []
+        self._size = 0

@@ -62,7 +62,7 @@ def pack_greeting(own: Greeting) -> bytes:
 
 
 def unpack_greeting(blob: bytes) -> Greeting:
-    """From bytes; raises SecurityError where they are none."""
+    """From bytes; raises SecurityError if they are none."""
     try:
         if len(blob) > MAX_GREETING:
             raise ValueError("length")
@@ -90,7 +90,7 @@ def check_greeting(mine: Greeting, theirs: Greeting, expected: str) -> None:
 
 
 def check_agreement(mine: Greeting, theirs: Greeting) -> None:
-    """Raise SecurityError unless both hold the same agreement; where one amends the other, with who has to start again."""
+    """Raise SecurityError unless both hold the same agreement; if one amends the other, with who has to start again."""
     if theirs.agreement == mine.agreement:
         return
     for old, new in ((mine, theirs), (theirs, mine)):

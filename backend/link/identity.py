@@ -40,7 +40,11 @@ ROOT_DAYS = 3650
 WARN_DAYS = 10  # before a leaf's end, both sides are told
 EARLIER = timedelta(minutes=5)  # a leaf is valid from then on, for peers whose clocks are behind
 MAX_CHAIN = 4  # certificates from a leaf to its root
-LEAF, ROOT, ROOT_KEY, SIGNING, SEALING = "leaf.pem", "root.pem", "root.key.pem", "signing.key", "sealing.key"
+LEAF = "leaf.pem"
+ROOT = "root.pem"
+ROOT_KEY = "root.key.pem"
+SIGNING = "signing.key"
+SEALING = "sealing.key"
 _DOMAIN = re.compile(r"(?=.{1,120}$)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*")
 _SPIFFE = re.compile(r"spiffe://(?P<domain>[a-z0-9.-]{1,120})/(?P<path>[a-z0-9-]{1,31}(?:/[a-z0-9-]{1,31}){0,3})")
 
@@ -95,7 +99,7 @@ class PartyKeys:
 
 
 def make_identity(folder: Path, domain: str, role: Role, root: Path | None = None) -> PartyKeys:
-    """Make a party's keys once; `root` is the folder of the root's key (`folder`/root where none is given).
+    """Make a party's keys once; `root` is the folder of the root's key (`folder`/root if none is given).
 
     What was broken off before there was a leaf is gone on with, and of two at once both have the same root.
 
@@ -132,7 +136,7 @@ def renew(folder: Path, root: Path | None = None, days: float = LEAF_DAYS) -> Pa
 
 
 def _root_of(folder: Path, root: Path) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate]:
-    """The root's key and certificate; raises SecurityError where they do not belong together."""
+    """The root's key and certificate; raises SecurityError if they do not belong together."""
     key = load_pem_private_key(_private(root / ROOT_KEY), None)
     certificate = x509.load_pem_x509_certificate(_read(folder / ROOT))
     if not isinstance(key, ec.EllipticCurvePrivateKey) or key.public_key() != certificate.public_key():
@@ -148,7 +152,8 @@ def load_identity(folder: Path) -> PartyKeys:
     SecurityError
         A file is missing, can be read by others or is damaged; or leaf and key do not belong together.
     """
-    leaf, bundle = _private(folder / LEAF), _read(folder / ROOT)
+    leaf = _private(folder / LEAF)
+    bundle = _read(folder / ROOT)
     try:
         key = load_pem_private_key(leaf, None)
         chain = x509.load_pem_x509_certificates(leaf)
@@ -316,7 +321,7 @@ def _private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 
 def _private(path: Path) -> bytes:
-    """A secret's file; raises SecurityError where others can read it."""
+    """A secret's file; raises SecurityError if others can read it."""
     return _read(path, secret=True)
 
 

@@ -44,7 +44,8 @@ class Mailboxes:
     """
 
     def __init__(self, room: dict[Lane, int], memory: Memory) -> None:
-        self._room, self._memory = room, memory
+        self._room = room
+        self._memory = memory
         self._boxes: dict[str, queue.SimpleQueue[Letter | None]] = {}
         self._waiting: dict[Lane, int] = dict.fromkeys(room, 0)
         self._lock = threading.Lock()
@@ -74,7 +75,7 @@ class Mailboxes:
         return conversation in self._boxes
 
     def reserve(self, lane: Lane) -> bool:
-        """Keep a place in a lane for a letter that :meth:`put` or :meth:`release` will follow; False where it is full."""
+        """Keep a place in a lane for a letter that :meth:`put` or :meth:`release` will follow; False if it is full."""
         with self._lock:
             if self._waiting[lane] >= self._room[lane]:
                 return False
@@ -103,7 +104,7 @@ class Mailboxes:
         self._taken(letter)
 
     def get(self, conversation: str, timeout: float | None) -> Letter | None:
-        """The next letter; None where the box is closed or `timeout` seconds have passed."""
+        """The next letter; None if the box is closed or `timeout` seconds have passed."""
         box = self._boxes.get(conversation)
         if box is None:
             return None
@@ -129,7 +130,7 @@ class Mailboxes:
 
 
 Hand = Callable[[AgreedParty, Header, bytes], bool]
-"""Hands a message on; False where there is no room. The bytes are the receiver's from then on."""
+"""Hands a message on; False if there is no room. The bytes are the receiver's from then on."""
 
 
 class Inbox:
@@ -142,7 +143,8 @@ class Inbox:
     """
 
     def __init__(self, hand: Hand, memory: Memory) -> None:
-        self._hand, self._memory = hand, memory
+        self._hand = hand
+        self._memory = memory
         self._ids: OrderedDict[str, DeliveryReceipt] = OrderedDict()
         self._sequences: OrderedDict[str, int] = OrderedDict()
         self._open: OrderedDict[str, None] = OrderedDict()  # what it has begun and not ended
@@ -152,7 +154,8 @@ class Inbox:
     def greet(self, instance: str) -> tuple[str, ...] | None:
         """A peer has greeted; where its process is another than before, the conversations that the one before left open, else None."""
         with self._lock:
-            changed, self._instance = instance != self._instance, instance
+            changed = instance != self._instance
+            self._instance = instance
             if not changed:
                 return None
             left = tuple(self._open)

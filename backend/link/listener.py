@@ -49,7 +49,8 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
         self._watched: dict[int, tuple[_Context, float]] = {}  # call → until when something has to come on it
         self._attached: dict[_Context, tuple[Peer, Outflow, _Ended]] = {}
         self._flows: dict[str, Outflow] = {}
-        self._lock, self._stopped = threading.Lock(), threading.Event()
+        self._lock = threading.Lock()
+        self._stopped = threading.Event()
         self._leaf = node.leaf_written()
         workers = REFUSALS + (node.settings.rpcs + BESIDE) * len(node.peers)
         options = [

@@ -1,6 +1,6 @@
 """What a party does at either end of a link: it greets, checks who a frame is from and what it may be, and hands messages on.
 
-The Guest passes on what one Host sends another only where it is sealed and signed; it has no key that opens it.
+The Guest passes on what one Host sends another only if it is sealed and signed; it has no key that opens it.
 """
 
 from __future__ import annotations
@@ -79,16 +79,15 @@ class Node:
 
     def __init__(self, party: str, agreement: Path, keys: Path, settings: LinkSettings) -> None:
         self.agreement = load_in_force(agreement, party, datetime.now(UTC))
-        self.hash, self.party, self.settings, self._keys = (
-            self.agreement.hash,
-            self.agreement.party(party),
-            settings,
-            keys,
-        )
+        self.hash = self.agreement.hash
+        self.party = self.agreement.party(party)
+        self.settings = settings
+        self._keys = keys
         identity = load_identity(keys)
         if identity.spiffe != self.party.spiffe or identity.signing.public != self.party.signing:
             raise SecurityError("keys_of_another_party", folder=str(keys), spiffe=identity.spiffe, party=party)
-        self.instance, self.checking = secrets.token_hex(16), False
+        self.instance = secrets.token_hex(16)
+        self.checking = False
         self.memory = Memory(settings.memory)
         self.mailboxes = Mailboxes(settings.queue, self.memory)
         self._sealer = Sealer(self.agreement, self.party, identity.signing)
@@ -109,7 +108,7 @@ class Node:
         return load_identity(self._keys)
 
     def leaf_written(self) -> int:
-        """When the leaf's file was written last, ns; 0 where it is not there."""
+        """When the leaf's file was written last, ns; 0 if it is not there."""
         try:
             return (self._keys / "leaf.pem").stat().st_mtime_ns
         except OSError:
@@ -145,7 +144,7 @@ class Node:
         self.mailboxes.put_own(Letter(sender, type(message).__name__, message.conversation, "online", encode(message)))
 
     def peer_of(self, spiffe: str, chain_pem: bytes) -> Peer:
-        """Whom a certificate names; raises SecurityError where it is no peer, or another party's root vouches for it."""
+        """Whom a certificate names; raises SecurityError if it is no peer, or another party's root vouches for it."""
         peer = self._by_spiffe.get(spiffe)
         if peer is None:
             raise SecurityError("not_a_peer", spiffe=spiffe or "-", party=self.party.name)
@@ -164,12 +163,12 @@ class Node:
         return Assembly(self.memory, self.settings.message)
 
     def check_clock(self, peer: Peer, clock: float) -> None:
-        """Raise SecurityError where a peer's clock has moved away from this one."""
+        """Raise SecurityError if a peer's clock has moved away from this one."""
         if abs(clock - time.time()) > MAX_SKEW:
             raise SecurityError("clocks_differ", party=peer.name, own=self.party.name, limit=round(MAX_SKEW))
 
     def check_header(self, peer: Peer, header: Header) -> None:
-        """Raise SecurityError where a frame does not say what the link proves: the stream that it came on ends."""
+        """Raise SecurityError if a frame does not say what the link proves: the stream that it came on ends."""
         if header.sender != peer.party.spiffe:
             raise SecurityError("frame_of_another_sender", party=peer.name, sender=header.sender[:80])
         if header.agreement != self.hash:
@@ -178,7 +177,7 @@ class Node:
             raise SecurityError("frame_of_another_protocol", party=peer.name, protocol=dotted(header.protocol))
 
     def check_kind(self, kind: str) -> None:
-        """Raise SecurityError where the agreement is over, or no purpose of it allows a kind of message at this moment."""
+        """Raise SecurityError if the agreement is over, or no purpose of it allows a kind of message at this moment."""
         now = datetime.now(UTC)
         check_valid(self.agreement, now)
         if kind not in self.agreement.allowed(now):
@@ -190,7 +189,7 @@ class Node:
         return peer.inbox.accept(peer.party, header, blob)
 
     def receive(self, conversation: str, timeout: float | None) -> Delivery | None:
-        """The next message of a mailbox; raises SecurityError where what came is none."""
+        """The next message of a mailbox; raises SecurityError if what came is none."""
         letter = self.mailboxes.get(conversation, timeout)
         if letter is None:
             return None
@@ -226,13 +225,17 @@ class Node:
             The agreement does not allow it, or it would have to be relayed unsealed.
         """
         self.check_kind(type(message).__name__)
-        blob, kind, to = encode(message), type(message).__name__, self.agreement.party(receiver)
-        size, peer = len(blob), self.peers.get(receiver)
+        blob = encode(message)
+        kind = type(message).__name__
+        to = self.agreement.party(receiver)
+        size = len(blob)
+        peer = self.peers.get(receiver)
         if peer is None:
             if self.is_guest or to == self.party:
                 raise SecurityError("no_link", own=self.party.name, party=receiver)
             peer = self.peers[self.agreement.guest.name]
-            blob, kind = self._sealer.seal(to, message.conversation, blob, time.time()), ENVELOPE
+            blob = self._sealer.seal(to, message.conversation, blob, time.time())
+            kind = ENVELOPE
         if self.is_guest and not peer.is_up:  # nobody is counted for a question that does not leave
             raise PartyUnreachable("nothing_sent", why=peer.state())
         lane = self._lane_of(message)
@@ -241,7 +244,7 @@ class Node:
         return size
 
     def _lane_of(self, message: Message) -> Lane:
-        """A conversation's; where nobody has chosen one, that of its kinds of message."""
+        """A conversation's; if nobody has chosen one, that of its kinds of message."""
         with self._lock:
             chosen = self._lanes.get(message.conversation)
             kind = message.lane()
@@ -251,18 +254,20 @@ class Node:
 
     def outgoing_frames(self, message: Outgoing) -> Iterator[bytes]:
         """A message in frames."""
-        digest, chunks = sha256(message.blob).hexdigest(), length_in_chunks(len(message.blob))
+        digest = sha256(message.blob).hexdigest()
+        chunks = length_in_chunks(len(message.blob))
         return frames(header_of(message, PROTOCOL, self.hash, self.party.spiffe, digest, chunks), message.blob)
 
     def _hand(self, sender: AgreedParty, header: Header, blob: bytes) -> bool:
-        """Put a message into its mailbox, or pass it on; False where there is no room."""
+        """Put a message into its mailbox, or pass it on; False if there is no room."""
         if header.kind != ENVELOPE:
             self.check_kind(header.kind)
         if header.receiver != self.party.spiffe:
             return self._relay(sender, header, blob)
         if not self.mailboxes.reserve(header.lane):
             return False
-        name, content = sender.name, blob
+        name = sender.name
+        content = blob
         try:
             if header.kind == ENVELOPE:
                 if sender.role != "guest":

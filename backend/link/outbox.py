@@ -56,7 +56,9 @@ class Outbox:
     """
 
     def __init__(self, queue: dict[Lane, int], memory: Memory, refused: Refused) -> None:
-        self._queue, self._memory, self._refused = queue, memory, refused
+        self._queue = queue
+        self._memory = memory
+        self._refused = refused
         self._waiting: dict[Lane, list[Outgoing]] = {lane: [] for lane in LANES}
         self._in_flight: dict[str, Outgoing] = {}
         # by conversation, used last at the end; -1 = lost a message
@@ -102,7 +104,7 @@ class Outbox:
         return len(self._waiting[lane]) + sum(one.lane == lane for one in self._in_flight.values())
 
     def next(self, lane: Lane) -> Outgoing | None:
-        """What is to be sent next in a lane, now in flight; None where nothing is."""
+        """What is to be sent next in a lane, now in flight; None if nothing is."""
         late: list[Outgoing] = []
         with self._changed:
             found = self._pick(lane, late)
@@ -110,7 +112,9 @@ class Outbox:
         return found
 
     def _pick(self, lane: Lane, late: list[Outgoing]) -> Outgoing | None:
-        now, clock, held = time.monotonic(), time.time(), set[str]()
+        now = time.monotonic()
+        clock = time.time()
+        held = set[str]()
         for message in list(self._waiting[lane]):
             if message.deadline <= clock:
                 late += self._drop_conversation(message.conversation)
@@ -209,7 +213,7 @@ class Outbox:
             return {lane: self._depth(lane) for lane in LANES}
 
     def oldest(self) -> float | None:
-        """When the oldest message without a receipt was made, in monotonic seconds; None where every one has its receipt."""
+        """When the oldest message without a receipt was made, in monotonic seconds; None if every one has its receipt."""
         with self._changed:
             left = [*self._in_flight.values(), *(one for lane in LANES for one in self._waiting[lane])]
             return min((one.since for one in left), default=None)

@@ -93,15 +93,22 @@ class Peer:
     def __init__(
         self, party: AgreedParty, settings: LinkSettings, memory: Memory, hand: Hand, refused: Refused
     ) -> None:
-        self.party, self.name, self._settings = party, party.name, settings
-        self.inbox, self.outbox = Inbox(hand, memory), Outbox(settings.queue, memory, refused)
+        self.party = party
+        self.name = party.name
+        self._settings = settings
+        self.inbox = Inbox(hand, memory)
+        self.outbox = Outbox(settings.queue, memory, refused)
         self.calls = threading.BoundedSemaphore(settings.rpcs)
         self.beside = threading.BoundedSemaphore(BESIDE)
         self.expires: datetime | None = None
         self.instance = ""
         self.latency = float("nan")
-        self._attached, self._ever, self._left = 0, False, False
-        self._since, self._cut_at, self._heard = time.time(), 0.0, 0.0
+        self._attached = 0
+        self._ever = False
+        self._left = False
+        self._since = time.time()
+        self._cut_at = 0.0
+        self._heard = 0.0
         self._why: Remark | None = Remark("link_not_yet")
         self._lock = threading.Lock()
 
@@ -121,7 +128,10 @@ class Peer:
                 self._since = time.time()
             self._attached += 1
             is_first = self._attached == 1
-            self._ever, self._left, self._why, self._heard = True, False, None, time.monotonic()
+            self._ever = True
+            self._left = False
+            self._why = None
+            self._heard = time.monotonic()
         if is_first:
             _log.info("A link stands.", extra={"party": self.name})
 
@@ -135,7 +145,10 @@ class Peer:
             self._attached -= 1
             is_last = not self._attached  # else another one has taken its place
             if is_last:
-                self._cut_at, self._since, self._why, self._left = time.monotonic(), time.time(), why, left
+                self._cut_at = time.monotonic()
+                self._since = time.time()
+                self._why = why
+                self._left = left
         if is_last:
             _log.warning("A link has ended: %s", why, extra={"party": self.name})
         self.outbox.put_back()
@@ -161,7 +174,8 @@ class Peer:
     @property
     def quiet(self) -> Quiet:
         """How long nothing has come from it, and how long it has owed a receipt meanwhile."""
-        now, oldest = time.monotonic(), self.outbox.oldest()
+        now = time.monotonic()
+        oldest = self.outbox.oldest()
         return Quiet(now - self._heard, 0.0 if oldest is None else now - max(self._heard, oldest))
 
     @property

@@ -31,7 +31,9 @@ from backend.remark import Remark
 
 _log = logging.getLogger("glassleaf")
 SERVICE = "glassleaf.Link"
-HELLO, DELIVER, ATTACH = f"/{SERVICE}/Hello", f"/{SERVICE}/Deliver", f"/{SERVICE}/Attach"
+HELLO = f"/{SERVICE}/Hello"
+DELIVER = f"/{SERVICE}/Deliver"
+ATTACH = f"/{SERVICE}/Attach"
 INSTANCE = "glassleaf-instance"  # metadata: which start of the dialling process this call belongs to
 AFTER = "glassleaf-after"  # metadata: seconds until a busy lane is tried again
 WAIT = 0.25  # seconds between looks at whether the link still holds
@@ -56,9 +58,11 @@ class Outflow:
     """One side's frames on an attached stream: messages of all lanes in turn, receipts, and signs of life."""
 
     def __init__(self, node: Node, peer: Peer) -> None:
-        self._node, self._peer = node, peer
+        self._node = node
+        self._peer = peer
         self._receipts: list[DeliveryReceipt] = []
-        self._ended, self._leaves = threading.Event(), False
+        self._ended = threading.Event()
+        self._leaves = False
         self._handed = math.inf  # when the frame was handed over that gRPC has not taken yet
         self._lock = threading.Lock()
 
@@ -74,7 +78,7 @@ class Outflow:
         self._peer.outbox.wake()
 
     def end(self, leaves: bool = False) -> None:
-        """Send nothing more but, where this side stops, that it does: a stream that ends says nothing, a cut ends it too."""
+        """Send nothing more but, if this side stops, that it does: a stream that ends says nothing, a cut ends it too."""
         self._leaves |= leaves
         with self._lock:  # from here on no message is taken out of the outbox
             self._ended.set()
@@ -107,7 +111,8 @@ class Outflow:
 
     def _due(self) -> list[DeliveryReceipt]:
         with self._lock:
-            receipts, self._receipts = self._receipts, []
+            receipts = self._receipts
+            self._receipts = []
         return receipts
 
     def _pieces(self, sending: dict[Lane, Iterator[bytes]]) -> Iterator[bytes]:
@@ -131,14 +136,16 @@ class Inflow:
     """What arrives on an attached stream: pieces of messages, one message a lane at a time; receipts; signs of life."""
 
     def __init__(self, node: Node, peer: Peer, answers: Outflow) -> None:
-        self._node, self._peer, self._answers = node, peer, answers
+        self._node = node
+        self._peer = peer
+        self._answers = answers
         self._assemblies: dict[Lane, tuple[str, Assembly]] = {}
         self._skipped: dict[Lane, str] = {}
         self._continued: dict[Lane, float] = {}  # when the last piece of the message came
         self.left = False  # whether the peer has said that it stops
 
     def take(self, frame: bytes) -> None:
-        """Take one frame; raises SecurityError where it is none, and the stream has to end."""
+        """Take one frame; raises SecurityError if it is none, and the stream has to end."""
         self._peer.heard()
         found = unpack(frame)
         if isinstance(found, DeliveryReceipt):
@@ -151,7 +158,7 @@ class Inflow:
             self._piece(*found)
 
     def _check_continued(self) -> None:
-        """Raise SecurityError where a message has stopped in its midst: signs of life are no reason to keep what came of it."""
+        """Raise SecurityError if a message has stopped in its midst: signs of life are no reason to keep what came of it."""
         latest = time.monotonic() - self._node.settings.idle
         if any(self._continued[lane] < latest for lane in self._assemblies):
             raise SecurityError("message_stalled")

@@ -103,7 +103,7 @@ class LinkWire:
 
     @property
     def port(self) -> int:
-        """Where it listens; 0 where it does not."""
+        """Where it listens; 0 if it does not."""
         return self._listener.port if self._listener else 0
 
     def open(self, conversation: str = "") -> None:

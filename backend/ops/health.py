@@ -31,7 +31,7 @@ class OpsServer:
     address : str
         Name or number of the address; the default is reached from this machine alone.
     ready : callable
-        Why the process can do no work now, one sentence each; empty where it can.
+        Why the process can do no work now, one sentence each; empty if it can.
     metrics : callable
         All figures in Prometheus' text format.
 

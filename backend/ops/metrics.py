@@ -87,7 +87,8 @@ class HostMetrics:
     """
 
     def __init__(self, kinds: Collection[str]) -> None:
-        self._registry, self._kinds = CollectorRegistry(), tuple(kinds)
+        self._registry = CollectorRegistry()
+        self._kinds = tuple(kinds)
         self._people = Counter(
             "glassleaf_host_people", "People about whom decisions were asked", ["outcome"], registry=self._registry
         )

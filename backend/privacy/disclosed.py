@@ -67,17 +67,21 @@ class _Sums:
 
 
 def disclosed_at_most(trees: Sequence[Tree], target: int, dither: int) -> float:
-    """At least -log2 of the probability that offsets sum to `target` ± `dither`, bits; inf where no such sum was met."""
+    """At least -log2 of the probability that offsets sum to `target` ± `dither`, bits; inf if no such sum was met."""
     whole = sum(int(offsets[-1]) for offsets, _ in trees)
-    low, high = max(0, target - dither), min(whole, target + dither)
+    low = max(0, target - dither)
+    high = min(whole, target + dither)
     if low > high or not all(shares.any() for _, shares in trees):
         return math.inf
     tilted = _tilted(trees, low, high)
     order = sorted(range(len(trees)), key=lambda t: int(trees[t][0][-1]))  # narrow ones first
-    a, b = _sums(tilted, order[::2]), _sums(tilted, order[1::2])
-    ours, theirs = a.straight(tilted.slope), windows(b.straight(tilted.slope), dither)
+    a = _sums(tilted, order[::2])
+    b = _sums(tilted, order[1::2])
+    ours = a.straight(tilted.slope)
+    theirs = windows(b.straight(tilted.slope), dither)
     last = target - a.start - b.start + dither  # where in `theirs` what fits our first sum is
-    first, end = max(0, last - len(theirs) + 1), min(len(ours), last + 1)
+    first = max(0, last - len(theirs) + 1)
+    end = min(len(ours), last + 1)
     if first >= end:
         return math.inf
     found = float(np.dot(ours[first:end], theirs[last - end + 1 : last - first + 1][::-1]))
@@ -92,7 +96,8 @@ def disclosed_at_most(trees: Sequence[Tree], target: int, dither: int) -> float:
 def _tilted(trees: Sequence[Tree], low: int, high: int) -> _Tilted:
     """Under the λ for the sum from `low` to `high` that is nearest to the mean."""
     width = max((len(offsets) for offsets, _ in trees), default=1)
-    offsets, logs = np.zeros((len(trees), width)), np.full((len(trees), width), -np.inf)
+    offsets = np.zeros((len(trees), width))
+    logs = np.full((len(trees), width), -np.inf)
     for row, (own, shares) in enumerate(trees):
         reached = shares > 0
         offsets[row, : reached.sum()], logs[row, : reached.sum()] = own[reached], np.log(shares[reached])
@@ -105,12 +110,15 @@ def _tilted(trees: Sequence[Tree], low: int, high: int) -> _Tilted:
         total = weights.sum(axis=1, keepdims=True)
         return weights / total, (top + np.log(total)).ravel()
 
-    begin, slope, end = -STEEPEST, 0.0, STEEPEST
+    begin = -STEEPEST
+    slope = 0.0
+    end = STEEPEST
     while True:
         shares, log = under(slope)
         means = (shares * offsets).sum(axis=1)
         variances = (shares * (offsets - means[:, None]) ** 2).sum(axis=1)
-        mean, variance = float(means.sum()), float(variances.sum())
+        mean = float(means.sum())
+        variance = float(variances.sum())
         away = min(max(mean, low), high) - mean
         if abs(away) <= NEAR * math.sqrt(variance) or end - begin <= STEEPEST * 2.0**-50:
             break
@@ -129,11 +137,15 @@ def _sums(tilted: _Tilted, chosen: Sequence[int]) -> _Sums:
     """
     from scipy.linalg.blas import saxpy  # noqa: PLC0415 - slow to import, and few runs need it
 
-    start, values, mean, variance = 0, np.ones(1, dtype=np.float32), 0.0, 0.0
+    start = 0
+    values = np.ones(1, dtype=np.float32)
+    mean = 0.0
+    variance = 0.0
     whole = float(tilted.variances.sum())
     for t in chosen:
         offsets, shares = tilted.trees[t]
-        mean, variance = mean + tilted.means[t], variance + tilted.variances[t]
+        mean = mean + tilted.means[t]
+        variance = variance + tilted.variances[t]
         reach = REACH * math.sqrt(max(0.0, variance - variance**2 / whole)) + 1 if whole else 1.0
         low = max(start + int(offsets[0]), math.ceil(mean - reach))
         high = min(start + len(values) - 1 + int(offsets[-1]), math.floor(mean + reach))
@@ -141,8 +153,10 @@ def _sums(tilted: _Tilted, chosen: Sequence[int]) -> _Sums:
         moves = [(start + offset - low, share) for offset, share in zip(offsets.tolist(), shares.tolist(), strict=True)]
         for begin in range(0, len(added), BLOCK):
             for move, share in moves:
-                first, end = max(begin, move), min(begin + BLOCK, len(added), move + len(values))
+                first = max(begin, move)
+                end = min(begin + BLOCK, len(added), move + len(values))
                 if first < end:
                     saxpy(values[first - move : end - move], added[first:end], a=share)  # added += share * values
-        start, values = low, added
+        start = low
+        values = added
     return _Sums(start, values, round(mean))

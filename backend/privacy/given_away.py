@@ -26,7 +26,7 @@ class GivenAway:
     limit : float or None
         That its operator allows, bits; None = no limit.
     answers, total : int
-        Scores that it gives about a person to one Guest and model, and to all; 0 where it counts nothing.
+        Scores that it gives about a person to one Guest and model, and to all; 0 if it counts nothing.
     costs : mapping of str to float
         Kind of question → what one answer of a model tells about a person at most, bits.
     capacity : float

@@ -32,7 +32,8 @@ BATCH = 512  # records that an audit asks about in one message
 BLOCK = 8192  # sums worked on together: they stay in a core's cache, and BLAS starts no threads for them
 AT_ONCE = 10_000_000  # additions of a count: some 40 ms on one core (2.6 GHz Xeon)
 # counts of more bits than the first are divided by 2 to the second, to stay in float64's range
-_MAX_BITS, _RESCALE_BITS = 480, 512
+_MAX_BITS = 480
+_RESCALE_BITS = 512
 # the imaginary part carries a sum's derivative, so small that its square vanishes (complex-step derivative)
 _STEP_I = 2.0**-200
 
@@ -58,7 +59,7 @@ class LeakReading:
         Bits: entropy over the combinations before the score, where trees are independent and a Host's split goes each way as often as in
         training (covers).
     entropy : float
-        Bits: the same once the score is known; NaN where `count` is 0 or the covers rule the score out.
+        Bits: the same once the score is known; NaN if `count` is 0 or the covers rule the score out.
     min_entropy : float
         Bits: -log2 of the most likely combination's share.
     told : float
@@ -86,7 +87,7 @@ class LeakBound:
     Attributes
     ----------
     told : float
-        Bits: at least :attr:`LeakReading.told`; inf where nothing was found that fits.
+        Bits: at least :attr:`LeakReading.told`; inf if nothing was found that fits.
     min_entropy : float
         Bits: at most :attr:`LeakReading.min_entropy`.
     additions : int
@@ -124,7 +125,8 @@ class _Options:
     @classmethod
     def of(cls, units: Integers, shares: Floats) -> _Options:
         """``(m,)`` candidates' units and shares, which sum to 1."""
-        lowest, rows = int(units.min()), dict[int, list[float]]()
+        lowest = int(units.min())
+        rows = dict[int, list[float]]()
         for unit, share in zip(units.tolist(), shares.tolist(), strict=True):  # a handful: arrays would cost more
             log = math.log2(share) if share else -math.inf
             n, p, plog, top = rows.get(unit - lowest, (0.0, 0.0, 0.0, -math.inf))
@@ -216,7 +218,8 @@ class LeakMeter:
 
     def _options(self, kept: Flags, released: Integers) -> tuple[dict[int, list[_Options]], Integers, int, float]:
         """Candidates by slot and tree, sums to meet in units above the smallest, combinations, and their entropy, of one sample."""
-        combinations, prior = 1, 0.0
+        combinations = 1
+        prior = 0.0
         targets = released - self._base
         trees: dict[int, list[_Options]] = {slot: [] for slot in range(self._packing.slots)}
         for span in self._spans:
@@ -263,7 +266,8 @@ def _halved(trees: Sequence[_Options], target: int) -> tuple[tuple[list[_Options
     """Trees in two halves of about the same spread, and the sum to meet, from its nearer end: sums beyond it are not worked out."""
     whole = sum(tree.spread for tree in trees)
     if 2 * target > whole:
-        trees, target = [tree.mirrored() for tree in trees], whole - target
+        trees = [tree.mirrored() for tree in trees]
+        target = whole - target
     halves: tuple[list[_Options], list[_Options]] = [], []
     spreads = [0, 0]
     for tree in sorted(trees, key=lambda tree: tree.spread):  # narrow ones first
@@ -292,19 +296,25 @@ def _at(trees: Sequence[_Options], target: int, dither: int) -> tuple[int, float
     halves, target = _halved(trees, target)
     trees = [*halves[0], *halves[1]]
     a, b = (_grid(half, target + dither) for half in halves)
-    b, total = b.windowed(dither), target + dither  # b's sums begin at -dither now
-    low, high = max(0, total - len(b.counts) + 1), min(total, len(a.counts) - 1)
+    # b's sums begin at -dither now
+    b = b.windowed(dither)
+    total = target + dither
+    low = max(0, total - len(b.counts) + 1)
+    high = min(total, len(a.counts) - 1)
     if low > high:
         return 0, math.nan, math.nan, math.nan
-    a, b = a.cut(low, high), b.cut(total - high, total - low)
+    a = a.cut(low, high)
+    b = b.cut(total - high, total - low)
     numerator, denominator = float(np.dot(a.counts, b.counts[::-1])).as_integer_ratio()
-    count, shares = (numerator << (a.rescaled + b.rescaled)) // denominator, complex(np.dot(a.shares, b.shares[::-1]))
+    count = (numerator << (a.rescaled + b.rescaled)) // denominator
+    shares = complex(np.dot(a.shares, b.shares[::-1]))
     p = shares.real
     if not p:
         return count, math.nan, math.nan, math.nan
     top = likeliest([(tree.offsets, tree.logs) for tree in trees], target - dither, target + dither)
     top = _largest(halves, target, dither) if top is None else top
-    entropy, min_entropy = math.log2(p) - shares.imag / _STEP_I / p, math.log2(p) - top
+    entropy = math.log2(p) - shares.imag / _STEP_I / p
+    min_entropy = math.log2(p) - top
     return count, max(0.0, entropy), max(0.0, min_entropy), max(0.0, -math.log2(p))
 
 
@@ -316,17 +326,26 @@ def _grid(trees: Sequence[_Options], max_sum: int) -> _Grid:
     from scipy.linalg.blas import daxpy, zaxpy  # noqa: PLC0415 - slow to import, and few runs need it
 
     size = min(max_sum, sum(tree.spread for tree in trees)) + 1
-    counts, shares = np.zeros(size), np.zeros(size, dtype=np.complex128)
+    counts = np.zeros(size)
+    shares = np.zeros(size, dtype=np.complex128)
     counts[0] = shares[0] = 1.0
-    spare_counts, spare_shares = np.empty_like(counts), np.empty_like(shares)
-    length, rescaled, bits = 1, 0, 0.0
+    spare_counts = np.empty_like(counts)
+    spare_shares = np.empty_like(shares)
+    length = 1
+    rescaled = 0
+    bits = 0.0
     for tree in trees:
-        before, length = length, min(size, length + tree.spread)
+        before = length
+        length = min(size, length + tree.spread)
         first, *others = zip(tree.offsets.tolist(), tree.values.T.tolist(), strict=True)
         n, p, plog = first[1]  # its offset is 0
-        shift, old_counts, old_shares = (others[0][0] if others else BLOCK), counts, shares
+        shift = others[0][0] if others else BLOCK
+        old_counts = counts
+        old_shares = shares
         if shift < BLOCK // 2:
-            shift, old_counts, old_shares = BLOCK, spare_counts, spare_shares
+            shift = BLOCK
+            old_counts = spare_counts
+            old_shares = spare_shares
             old_counts[:before], old_shares[:before] = counts[:before], shares[:before]
         block = min(BLOCK, shift)
         for begin in reversed(range(0, length, block)):
@@ -335,23 +354,28 @@ def _grid(trees: Sequence[_Options], max_sum: int) -> _Grid:
                 counts[own] *= n
                 shares[own] *= complex(p, plog * _STEP_I)
             for offset, (n_other, p_other, plog_other) in others:
-                low, high = max(begin, offset), min(begin + block, length, offset + before)
+                low = max(begin, offset)
+                high = min(begin + block, length, offset + before)
                 if low < high:
-                    into, source = slice(low, high), slice(low - offset, high - offset)
+                    into = slice(low, high)
+                    source = slice(low - offset, high - offset)
                     daxpy(old_counts[source], counts[into], a=n_other)  # counts += n * old, in one pass
                     zaxpy(old_shares[source], shares[into], a=complex(p_other, plog_other * _STEP_I))
         bits += math.log2(tree.values[0].sum())
         if bits > _MAX_BITS:
             counts[:length] *= 2.0**-_RESCALE_BITS
-            rescaled, bits = rescaled + _RESCALE_BITS, bits - _RESCALE_BITS
+            rescaled = rescaled + _RESCALE_BITS
+            bits = bits - _RESCALE_BITS
     return _Grid(counts, shares, rescaled)
 
 
 def _largest(halves: Sequence[Sequence[_Options]], target: int, dither: int) -> float:
     """Largest log2 p of the combinations whose offsets sum to `target` ± `dither`, sum by sum."""
     a, b = (_tops(half, target + dither) for half in halves)
-    b, total = windows(b, dither, np.maximum) if dither else b, target + dither
-    low, high = max(0, total - len(b) + 1), min(total, len(a) - 1)
+    b = windows(b, dither, np.maximum) if dither else b
+    total = target + dither
+    low = max(0, total - len(b) + 1)
+    high = min(total, len(a) - 1)
     return float((a[low : high + 1] + b[total - high : total - low + 1][::-1]).max())
 
 
@@ -360,11 +384,13 @@ def _tops(trees: Sequence[_Options], max_sum: int) -> Floats:
     tops = np.full(min(max_sum, sum(tree.spread for tree in trees)) + 1, -np.inf)
     tops[0], length, buffer = 0.0, 1, np.empty(BLOCK)
     for tree in trees:
-        before, length = length, min(len(tops), length + tree.spread)
+        before = length
+        length = min(len(tops), length + tree.spread)
         for begin, end in _blocks_down(length):
             top = np.full(end - begin, -np.inf)
             for offset, log in zip(tree.offsets.tolist(), tree.logs.tolist(), strict=True):
-                low, high = max(begin, offset), min(end, offset + before)
+                low = max(begin, offset)
+                high = min(end, offset + before)
                 if low < high:
                     into = slice(low - begin, high - begin)
                     found = np.add(tops[low - offset : high - offset], log, out=buffer[: high - low])
@@ -418,7 +444,8 @@ class Population:
         self._guest = np.empty((len(own), model.n_leaves))
         for rows, kept in conjunctions.blocks(columns, len(own)):
             self._guest[rows] = kept.T
-        self._hosts, self._own = hosts.astype(np.float64), own
+        self._hosts = hosts.astype(np.float64)
+        self._own = own
         # integers below 2**44, so that float64 adds one per tree exactly and two sets of leaves hardly share a sum
         codes = np.floor(np.random.default_rng(0).random(model.n_leaves) * float(1 << 44))
         self._paths = self._hosts @ (self._guest * codes).T
@@ -426,7 +453,8 @@ class Population:
     def released(self, model: GuestModel) -> list[int]:
         """``(n,)``: each person's true score, in units of a model that differs from the first only in its scale."""
         packing = Packing(model)
-        packed, own = packing.of_leaves(), (self._guest * self._hosts[self._own]).astype(bool)
+        packed = packing.of_leaves()
+        own = (self._guest * self._hosts[self._own]).astype(bool)
         return [packing.base + sum(int(v) for v in packed[leaves]) for leaves in own]
 
     def counts(self, model: GuestModel, added: Integers | None = None, reach: int = 0) -> Integers:
@@ -442,7 +470,8 @@ class Population:
         packing = Packing(model)
         fits = np.ones(self._paths.shape, dtype=bool)
         for slot in range(packing.slots):
-            of_slot, units = packing.slot == slot, np.zeros(self._guest.shape[1])
+            of_slot = packing.slot == slot
+            units = np.zeros(self._guest.shape[1])
             units[packing.leaf[of_slot]] = packing.unit[of_slot]
             sums = self._hosts @ (self._guest * units).T
             released = sums[self._own, np.arange(len(self._own))] + (0 if added is None else added[:, slot])
@@ -505,7 +534,8 @@ def leak_curve(
         reach = half_units(math.ldexp(dither, model.outputs.scale), width)
         drawn = np.random.default_rng((SEED, width, reach))
         added = drawn.integers(-reach, reach, (len(own), packing.slots), endpoint=True)
-        meter, readings = LeakMeter(rounded), []
+        meter = LeakMeter(rounded)
+        readings = []
         for i, unit in enumerate(population.released(rounded)):
             moved = unit + sum(int(units) << (packing.width * slot) for slot, units in enumerate(added[i]))
             readings += meter.read({name: column[i : i + 1] for name, column in columns.items()}, [moved], reach)

@@ -2,7 +2,7 @@
 
 Every leaf's log2 p is tilted by λ times its offset, so that the trees' best leaves add up to about the sum that is wanted (the Lagrangian
 dual of the problem). A combination's gap is what its leaves lack, together, of the best ones. Only those of a small gap are looked at;
-where one of them has the sum, none of a larger gap is likelier.
+if one of them has the sum, none of a larger gap is likelier.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-FIRST, GROWTH = 32, 1.2  # leaves beside the best ones that are looked at; how many more the next time
+# leaves beside the best ones that are looked at; how many more the next time
+FIRST = 32
+GROWTH = 1.2
 ROUNDED = 1e-9  # bits that sums of gaps may differ by in another order
 MANY = 1 << 16  # combinations of half the trees; beyond, to go sum by sum is faster
 
@@ -44,7 +46,7 @@ class Tilted:
 
 
 def likeliest(trees: Sequence[tuple[Integers, Floats]], low: int, high: int) -> float | None:
-    """Largest log2 p of a combination whose offsets sum to `low` … `high`; -inf where there is none.
+    """Largest log2 p of a combination whose offsets sum to `low` … `high`; -inf if there is none.
 
     Parameters
     ----------
@@ -54,14 +56,16 @@ def likeliest(trees: Sequence[tuple[Integers, Floats]], low: int, high: int) -> 
     Returns
     -------
     float or None
-        None where more than :data:`MANY` combinations are as likely as the best, so that this is no way to find it.
+        None if more than :data:`MANY` combinations are as likely as the best, so that this is no way to find it.
     """
     if not trees:
         return 0.0 if low <= 0 <= high else -np.inf
     offsets, logs = _padded(trees)
     tilted, wanted = _tilt(offsets, logs, low, high)
     gaps = np.sort(np.concatenate([gap for _, gap in tilted.moves]))
-    halves, looked_at, found = (tilted.moves[::2], tilted.moves[1::2]), float(FIRST), np.inf
+    halves = (tilted.moves[::2], tilted.moves[1::2])
+    looked_at = float(FIRST)
+    found = np.inf
     while True:
         every = looked_at >= len(gaps)
         limit = min(np.inf if every else gaps[int(looked_at)], found)
@@ -73,13 +77,15 @@ def likeliest(trees: Sequence[tuple[Integers, Floats]], low: int, high: int) -> 
         lacking += tilted.slope * (tilted.best - wanted)
         if lacking <= limit or every:
             return tilted.value - tilted.slope * wanted - lacking
-        looked_at, found = looked_at * GROWTH, lacking + ROUNDED
+        looked_at = looked_at * GROWTH
+        found = lacking + ROUNDED
 
 
 def _padded(trees: Sequence[tuple[Integers, Floats]]) -> tuple[Integers, Floats]:
     """``(n, most leaves)`` offsets and log2 p, with leaves that nobody reaches."""
     width = max(len(offsets) for offsets, _ in trees)
-    offsets, logs = np.zeros((len(trees), width), dtype=np.int64), np.full((len(trees), width), -np.inf)
+    offsets = np.zeros((len(trees), width), dtype=np.int64)
+    logs = np.full((len(trees), width), -np.inf)
     for row, (own, log) in enumerate(trees):
         offsets[row, : len(own)], logs[row, : len(own)] = own, log
     return offsets, logs
@@ -96,7 +102,8 @@ def _tilt(offsets: Integers, logs: Floats, low: int, high: int) -> tuple[Tilted,
     def sum_of(slope: float) -> int:
         return int(offsets[rows, best(slope)].sum())
 
-    wanted, slope = min(max(sum_of(0.0), low), high), 0.0
+    wanted = min(max(sum_of(0.0), low), high)
+    slope = 0.0
     if wanted != sum_of(0.0):
         # the best leaf of a tree changes where the tilt makes up for a difference of two leaves
         up = offsets[:, :, None] - offsets[:, None, :]
@@ -104,12 +111,14 @@ def _tilt(offsets: Integers, logs: Floats, low: int, high: int) -> tuple[Tilted,
             turns = (logs[:, None, :] - logs[:, :, None])[up > 0] / up[up > 0]
         turns = np.unique(turns[np.isfinite(turns)])
         turns = turns[turns > 0] if wanted > sum_of(0.0) else turns[turns < 0]
-        begin, end = 0, max(0, len(turns) - 1)
+        begin = 0
+        end = max(0, len(turns) - 1)
         while begin < end:
             middle = (begin + end) // 2
             begin, end = (begin, middle) if sum_of(turns[middle]) >= wanted else (middle + 1, end)
         slope = float(turns[begin]) if len(turns) else 0.0
-    chosen, values = best(slope), logs + slope * offsets
+    chosen = best(slope)
+    values = logs + slope * offsets
     top = values[rows, chosen]
     moves = []
     for row, leaf in enumerate(chosen):
@@ -120,8 +129,9 @@ def _tilt(offsets: Integers, logs: Floats, low: int, high: int) -> tuple[Tilted,
 
 
 def _near(trees: Sequence[tuple[Integers, Floats]], limit: float) -> tuple[Integers, Floats] | None:
-    """Sums, in order, and smallest gap of each, of the combinations whose gap is at most `limit`; None where they are too many."""
-    sums, gaps = np.zeros(1, dtype=np.int64), np.zeros(1)
+    """Sums, in order, and smallest gap of each, of the combinations whose gap is at most `limit`; None if they are too many."""
+    sums = np.zeros(1, dtype=np.int64)
+    gaps = np.zeros(1)
     for moves, lacking in trees:
         parts = [(sums, gaps)]
         for move, gap in zip(moves.tolist(), lacking.tolist(), strict=True):
@@ -141,15 +151,17 @@ def _near(trees: Sequence[tuple[Integers, Floats]], limit: float) -> tuple[Integ
 def _distinct(sums: Integers, gaps: Floats) -> tuple[Integers, Floats]:
     """Each sum once, in order, with its smallest gap."""
     order = np.argsort(sums)
-    sums, gaps = sums[order], gaps[order]
+    sums = sums[order]
+    gaps = gaps[order]
     first = np.flatnonzero(np.diff(sums, prepend=sums[0] - 1))
     return sums[first], np.minimum.reduceat(gaps, first)
 
 
 def _joined(a: tuple[Integers, Floats], b: tuple[Integers, Floats], low: int, high: int, slope: float) -> float:
-    """Smallest gap + λ·sum of two halves' combinations whose sums add up to `low` … `high`; inf where there are none."""
+    """Smallest gap + λ·sum of two halves' combinations whose sums add up to `low` … `high`; inf if there are none."""
     keys = np.append(a[1] + slope * a[0], np.inf)
-    begin, end = np.searchsorted(a[0], low - b[0]), np.searchsorted(a[0], high - b[0], side="right")
+    begin = np.searchsorted(a[0], low - b[0])
+    end = np.searchsorted(a[0], high - b[0], side="right")
     there = begin < end
     if not there.any():
         return np.inf

@@ -157,7 +157,8 @@ class _Names:
         return differences, self._opened
 
     def _compared(self) -> Iterator[Difference]:
-        plain, statement = self._plain, self._statement
+        plain = self._plain
+        statement = self._statement
         chain = plain.compiled.chain
         index = self._place[1]
         own = _one(statement.columns, index)

@@ -114,13 +114,13 @@ def _layout_problem(model: GuestModel, registered: Registered) -> str:
 
 
 def _check(row: LoggedRow, opening: Opening, weights: HonestWeights, floor: int) -> None:
-    """Raise SecurityError where the opening is not that of the row, or not of weights that an honest Guest sends."""
+    """Raise SecurityError if the opening is not that of the row, or not of weights that an honest Guest sends."""
     check_opened(PaillierPublicKey.from_bytes(row.public_key, floor), row.vector, opening)
     weights.check(opening.numbers)
 
 
 def check_opened(key: PaillierPublicKey, blob: bytes, opening: Opening) -> None:
-    """Raise SecurityError where logged ciphertexts do not open like this."""
+    """Raise SecurityError if logged ciphertexts do not open like this."""
     sent = key.load(blob, len(blob) // key.width)
     if not len(sent) == len(opening.numbers) == len(opening.roots):
         raise SecurityError("opening_of_other_length")
@@ -173,7 +173,8 @@ def replay_terms(
 def check_terms(row: LoggedTerms, opening: TermsOpening, model: GuestModel, floor: int = KEY_BITS_FLOOR) -> None:
     """Raise SecurityError unless these are the terms that an honest Guest sends of somebody, whatever that person's values are."""
     compiled = CompiledTerms(model)
-    shape, first = compiled.shape(1), compiled.chain[0]
+    shape = compiled.shape(1)
+    first = compiled.chain[0]
     if (row.host, row.features, row.value_bits) != (first, shape.features, shape.value_bits):
         raise SecurityError("terms_of_other_sizes")
     # a group may have the shares of another at this Host's splits, and its own at the Guest's
@@ -196,7 +197,8 @@ class HonestWeights:
 
     def __init__(self, model: GuestModel) -> None:
         compiled = CompiledGuest(model)
-        self._model, self._n = model, compiled.folding.n_entries
+        self._model = model
+        self._n = compiled.folding.n_entries
         packed = iter(compiled.packing.of_leaves().tolist())
         self._weights = [dict(zip(tree.leaves, packed, strict=False)) for tree in model.trees]
         entries = compiled.folding.entry_of_leaf

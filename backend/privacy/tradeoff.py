@@ -73,7 +73,8 @@ def tradeoff_curve(
     population = Population(model, columns, hosts, own)
     for score_bits in bits:
         rounded = replace(model, score_bits=score_bits)
-        packing, released = Packing(rounded), population.released(rounded)
+        packing = Packing(rounded)
+        released = population.released(rounded)
         widths = [math.ldexp(width, model.outputs.scale) for width in reversed(dithers)]
         for reach, width in {half_units(width, score_bits): width for width in widths}.items():
             on_point()

@@ -13,7 +13,8 @@ def windows(values: NDArray[Any], reach: int, operation: np.ufunc = np.add) -> N
 
     The end of one block and the beginning of the next, so that nothing cancels.
     """
-    length, empty = 2 * reach + 1, -np.inf if operation is np.maximum else 0
+    length = 2 * reach + 1
+    empty = -np.inf if operation is np.maximum else 0
     n = len(values) + 2 * reach
     blocks = np.full(-(-(n + 2 * reach) // length) * length, empty, dtype=values.dtype)
     blocks[2 * reach : 2 * reach + len(values)] = values

@@ -25,7 +25,8 @@ class GuestParty:
 
     def __init__(self, federation: Federation, table: Callable[[], PartyTable]) -> None:
         self.name = federation.guest.name
-        self._federation, self._table = federation, table
+        self._federation = federation
+        self._table = table
 
     def train(
         self,

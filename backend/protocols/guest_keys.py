@@ -57,7 +57,10 @@ class GuestKeys:
         on_key: Callable[[str, int], None],
         workers: Workers | None = None,
     ) -> None:
-        self._folder, self.floor, self._pools, self._on_key = folder, floor, pools, on_key
+        self._folder = folder
+        self.floor = floor
+        self._pools = pools
+        self._on_key = on_key
         self._workers = workers
         self.retired = retired_keys(folder)
         self._plain = PlainKeySide()
@@ -94,7 +97,8 @@ class GuestKeys:
         """For scoring with `model`."""
         if cipher != "rlwe":
             return self.pair(cipher, bits)
-        folding, sums = model.folding, model.packing.slots
+        folding = model.folding
+        sums = model.packing.slots
         try:
             parameters = parameters_for(max(1, len(folding.steps)), max(1, folding.n_entries), model.largest)
         except ParameterError:
@@ -117,7 +121,7 @@ class GuestKeys:
         return ResidueKeySide([self._of_set(parameters) for parameters in keys_for(load)])
 
     def of(self, public: bytes) -> PaillierKeySide:
-        """The key of this modulus, also of before a rotation; raises SecurityError where the Guest never had it."""
+        """The key of this modulus, also of before a rotation; raises SecurityError if the Guest never had it."""
         modulus = int.from_bytes(public, "big")
         key = self._of_before(public) or self.pair("paillier", modulus.bit_length())
         if not isinstance(key, PaillierKeySide) or key.public.n != modulus:
@@ -161,7 +165,7 @@ class GuestKeys:
     def _kept(
         self, file: str, make: Callable[[], PaillierSecretKey | RlweSecretKey], cipher: str, size: int
     ) -> dict[str, str]:
-        """A key's numbers; raises SecurityError where keys were rotated since this was set up: its runs go with those."""
+        """A key's numbers; raises SecurityError if keys were rotated since this was set up: its runs go with those."""
         numbers, new = kept_key(self._folder / file, lambda: work.beside(make).to_numbers())
         if retired_keys(self._folder) != self.retired:
             raise SecurityError("key_rotated_meanwhile")

@@ -178,11 +178,16 @@ class GuestRuntime:
         workers: Workers | None = None,
         named: float | None = None,
     ) -> None:
-        self.federation, self.journal = federation, journal
+        self.federation = federation
+        self.journal = journal
         self.named = named if named is not None else 0.0 if federation.synthetic else NAMED
-        self._on_approval, self._known_approvals = on_approval, set[tuple[str, int, str]]()
+        self._on_approval = on_approval
+        self._known_approvals = set[tuple[str, int, str]]()
         self._on_receipts = on_receipts
-        self._wire, self.operator, self._witnesses, self._on_close = wire, operator, witnesses, on_close
+        self._wire = wire
+        self.operator = operator
+        self._witnesses = witnesses
+        self._on_close = on_close
         self.links = links  # Host → its link; empty in a simulation, which has none
         self._records = OwnRecords(federation, federation.guest.name)
         self.guest = GuestParty(federation, self._records)
@@ -220,14 +225,14 @@ class GuestRuntime:
     def decision(self, host: str, model_id: str, person: str) -> PersonAtHost:
         """What a Host holds about one synthetic person and which entries it keeps; for demonstrations alone.
 
-        Raises SecurityError where the people of this federation are not synthetic, or the Host owns no split of the model.
+        Raises SecurityError if the people of this federation are not synthetic, or the Host owns no split of the model.
         """
         if not self.federation.synthetic:
             raise SecurityError("people_not_synthetic", host=host, federation=self.federation.name)
         return self.operator.decision(host, model_id, person)
 
     def open_request(self, row: LoggedRow) -> Opening:
-        """The Guest opens a request for an auditor; raises SecurityError where it was not made under a key of this Guest."""
+        """The Guest opens a request for an auditor; raises SecurityError if it was not made under a key of this Guest."""
         return open_vector(self.keys.of(row.public_key), row.vector)
 
     def open_terms(self, public_key: bytes, terms: bytes) -> TermsOpening:
@@ -403,7 +408,8 @@ class GuestRuntime:
         PartyUnreachable
             A Host has not confirmed it within :data:`HEAD_TIMEOUT`; the next report goes back to where it was.
         """
-        refused, silent = list[SecurityError](), list[PartyUnreachable]()
+        refused = list[SecurityError]()
+        silent = list[PartyUnreachable]()
         for host in self._up():
             session = self.open_session((host,), timeout=HEAD_TIMEOUT)
             try:

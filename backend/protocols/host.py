@@ -85,7 +85,7 @@ class Served(NamedTuple):
     seconds : float
         Until the last answer was sent.
     refused : str
-        The type of the error; empty where it was answered.
+        The type of the error; empty if it was answered.
     people : (int, int, int)
         Where scores are asked for: about whom it answers, of whom it holds no record, of whom a limit is reached.
     """
@@ -167,19 +167,27 @@ class HostParty:
         draining: Callable[[], bool] = lambda: False,
         served: Callable[[Served], None] = lambda _: None,
     ) -> None:
-        self.name, self._served, self._draining = name, served, draining
-        self._lane_sizes, self._signing, self._receipts = lanes, signing, receipts
+        self.name = name
+        self._served = served
+        self._draining = draining
+        self._lane_sizes = lanes
+        self._signing = signing
+        self._receipts = receipts
         self._lanes: Lanes | None = None
         self._measures = measures if measures is not None or simulated else ()
         self._store = store
-        self._simulated, self._key_floor, self._pool = simulated, key_floor, pool
-        self._tables, self._products = tables, products
+        self._simulated = simulated
+        self._key_floor = key_floor
+        self._pool = pool
+        self._tables = tables
+        self._products = products
         self.accountant = accountant if accountant is not None or simulated else Accountant(Database())
         self.requests = requests if requests is not None or simulated else RequestLog(Database())
         self._dither = dither if dither is not None else 0.0 if simulated else DITHER
         self._opening = threading.Lock()
         self._ciphers: OrderedDict[tuple[str, bytes], tuple[PublicSide, Pool[Any]]] = OrderedDict()
-        self._sessions, self._partial_models = HostSessions(), HostModels(name, store)
+        self._sessions = HostSessions()
+        self._partial_models = HostModels(name, store)
         if approvals is None and not simulated and self.accountant is not None:
             charge = partial(book_approved, self.accountant)
             approvals = Approvals(name, Database(), SigningKey.generate(), charge=charge)
@@ -261,10 +269,14 @@ class HostParty:
             wire.rest(delivery.message.conversation)
 
     def _serve_one(self, wire: TranscribedWire, delivery: Delivery) -> None:
-        sender, message = delivery.sender, delivery.message
+        sender = delivery.sender
+        message = delivery.message
         stated: list[Stated] = [(sender, self.name, type(message).__name__, delivery.bytes, 0.0)]
-        session, came = self._session(sender, message), time.perf_counter()
-        began, refused, people = came, "", (0, 0, 0)
+        session = self._session(sender, message)
+        came = time.perf_counter()
+        began = came
+        refused = ""
+        people = (0, 0, 0)
         try:
             for receiver, answer in self.answer(sender, message):
                 if isinstance(answer, ModelKept):
@@ -315,8 +327,9 @@ class HostParty:
             _log.warning("%s: a receipt was not kept: %s", self.name, error)
 
     def _refuse(self, wire: TranscribedWire, delivery: Delivery, error: GlassleafError) -> list[Stated]:
-        """To the Guest of the conversation; where there is none, to a Guest that tried to open one. Returns what was sent."""
-        message, session = delivery.message, self._session(delivery.sender, delivery.message)
+        """To the Guest of the conversation; if there is none, to a Guest that tried to open one. Returns what was sent."""
+        message = delivery.message
+        session = self._session(delivery.sender, delivery.message)
         if session is None and self._is_passed_on(message):
             return []
         guest = session.guest if session is not None else delivery.sender
@@ -453,7 +466,8 @@ class HostParty:
         session = self._sessions.of(offer.conversation, sender)
         if offer.scheme == "none" and not self._simulated:
             raise SecurityError("plaintext_offered")
-        session.cipher, session.key = self._cipher(offer.scheme, offer.key), offer.key
+        session.cipher = self._cipher(offer.scheme, offer.key)
+        session.key = offer.key
 
     def _cipher(self, scheme: str, key: bytes) -> PublicSide:
         """Checked and made ready once per key; who brings a known one does not wait for another's."""

@@ -217,7 +217,8 @@ def host_half(
             values = {name: _plain(table.columns[name][index]) for name in sorted(served.features)}
         layout = served.model.layout
         added = 0
-        vector, shares = row.vector, None
+        vector = row.vector
+        shares = None
         if row.kind == REASONS and row.vector:
             vector, shares, *_ = msgpack.unpackb(row.vector)
         if row.kind == SCORE and served.plan.last and layout is not None:

@@ -102,7 +102,7 @@ class HostSession:
         self._work.pop(kind, None)
 
     def need(self, kind: type[Work], what: str) -> Work:
-        """The state of that kind of work; raises SecurityError, with the message `what`, where none was begun."""
+        """The state of that kind of work; raises SecurityError, with the message `what`, if none was begun."""
         work = self.kept(kind)
         if work is None:
             raise SecurityError(what)

@@ -68,7 +68,9 @@ class Lanes:
     """Worker threads that answer deliveries, each by `answer`, which must not raise."""
 
     def __init__(self, answer: Callable[[Delivery], None], name: str, sizes: Mapping[Lane, LaneSize] = SIZES) -> None:
-        self._answer, self._name, self._sizes = answer, name, sizes
+        self._answer = answer
+        self._name = name
+        self._sizes = sizes
         self._conversations: OrderedDict[str, _Conversation] = OrderedDict()
         self._waiting: dict[Lane, deque[str]] = {lane: deque() for lane in sizes}
         self._threads: list[threading.Thread] = []
@@ -77,7 +79,7 @@ class Lanes:
         self._closed = False
 
     def put(self, delivery: Delivery) -> None:
-        """Queue a message; raises HostBusy where its lane is full, or an earlier message of the conversation was refused."""
+        """Queue a message; raises HostBusy if its lane is full, or an earlier message of the conversation was refused."""
         name = delivery.message.conversation
         with self._changed:
             conversation = self._conversations.setdefault(name, _Conversation())

@@ -1,7 +1,7 @@
 """A notice of adverse action: up to four specific principal reasons in words, or why there must be none. Knows names, no contribution.
 
-A reason is a text of the feature dictionary: for a value above that of most people, below it, or, where no other side is known to have
-helped the person, one that claims neither. Words of Regulation B's form C-1 stand before it only where they say the same
+A reason is a text of the feature dictionary: for a value above that of most people, below it, or, if no other side is known to have
+helped the person, one that claims neither. Words of Regulation B's form C-1 stand before it only if they say the same
 (notices/regulation_b.yaml); reasons that share them are one. Where a reason is a prohibited basis, or an age of which it was not shown
 that elderly people fare no worse, no notice is drawn: it would state an unlawful ground or hide it.
 
@@ -89,7 +89,8 @@ def form_reason(feature: Feature, side: str, *, of_guest: bool) -> FormReason | 
 
 def _similar(feature: Feature, of_guest: bool) -> list[FormReason]:
     """Reasons of the form that are about the same, whichever way it works."""
-    texts, party = FeatureTexts.of("", feature.meaning.en, feature.meaning.zh), "guest" if of_guest else "host"
+    texts = FeatureTexts.of("", feature.meaning.en, feature.meaning.zh)
+    party = "guest" if of_guest else "host"
     both = zip(form().reasons, form().patterns, strict=True)
     return [reason for reason, pattern in both if reason.party in ("any", party) and pattern.find(texts)]
 
@@ -176,7 +177,7 @@ class NoticeLine:
         return words.text(self.feature.meaning)
 
     def text(self, language: str) -> str:
-        """The dictionary's text for this side; empty where it has none."""
+        """The dictionary's text for this side; empty if it has none."""
         side: Side = "above" if self.side == "above" else "below" if self.side == "below" else "either"
         reason = self.feature.reason.get(side, Text())
         return reason.zh if language == "zh" else reason.en
@@ -270,7 +271,7 @@ class Notice:
         return Outline(words(title), words.text(self.creditor), shown)
 
     def merged(self, language: str) -> list[list[NoticeLine]]:
-        """Lines by reason; raises ParameterError where one cannot be stated."""
+        """Lines by reason; raises ParameterError if one cannot be stated."""
         bare = [line.feature.name for line in self.lines if not line.text(language)]
         if bare:
             if language == "zh":
@@ -329,7 +330,8 @@ class Notice:
             yield Paragraph(words("notice.sources_others", parties=words("words.comma").join(others)))
         for source in agencies:
             address = words.text(source.address) or absent(words, "address")
-            agency, phone = words.text(source.title), source.phone or absent(words, "phone")
+            agency = words.text(source.title)
+            phone = source.phone or absent(words, "phone")
             yield Paragraph(words("notice.sources_agency", agency=agency, address=address, phone=phone))
         if self.sources:
             yield Paragraph(words("notice.sources_part"))
@@ -338,14 +340,15 @@ class Notice:
 
 
 def absent(words: Catalogue, field: str) -> str:
-    """What stands where nobody gave an address, a telephone number or a supervisor."""
+    """What stands if nobody gave an address, a telephone number or a supervisor."""
     return words("notice_details.absent", field=words(f"notice_details.absent_{field}"))
 
 
 def _one_reason(lines: Sequence[NoticeLine], words: Catalogue, american: bool) -> str:
     """The form's words, where they fit, and the texts of all features that are this reason."""
     found = dict.fromkeys(line.form_reason.text.en for line in lines if american and line.form_reason)
-    between, held = words("notice.between"), dict[str, list[str]]()
+    between = words("notice.between")
+    held = dict[str, list[str]]()
     for line in lines:
         held.setdefault(words.text(line.party), []).append(line.text(words.language))
     texts = between.join(

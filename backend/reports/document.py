@@ -22,7 +22,8 @@ SCHEMA: Literal["glassleaf-report"] = "glassleaf-report"
 VERSION: Literal[1] = 1
 MAX_REPORT = 64 << 20  # letters
 # Kinds of signed statements: a document's hash; model, person, role, statement, report and time of a sign-off
-KIND, SIGN_OFF = "report", "sign-off"
+KIND = "report"
+SIGN_OFF = "sign-off"
 
 
 class Signature(Part):

@@ -180,9 +180,10 @@ def read(text: str, federation: Federation) -> DossierSection:
 
 
 def check_columns(reported: Sequence[dict[str, Any]], disclosed: Sequence[dict[str, Any]], host: str) -> None:
-    """Raise ParameterError where a dossier speaks of other columns than the federation file, or of the same ones otherwise."""
+    """Raise ParameterError if a dossier speaks of other columns than the federation file, or of the same ones otherwise."""
     by_name: Callable[[Sequence[dict[str, Any]]], dict[str, Any]] = lambda rows: {row["name"]: row for row in rows}  # noqa: E731
-    one, other = by_name(reported), by_name(disclosed)
+    one = by_name(reported)
+    other = by_name(disclosed)
     if len(one) != len(reported) or set(one) != set(other):
         differing = sorted(set(one) ^ set(other))
         if not differing:
@@ -195,7 +196,7 @@ def check_columns(reported: Sequence[dict[str, Any]], disclosed: Sequence[dict[s
 
 
 def previous(text: str) -> DossierSection:
-    """A dossier that the Guest took in before; raises FederationError where it cannot be read."""
+    """A dossier that the Guest took in before; raises FederationError if it cannot be read."""
     try:
         return DossierSection.model_validate(json_values(text))
     except (ValueError, RecursionError) as error:

@@ -45,7 +45,7 @@ class Checked:
         Whether what a reader sees is what is drawn from the report inside: nothing is drawn in JSON; ``other``: a PDF that other
         fonts or another version drew, or that was changed, and that the audit log does not name.
     named_by : tuple of (str, Entry)
-        Federation and entry of its audit log that name the report; none where it was not issued from this home.
+        Federation and entry of its audit log that name the report; none if it was not issued from this home.
     signed_as_asked : bool
         Whether a reader's public key is the one that signed it.
     """

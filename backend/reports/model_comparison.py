@@ -94,7 +94,7 @@ class Side:
     intervals: Intervals = field(default_factory=dict)
 
     def cutoff(self, feature: str) -> float | None:
-        """From which probability decisions declined that were measured by a feature's groups; None where it was not recorded."""
+        """From which probability decisions declined that were measured by a feature's groups; None if it was not recorded."""
         basis = self.bases.get((DISPARITY, feature))
         return None if basis is None else basis.cutoff
 
@@ -122,9 +122,9 @@ class QualityFigure(Difference[float]):
     Attributes
     ----------
     low, high : float
-        95 % interval of the difference, second less first; NaN where none is known.
+        95 % interval of the difference, second less first; NaN if none is known.
     better : int
-        +1 where that interval lies on the better side of 0, -1 on the worse side, 0 where it holds 0 or is not known.
+        +1 where that interval lies on the better side of 0, -1 on the worse side, 0 if it holds 0 or is not known.
     paired : bool
         Whether both scored the same people for it. Otherwise it is put together from both models' own intervals as if of different people,
         which is wider than need be.
@@ -138,7 +138,7 @@ class QualityFigure(Difference[float]):
 
 @dataclass(frozen=True)
 class Shift:
-    """A feature's share of the gain, 0 … 1; None where training was not given the feature."""
+    """A feature's share of the gain, 0 … 1; None if training was not given the feature."""
 
     party: str
     feature: str
@@ -153,7 +153,7 @@ class Shift:
 
 @dataclass(frozen=True)
 class BeforeAfter(Generic[V]):
-    """A finding about a feature, or a measured outcome of its groups, in either model; None where a model has none."""
+    """A finding about a feature, or a measured outcome of its groups, in either model; None if a model has none."""
 
     feature: str
     before: V | None
@@ -191,9 +191,9 @@ class SideBySide:
     same_people : bool
         Whether both were measured on the same records, so that their figures can be compared.
     leaks : tuple of Difference of float
-        What scores give away; empty where it was not measured of both.
+        What scores give away; empty if it was not measured of both.
     paired_on : int
-        People whom both models scored for the intervals of differences; 0 where that was not measured.
+        People whom both models scored for the intervals of differences; 0 if that was not measured.
     changes : Changes
         Which of the two is better, fact by fact.
     """
@@ -276,9 +276,11 @@ def quality_figures(
         other = getattr(after.metrics, name)
         if not (math.isfinite(one) and math.isfinite(other)):
             continue
-        low, high = math.nan, math.nan
+        low = math.nan
+        high = math.nan
         if name in paired:
-            low, high = paired[name].low, paired[name].high
+            low = paired[name].low
+            high = paired[name].high
         elif name in intervals[0] and name in intervals[1]:
             low, high = _apart(one, other, intervals[0][name], intervals[1][name])
         sign = (low > 0) - (high < 0)
@@ -301,7 +303,8 @@ def _leaks(before: ModelRecord, after: ModelRecord) -> Iterator[Difference[float
         return
     yield Difference("score_bits", before.score_bits, after.score_bits)
     for name in ("dither", "named", "without_dither", "paths"):
-        one, other = getattr(before.release, name), getattr(after.release, name)
+        one = getattr(before.release, name)
+        other = getattr(after.release, name)
         if one is not None and other is not None:
             yield Difference(name, one, other)
 
@@ -334,7 +337,7 @@ def _outcomes(before: Side, after: Side) -> Iterator[OutcomePair]:
 
 def _comparable(row: Evidence, alike: bool) -> bool:
     """Whether a figure of one model can stand beside the other's: no further cut-offs, whose tenths are each model's own, and what compares
-    with a reference group only where both have the same.
+    with a reference group only if both have the same.
     """
     rate, _, gap = row.measure.partition(", ")
     return rate in MEASURES and (alike or gap in ("", REFERENCE, P))

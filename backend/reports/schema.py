@@ -109,7 +109,7 @@ class Measured(Part):
 
 
 class BasisLine(Part):
-    """What something was measured on; `cutoff` is the probability from which decisions declined, null where there were none.
+    """What something was measured on; `cutoff` is the probability from which decisions declined, null if there were none.
 
     `refused` is the Host without whose agreement nothing was measured, else empty.
     """

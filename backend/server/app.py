@@ -124,7 +124,7 @@ class _Kept:
     task: asyncio.Task[Reasons] | None = None
 
     def running(self) -> asyncio.Task[Reasons] | None:
-        """What works on the reasons, or has found them; None where nobody has asked yet, or it failed."""
+        """What works on the reasons, or has found them; None if nobody has asked yet, or it failed."""
         failed = self.task is not None and self.task.done() and self.task.exception() is not None
         return None if failed else self.task
 
@@ -133,18 +133,21 @@ class ServerState:
     """What the server holds while it runs: callers' keys, and a batcher a caller and model."""
 
     def __init__(self, glassleaf: Glassleaf, settings: Settings, metrics: ProcessCounts) -> None:
-        self.glassleaf, self.settings, self.metrics = glassleaf, settings, metrics
+        self.glassleaf = glassleaf
+        self.settings = settings
+        self.metrics = metrics
         self.tokens = Tokens(glassleaf.home)
         # by caller: nobody's many requests have another's forgotten, which would be asked, and counted, twice
         self._kept: defaultdict[str, OrderedDict[tuple[str, ...], _Kept]] = defaultdict(OrderedDict)
         self._batchers: dict[tuple[str, str], Batcher] = {}
         self._acting: dict[str, Glassleaf] = {}
-        self._reasons, self._asked_reasons = asyncio.Semaphore(1), 0
+        self._reasons = asyncio.Semaphore(1)
+        self._asked_reasons = 0
         metrics.watch_queue("online", lambda: sum(batcher.waiting for batcher in list(self._batchers.values())))
         metrics.watch_queue("reasons", lambda: self._asked_reasons)
 
     def caller(self, request: Request) -> Caller:
-        """Who asks, by the bearer token; raises Problem where nobody known does."""
+        """Who asks, by the bearer token; raises Problem if nobody known does."""
         if self.settings.open_to_all and not self.tokens.all():
             return Caller("", None)
         kind, _, token = request.headers.get("authorization", "").partition(" ")
@@ -187,7 +190,9 @@ class ServerState:
 
     def kept(self, name: tuple[str, ...], body: str) -> _Kept:
         """What a key stands for; raises Problem where it stood for another request."""
-        now, digest, kept = datetime.now(UTC), sha256(body.encode()).hexdigest(), self._kept[name[0]]
+        now = datetime.now(UTC)
+        digest = sha256(body.encode()).hexdigest()
+        kept = self._kept[name[0]]
         while kept and (len(kept) > MAX_KEYS or next(iter(kept.values())).until < now):
             kept.popitem(last=False)
         if name not in kept:
@@ -361,7 +366,8 @@ async def _reasons(
             raise
         running = kept.running()
         if running is None:  # else the same request has come twice in the meantime
-            cipher, bits = state.settings.cipher or "rlwe", state.settings.key_bits
+            cipher = state.settings.cipher or "rlwe"
+            bits = state.settings.key_bits
             asking = ReasonsRequest(
                 record.id,
                 sheet,

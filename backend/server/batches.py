@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 WAIT = 0.008  # seconds that the first of a batch waits for others
 IDLE = 1.0  # seconds without a question after which what was handed over is put aside
-MAX_PEOPLE = 32  # people of a batch, where not one request alone has more
+MAX_PEOPLE = 32  # people of a batch, if not one request alone has more
 _log = logging.getLogger("glassleaf")
 
 
@@ -73,12 +73,17 @@ class Batcher:
     def __init__(
         self, model: OpenModel, metrics: ProcessCounts, wait: float = WAIT, max_people: int = MAX_PEOPLE
     ) -> None:
-        self._model, self._metrics, self._wait, self._max_people = model, metrics, wait, max_people
+        self._model = model
+        self._metrics = metrics
+        self._wait = wait
+        self._max_people = max_people
         self._waiting: deque[PendingRequest] = deque()
         self._again: deque[RequestBatch] = deque()
-        self._some, self._full = asyncio.Event(), asyncio.Event()
+        self._some = asyncio.Event()
+        self._full = asyncio.Event()
         # requests that a batch's end left, and until when they are likely to be back
-        self._asking, self._back_by = 0, 0.0
+        self._asking = 0
+        self._back_by = 0.0
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="glassleaf-online")
         self._telling: asyncio.Future[None] | None = None
         self._task = asyncio.create_task(self._work())

@@ -39,7 +39,10 @@ class Guard:
         local_only: bool = False,
         answered: Callable[[int], object] = lambda code: None,
     ) -> None:
-        self._app, self._known, self._local_only, self._answered = app, known, local_only, answered
+        self._app = app
+        self._known = known
+        self._local_only = local_only
+        self._answered = answered
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it; count and log the answer by its code alone."""
@@ -65,7 +68,8 @@ class Guard:
             await Problem("forbidden", Remark("only_this_machine")).response(language)(scope, receive, send)
             return
         messages: list[Message] = []
-        size, more = 0, self._known(scope)
+        size = 0
+        more = self._known(scope)
         if not more:
             messages.append({"type": "http.request", "body": b"", "more_body": False})
         while more:

@@ -16,7 +16,7 @@ from backend.services.reasons import Against, PersonReasons
 
 MAX_PEOPLE = 256  # of one request; more are scored as a file
 MAX_COLUMNS = 200
-NAMES = 4  # reasons where nobody says how many
+NAMES = 4  # reasons if nobody says how many
 Id = Annotated[str, Field(min_length=1, max_length=500)]
 
 

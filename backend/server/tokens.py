@@ -96,7 +96,8 @@ class Tokens:
 
     def find(self, token: str) -> Token | None:
         """The token, if it is one; compared with each in constant time."""
-        digest, found = _digest(token), None
+        digest = _digest(token)
+        found = None
         for known in self.all():
             if hmac.compare_digest(known.digest, digest):
                 found = known

@@ -77,7 +77,9 @@ class _Shared:
     """What all actors of a home have in common; whoever closes it closes it for all."""
 
     def __init__(self, workspace: Workspace, workers: Workers | None) -> None:
-        self.workspace, self.models, self._given = workspace, Registry(workspace), workers
+        self.workspace = workspace
+        self.models = Registry(workspace)
+        self._given = workers
         self.cards: Cache[ModelCard] = Cache()
         self.contents: Cache[tuple[Sources, str]] = Cache(CONTENTS_KEPT)
         self.jobs = JobRegistry(workspace)
@@ -151,14 +153,15 @@ class Glassleaf:
         return self._with(Auditor(self._shared.workspace, actor or system_user(), role))
 
     def signed_in(self, account: Account, role: str) -> Glassleaf:
-        """The same services for an account that :attr:`accounts` has just found; raises SignInError where it does not have the role."""
+        """The same services for an account that :attr:`accounts` has just found; raises SignInError if it does not have the role."""
         if role not in account.roles:
             raise SignInError("account_lacks_role", role=TITLES.get(role, role), roles=titles_of(account.roles))
         return self._with(Auditor(self._shared.workspace, account.actor, role, signed_in=True))
 
     def _with(self, auditor: Auditor) -> Glassleaf:
         other = object.__new__(Glassleaf)
-        other._shared, other._auditor = self._shared, auditor
+        other._shared = self._shared
+        other._auditor = auditor
         return other
 
     def __enter__(self) -> Glassleaf:

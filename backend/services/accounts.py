@@ -91,7 +91,7 @@ class Accounts:
         return bool(os.environ.get(VARIABLE)) or self.file.exists()
 
     def settings(self) -> SignIn:
-        """What the file says; raises SignInError where it cannot be used: nobody is let in."""
+        """What the file says; raises SignInError if it cannot be used: nobody is let in."""
         try:
             return SignIn.model_validate(read_toml(self.file, name=str(self.file)))
         except FederationError as error:
@@ -103,12 +103,12 @@ class Accounts:
             raise SignInError("sign_in_settings_wrong", file=self.file, wrong=tuple(problems)) from error
 
     def of_session(self, user: Mapping[str, Any]) -> Account | None:
-        """Whose session a page is drawn for; None where nobody has to sign in.
+        """Whose session a page is drawn for; None if nobody has to sign in.
 
         Parameters
         ----------
         user : mapping of str to object
-            What Streamlit knows of it: nothing where no identity provider is set up, else ``is_logged_in`` and claims.
+            What Streamlit knows of it: nothing if no identity provider is set up, else ``is_logged_in`` and claims.
 
         Raises
         ------
@@ -138,11 +138,14 @@ class Accounts:
         SignInError
             They have expired, the sign-in is too long ago, another provider made them, they grant no role, or they are unusable.
         """
-        settings, now = self.settings(), time.time() if now is None else now
-        issuer, subject = _text(claims, "iss"), _text(claims, "sub")
+        settings = self.settings()
+        now = time.time() if now is None else now
+        issuer = _text(claims, "iss")
+        subject = _text(claims, "sub")
         if issuer != settings.issuer or "#" in issuer:
             raise SignInError("sign_in_of_other_provider", issuer=issuer[:80], file=self.file)
-        expires, since = _time(claims, "exp"), _time(claims, "auth_time" if "auth_time" in claims else "iat")
+        expires = _time(claims, "exp")
+        since = _time(claims, "auth_time" if "auth_time" in claims else "iat")
         if since > now + LEEWAY:
             raise SignInError("sign_in_in_future")
         if now >= expires + LEEWAY:

@@ -112,7 +112,10 @@ class _Ages:
     def __init__(
         self, context: MeasurementContext, party: str, feature: Feature, request: AgeRequest, job: Job[AgeCheck]
     ) -> None:
-        self._context, self._party, self._feature, self._cipher = context, party, feature, request.cipher
+        self._context = context
+        self._party = party
+        self._feature = feature
+        self._cipher = request.cipher
         self._sessions = Sessions(context.runtime, job, "age")
         rows = drawn(context, min(request.samples, len(context.test_ids)), request.seed)
         self._people = context.runtime.table.take(rows)

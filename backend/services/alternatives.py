@@ -90,8 +90,12 @@ class Alternatives:
     """Searches, and keeps what was found with the model that the search began from."""
 
     def __init__(self, measurement: Measurement, cards: ModelCards, compliance: Compliance) -> None:
-        self._measurement, self._models, self._auditor = measurement, measurement.models, measurement.auditor
-        self._workspace, self._cards, self._compliance = measurement.workspace, cards, compliance
+        self._measurement = measurement
+        self._models = measurement.models
+        self._auditor = measurement.auditor
+        self._workspace = measurement.workspace
+        self._cards = cards
+        self._compliance = compliance
 
     def start(self, request: AlternativesRequest) -> Job[Search]:
         """Search in the background; what was found is shown and reported from then on."""
@@ -104,7 +108,7 @@ class Alternatives:
         return tuple(read_search(kept.basis) for kept in self._models.measured(record, ALTERNATIVES).values())
 
     def expected(self, model_id: str) -> str:
-        """Constraints that hold a model to the directions its dictionary expects; empty where it expects none."""
+        """Constraints that hold a model to the directions its dictionary expects; empty if it expects none."""
         features = [feature for _, feature in self._models.guest_model(model_id).dictionary]
         return write_constraints(
             {
@@ -175,7 +179,7 @@ class Alternatives:
         return found
 
     def _compared_with(self, record: ModelRecord, feature: str) -> str:
-        """The group, in English, that the model's decisions by a feature were compared with; empty where they were not."""
+        """The group, in English, that the model's decisions by a feature were compared with; empty if they were not."""
         kept = self._models.measured(record, DISPARITY).get(feature)
         rows = () if kept is None else kept.rows
         return next((row["about"]["en"] for row in rows if row["measure"] == f"selection rate, {REFERENCE}"), "")
@@ -187,10 +191,12 @@ class Alternatives:
 
         Where it has answered the same search before, which a kill broke off, say, its answer serves.
         """
-        sessions, row_of = Sessions(context.runtime, job, PURPOSE), context.runtime.table.row_of
+        sessions = Sessions(context.runtime, job, PURPOSE)
+        row_of = context.runtime.table.row_of
         checked = [i for i, part in context.part_of.items() if part == CHECKED and i in row_of]
         rows = np.array([row_of[i] for i in checked], dtype=np.intp)
-        sums, wanted = sums_of(context, sessions, request), {party: (feature.name,)}
+        sums = sums_of(context, sessions, request)
+        wanted = {party: (feature.name,)}
         try:
             sums.recover(request.cipher, request.key_bits)
             with work.part(0.0, 0.0):  # its alignment is little beside the training that follows
@@ -240,7 +246,8 @@ class Alternatives:
     @recorded("train")
     def _register(self, note: Note, base: ModelRecord, chosen: Tried) -> None:
         candidate, traffic, digest = self._candidate(base, chosen)
-        model, part_of = self._models.partial_model(candidate), self._models.part_of(base)
+        model = self._models.partial_model(candidate)
+        part_of = self._models.part_of(base)
         runtime = self._workspace.runtime(base.federation)
         note.about(candidate)
         measured = released(runtime, candidate, model, part_of, "validation", Job[None](lambda _: None, 0))
@@ -302,7 +309,7 @@ class Alternatives:
 
 
 def _check(request: AlternativesRequest, record: ModelRecord, context: MeasurementContext) -> tuple[str, Feature]:
-    """Whose the attribute is; raises ParameterError where nothing can be searched."""
+    """Whose the attribute is; raises ParameterError if nothing can be searched."""
     if record.algorithm not in ALGORITHMS:
         raise ParameterError("no_alternatives_to_import", model=record.id, algorithm=record.algorithm)
     if record.algorithm == "opboost":

@@ -96,7 +96,7 @@ class _Question:
     known : tuple of WireGroup
         The groups, where they were known before.
     source : HostMarks, optional
-        Whose marks they are, where not the Guest's.
+        Whose marks they are, if not the Guest's.
     """
 
     about: dict[str, Any]
@@ -166,8 +166,11 @@ class AskedSums:
     def __init__(
         self, context: Asking, sessions: Sessions, part: str, max_groups: int, *, same_people: bool = False
     ) -> None:
-        self._context, self._sessions, self.max_groups = context, sessions, max_groups
-        self._kind, self._same = KIND + part, same_people
+        self._context = context
+        self._sessions = sessions
+        self.max_groups = max_groups
+        self._kind = KIND + part
+        self._same = same_people
 
     def kept(self, keys: Iterable[Key], about: Mapping[str, Any], ids: Sequence[str] = ()) -> dict[Key, AnsweredSums]:
         """Of some features, what Hosts answered about this model and part before, where marks were `about` the same.
@@ -208,7 +211,7 @@ class AskedSums:
     ) -> tuple[dict[Key, AnsweredSums], Refused]:
         """:meth:`ask` for what disparity, validation, monitoring and curves need of outcomes, all in one question; ``(records,)`` each.
 
-        With coarse squares, then without a range of cut-offs, where not even halves of these records can bear the sums of more.
+        With coarse squares, then without a range of cut-offs, if not even halves of these records can bear the sums of more.
         """
         coarse = replace(marking, square_bits=COARSE_BITS)
         ways = marking, coarse, replace(coarse, others=())
@@ -428,14 +431,15 @@ _QUESTION = TypeAdapter(_Question)
 
 
 def _read(kept: Kept) -> AnsweredSums:
-    body, basis = kept.rows[0], kept.basis
+    body = kept.rows[0]
+    basis = kept.basis
     groups = read_groups([(kind, name, n) for kind, name, n in body["groups"]], basis["n"])
     sums = np.array(body["sums"], dtype=np.int64).reshape(len(body["sums"]), len(groups))
     return AnsweredSums(body["about"], basis["most"], basis["people"], basis["day"], groups, sums)
 
 
 def _flags(rows: bytes, n: int) -> NDArray[np.bool_]:
-    """Which of `n` joint records are marked; none where there are too few by now."""
+    """Which of `n` joint records are marked; none if there are too few by now."""
     try:
         return unpack_rows(rows, n)
     except SecurityError:

@@ -27,7 +27,7 @@ class AttackRuns:
     def run(
         names: Sequence[str], seed: int = 0, on_attack: Callable[[Attack], None] = lambda attack: None
     ) -> tuple[AttackResult, ...]:
-        """Run some demonstrations, or all where none is named; `on_attack` is called before each.
+        """Run some demonstrations, or all if none is named; `on_attack` is called before each.
 
         Raises
         ------

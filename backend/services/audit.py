@@ -61,18 +61,18 @@ class Auditor:
 
     @property
     def person(self) -> str:
-        """Who it is; empty where nobody is known."""
+        """Who it is; empty if nobody is known."""
         return "" if self.actor == NOBODY else self.actor
 
     def require(self, action: str) -> None:
-        """Raise SecurityError where an action is another role's."""
+        """Raise SecurityError if an action is another role's."""
         whose = WHOSE.get(action, ROLES)
         if self.role not in whose:
             _log.warning("Refused: %s in the role %s.", action, self.role)
             raise SecurityError("action_of_other_role", action=action, roles=titles_of(whose), role=TITLES[self.role])
 
     def named(self, person: str) -> str:
-        """The name to decide under: whoever is signed in decides under no other; raises SecurityError where another is given."""
+        """The name to decide under: whoever is signed in decides under no other; raises SecurityError if another is given."""
         if not self.signed_in:
             return person
         if person.strip() not in ("", self.actor):
@@ -136,7 +136,8 @@ class Note:
 
     def about(self, record: ModelRecord, **more: Any) -> None:
         """Name the model, and what was asked for."""
-        self.federation, self.body = record.federation, {**of_model(record), **more}
+        self.federation = record.federation
+        self.body = {**of_model(record), **more}
 
 
 class _Audited(Protocol):
@@ -183,7 +184,8 @@ class AuditTrail:
     """The log as its readers have it."""
 
     def __init__(self, workspace: Workspace, auditor: Auditor) -> None:
-        self._workspace, self._auditor = workspace, auditor
+        self._workspace = workspace
+        self._auditor = auditor
 
     def entries(self, federation: str) -> list[Entry]:
         """Everything that was logged about a federation, oldest first."""

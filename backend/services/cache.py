@@ -17,7 +17,8 @@ class Cache(Generic[V]):
     """
 
     def __init__(self, max_kept: int = MODELS_KEPT) -> None:
-        self._max_kept, self._lock = max_kept, Lock()
+        self._max_kept = max_kept
+        self._lock = Lock()
         self._kept: dict[Hashable, V] = {}
 
     def get(self, key: Hashable, make: Callable[[], V]) -> V:

@@ -27,7 +27,9 @@ from backend.link.identity import PartyKeys, make_identity, party_toml
 from backend.link.kinds import PROTOCOLS, kinds_of
 from backend.store.accountant import usual_limit
 
-AGREEMENT, KEYS, HOME = "agreement.toml", "keys", "home"
+AGREEMENT = "agreement.toml"
+KEYS = "keys"
+HOME = "home"
 NAME = "companies"  # of the federation; the demo that is simulated is another one
 DAYS = 30  # that the agreement is valid
 
@@ -91,7 +93,8 @@ def part_companies(federation: Federation, folder: Path, port: int = 0, budget: 
     if folder.exists() and any(folder.iterdir()):
         raise ParameterError("folder_not_empty", folder=folder)
     folder.mkdir(parents=True, exist_ok=True)
-    port, budget = port or _free_port(), usual_limit(federation.synthetic) if budget is None else budget
+    port = port or _free_port()
+    budget = usual_limit(federation.synthetic) if budget is None else budget
     folders = {party.name: folder / party.name for party in federation.parties}
     for party in federation.parties:
         folders[party.name].mkdir()

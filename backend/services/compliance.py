@@ -70,7 +70,8 @@ class MeasuredEvidence:
 
     def __init__(self, models: Registry, record: ModelRecord) -> None:
         kept = {claim: models.measured(record, claim) for claim in (PROXIES, DISPARITY, ELDERLY)}
-        self.proxies, self.disparities = _rows(kept[PROXIES]), _rows(kept[DISPARITY])
+        self.proxies = _rows(kept[PROXIES])
+        self.disparities = _rows(kept[DISPARITY])
         self.ages = {name: read_check(one.rows[0]) for name, one in kept[ELDERLY].items() if one.rows}
         self.bases = {
             (claim, feature): Basis(**one.basis)
@@ -84,7 +85,9 @@ class Compliance:
     """Assesses models."""
 
     def __init__(self, workspace: Workspace, models: Registry, auditor: Auditor) -> None:
-        self._workspace, self._models, self._auditor = workspace, models, auditor
+        self._workspace = workspace
+        self._models = models
+        self._auditor = auditor
         self._rules = workspace.home / RULES
 
     def assess(self, model_id: str) -> ComplianceReport:
@@ -96,7 +99,8 @@ class Compliance:
     def _assessed(self, record: ModelRecord) -> ComplianceReport:
         """What the rules say of a model today, worked out once for a model, a day, a set of rules and what was answered."""
         own, problems = read_own_packs(self._rules)
-        day, rules = date.today(), tuple(pack.model_dump_json() for pack in own)
+        day = date.today()
+        rules = tuple(pack.model_dump_json() for pack in own)
         answers = self._answers(record)
 
         def make() -> ComplianceReport:
@@ -166,7 +170,7 @@ class Compliance:
         return measure()
 
     def _last_report(self, model_id: str) -> date | None:
-        """The day on which a report of the model was last issued; None where none was."""
+        """The day on which a report of the model was last issued; None if none was."""
         record = self._models.get(model_id)
         last = self._workspace.audit_log(record.federation).last_time("report", record.id)
         return date.fromisoformat(last[:10]) if last else None

@@ -46,9 +46,9 @@ class HostView:
     Attributes
     ----------
     values : tuple of (Feature, Any)
-        Its columns and what they hold; empty where it has no record of the person.
+        Its columns and what they hold; empty if it has no record of the person.
     entries : tuple of (bool or None)
-        Whether it keeps each encrypted entry that reaches it; None where none of its splits has a say.
+        Whether it keeps each encrypted entry that reaches it; None if none of its splits has a say.
     """
 
     host: str
@@ -101,8 +101,12 @@ class Demonstration:
         reasons: ReasonsService,
         comparison: ProtocolComparison,
     ) -> None:
-        self._workspace, self._models, self._samples = workspace, models, samples
-        self._scoring, self._reasons, self._comparison = scoring, reasons, comparison
+        self._workspace = workspace
+        self._models = models
+        self._samples = samples
+        self._scoring = scoring
+        self._reasons = reasons
+        self._comparison = comparison
 
     def look_as(self, model_id: str, host: str, person: str) -> HostView:
         """What `host` holds about `person`, and which entries it keeps under the model.

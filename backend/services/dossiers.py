@@ -18,7 +18,8 @@ class Dossiers:
     """What Hosts have signed about their columns."""
 
     def __init__(self, workspace: Workspace, auditor: Auditor) -> None:
-        self._workspace, self._auditor = workspace, auditor
+        self._workspace = workspace
+        self._auditor = auditor
 
     def of(self, federation: str) -> tuple[DossierSection, ...]:
         """The newest dossier of each Host that gave one, in the federation's order."""

@@ -133,7 +133,8 @@ class Explanation:
     """Importances and effects of features."""
 
     def __init__(self, measurement: Measurement) -> None:
-        self._measurement, self._models = measurement, measurement.models
+        self._measurement = measurement
+        self._models = measurement.models
 
     def importance(self, model_id: str) -> tuple[FeatureImportance, ...]:
         """Every feature offered to the training, largest gain first."""
@@ -156,7 +157,7 @@ class Explanation:
         return steady_importance(self._models.guest_model(model_id), measure, by_party=by_party)
 
     def agreement(self, model_id: str) -> float:
-        """Rank correlation of importances in even and odd trees, -1 … 1; NaN where too few split to tell."""
+        """Rank correlation of importances in even and odd trees, -1 … 1; NaN if too few split to tell."""
         return agreement(self._models.guest_model(model_id))
 
     def interactions(self, model_id: str) -> tuple[Interaction, ...]:
@@ -186,7 +187,7 @@ class Explanation:
         return Job(work, 0).start()
 
     def permutation(self, model_id: str) -> tuple[Permuted, ...]:
-        """The last permutation importances; empty where there are none."""
+        """The last permutation importances; empty if there are none."""
         kept = self._models.measured(self._models.get(model_id), PERMUTATION).get("")
         return tuple(Permuted(**row) for row in kept.rows) if kept else ()
 
@@ -231,11 +232,14 @@ def measure_permutation(
     if request.samples < MIN_PEOPLE or available < MIN_PEOPLE:
         raise ParameterError("too_few_to_shuffle", least=MIN_PEOPLE, people=min(request.samples, available))
     rows = drawn(context, min(request.samples, available), request.seed)
-    own, labels = context.runtime.table.take(rows), context.runtime.labels()[rows]
+    own = context.runtime.table.take(rows)
+    labels = context.runtime.labels()[rows]
     sessions = Sessions(context.runtime, job, "shuffles")
-    guest, draw = context.record.guest, np.random.default_rng(request.seed)
+    guest = context.record.guest
+    draw = np.random.default_rng(request.seed)
     asked = candidates(context.model)
-    runs, done = 1 + len(asked) * request.repeats, 0
+    runs = 1 + len(asked) * request.repeats
+    done = 0
     job.result = ()
 
     def score(table: PartyTable, first: Callable[[Session, KeySide], None] = lambda session, key: None) -> Floats:
@@ -287,14 +291,17 @@ def measure_means(context: MeasurementContext, request: MeansRequest, job: Job[G
     Cancelled, PartyUnreachable, SecurityError
         See :meth:`backend.protocols.transport.channel.Session.expect`.
     """
-    runtime, outputs = context.runtime, context.compiled.outputs
+    runtime = context.runtime
+    outputs = context.compiled.outputs
     party = next((p for p, f in context.model.dictionary if f.name == request.feature), "")
     if party not in context.record.hosts:
         raise ParameterError("no_host_feature", feature=request.feature)
     context = of_outcomes(context)
     rows = drawn(context, min(request.samples, len(context.test_ids)), request.seed)
-    sessions, key = Sessions(runtime, job, "curves"), (party, request.feature)
-    sums, wanted = AskedSums(context, sessions, TEST, DECILES), {party: (request.feature,)}
+    sessions = Sessions(runtime, job, "curves")
+    key = (party, request.feature)
+    sums = AskedSums(context, sessions, TEST, DECILES)
+    wanted = {party: (request.feature,)}
     sums.recover(request.cipher, request.key_bits)
     with work.part(0.0, AHEAD):
         refused = sessions.ask_ahead(context, rows, wanted, DECILES, request.cipher, request.key_bits)
@@ -302,7 +309,8 @@ def measure_means(context: MeasurementContext, request: MeansRequest, job: Job[G
         return _answered_before(context, sessions, key, refused)
     with work.part(AHEAD, SCORED):
         scored, margins = sessions.score(context, runtime.table.take(rows), request.cipher)
-    rows, predicted = rows[scored], outputs.predict(margins)
+    rows = rows[scored]
+    predicted = outputs.predict(margins)
     with sessions.begin((party,)) as session, work.part(SCORED, 1.0):
         with work.part(0.0, ALIGNED):
             questions, at = sessions.ask_about(session, request.cipher, request.key_bits, rows)
@@ -322,8 +330,9 @@ def _asked(
     predicted: Floats,
     wanted: Mapping[str, tuple[str, ...]],
 ) -> tuple[dict[Key, AnsweredSums], Refused]:
-    """Sums of what disparity and validation need, too, where there are two outcomes; else of predictions and their squares."""
-    runtime, task = context.runtime, context.compiled.outputs.task
+    """Sums of what disparity and validation need, too, if there are two outcomes; else of predictions and their squares."""
+    runtime = context.runtime
+    task = context.compiled.outputs.task
     ids = runtime.table.take(rows).ids
     if task == "binary":
         outcomes = runtime.labels()[rows] > 0, predicted[:, 0]

@@ -112,7 +112,7 @@ class DisparityRequest:
     key_bits : int
         Of the sums by group; scores come under the fastest cipher that holds them.
     usual : str
-        The group, in English, that a search for alternatives compared with, so that both name one; where there is none such, the largest.
+        The group, in English, that a search for alternatives compared with, so that both name one; if there is none such, the largest.
         One of five bins is none of four.
     """
 
@@ -181,7 +181,9 @@ class Fairness:
     """Measures evidence behind findings; the Compliance page and the report show it from then on."""
 
     def __init__(self, measurement: Measurement, ages: AgeChecks) -> None:
-        self._measurement, self._models, self._ages = measurement, measurement.models, ages
+        self._measurement = measurement
+        self._models = measurement.models
+        self._ages = ages
 
     def start(self, request: DisparityRequest | ProxyRequest | AgeRequest) -> Job[Any]:
         """Measure whichever kind of evidence is asked for."""
@@ -210,7 +212,7 @@ class Fairness:
         return done
 
     def _searched_with(self, record: ModelRecord, feature: str) -> str:
-        """The group, in English, that the last search by a feature compared with; empty where there was none."""
+        """The group, in English, that the last search by a feature compared with; empty if there was none."""
         kept = self._models.measured(record, "alternatives").get(feature)
         found = read_search(kept.basis) if kept else None
         return found.words[found.reference].en if found else ""
@@ -222,7 +224,8 @@ class Fairness:
             record = self._models.get(request.model_id)
             with self._measurement.asking(record, PROXIES, request.attribute):
                 done = measure_proxies(self._measurement.context(record), request, job)
-            rows, basis = proxy_evidence(done.features), Basis(done.n, measured=done.measured)
+            rows = proxy_evidence(done.features)
+            basis = Basis(done.n, measured=done.measured)
             self._keep(record, PROXIES, request.attribute, rows, basis)
             return done
 
@@ -275,12 +278,14 @@ def measure_disparity(context: MeasurementContext, request: DisparityRequest, jo
     line = 0.5 if request.cutoff is None else request.cutoff
     check_cutoff(line)
     request = replace(request, cutoff=line)
-    runtime, task = context.runtime, context.record.task
+    runtime = context.runtime
+    task = context.record.task
     if task != "binary":
         raise ParameterError("only_two_outcomes", task=task)
     party, feature = feature_of(runtime.federation, request.feature)
     _check_groups(request.groups)
-    key, own = (party, feature.name), party == runtime.guest.name
+    key = (party, feature.name)
+    own = party == runtime.guest.name
     rows = drawn(context if own else of_outcomes(context), request.samples, request.seed)
     sessions = Sessions(runtime, job, "disparity")
     sums = AskedSums(context, sessions, TEST, request.groups)
@@ -293,7 +298,8 @@ def measure_disparity(context: MeasurementContext, request: DisparityRequest, jo
             return _measured_before(sums, party, feature, request, refused)
     with work.part(AHEAD, SCORED):
         scored, margins = sessions.score(context, runtime.table.take(rows), request.cipher)
-    rows, probabilities = rows[scored], context.compiled.outputs.predict(margins)[:, 0]
+    rows = rows[scored]
+    probabilities = context.compiled.outputs.predict(margins)[:, 0]
     labels = runtime.labels()[rows] > 0
     if own:
         grouped = group(feature, runtime.table.columns[feature.name][rows], request.groups)
@@ -327,7 +333,7 @@ def _measured_before(
     request: DisparityRequest,
     refused: HostRefused | QuestionRefused,
 ) -> Disparity:
-    """What the Host answered about the same model and decision before; raises what it refuses with where there is no such answer."""
+    """What the Host answered about the same model and decision before; raises what it refuses with if there is no such answer."""
     key = party, feature.name
     table = sums.kept([key], {"cutoff": request.cutoff}).get(key)
     if table is None or not table.marking.decisions:
@@ -411,7 +417,10 @@ class _Crossed:
     """
 
     def __init__(self, questions: GroupQuestions, ids: Sequence[str], sums: Mapping[int, AskedSums]) -> None:
-        self._questions, self._ids, self._sums, self.day = questions, ids, sums, ""
+        self._questions = questions
+        self._ids = ids
+        self._sums = sums
+        self.day = ""
 
     def sums(
         self,
@@ -422,7 +431,8 @@ class _Crossed:
         min_size: int = MIN_GROUP,
     ) -> dict[Key, GroupTable]:
         """Of the Guest's marks."""
-        asked, about = self._sums[max_groups], _of_marks(marks)
+        asked = self._sums[max_groups]
+        about = _of_marks(marks)
         ones = [1] * len(marks)
         found, refused = asked.ask(
             self._questions, self._ids, marks, ones, about, wanted, min_size=min_size, known=known
@@ -442,7 +452,7 @@ class _Crossed:
     def sums_of_host(
         self, source: HostMarks, wanted: Wanted, max_groups: int
     ) -> tuple[tuple[Group, ...], dict[Key, GroupTable]]:
-        """Of a Host's marks; where it marks these people no more, under another key since a rotation, say, all from before."""
+        """Of a Host's marks; if it marks these people no more, under another key since a rotation, say, all from before."""
         asked = self._sums[max_groups]
         try:
             groups, found, refused = asked.ask_of_host(self._questions, self._ids, source, wanted)
@@ -478,7 +488,7 @@ def _most_groups(feature: Feature, limit: int) -> int:
 
 
 def feature_of(federation: Federation, name: str) -> tuple[str, Feature]:
-    """A feature of any party, and whose it is; raises ParameterError where there is none of that name."""
+    """A feature of any party, and whose it is; raises ParameterError if there is none of that name."""
     for party, feature in federation.features():
         if feature.name == name:
             return party, feature
@@ -496,7 +506,8 @@ def _some(context: MeasurementContext, joint: Rows, request: ProxyRequest) -> ND
     """Flags of at most so many joint rows, drawn: of synthetic people from all, else from those whom no other measurement asks about."""
     allowed = np.arange(len(joint))
     if not context.runtime.federation.synthetic:
-        parts, ids = context.part_of, context.runtime.table.take(joint).ids
+        parts = context.part_of
+        ids = context.runtime.table.take(joint).ids
         allowed = np.array(
             [k for k, i in enumerate(ids) if parts.get(i, TRAINING) in (TRAINING, JOINT) and asked_by(i) == PROXIES],
             dtype=np.intp,

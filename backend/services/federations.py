@@ -25,10 +25,9 @@ if TYPE_CHECKING:
     from backend.services.workspace import Workspace
 
 __all__ = ["LEFT_OUT", "TO_FILL_IN", "ColumnReading", "Division", "Federations", "Overview", "Reading"]
-FETCHED, SPLIT = (
-    0.5,
-    0.9,
-)  # share of the work that fetching is, where it comes first, and after which the rest is a check
+# share of the work that fetching is, where it comes first, and after which the rest is a check
+FETCHED = 0.5
+SPLIT = 0.9
 FOLDER = "federations"  # of the home: those that were made in a browser
 
 
@@ -66,7 +65,7 @@ class Federations:
         return self._workspace.others_than(demo)
 
     def get(self, name: str) -> Federation:
-        """One federation; raises FederationError where the name is unknown."""
+        """One federation; raises FederationError if the name is unknown."""
         return self._workspace.federation(name)
 
     def sha256(self, name: str) -> str:

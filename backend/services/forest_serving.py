@@ -100,7 +100,9 @@ class ForestServing:
     """Serves forests, in the simulation."""
 
     def __init__(self, workspace: Workspace, models: Registry, auditor: Auditor) -> None:
-        self._workspace, self._models, self._auditor = workspace, models, auditor
+        self._workspace = workspace
+        self._models = models
+        self._auditor = auditor
 
     def start(self, request: ServingRequest) -> Job[ServingTrial]:
         """Serve a forest in the background while one of its workers is lost; see :class:`ServingRequest`."""
@@ -123,7 +125,7 @@ class ForestServing:
 
 
 def check(request: ServingRequest, available: int) -> None:
-    """Raise ParameterError where the request cannot be served with the test records that there are."""
+    """Raise ParameterError if the request cannot be served with the test records that there are."""
     ranges = {
         "samples": (request.samples, 1, available),
         "batches": (request.batches, 2, MAX_BATCHES),

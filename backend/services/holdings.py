@@ -12,7 +12,9 @@ from backend.store.retention import RETENTION
 if TYPE_CHECKING:
     from backend.store.database import Database
 
-DELETE, PSEUDONYM, KEEP = "deleted", "under a pseudonym", "kept"
+DELETE = "deleted"
+PSEUDONYM = "under a pseudonym"
+KEEP = "kept"
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,8 @@ class Holding:
 
 def at_host(database: Database, party: str, person: str) -> list[Holding]:
     """What a Host's database holds about an id."""
-    accountant, days = Accountant(database), RETENTION["answers"].days
+    accountant = Accountant(database)
+    days = RETENTION["answers"].days
     alone, others = accountant.questions(person)
     answers = tuple(asdict(one) for one in accountant.about(person))
     requests = tuple(

@@ -29,8 +29,9 @@ BEARABLE = 0.1
 
 
 def check_host(path: Path) -> Iterator[CheckedStep]:
-    """Every step of a Host from its host.toml, each as soon as it is known; raises FederationError where that cannot be read."""
-    config, records = load_config(path), 0
+    """Every step of a Host from its host.toml, each as soon as it is known; raises FederationError if that cannot be read."""
+    config = load_config(path)
+    records = 0
     table = None
     agreement = config.path(config.agreement)
     try:

@@ -19,7 +19,8 @@ from backend.services.workspace import Workspace
 from backend.store.key_file import kept_key
 from backend.store.party_store import PartyStore
 
-FORM, LAST = "dossier.toml", "dossier-reference.json"
+FORM = "dossier.toml"
+LAST = "dossier-reference.json"
 SIGNED = "dossier-signed.json"
 # of two dossiers of other records: who joins or leaves a day later is not to be read off their difference
 DAYS_BETWEEN = 28
@@ -29,7 +30,8 @@ class HostDossier:
     """One Host's dossier."""
 
     def __init__(self, workspace: Workspace, federation: str, host: str) -> None:
-        self._workspace, self._federation = workspace, workspace.federation(federation)
+        self._workspace = workspace
+        self._federation = workspace.federation(federation)
         if host not in [party.name for party in self._federation.hosts]:
             raise ParameterError(
                 "unknown_host",
@@ -57,7 +59,8 @@ class HostDossier:
         day = today or datetime.now(UTC).date()
         answers = answers_of(text, self._party)
         table = read_table(self._federation, self._party.name)
-        now, last = _digest(table), self._last()
+        now = _digest(table)
+        last = self._last()
         if last and now != last["records"]:
             past = (day - date.fromisoformat(last["day"])).days
             if past < DAYS_BETWEEN:
@@ -75,7 +78,7 @@ class HostDossier:
         return made
 
     def signed(self) -> str:
-        """The file that was signed last; raises ParameterError where there is none."""
+        """The file that was signed last; raises ParameterError if there is none."""
         file = self._folder / SIGNED
         if not file.exists():
             raise ParameterError("no_dossier_signed", host=self._party.name)

@@ -37,7 +37,8 @@ WORK_KINDS = {
     "reasons": tuple(REASONS_KINDS),
     "measuring": (*GROUP_KINDS, *PERMUTED_KINDS, *WALK_KINDS),
 }
-FILE, STOP = "live.json", "stop-"
+FILE = "live.json"
+STOP = "stop-"
 FRESH_SECONDS = 5.0  # after which nobody is known to answer
 TOUCH_SECONDS = 1.0  # between two signs of life
 SHOWN_SECONDS = 10.0  # without a message after which work is not shown as running
@@ -71,7 +72,8 @@ class LiveFile:
     """
 
     def __init__(self, folder: Path, links: Callable[[], dict[str, LinkState]]) -> None:
-        self._folder, self._links = folder, links
+        self._folder = folder
+        self._links = links
         self._written = b""
         self._touched = 0.0
 
@@ -88,7 +90,8 @@ class LiveFile:
             now = time.monotonic()
             if document != self._written:
                 write_whole(self._folder / FILE, document)
-                self._written, self._touched = document, now
+                self._written = document
+                self._touched = now
             elif now > self._touched + TOUCH_SECONDS:
                 os.utime(self._folder / FILE)
                 self._touched = now

@@ -34,7 +34,9 @@ class HostOperation:
     """
 
     def __init__(self, wire: LinkWire, database: Database) -> None:
-        self._wire, self._book, self._database = wire, ApprovalBook(database), database
+        self._wire = wire
+        self._book = ApprovalBook(database)
+        self._database = database
         self._metrics = HostMetrics((*all_kinds(), *kinds_of(ALWAYS)))
         self._guest = wire.peer(wire.agreement.guest.name)
         self._party: HostParty | None = None
@@ -70,7 +72,7 @@ class HostOperation:
             _log.info("A conversation has ended.", extra=extra)
 
     def not_ready(self) -> tuple[str, ...]:
-        """Why the Host answers nothing new now, in fixed sentences; empty where it does."""
+        """Why the Host answers nothing new now, in fixed sentences; empty if it does."""
         found = []
         if self._party is None or self._party.draining:
             found.append("The Host takes on nothing new.")
@@ -103,7 +105,7 @@ class HostOperation:
 
     @property
     def port(self) -> int:
-        """Where it answers; 0 where it does not."""
+        """Where it answers; 0 if it does not."""
         return 0 if self._server is None else self._server.port
 
     def close(self) -> None:

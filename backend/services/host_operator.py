@@ -78,7 +78,9 @@ from backend.trees.ensemble import HostModel, SplitRule
 from backend.trees.serialization import load_host, structure_hash
 
 WEEK = 7  # days of what was given that are drawn
-CONFIG, DRAINING, SIGNING = "host.toml", "draining", "signing.key"
+CONFIG = "host.toml"
+DRAINING = "draining"
+SIGNING = "signing.key"
 TOLD_APART: Cache[ToldApart | None] = Cache(64)  # by folder and structure: neither the trees nor the folder change
 RECORDS: Cache[int] = Cache(64)  # by folder: how many records
 P = ParamSpec("P")
@@ -92,7 +94,7 @@ class OwnSplit:
     Attributes
     ----------
     feature : Feature or None
-        As the Host's dictionary has it; None where that is not here.
+        As the Host's dictionary has it; None if that is not here.
     """
 
     tree: int
@@ -225,7 +227,7 @@ class HostOperator:
     limits : Limits
         Of its account.
     who : callable
-        Who operates it at this moment, for the Host's own log; SignInError where nobody may.
+        Who operates it at this moment, for the Host's own log; SignInError if nobody may.
     decides : bool
         Whether the operator is asked; a simulated Host asks nobody unless its federation file says so.
     named : float
@@ -261,15 +263,21 @@ class HostOperator:
         self._read_sampled = read_sampled
         self._counterparts = counterparts
         self._read_records = read_records
-        self.name, self.require, self.limits, self.decides, self._named = name, who, limits, decides, named
-        self._folder, self._database = folder, database
+        self.name = name
+        self.require = who
+        self.limits = limits
+        self.decides = decides
+        self._named = named
+        self._folder = folder
+        self._database = database
         self.features = {feature.name: feature for feature in features}
         numbers, _ = kept_key(folder / SIGNING, lambda: SigningKey.generate().to_numbers())
         self._signing = SigningKey.from_numbers(numbers)
         self._federation = federation
         self._limits_for = limits_for
         self._approvals = Approvals(name, database, self._signing, charge=self._charge)
-        self._account, self._store = Accountant(database, limits), PartyStore(database)
+        self._account = Accountant(database, limits)
+        self._store = PartyStore(database)
 
     def __repr__(self) -> str:
         return f"HostOperator({self.name})"
@@ -312,7 +320,7 @@ class HostOperator:
 
     @operators
     def request(self, number: int) -> Request:
-        """One request; raises ParameterError where there is none of that number."""
+        """One request; raises ParameterError if there is none of that number."""
         return self._request(self._approvals.book.get(number))
 
     def _request(self, found: Approval) -> Request:
@@ -364,7 +372,8 @@ class HostOperator:
     @operators
     def models(self) -> tuple[HostedModel, ...]:
         """Every model with a partial model here that can be read, by id."""
-        today, granted = self._approvals.book.today(), dict[str, list[str]]()
+        today = self._approvals.book.today()
+        granted = dict[str, list[str]]()
         for found in self._approvals.book.all():
             if found.state == GRANTED and not found.expired(today):
                 granted.setdefault(found.subject, []).append(found.purpose)
@@ -402,7 +411,8 @@ class HostOperator:
     def budget(self, person: str) -> PersonBudget:
         """How often it has answered about a person, and how much more it may."""
         _check_id(person)
-        answers, left = tuple(self._account.about(person)), dict[str, int]()
+        answers = tuple(self._account.about(person))
+        left = dict[str, int]()
         for kind in KINDS:
             if kind not in (GROUPS, TABLE, SOURCE):
                 limit = self.limits.of(kind)[1]
@@ -577,7 +587,8 @@ class HostOperator:
     @operators
     def drain(self, *, end: bool = False) -> bool:
         """Have the Host take on nothing new, over restarts, too; or `end` that. Returns whether that changed anything."""
-        flag, changed = self._folder / DRAINING, self.draining == end
+        flag = self._folder / DRAINING
+        changed = self.draining == end
         if changed:
             self._note("drain", {"ended": end})
             if end:
@@ -628,7 +639,7 @@ def own_host(folder: Path, actor: str, user: Mapping[str, Any] | None = None) ->
     folder : Path
         Or the ``host.toml`` in it, whatever it is called.
     actor : str
-        Who operates the Host where nobody signs in, for its log.
+        Who operates the Host if nobody signs in, for its log.
     user : mapping of str to object, optional
         On a page: what is known of the session's sign-in (:meth:`backend.services.accounts.Accounts.of_session`).
         None = in a shell: whoever reaches the folder.
@@ -693,7 +704,7 @@ def host_files(place: Path) -> tuple[Path, Path]:
 
 
 def operator_of(folder: Path, user: Mapping[str, Any]) -> Account | None:
-    """The account that operates a Host's console; None where nobody has to sign in.
+    """The account that operates a Host's console; None if nobody has to sign in.
 
     Raises
     ------
@@ -738,7 +749,8 @@ def simulated_host(home: Path, federation: Federation, host: str, actor: str) ->
     if host not in [party.name for party in federation.hosts]:
         known = [party.name for party in federation.hosts]
         raise ParameterError("unknown_host", name=host, federation=federation.name, known=tuple(known))
-    party, folder = federation.party(host), home / "parties" / federation.name / host
+    party = federation.party(host)
+    folder = home / "parties" / federation.name / host
     answers = usual_limit(federation.synthetic) if party.budget is None else party.budget
     limits = Limits(answers, party.budget_total, party.max_bits or 0.0, synthetic=federation.synthetic)
 

@@ -78,15 +78,19 @@ class HostService:
     """
 
     def __init__(self, config: HostConfig) -> None:
-        self.config, self._stopped, self._ending = config, threading.Event(), threading.Event()
+        self.config = config
+        self._stopped = threading.Event()
+        self._ending = threading.Event()
         self._closed = threading.Event()  # stop() was called, perhaps before the wire was open
         table, records = read_source(config)
         keys = config.path(config.keys)
-        identity, self.database = load_identity(keys), Database(config.store_url())
+        identity = load_identity(keys)
+        self.database = Database(config.store_url())
         self.wire = LinkWire(config.party, config.path(config.agreement), keys, LinkSettings.of(config))
         self.operation = HostOperation(self.wire, self.database)
         self._live = LiveFile(keys, self.wire.links)
-        drained, store = keys / DRAINING, PartyStore(self.database)
+        drained = keys / DRAINING
+        store = PartyStore(self.database)
         try:
             log_unseen_codes(table, store)
             check_dictionary(config, self.wire.agreement)
@@ -213,13 +217,15 @@ def read_source(config: HostConfig) -> tuple[PartyTable, str]:
     SecurityError
         The file with the database's URL can be read by others.
     """
-    source, features = config.source, config.features()
+    source = config.source
+    features = config.features()
     if source.kind == "sql":
         names = tuple(feature.name for feature in features)
         text, version = read_database(DatabaseTable(config.source_url(), source.table, source.id, names))
     else:
         path = config.path(source.file)
-        text, version = read_table_file(path, path.name), sha256(path.read_bytes()).hexdigest()
+        text = read_table_file(path, path.name)
+        version = sha256(path.read_bytes()).hexdigest()
     read = check_party(text, source.id, features)
     if read.problems:
         raise FederationError(problems=capped(read.problems))
@@ -227,7 +233,7 @@ def read_source(config: HostConfig) -> tuple[PartyTable, str]:
 
 
 def check_dictionary(config: HostConfig, agreement: Agreement) -> None:
-    """Raise FederationError where the Host would disclose other features than it has signed."""
+    """Raise FederationError if the Host would disclose other features than it has signed."""
     agreed = {p.dictionaries[config.party] for p in agreement.purposes if config.party in p.dictionaries}
     own = dictionary_hash(config.features())
     if agreed != {own}:
@@ -241,7 +247,7 @@ def check_dictionary(config: HostConfig, agreement: Agreement) -> None:
 
 
 def check_account(file: Path, agreement: Agreement, database: Database) -> None:
-    """Note which database counts what a Guest is answered; raise FederationError where that is another one.
+    """Note which database counts what a Guest is answered; raise FederationError if that is another one.
 
     One Host, by its keys, has one account of a Guest, by its certificates: a second agreement with a database of its own, or another
     name for the Guest in the same one, would let each person be asked about twice.

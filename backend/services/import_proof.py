@@ -55,7 +55,7 @@ class Proof:
     rows : int
         Records that every owner of a split holds and that were scored in all ways, at most :data:`MAX_ROWS`.
     against : str
-        Library and version that scored them, too; empty where it is not installed.
+        Library and version that scored them, too; empty if it is not installed.
     difference, bound : float
         Margins differ by no more than the first, and may by the second (docs/import.md).
     auc : float
@@ -128,7 +128,8 @@ def prove(
         on_rows(done, len(rows))
         work.reached(READ + (1 - READ) * done / len(rows))
     undivided, ours, walked = map(np.concatenate, zip(*pieces, strict=True))
-    rounding, quantised = _rounding(read), (read.trees_an_output + 1) * 2.0 ** -(parts.guest.score_bits + 1)
+    rounding = _rounding(read)
+    quantised = (read.trees_an_output + 1) * 2.0 ** -(parts.guest.score_bits + 1)
     difference = _difference(file.name, Remark("the_undivided_model"), ours, walked, quantised + rounding)
     if theirs is not None:
         difference += _difference(file.name, against, undivided, theirs, rounding)
@@ -171,7 +172,7 @@ def _empty_sides(read: WholeModel, values: Floats) -> list[Remark]:
 
 
 def library_margins(file: Path, read: WholeModel, values: Floats) -> tuple[str, Floats | None, list[Remark]]:
-    """Margins by the library that wrote the file, ``(n, outputs.count)``; none where it is not installed or refuses, which is said.
+    """Margins by the library that wrote the file, ``(n, outputs.count)``; none if it is not installed or refuses, which is said.
 
     scikit-learn is not asked: its own object is a pickle.
     """
@@ -190,7 +191,8 @@ def _by_xgboost(data: bytes, values: Floats) -> tuple[str, NDArray[Any]]:
     import xgboost  # noqa: PLC0415 - not among the requirements
 
     booster = xgboost.Booster(model_file=bytearray(data))
-    names, kinds = booster.feature_names, booster.feature_types
+    names = booster.feature_names
+    kinds = booster.feature_types
     matrix = xgboost.DMatrix(values, feature_names=names, feature_types=kinds, enable_categorical=True)
     return f"XGBoost {xgboost.__version__}", np.asarray(booster.predict(matrix, output_margin=True))
 
@@ -211,7 +213,8 @@ LIBRARIES = {"XGBoost": _by_xgboost, "LightGBM": _by_lightgbm}
 
 def margins_in_the_clear(parts: PartialModels, tables: Mapping[str, PartyTable]) -> Floats:
     """Every party's rules on its own columns, ``(n, outputs.count)``: the integers of Fed-EINI, without ciphertexts and messages."""
-    model, unit = parts.guest, 2.0**-parts.guest.score_bits
+    model = parts.guest
+    unit = 2.0**-parts.guest.score_bits
     rules = {model.guest: model.rules} | {host: own.rules for host, own in parts.hosts.items()}
     n = len(tables[model.guest].ids)
     units = np.tile(np.rint(np.array(model.base_scores) / unit), (n, 1))
@@ -325,7 +328,8 @@ def _rounding(read: WholeModel) -> float:
 
 def _difference(file: str, other: str | Remark, ours: Floats, theirs: Floats, allowed: float) -> float:
     if ours.shape != theirs.shape:
-        found, expected = theirs.shape[1], ours.shape[1]
+        found = theirs.shape[1]
+        expected = ours.shape[1]
         raise ModelError("import_of_other_outputs", file=file, other=other, found=found, expected=expected)
     apart = np.abs(ours - theirs).max(axis=1)
     worst = float(apart.max())
@@ -346,8 +350,9 @@ def _difference(file: str, other: str | Remark, ours: Floats, theirs: Floats, al
 def _ranking(
     federation: Federation, file: str, parts: PartialModels, labels: Floats, margins: Floats, label_is: str | None
 ) -> tuple[float, list[Remark]]:
-    """AUC on the federation's labels; raises ModelError where the model surely ranks the wrong way round."""
-    outputs, label = parts.guest.outputs, federation.label
+    """AUC on the federation's labels; raises ModelError if the model surely ranks the wrong way round."""
+    outputs = parts.guest.outputs
+    label = federation.label
     auc = measure(labels, margins, JOINT, outputs).auc
     if not auc < CHANCE:
         return auc, []

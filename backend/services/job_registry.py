@@ -65,7 +65,7 @@ class JobStatus:
     state : {"running", "elsewhere", "done", "failed", "cancelled", "interrupted"}
         "elsewhere": in another process of this home.
     job : Job or None
-        In this process; None where its result is not held any more.
+        In this process; None if its result is not held any more.
     started : str
         UTC, ISO 8601.
     result : str
@@ -115,7 +115,7 @@ class JobRegistry:
         atexit.register(self.close)
 
     def of(self, account: str) -> UserJobs:
-        """The jobs of whoever is signed in as `account`; empty where nobody signs in: all who use the home are one user."""
+        """The jobs of whoever is signed in as `account`; empty if nobody signs in: all who use the home are one user."""
         return UserJobs(self, sha256(account.encode()).hexdigest() if account else "")
 
     def log(self) -> JobLog:
@@ -172,7 +172,8 @@ class JobRegistry:
             if there is not None and there.job.state == "running":
                 return there.job
             self._held.pop((user, name), None)
-            logged, log = LoggedJob(user, name, model, self.process), self.log()
+            logged = LoggedJob(user, name, model, self.process)
+            log = self.log()
             seconds_by_size = self.last_run_seconds(user, kind_of(name))
             for other in log.of(user):
                 if other.state == "running":
@@ -193,7 +194,9 @@ class JobRegistry:
 
     def _ended(self, held: _Held, user: str, name: str) -> None:
         """The file is not needed any more; how the job ended is written down, and what it found where that is kept."""
-        held.upload, job, kind = None, held.job, kind_of(name)
+        held.upload = None
+        job = held.job
+        kind = kind_of(name)
         failure = (
             job.failure.remarks[0]
             if job.failure is not None and job.state == "failed" and kind not in ABOUT_PEOPLE
@@ -214,7 +217,8 @@ class JobRegistry:
         kept = self.log().kept(user, name) if keeps(kind_of(name)) else None
         if kept is None or kept[0].state == "running" or kept[0].state == "interrupted":
             return None
-        logged, result = kept[0], read_result(kind_of(name), kept[1])
+        logged = kept[0]
+        result = read_result(kind_of(name), kept[1])
         if result is None:
             return None
         failure = None if logged.failure is None else GlassleafError.of(logged.failure)
@@ -281,7 +285,8 @@ class UserJobs:
     """The jobs of one user."""
 
     def __init__(self, registry: JobRegistry, user: str) -> None:
-        self._registry, self._user = registry, user
+        self._registry = registry
+        self._user = user
 
     def start(
         self,
@@ -313,7 +318,7 @@ class UserJobs:
         return self._registry.begin(self._user, name, model or name.partition(":")[2], begin, about, upload)
 
     def find(self, name: str) -> Job[Any] | None:
-        """The job that was started last under `name`, running or ended; None where neither it nor what it found is held any more."""
+        """The job that was started last under `name`, running or ended; None if neither it nor what it found is held any more."""
         return self._registry.find(self._user, name)
 
     def about(self, name: str) -> Any:
@@ -377,7 +382,7 @@ def kind_of(name: str) -> str:
 
 
 def _place(result: object) -> str:
-    """Where a result can be found after a restart; empty where nowhere, or on the page where it was asked for."""
+    """Where a result can be found after a restart; empty if nowhere, or on the page where it was asked for."""
     if isinstance(result, ModelRecord):
         return result.id
     return result.run if isinstance(result, ScoreBatch) else ""

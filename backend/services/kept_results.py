@@ -24,7 +24,7 @@ def keeps(kind: str) -> bool:
 
 
 def write_result(kind: str, result: Any) -> str | None:
-    """What such a job found, as JSON; None where it is not kept."""
+    """What such a job found, as JSON; None if it is not kept."""
     if not keeps(kind):
         return None
     if kind == "protocols":
@@ -40,7 +40,7 @@ def _as_text(value: bytes) -> str:
 
 
 def read_result(kind: str, text: str) -> Any:
-    """The same again; None where another version wrote it, for its figures may mean something else."""
+    """The same again; None if another version wrote it, for its figures may mean something else."""
     from pydantic import ValidationError  # noqa: PLC0415 (read once after a restart)
 
     kept = json.loads(text)

@@ -63,10 +63,11 @@ class Keys:
     """The key files of one Guest."""
 
     def __init__(self, workspace: Workspace, auditor: Auditor) -> None:
-        self._workspace, self._auditor = workspace, auditor
+        self._workspace = workspace
+        self._auditor = auditor
 
     def all(self, federation: str) -> tuple[Key, ...]:
-        """Every key, by file name; raises SecurityError where a file is damaged or others can read it."""
+        """Every key, by file name; raises SecurityError if a file is damaged or others can read it."""
         return tuple(_described(file, _read(file)) for file in self._files(federation))
 
     @recorded("keys")
@@ -87,7 +88,8 @@ class Keys:
         body = seal(json.dumps(numbers).encode(), passphrase, self._about(federation))
         write_whole(out, body)
         keys = self.all(federation)
-        note.federation, note.body = federation, {"what": "backup", **_of(keys)}
+        note.federation = federation
+        note.body = {"what": "backup", **_of(keys)}
         note.undo = out.unlink
         return keys
 
@@ -121,7 +123,8 @@ class Keys:
                 if kept_key(folder / name, partial(numbers.__getitem__, name))[0] != numbers[name]:
                     raise SecurityError("key_made_meanwhile", file=name)
         keys = tuple(_described(folder / name, numbers[name]) for name in back)
-        note.federation, note.body = federation, {"what": "restore", **_of(keys)}
+        note.federation = federation
+        note.body = {"what": "restore", **_of(keys)}
 
         def take_away() -> None:
             for name in back:
@@ -159,7 +162,8 @@ class Keys:
         if not chosen:
             raise ParameterError("no_key_to_rotate", file=file, federation=federation)
         folder = self._workspace.guest_folder(federation)
-        note.federation, note.body = federation, {"what": "rotate", "now": now, **_of(chosen)}
+        note.federation = federation
+        note.body = {"what": "rotate", "now": now, **_of(chosen)}
         moved: list[Key] = []
 
         def retire() -> None:  # in the transaction of the entry, so one process at a time
@@ -220,16 +224,24 @@ def _described(file: Path, numbers: dict[str, str]) -> Key:
 
 
 def _public(name: str, numbers: dict[str, str]) -> tuple[str, int, str]:
-    """Kind, bits and fingerprint; raises SecurityError where the numbers are no key, or not the one that the name says."""
+    """Kind, bits and fingerprint; raises SecurityError if the numbers are no key, or not the one that the name says."""
     if name.startswith("signing"):
         public = SigningKey.from_numbers(numbers).public
-        kind, bits, stem, mark = "ed25519", 256, "signing", fingerprint(bytes.fromhex(public))
+        kind = "ed25519"
+        bits = 256
+        stem = "signing"
+        mark = fingerprint(bytes.fromhex(public))
     elif name.startswith("paillier"):
         modulus = PaillierSecretKey.from_numbers(numbers, FLOOR).public
-        kind, bits, stem, mark = "paillier", modulus.bits, f"paillier-{modulus.bits}", fingerprint(modulus.to_bytes())
+        kind = "paillier"
+        bits = modulus.bits
+        stem = f"paillier-{modulus.bits}"
+        mark = fingerprint(modulus.to_bytes())
     else:
         lattice = RlweSecretKey.from_numbers(numbers)
-        kind, bits, mark = "rlwe", lattice.parameters.degree, fingerprint(lattice.public)
+        kind = "rlwe"
+        bits = lattice.parameters.degree
+        mark = fingerprint(lattice.public)
         stem = f"rlwe-{lattice.parameters.name}"
     if name not in (f"{stem}.key", f"{stem}.{mark}{RETIRED}"):
         raise SecurityError("key_file_renamed", file=name)

@@ -105,7 +105,10 @@ class Leakage:
     """What scorings and scores disclose."""
 
     def __init__(self, workspace: Workspace, models: Registry, auditor: Auditor, samples: Samples) -> None:
-        self._workspace, self._models, self._auditor, self._samples = workspace, models, auditor, samples
+        self._workspace = workspace
+        self._models = models
+        self._auditor = auditor
+        self._samples = samples
 
     def disclosures(self, batch: ScoreBatch) -> tuple[tuple[PartyDisclosure, ...], tuple[DisclosedField, ...]]:
         """Who saw what in a scoring: the paper's Table II, and every field of every message of its transcript.
@@ -139,7 +142,8 @@ class Leakage:
         record = self._models.get(model_id)
         runtime = self._workspace.runtime(record.federation)
         compiled = self._models.compiled(record).guest
-        chain, costs = [step.host for step in compiled.folding.steps], self._costs(record)
+        chain = [step.host for step in compiled.folding.steps]
+        costs = self._costs(record)
         found = [given_away(host, runtime.operator.account(host), person) for host in runtime.hosts]
         if person and person not in runtime.table.row_of and not any(told.person for told in found):
             raise SampleError("unknown_to_all", id=person)
@@ -265,12 +269,15 @@ def measure_leaks(audited: Audited, job: Job[tuple[LeakPoint, ...]]) -> tuple[Le
     ParameterError
         There is no record to read the meter for.
     """
-    rows, record, runtime = audited.rows, audited.record, audited.runtime
+    rows = audited.rows
+    record = audited.record
+    runtime = audited.runtime
     if not len(rows):
         raise ParameterError("no_records_for_leak_meter", model=record.id)
     widths = sorted({*SCORE_BITS, min(record.score_bits, max(SCORE_BITS))})
     hosts = audited.leaves(job)
-    job.total, job.result = len(rows) * len(widths), ()
+    job.total = len(rows) * len(widths)
+    job.result = ()
     job.at("leak_count", runtime.guest.name, 0)
 
     def person() -> None:
@@ -295,14 +302,18 @@ def measure_tradeoff(audited: Audited, job: Job[tuple[TradeoffPoint, ...]]) -> t
     ParameterError
         There is no record to measure on.
     """
-    rows, record, runtime = audited.rows, audited.record, audited.runtime
+    rows = audited.rows
+    record = audited.record
+    runtime = audited.runtime
     if not len(rows):
         raise ParameterError("no_records_for_tradeoff", model=record.id)
     hosts = audited.leaves(job)
-    job.total, job.result = 0, ()
+    job.total = 0
+    job.result = ()
     job.at("leak_count", runtime.guest.name, 0)
     bits = sorted({*BITS, record.score_bits}, reverse=True)
-    own, labels = runtime.table.take(rows), runtime.labels()[rows]
+    own = runtime.table.take(rows)
+    labels = runtime.labels()[rows]
     points = tradeoff_curve(
         audited.model,
         own.columns,
@@ -318,7 +329,7 @@ def measure_tradeoff(audited: Audited, job: Job[tuple[TradeoffPoint, ...]]) -> t
 
 
 def _shape(model: GuestModel) -> ReasonShape | None:
-    """Sizes of a request for one person's reasons; None where nobody is given reasons with the model."""
+    """Sizes of a request for one person's reasons; None if nobody is given reasons with the model."""
     try:
         terms = CompiledTerms(model)
         return terms.shape(MAX_REASONS, form_groups(model, terms.items))
@@ -341,8 +352,11 @@ def released(
 
 
 def check_release(audited: Audited, job: Job[Any]) -> ReleaseCheck | None:
-    """What the scores of a new model would give away, on some records; None where no Host is asked, or it runs at its own company."""
-    runtime, record, model, rows = audited.runtime, audited.record, audited.model, audited.rows
+    """What the scores of a new model would give away, on some records; None if no Host is asked, or it runs at its own company."""
+    runtime = audited.runtime
+    record = audited.record
+    model = audited.model
+    rows = audited.rows
     chain = [step.host for step in fold_structure(model.skeletons, model.guest, model.hosts).steps]
     if not len(rows) or not chain or not runtime.simulated:
         return None
@@ -376,7 +390,7 @@ def check_release(audited: Audited, job: Job[Any]) -> ReleaseCheck | None:
 
 
 def finest(release: ReleaseCheck, allowed: float) -> int | None:
-    """The finest resolution at which no larger share of scores than `allowed` identifies a path; None where the coarsest does, too."""
+    """The finest resolution at which no larger share of scores than `allowed` identifies a path; None if the coarsest does, too."""
     return next((bits for bits, unique in release.unique if unique <= allowed), None)
 
 
@@ -413,7 +427,7 @@ def exception_of(record: ModelRecord) -> float | None:
 
 
 def refuse_if_identifying(release: ReleaseCheck, allowed: float, trees: int, task: Task = "binary") -> None:
-    """Raise ReleaseRefused where the scores of so many trees name more paths than `allowed`; it says what would help.
+    """Raise ReleaseRefused if the scores of so many trees name more paths than `allowed`; it says what would help.
 
     Every piece of advice was measured (``python -m bench.foretold``): more trees hide paths in a score that is one number, and not in one
     of several classes, where each class has a number of its own.

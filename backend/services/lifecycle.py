@@ -1,6 +1,6 @@
 """What models are called, and their way from draft to retirement: whose step it is, what it needs, what the log keeps of it.
 
-Where nobody signs in, roles and names are as they were given (docs/decisions/0019-lifecycle.md, 0030-sign-in.md).
+If nobody signs in, roles and names are as they were given (docs/decisions/0019-lifecycle.md, 0030-sign-in.md).
 """
 
 from __future__ import annotations
@@ -128,7 +128,9 @@ class Lifecycle:
         """The steps that lead out of the model's state, each with what it needs."""
         record = self._models.get(model_id)
         states = self._workspace.model_states(record.federation)
-        state, undecided, used = states.of(record.id).state, self._undecided(record), states.in_use()
+        state = states.of(record.id).state
+        undecided = self._undecided(record)
+        used = states.in_use()
         return tuple(
             NextStep(
                 name,
@@ -188,9 +190,12 @@ class Lifecycle:
         """
         if step not in STEPS:
             raise ParameterError("unknown_step", step=step, known=tuple(STEPS))
-        record, wanted = self._models.get(model_id), STEPS[step]
-        states, role = self._workspace.model_states(record.federation), self._auditor.role
-        before, person = states.of(record.id), _named(self._auditor.named(person) or self._auditor.person)
+        record = self._models.get(model_id)
+        wanted = STEPS[step]
+        states = self._workspace.model_states(record.federation)
+        role = self._auditor.role
+        before = states.of(record.id)
+        person = _named(self._auditor.named(person) or self._auditor.person)
         note.about(record, step=step, before=before.state, after=wanted.after, person=person)
         if before.state not in wanted.before:
             raise ParameterError(
@@ -242,7 +247,8 @@ class Lifecycle:
     def _use_as_demo(self, note: Note, record: ModelRecord) -> None:
         """The log says that nobody reviewed it."""
         note.about(record, step="use", before=DRAFT, after=IN_USE, because="demo")
-        states, by = self._workspace.model_states(record.federation), self._auditor
+        states = self._workspace.model_states(record.federation)
+        by = self._auditor
 
         def keep() -> None:
             states.step(record.id, DRAFT, IN_USE, person=by.actor, role=by.role, reason=DEMO_REASON)
@@ -263,7 +269,7 @@ def _named(person: str) -> str:
 
 
 def _reason(reason: str, step: str, needed: bool, undecided: int) -> str:
-    """The reason without surrounding white space; raises where one is missing."""
+    """The reason without surrounding white space; raises if one is missing."""
     reason = reason.strip()
     if (needed or undecided or reason) and (wide(reason) < REASON_MIN or len(reason) > TEXT_MAX):
         if undecided:
@@ -280,7 +286,7 @@ def _reason(reason: str, step: str, needed: bool, undecided: int) -> str:
 
 
 def _check_approver(person: str, actor: str, model: ModelState, steps: Sequence[ModelStep]) -> None:
-    """Raise SecurityError where whoever approves had a part in the model."""
+    """Raise SecurityError if whoever approves had a part in the model."""
     submitted = [step.person for step in steps if step.after == "in_review"]
     parts = {"trained": model.maker, "owns": model.owner, "submitted": submitted[-1]}
     names = {name.casefold() for name in (person, actor) if name}

@@ -35,8 +35,10 @@ def linked_runtime(federation: Federation, home: Path, options: dict[str, Any]) 
     link = federation.link
     if link is None:
         raise FederationError("hosts_are_simulated", federation=federation.name)
-    folder, guest = federation.folder, federation.guest.name
-    path, keys = folder / link.agreement, folder / link.keys
+    folder = federation.folder
+    guest = federation.guest.name
+    path = folder / link.agreement
+    keys = folder / link.keys
     require_grpc()
     agreement = load_in_force(path, guest, datetime.now(UTC))
     check_parties(federation, agreement)
@@ -67,20 +69,22 @@ class GuestWire:
     Parameters
     ----------
     connect : callable
-        Opens the links; ParameterError where the port is taken.
+        Opens the links; ParameterError if the port is taken.
     party : str
         The Guest's name.
     """
 
     def __init__(self, connect: Callable[[], LinkWire], party: str) -> None:
-        self.party, self._connect, self._lock = party, connect, threading.Lock()
+        self.party = party
+        self._connect = connect
+        self._lock = threading.Lock()
         self._wire: LinkWire | None = None
         self._closed = False
         with suppress(PartyUnreachable):
             self._links()
 
     def _links(self) -> LinkWire:
-        """The links; raises PartyUnreachable, with what to do, where another process has them."""
+        """The links; raises PartyUnreachable, with what to do, if another process has them."""
         with self._lock:
             if self._closed:
                 raise PartyUnreachable("links_ended", party=self.party)
@@ -92,7 +96,7 @@ class GuestWire:
             return self._wire
 
     def open(self, conversation: str = "") -> None:
-        """Open a mailbox; raises PartyUnreachable where another process has the links."""
+        """Open a mailbox; raises PartyUnreachable if another process has the links."""
         self._links().open(conversation)
 
     def close(self, conversation: str = "") -> None:
@@ -109,7 +113,7 @@ class GuestWire:
         return None if self._wire is None else self._wire.receive(conversation, timeout)
 
     def is_up(self, party: str) -> bool:
-        """Whether `party` can be reached; raises PartyUnreachable where another process has the links."""
+        """Whether `party` can be reached; raises PartyUnreachable if another process has the links."""
         return self._links().is_up(party)
 
     def quiet(self, party: str) -> Quiet:
@@ -117,7 +121,7 @@ class GuestWire:
         return Quiet() if self._wire is None else self._wire.quiet(party)
 
     def links(self) -> dict[str, LinkState]:
-        """Return whether each link is there; raises PartyUnreachable where another process has the links."""
+        """Return whether each link is there; raises PartyUnreachable if another process has the links."""
         return self._links().links()
 
     def shut_down(self) -> None:
@@ -129,8 +133,9 @@ class GuestWire:
 
 
 def check_parties(federation: Federation, agreement: Agreement) -> None:
-    """Raise FederationError where the federation file says something else than what all have signed."""
-    agreed, named = [host.name for host in agreement.hosts], [host.name for host in federation.hosts]
+    """Raise FederationError if the federation file says something else than what all have signed."""
+    agreed = [host.name for host in agreement.hosts]
+    named = [host.name for host in federation.hosts]
     problems = []
     if agreement.guest.name != federation.guest.name or set(agreed) != set(named):
         problems.append(

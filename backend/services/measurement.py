@@ -56,7 +56,8 @@ ALIGNED = 0.1  # about the share of a question after which ids are aligned
 # measurements, each with a third of the people on whom a model was, or may have been, trained
 TURNS = (VALIDATION, MONITORING, PROXIES)
 # measurements, as the audit log calls them, that ask for groups of one feature, and of all
-BY_ONE, BY_ANY = (DISPARITY, ALTERNATIVES, MEANS), (PROXIES, VALIDATION, MONITORING)
+BY_ONE = (DISPARITY, ALTERNATIVES, MEANS)
+BY_ANY = (PROXIES, VALIDATION, MONITORING)
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,9 @@ class Sessions:
     """The conversations of one job, their transcripts one after the other; with what they measure, where a Host has to agree to that."""
 
     def __init__(self, runtime: GuestRuntime, job: Job[Any], purpose: Measure | None = None) -> None:
-        self._runtime, self.job, self._purpose = runtime, job, purpose
+        self._runtime = runtime
+        self.job = job
+        self._purpose = purpose
         self._transcript: tuple[TranscriptEntry, ...] = ()
         self._allowed = set[str]()
 
@@ -123,7 +126,8 @@ class Sessions:
         ApprovalPending, HostRefused
             One of them has not decided yet, or was against it.
         """
-        record, runtime = context.record, self._runtime
+        record = context.record
+        runtime = self._runtime
         if self._purpose is None or runtime.simulated or record.id in self._allowed:
             return
         chain = [step.host for step in context.compiled.guest.folding.steps]
@@ -214,7 +218,9 @@ class Sessions:
             Records scored before these, and all that will be: where this is one scoring of several.
         """
         self.allowed(context, len(table.ids))
-        runtime, job, compiled = self._runtime, self.job, context.compiled.guest
+        runtime = self._runtime
+        job = self.job
+        compiled = context.compiled.guest
         before, job.total = at or (0, len(table.ids))
         job.at("key", runtime.guest.name, before)
         key = runtime.keys.scoring(cipher, 0, compiled) if cipher == "none" else runtime.keys.bulk(KEY_BITS, compiled)
@@ -243,7 +249,7 @@ class Sessions:
 
 
 def sums_bits(cipher: Cipher, key_bits: int) -> int:
-    """Bits of the key of sums by group; 0 where nothing is encrypted."""
+    """Bits of the key of sums by group; 0 if nothing is encrypted."""
     return 0 if cipher == "none" else key_bits
 
 
@@ -251,7 +257,10 @@ class Measurement:
     """Measures models of a home and keeps what was found."""
 
     def __init__(self, workspace: Workspace, models: Registry, auditor: Auditor, workers: Workers) -> None:
-        self.workspace, self.models, self.auditor, self._workers = workspace, models, auditor, workers
+        self.workspace = workspace
+        self.models = models
+        self.auditor = auditor
+        self._workers = workers
 
     def context(self, record: ModelRecord) -> MeasurementContext:
         """What is measured of a model, and with whom."""
@@ -272,7 +281,8 @@ class Measurement:
         for entry in reversed(self.workspace.audit_log(federation).entries()):
             asks = entry.action in BY_ANY or (entry.action in BY_ONE and entry.body.get("feature") == feature)
             if asks and entry.body.get("outcome") == DONE:
-                model, day = entry.body["model"], entry.time[:10]
+                model = entry.body["model"]
+                day = entry.time[:10]
                 return Remark("last_measured", {"feature": feature, "action": entry.action, "model": model, "day": day})
         return None
 

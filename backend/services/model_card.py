@@ -1,6 +1,6 @@
 """A model's card: how good it is and on whom that was measured, from labels and released scores that the Guest keeps without ids.
 
-The Guest learned these scores in training (docs/decisions/0009-scores-without-ids.md). Where none are kept, test records are scored again.
+The Guest learned these scores in training (docs/decisions/0009-scores-without-ids.md). If none are kept, test records are scored again.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class ModelCard:
     Attributes
     ----------
     parts : tuple of Performance
-        By :data:`PARTS`; the first is the one to believe. Empty where no scores are kept.
+        By :data:`PARTS`; the first is the one to believe. Empty if no scores are kept.
     shifts : tuple of Stability
         Other parts' predictions against those of the training rows, which the model has seen.
     sources : dict of str to str
@@ -136,10 +136,12 @@ class ModelCards:
     """Cards of a home's models, each made once of the scores that are kept."""
 
     def __init__(self, measurement: Measurement, cards: Cache[ModelCard]) -> None:
-        self._measurement, self._models, self._cards = measurement, measurement.models, cards
+        self._measurement = measurement
+        self._models = measurement.models
+        self._cards = cards
 
     def get(self, model_id: str) -> ModelCard:
-        """How good a model is and on whom that was measured; without parts where no scores of it are kept."""
+        """How good a model is and on whom that was measured; without parts if no scores of it are kept."""
         record = self._models.get(model_id)
         return self._cards.get(
             record.id,

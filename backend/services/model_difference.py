@@ -51,10 +51,12 @@ class ModelDifference:
 
     @classmethod
     def of(cls, models: Registry, before: ModelRecord, after: ModelRecord) -> ModelDifference | None:
-        """What was measured of two models in either order; None where it was not."""
-        kept, sign = models.measured(after, DIFFERENCE).get(before.id), 1
+        """What was measured of two models in either order; None if it was not."""
+        kept = models.measured(after, DIFFERENCE).get(before.id)
+        sign = 1
         if kept is None:
-            kept, sign = models.measured(before, DIFFERENCE).get(after.id), -1
+            kept = models.measured(before, DIFFERENCE).get(after.id)
+            sign = -1
         if kept is None:
             return None
         found = [Estimate(**row) for row in kept.rows]
@@ -67,7 +69,8 @@ class ModelDifferences:
     """Measures differences between models of a home."""
 
     def __init__(self, measurement: Measurement) -> None:
-        self._measurement, self._models = measurement, measurement.models
+        self._measurement = measurement
+        self._models = measurement.models
 
     def start(self, request: DifferenceRequest) -> Job[ModelDifference]:
         """Measure in the background; comparisons of the two models rest on it from then on."""
@@ -83,12 +86,15 @@ class ModelDifferences:
         Cancelled, PartyUnreachable, SecurityError
             See :meth:`backend.protocols.transport.channel.Session.expect`.
         """
-        before, after = self._models.get(request.before), self._models.get(request.after)
+        before = self._models.get(request.before)
+        after = self._models.get(request.after)
         if not self.can_pair(before, after):
             raise ParameterError("not_paired", before=before.id, after=after.id)
         contexts = [self._measurement.context(record) for record in (before, after)]
         rows = drawn(contexts[0], min(request.samples, len(contexts[0].test_ids)), request.seed)
-        runtime, sessions, scored = contexts[0].runtime, Sessions(contexts[0].runtime, job, "comparisons"), []
+        runtime = contexts[0].runtime
+        sessions = Sessions(contexts[0].runtime, job, "comparisons")
+        scored = []
         self._allowed(sessions, contexts, len(rows))
         for index, context in enumerate(contexts):
             at = (index * len(rows), 2 * len(rows))

@@ -43,7 +43,8 @@ __all__ = ["Brought", "ModelImport", "Proof"]
 
 # What a row of the proof takes, in rows of the scoring that measures the model; and the share of all before the scores' paths are counted.
 # Measured: 1.4 and 0.9 with 30 trees and 4,000 records, 0.7 and 0.94 with 300 trees and 20,000
-PROVING, SCORED = 0.9, 0.92
+PROVING = 0.9
+SCORED = 0.92
 
 
 class Meanings(TypedDict, total=False):
@@ -65,7 +66,7 @@ class Brought:
     federation, file : str
         Names.
     model_id : str
-        Empty where it was checked only.
+        Empty if it was checked only.
     """
 
     federation: str
@@ -80,8 +81,11 @@ class ModelImport:
     def __init__(
         self, workspace: Workspace, models: Registry, auditor: Auditor, cards: ModelCards, compliance: Compliance
     ) -> None:
-        self._workspace, self._models, self._auditor = workspace, models, auditor
-        self._cards, self._compliance = cards, compliance
+        self._workspace = workspace
+        self._models = models
+        self._auditor = auditor
+        self._cards = cards
+        self._compliance = compliance
 
     @recorded("import")
     def import_file(
@@ -110,7 +114,8 @@ class ModelImport:
         ReleaseRefused
             Too many scores would identify their path.
         """
-        runtime, job = self._workspace.runtime(federation), job or Job[None](lambda _: None, 0)
+        runtime = self._workspace.runtime(federation)
+        job = job or Job[None](lambda _: None, 0)
         proved = PROVING * min(MAX_ROWS, len(runtime.table.ids))
         with work.part(0.0, SCORED * proved / (proved + len(runtime.table.ids))):
             divided = divide(runtime, file, partial(_note_rows, job, len(runtime.table.ids)), **meanings)
@@ -125,7 +130,8 @@ class ModelImport:
             self._cards.keep_scores(record, {JOINT: without_ids(done.labels, done.margins, None, IMPORT)})
             note.body = audit.of_training(record, audit.file_hash(file), self._compliance.pack_versions())
 
-        note.federation, note.keep = federation, keep
+        note.federation = federation
+        note.keep = keep
         return record, divided.proof
 
     def start_upload(
@@ -141,14 +147,12 @@ class ModelImport:
         label_is: str | None = None,
         most_named: float | None = None,
     ) -> Job[Brought]:
-        """:meth:`import_file`, or :meth:`check` where nothing is to be kept, of what was handed in; in the background."""
+        """:meth:`import_file`, or :meth:`check` if nothing is to be kept, of what was handed in; in the background."""
 
         def run(job: Job[Brought]) -> Brought:
             with tempfile.TemporaryDirectory(prefix="glassleaf") as folder:
-                file, texts = (
-                    Path(folder) / (Path(name).name or "model"),
-                    Path(folder) / "categories" / "categories.json",
-                )
+                file = Path(folder) / (Path(name).name or "model")
+                texts = Path(folder) / "categories" / "categories.json"
                 file.write_bytes(data)
                 if categories is not None:
                     texts.parent.mkdir()
@@ -221,7 +225,8 @@ def divide(
         Too few records are held by every party to prove and measure the model.
     """
     score_bits = meanings.get("score_bits", SecureBoostParameters.score_bits)
-    label_is, categories = meanings.get("label_is"), meanings.get("categories")
+    label_is = meanings.get("label_is")
+    categories = meanings.get("categories")
     if not SCORE_BITS[0] <= score_bits <= SCORE_BITS[1]:
         raise ParameterError("score_bits_out_of_range", bits=score_bits, least=SCORE_BITS[0], limit=SCORE_BITS[1])
     federation = runtime.federation
@@ -245,7 +250,7 @@ def divide(
 
 
 def _check_label_is(federation: Federation, label_is: str | None) -> None:
-    """Raise ParameterError where the text is none of two outcomes."""
+    """Raise ParameterError if the text is none of two outcomes."""
     if label_is is None:
         return
     if federation.label.task != "binary":
@@ -260,19 +265,22 @@ def import_model(runtime: GuestRuntime, file: Path, divided: Divided, job: Job[A
     """Keep the partial models, each Host's in that Host's store, and measure the model on all joint records."""
     work.check()
     began = time.perf_counter()
-    federation, partial_models = runtime.federation, divided.parts
+    federation = runtime.federation
+    partial_models = divided.parts
     score_bits = partial_models.guest.score_bits
     model = replace(partial_models.guest, outputs=partial_models.guest.outputs.for_labels(runtime.labels()))
     text = dump_guest(model)
     digest = sha256(file.read_bytes()).hexdigest()  # two files may differ in a Host's thresholds only
     model_id = f"m{content_hash(federation.name + digest + text)[:10]}"
-    layout, hashed = Packing(model).layout, content_hash(text)
+    layout = Packing(model).layout
+    hashed = content_hash(text)
     kept = {
         host: replace(partial_model, layout=layout, guest_hash=hashed)
         for host, partial_model in partial_models.hosts.items()
     }
     host_hashes = runtime.keep_partial_models(model_id, kept)
-    session, proved = runtime.open_session(runtime.hosts, job.cancelled, counted=False), divided.proof.rows
+    session = runtime.open_session(runtime.hosts, job.cancelled, counted=False)
+    proved = divided.proof.rows
 
     def on_stage(stage: str, party: str, done: int) -> None:
         job.at("measure", party, proved + done)

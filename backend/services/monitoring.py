@@ -52,11 +52,14 @@ from backend.services.scoring import Scoring, ScoringRequest
 __all__ = ["LaterSheet", "Monitored", "Monitoring", "MonitoringRequest", "triggers"]
 
 PARTS = ("test", JOINT, TRAINING)  # whose scores later ones are compared with: the first that is kept
-LATER, SHIFT = "later", "shift"  # parts of the people that answers are kept about
+# parts of the people that answers are kept about
+LATER = "later"
+SHIFT = "shift"
 CODE_REMARKS = ("code_unseen", "code_written_otherwise")  # codes of remarks on a code that the model does not know
 REFERENCE = 2000  # training records at most, beside which a Host's columns are summed
 # shares of the work that are done once the people are scored, and once acceptance is compared by the feature
-SCORED, BY_FEATURE = 0.05, 0.25
+SCORED = 0.05
+BY_FEATURE = 0.25
 
 Floats = NDArray[np.float64]
 
@@ -68,7 +71,7 @@ class LaterSheet:
     Attributes
     ----------
     outcomes : ndarray of float64
-        ``(n_rows,)``: as labels; NaN where none is known yet.
+        ``(n_rows,)``: as labels; NaN if none is known yet.
     """
 
     sheet: SampleSheet
@@ -102,7 +105,9 @@ class Monitoring:
     """Monitors models; the page and the report show the last run of each."""
 
     def __init__(self, measurement: Measurement, scoring: Scoring) -> None:
-        self._measurement, self._models, self._scoring = measurement, measurement.models, scoring
+        self._measurement = measurement
+        self._models = measurement.models
+        self._scoring = scoring
 
     def read(
         self, model_id: str, source: bytes | Path, name: str = "samples", how: Reading = AS_IT_IS, label: str = ""
@@ -134,7 +139,8 @@ class Monitoring:
         Cancelled, SecurityError, PartyUnreachable
             See :meth:`backend.protocols.transport.channel.Session.expect`.
         """
-        record, sheet = self._models.get(request.model_id), request.later.sheet
+        record = self._models.get(request.model_id)
+        sheet = request.later.sheet
         line = line_for(self._measurement.workspace, record, request.cutoff)
         check_cutoff(line.cutoff)
         context = self._measurement.context(record)
@@ -170,12 +176,13 @@ class Monitoring:
         return done
 
     def last(self, model_id: str) -> Monitored | None:
-        """A model's last run; None where there was none."""
+        """A model's last run; None if there was none."""
         return last_run(self._measurement, self._models.get(model_id))
 
     def _before(self, context: MeasurementContext, record: ModelRecord) -> PartyTable:
         """The Guest's training records; all joint ones of an imported model."""
-        table, part_of = context.runtime.table, self._models.part_of(record)
+        table = context.runtime.table
+        part_of = self._models.part_of(record)
         rows = [i for i, name in enumerate(table.ids) if part_of.get(name) in (TRAINING, JOINT)]
         return table.take(np.array(rows, dtype=np.intp))
 
@@ -198,10 +205,14 @@ class _Run:
         margins: Floats,
         job: Job[Any],
     ) -> None:
-        self._context, self._request, self._job = context, request, job
+        self._context = context
+        self._request = request
+        self._job = job
         self._line = line
-        self._runtime, self._outputs = context.runtime, context.compiled.outputs
-        self._later, self._margins = request.later.sheet.guest.take(rows), margins
+        self._runtime = context.runtime
+        self._outputs = context.compiled.outputs
+        self._later = request.later.sheet.guest.take(rows)
+        self._margins = margins
         self._predicted = self._outputs.predict(margins)
         self._outcomes = request.later.outcomes[rows]
         self._known = ~np.isnan(self._outcomes)
@@ -224,8 +235,10 @@ class _Run:
 
     def result(self, failed: int) -> Monitored:
         """Every trigger judged."""
-        suite, known = triggers(), self._known
-        labels, predicted = self._outcomes[known], self._predicted[known]
+        suite = triggers()
+        known = self._known
+        labels = self._outcomes[known]
+        predicted = self._predicted[known]
         enough = len(labels) >= MIN_GROUP
         self.found["later_calibration"] = self._calibration(labels, predicted[:, 0])
         tests = suite.judge(self.found)
@@ -301,12 +314,11 @@ class _Run:
 
     def _by_group(self) -> disparity.Disparity:
         party, feature = feature_of(self._runtime.federation, self._request.feature)
-        probabilities, seed = self._predicted[:, 0], self._request.seed
+        probabilities = self._predicted[:, 0]
+        seed = self._request.seed
         if party == self._runtime.guest.name:
-            made, marking = (
-                group(feature, self._later.columns[feature.name], GROUPS),
-                self._marking(probabilities, True),
-            )
+            made = group(feature, self._later.columns[feature.name], GROUPS)
+            marking = self._marking(probabilities, True)
             marks, _ = marking.marks(np.zeros(len(probabilities), dtype=np.bool_), probabilities)
             sums = summed(marks, made.index, len(made.groups)).reshape(len(marks), len(made.groups))
             return disparity.from_sums(party, feature.name, marking, made.groups, sums, seed=seed)
@@ -314,7 +326,8 @@ class _Run:
         asked, sessions = self._sums("disparity", LATER, GROUPS, self._later.ids)
         wanted = {party: (feature.name,)}
         with self._asking(sessions, wanted, self._later.ids, bounds()) as (questions, joint):
-            nobody, ids = np.zeros(len(joint), dtype=np.bool_), self._later.take(joint).ids
+            nobody = np.zeros(len(joint), dtype=np.bool_)
+            ids = self._later.take(joint).ids
             marking = self._marking(probabilities[joint], False)
             found, refused = asked.outcomes(questions, ids, nobody, probabilities[joint], marking, wanted)
         if key in refused:

@@ -36,7 +36,8 @@ class NoticeDetails:
     """What notices of a home's federations state of their parties."""
 
     def __init__(self, workspace: Workspace, auditor: Auditor) -> None:
-        self._workspace, self._auditor = workspace, auditor
+        self._workspace = workspace
+        self._auditor = auditor
 
     def federation(self, name: str) -> Federation:
         """The federation as notices state it."""
@@ -73,7 +74,9 @@ class NoticeDetails:
     @recorded("notice-details")
     def _keep(self, note: Note, name: str, given: Mapping[str, NoticeParty]) -> None:
         federation = self._workspace.federation(name)
-        file, before, after = of_file(federation), self.of(name), of_file(stated(federation, given))
+        file = of_file(federation)
+        before = self.of(name)
+        after = of_file(stated(federation, given))
         changed = [party for party, found in after.items() if found != before[party]]
         if not changed:
             raise ParameterError("nothing_changed")

@@ -94,7 +94,7 @@ def as_stated(model: GuestModel, federation: Federation, name: str) -> Feature:
 
 
 def refuse_without_meaning(model: GuestModel, features: Collection[str]) -> None:
-    """Raise ParameterError where a feature has a column's name for its meaning: nobody could read it as a reason."""
+    """Raise ParameterError if a feature has a column's name for its meaning: nobody could read it as a reason."""
     bare = [name for name in sorted(features) if not model.feature(name).described]
     if bare:
         raise ParameterError("notice_without_meaning", features=tuple(shown(name) for name in bare))
@@ -106,7 +106,7 @@ def _stated(feature: Feature, language: str) -> set[str]:
 
 
 def refuse_without_reason(features: Sequence[Feature], language: str, sides: Mapping[str, tuple[str, ...]]) -> None:
-    """Raise ParameterError where the dictionary lacks a text that a notice may need; categories have no sides."""
+    """Raise ParameterError if the dictionary lacks a text that a notice may need; categories have no sides."""
     bare = [
         f.name
         for f in features

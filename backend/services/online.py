@@ -57,7 +57,9 @@ class Online:
     def __init__(
         self, workspace: Workspace, models: Registry, auditor: Auditor, compliance: Compliance, workers: Workers
     ) -> None:
-        self._workspace, self._models, self._auditor = workspace, models, auditor
+        self._workspace = workspace
+        self._models = models
+        self._auditor = auditor
         silent = SilentAuditor(workspace, auditor.actor, auditor.role, auditor.signed_in)
         self._scoring = Scoring(workspace, models, silent, compliance, workers)
         self._found: tuple[float, dict[str, tuple[ModelRecord, ModelState]]] = 0.0, {}
@@ -77,7 +79,7 @@ class Online:
         return bool(found) and time.monotonic() - looked_up <= LOOKED_UP
 
     def find(self, model_id: str) -> tuple[ModelRecord, bool]:
-        """A model by its whole id, and whether it is approved; raises ModelError where none is offered under it."""
+        """A model by its whole id, and whether it is approved; raises ModelError if none is offered under it."""
         if model_id not in self.offered():
             raise ModelError("model_not_offered", model=shown(model_id))
         record, state = self.offered()[model_id]
@@ -102,13 +104,19 @@ class OpenModel:
         cipher: Cipher,
         key_bits: int,
     ) -> None:
-        self.record, self.cipher, self.key_bits = record, cipher, key_bits
-        self._workspace, self._models, self._auditor, self._scoring = workspace, models, auditor, scoring
-        self._conversation, self._reported = Conversation(), 0.0
+        self.record = record
+        self.cipher = cipher
+        self.key_bits = key_bits
+        self._workspace = workspace
+        self._models = models
+        self._auditor = auditor
+        self._scoring = scoring
+        self._conversation = Conversation()
+        self._reported = 0.0
         self._known_at: tuple[float, Known] | None = None
 
     def check(self, people: Sequence[Person]) -> None:
-        """Raise SampleError where somebody has no id, is named twice, or has a value that is none of the Guest's features."""
+        """Raise SampleError if somebody has no id, is named twice, or has a value that is none of the Guest's features."""
         guest = self._workspace.federation(self.record.federation).guest
         names = [feature.name for feature in guest.features]
         strangers = sorted({name for one in people for name in one.values or ()} - set(names))

@@ -24,7 +24,8 @@ class Operation:
     """One home, as its operator has it."""
 
     def __init__(self, workspace: Workspace, auditor: Auditor) -> None:
-        self._workspace, self._auditor = workspace, auditor
+        self._workspace = workspace
+        self._auditor = auditor
 
     def not_ready(self) -> tuple[Remark, ...]:
         """Return why the home can do no work now: codes with counts; empty if it can."""

@@ -86,9 +86,9 @@ class Draft(BaseModel):
     step : int
         How far it is, from 1.
     id_column : str
-        Empty where rows are numbered.
+        Empty if rows are numbered.
     task, positive : str
-        Empty where nobody said.
+        Empty if nobody said.
     entries : dict of str to dict of str to str
         Column → what its user said about it, by the names of a dictionary's columns.
     leave_out, one_spelling : tuple of str
@@ -124,7 +124,7 @@ class Column:
     Attributes
     ----------
     kind : str
-        What it is taken for, where nobody says otherwise.
+        What it is taken for, if nobody says otherwise.
     distinct : int
         Different values.
     values : tuple of str
@@ -150,9 +150,9 @@ class Outcomes:
     Attributes
     ----------
     counts : dict of str to int
-        Text → records, in the order of the texts; empty where there are too many.
+        Text → records, in the order of the texts; empty if there are too many.
     tasks : tuple of str
-        What it can be, the likeliest first; empty where it can be nothing.
+        What it can be, the likeliest first; empty if it can be nothing.
     empty : int
         Records without a value; training needs one in every record.
     alike : tuple of tuple of str
@@ -169,7 +169,9 @@ class OwnData:
     """Drafts of a home, and the federations that come of them."""
 
     def __init__(self, workspace: Workspace, auditor: Auditor, federations: Federations) -> None:
-        self._home, self._owner, self._federations = workspace.home, auditor.actor, federations
+        self._home = workspace.home
+        self._owner = auditor.actor
+        self._federations = federations
         self._auditor = auditor
 
     def drafts(self) -> list[Draft]:
@@ -182,7 +184,7 @@ class OwnData:
         return [draft for draft in found if draft is not None and draft.owner == self._owner]
 
     def draft(self, draft_id: str) -> Draft | None:
-        """One draft of this user's; None where there is none."""
+        """One draft of this user's; None if there is none."""
         draft = self._read(self._folder(draft_id) / "draft.json") if _ID.fullmatch(draft_id) else None
         return draft if draft is not None and draft.owner == self._owner else None
 
@@ -263,7 +265,7 @@ class OwnData:
         return found
 
     def with_dictionary(self, draft: Draft, name: str, data: bytes, how: Reading = AS_IT_IS) -> Draft:
-        """The draft with the meanings of a dictionary file; raises FederationError where that is not usable."""
+        """The draft with the meanings of a dictionary file; raises FederationError if that is not usable."""
         known = {column.name for column in self.columns(draft)}
         found = parse_dictionary(read_table_file(data, name, how, UPLOAD))
         entries = {column: cells_of(feature) for column, feature in found.items() if column in known - {draft.label}}
@@ -279,7 +281,7 @@ class OwnData:
         return _overview(self._folder(draft.id) / "table", draft.model_dump_json())
 
     def make(self, draft: Draft) -> Federation:
-        """Write the federation into the home, remember it, and delete the draft; raises FederationError where nothing was written."""
+        """Write the federation into the home, remember it, and delete the draft; raises FederationError if nothing was written."""
         self._auditor.require("own-data")
         division = _division(draft)
         name = division.name or slug(Path(draft.file).stem)
@@ -306,7 +308,7 @@ class OwnData:
         return _table(self._folder(draft.id) / "table", draft.file, draft.reading)
 
     def _read(self, file: Path) -> Draft | None:
-        """A draft as it was kept; None where it is of another version, or gone."""
+        """A draft as it was kept; None if it is of another version, or gone."""
         try:
             return Draft.model_validate_json(file.read_bytes())
         except (OSError, ValidationError):

@@ -36,7 +36,9 @@ class People:
     """The rights of a person to what is kept about them."""
 
     def __init__(self, workspace: Workspace, models: Registry, auditor: Auditor) -> None:
-        self._workspace, self._models, self._auditor = workspace, models, auditor
+        self._workspace = workspace
+        self._models = models
+        self._auditor = auditor
 
     @recorded("person")
     def show(self, note: Note, federation: str, person: str, party: str = "") -> tuple[Holding, ...]:
@@ -117,7 +119,7 @@ class People:
             raise SecurityError("only_operator_of_all_parties", role=self._auditor.role)
 
     def _allowed(self, federation: str, party: str) -> tuple[str, ...]:
-        """The parties to ask; raises where the actor may not."""
+        """The parties to ask; raises if the actor may not."""
         about = self._workspace.federation(federation)
         names = tuple(one.name for one in about.here)
         if party in {one.name for one in about.parties} - set(names):
@@ -135,7 +137,8 @@ class People:
         return {"person": self._workspace.guest_store(federation).pseudonym(person).strip()}
 
     def _held(self, federation: str, person: str, parties: tuple[str, ...]) -> tuple[Holding, ...]:
-        about, databases = self._workspace.federation(federation), self._workspace.databases(federation)
+        about = self._workspace.federation(federation)
+        databases = self._workspace.databases(federation)
         out: list[Holding] = []
         for party in parties:
             there = person in read_table(about, party).row_of
@@ -204,7 +207,7 @@ def _forget(database: Database, person: str) -> dict[str, int]:
 
 
 def _checked(person: str) -> str:
-    """An id as files hold it; raises ParameterError where it can be none."""
+    """An id as files hold it; raises ParameterError if it can be none."""
     if not person or person != person.strip() or not _is_text(person):
         raise ParameterError("text_is_no_id", id=shown(person))
     return person

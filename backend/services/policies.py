@@ -128,7 +128,7 @@ class PolicyService:
     def frontier(self, model_id: str, declines: Side = "above", costs: Costs | None = None) -> Frontier | None:
         """Return what each line would mean to people whose scores are stored; None if no scores of the model are.
 
-        They are released scores of records that the model was not trained on, where there are any (:mod:`backend.services.model_card`).
+        They are released scores of records that the model was not trained on, if there are any (:mod:`backend.services.model_card`).
         """
         record = self._models.get(model_id)
         stored = self._models.measured(record, SCORES)

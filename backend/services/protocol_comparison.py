@@ -57,7 +57,7 @@ NODE_BY_NODE_SAMPLES = 20
 
 
 def usual_protocols(samples: int) -> tuple[str, ...]:
-    """Protocols that are compared on so many samples where nobody asks for all."""
+    """Protocols that are compared on so many samples if nobody asks for all."""
     return tuple(p for p in PROTOCOLS if p != NODE_BY_NODE or samples <= NODE_BY_NODE_SAMPLES)
 
 
@@ -94,7 +94,7 @@ class Compared:
     Attributes
     ----------
     pools : {"warm", "cold", "none"}
-        Whether all obfuscators of the run were made before it; "none" where the cipher takes none.
+        Whether all obfuscators of the run were made before it; "none" if the cipher takes none.
     runs : Comparison
         The protocols, each with its exchange and what each party learned.
     shape : Shape or None
@@ -131,7 +131,10 @@ class ProtocolComparison:
     """Runs protocols side by side."""
 
     def __init__(self, workspace: Workspace, models: Registry, auditor: Auditor, workers: Workers) -> None:
-        self._workspace, self._models, self._auditor, self._workers = workspace, models, auditor, workers
+        self._workspace = workspace
+        self._models = models
+        self._auditor = auditor
+        self._workers = workers
 
     def start(self, request: ComparisonRequest) -> Job[Compared]:
         """Score some test records by every protocol in the background, in the simulation; see :class:`ComparisonRequest`."""
@@ -165,7 +168,8 @@ class ProtocolComparison:
         available = len(self._models.test_ids(record))
         check(request, available)
         own = runtime.table.take(self._models.test_rows(record, available, request.seed))
-        model, compiled = self._models.partial_model(record), self._models.compiled(record).guest
+        model = self._models.partial_model(record)
+        compiled = self._models.compiled(record).guest
         job.at("key", runtime.guest.name, 0)
         key = runtime.keys.scoring(request.cipher, request.key_bits, compiled)
         warm_up = partial(self._workspace.warm_up, record.federation, key.bits)
@@ -214,7 +218,7 @@ class ComparisonSetup:
 
 
 def check(request: ComparisonRequest, available: int) -> None:
-    """Raise ParameterError where no sample was asked for, or more than the `available` there are."""
+    """Raise ParameterError if no sample was asked for, or more than the `available` there are."""
     if request.samples < 1:
         raise ParameterError("no_samples_requested", samples=request.samples)
     if request.samples > available:
@@ -266,7 +270,8 @@ def run(setup: ComparisonSetup, request: ComparisonRequest, workers: Workers, jo
 
 def _filled(setup: ComparisonSetup, samples: int, job: Job[Compared]) -> Literal["warm", "cold", "none"]:
     """Give the parties' pools some seconds to hold what a run takes; what became of it."""
-    key, runtime = setup.key, setup.runtime
+    key = setup.key
+    runtime = setup.runtime
     if not isinstance(key, PaillierKeySide):
         return "none"
     wanted = (samples + 1) * max(1, setup.compiled.folding.n_entries)  # one sample is not counted

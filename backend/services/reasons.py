@@ -73,7 +73,7 @@ DEFAULT_CIPHER = preferred("rlwe")
 SCORED = {"rlwe": 0.06, "paillier": 0.05}  # share of the work that scoring is, where it comes first
 ENCRYPTED = 0.5  # share of the work on mean contributions that is done before the Hosts add up
 STEPS = ("encrypt", "weigh", "rank")  # of one person, for progress
-COHORT = 200  # people of a group where nobody says how many
+COHORT = 200  # people of a group if nobody says how many
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ class Reasons:
     against : {"all", "approved", "covers"}
         Whom people were compared with.
     compared : int
-        Training records in that group; 0 where their number is not known.
+        Training records in that group; 0 if their number is not known.
     cutoff : float
         At which "approved" were only just so.
     decided : str
@@ -196,7 +196,7 @@ class Reasons:
 
 @dataclass(frozen=True)
 class CohortRequest:
-    """Mean contributions over a group: the people named, or `samples` random test records where nobody is."""
+    """Mean contributions over a group: the people named, or `samples` random test records if nobody is."""
 
     model_id: str
     ids: tuple[str, ...] = ()
@@ -231,8 +231,12 @@ class ReasonsService:
         verdicts: Verdicts,
     ) -> None:
         self._verdicts = verdicts
-        self._measurement, self._models, self._auditor = measurement, measurement.models, measurement.auditor
-        self._compliance, self._explanation, self._details = compliance, explanation, details
+        self._measurement = measurement
+        self._models = measurement.models
+        self._auditor = measurement.auditor
+        self._compliance = compliance
+        self._explanation = explanation
+        self._details = details
 
     def start(self, request: ReasonsRequest) -> Job[Reasons]:
         """Names of what raised people's scores most, in the background; a question of its own about everybody in the sheet."""
@@ -246,7 +250,8 @@ class ReasonsService:
 
         What is not `counted` shows how it works, and leaves the simulated Hosts' budgets alone.
         """
-        record, digest = self._models.get(request.model_id), sheet_hash(request.samples)
+        record = self._models.get(request.model_id)
+        digest = sheet_hash(request.samples)
         note.about(record, rows=len(request.samples.ids), input_sha256=digest)
         workspace = self._measurement.workspace
         rules = Rules.of(workspace, self._models, record)
@@ -352,11 +357,12 @@ class ReasonsService:
         return file
 
     def check_notice(self, model_id: str, language: str, against: str = "") -> None:
-        """Raise ParameterError where a notice might state a feature without a meaning or text, or knows no such group; before all else."""
+        """Raise ParameterError if a notice might state a feature without a meaning or text, or knows no such group; before all else."""
         record = self._models.get(model_id)
         line = line_for(self._measurement.workspace, record)
         Background.of(self._models.partial_model(record), against, line.cutoff)
-        model, known = self._models.partial_model(record), self._known_of_features(record)
+        model = self._models.partial_model(record)
+        known = self._known_of_features(record)
         federation = self._measurement.workspace.federation(record.federation)
         used = {split.feature for tree in model.trees for split in tree.splits.values()}
         refuse_without_meaning(model, used)
@@ -372,7 +378,8 @@ class ReasonsService:
     def _cohort(
         self, note: Note, request: CohortRequest, job: Job[tuple[CohortImportance, ...]]
     ) -> tuple[CohortImportance, ...]:
-        record, people = self._models.get(request.model_id), len(request.ids) or request.samples
+        record = self._models.get(request.model_id)
+        people = len(request.ids) or request.samples
         note.about(record, people=people, seed=request.seed, cipher=request.cipher)
         done = mean_contributions(self._measurement.context(record), request, job)
         note.body["traffic"] = traffic(job.transcript)
@@ -416,12 +423,14 @@ def give_reasons(
     """
     if request.cipher == "none":
         raise ParameterError("reasons_need_encryption")
-    runtime, record = context.runtime, context.record
+    runtime = context.runtime
+    record = context.record
     line = rules.policy.cutoff if rules.policy.task == "binary" else 0.5
     background = Background.of(context.model, request.against, line)
     terms = CompiledTerms(context.model, background)
     batch = _scored(context, request, rules, job, counted) if request.scored is None else request.scored
-    began, good = time.perf_counter(), _explainable(batch, record.id, request.samples)
+    began = time.perf_counter()
+    good = _explainable(batch, record.id, request.samples)
     groups = form_groups(context.model, terms.items)
     key = runtime.keys.reasons(request.cipher, request.key_bits, terms.shape(request.names, groups).load(terms.rows))
     run = None
@@ -465,7 +474,7 @@ def _scored(
 
 
 def _explainable(batch: ScoreBatch, model_id: str, samples: SampleSheet) -> NDArray[np.intp]:
-    """Rows of the sheet that were scored; raises ParameterError where there are none, or the scores are of another sheet or model."""
+    """Rows of the sheet that were scored; raises ParameterError if there are none, or the scores are of another sheet or model."""
     if batch.model_id != model_id or tuple(s.id for s in batch.scores) != tuple(samples.ids):
         raise ParameterError("scores_of_others")
     good = np.array([i for i, s in enumerate(batch.scores) if s.scored], dtype=np.intp)
@@ -517,7 +526,9 @@ class _Question:
 
     def ask(self, before: tuple[TranscriptEntry, ...], job: Job[Any]) -> tuple[Named, tuple[TranscriptEntry, ...]]:
         """One session, its transcript behind the one `before`."""
-        runtime, request, terms = self.context.runtime, self.request, self.terms
+        runtime = self.context.runtime
+        request = self.request
+        terms = self.terms
         job.total = len(self.good) * len(STEPS)
         job.at("key", runtime.guest.name, 0)
         start = 0.0 if request.scored else SCORED[request.cipher]

@@ -90,7 +90,9 @@ def read_side(path: Path) -> HandedOver:
 def _read_export(path: Path) -> HandedOver:
     if path.stat().st_size > MAX_BYTES:
         raise ParameterError("export_too_long", path=str(path), most=MAX_BYTES)
-    party, receipts, approvals = "", list[Receipt](), list[Mapping[str, Any]]()
+    party = ""
+    receipts = list[Receipt]()
+    approvals = list[Mapping[str, Any]]()
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         try:
             found = _LINE.validate_json(line)
@@ -131,10 +133,12 @@ def reconcile(first: HandedOver, second: HandedOver) -> Reconciled:
     """
     if first.party == second.party:
         raise ParameterError("same_party_twice", party=first.party)
-    mine, theirs = _own(first, second.party), _own(second, first.party)
+    mine = _own(first, second.party)
+    theirs = _own(second, first.party)
     differences = [*_unsigned(first, mine), *_unsigned(second, theirs)]
     for conversation in sorted(mine.keys() | theirs.keys()):
-        here, there = mine.get(conversation), theirs.get(conversation)
+        here = mine.get(conversation)
+        there = theirs.get(conversation)
         if here is None or there is None:
             (has, lacks), receipt = ((first, second), here) if here else ((second, first), there)
             values = {"party": has.party, "other": lacks.party, "conversation": conversation[:SHORT]}
@@ -166,9 +170,11 @@ def _unsigned(side: HandedOver, own: Mapping[str, Receipt]) -> Iterator[Remark]:
 
 def _counts(sender: Receipt, taker: Receipt) -> Iterator[Remark]:
     """Where one side did not take what the other sent."""
-    stated, agreed = sender.sent(taker.party), taker.took(sender.party)
+    stated = sender.sent(taker.party)
+    agreed = taker.took(sender.party)
     for kind in sorted(stated.keys() | agreed.keys()):
-        sent, took = stated.get(kind, (0, 0)), agreed.get(kind, (0, 0))
+        sent = stated.get(kind, (0, 0))
+        took = agreed.get(kind, (0, 0))
         if sent != took and kind != ConversationReceipt.__name__:  # it cannot state itself
             values = {
                 "conversation": sender.conversation[:SHORT],
@@ -195,7 +201,8 @@ def _other_copies(side: HandedOver, of_other: Mapping[str, Receipt]) -> Iterator
 
 def _approvals(first: HandedOver, second: HandedOver) -> tuple[int, list[Remark]]:
     """How many approvals both logs hold, and where the Guest's log says what its Host's does not."""
-    shared, differences = 0, list[Remark]()
+    shared = 0
+    differences = list[Remark]()
     for guest, host in ((first, second), (second, first)):
         reported = [one for one in guest.approvals if one.get("host") == host.party and one.get("state") == "granted"]
         given = [one for one in host.approvals if one.get("what") == "approved" and one.get("guest") == guest.party]

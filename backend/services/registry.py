@@ -55,7 +55,9 @@ class Compiled:
         from backend.explain.contribution import Expectation  # noqa: PLC0415 (a list of models needs neither)
         from backend.protocols.scoring.fed_eini import CompiledGuest  # noqa: PLC0415
 
-        self.guest, self.expectation, self.outputs = CompiledGuest(model), Expectation(model), model.outputs
+        self.guest = CompiledGuest(model)
+        self.expectation = Expectation(model)
+        self.outputs = model.outputs
         self.known_codes = model.known_codes
 
 
@@ -115,8 +117,9 @@ class Registry:
         return {model: state for name in names for model, state in self._workspace.model_states(name).all().items()}
 
     def opening(self) -> ModelRecord | None:
-        """The model that pages open on: the newest in use, else the newest that is not retired; None where there is none."""
-        states, records = self.states(), self.all()
+        """The model that pages open on: the newest in use, else the newest that is not retired; None if there is none."""
+        states = self.states()
+        records = self.all()
         ranks = {"in_use": 0, "retired": 2}
 
         def order(record: ModelRecord) -> tuple[bool, int]:

@@ -33,10 +33,12 @@ class ReportDetails:
     """Details of a home's models."""
 
     def __init__(self, workspace: Workspace, models: Registry, auditor: Auditor) -> None:
-        self._workspace, self._models, self._auditor = workspace, models, auditor
+        self._workspace = workspace
+        self._models = models
+        self._auditor = auditor
 
     def get(self, model_id: str) -> DetailsSection | None:
-        """What stands; None where nobody provided anything."""
+        """What stands; None if nobody provided anything."""
         versions = self.history(model_id)
         return versions[-1].details if versions else None
 

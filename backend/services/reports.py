@@ -106,9 +106,16 @@ class Reports:
         verdicts: Verdicts,
         contents: Cache[tuple[Sources, str]],
     ) -> None:
-        self._workspace, self._models, self._auditor, self._audit = workspace, models, auditor, audit
-        self._explanation, self._compliance, self._cards = explanation, compliance, cards
-        self._details, self._dossiers, self._contents = details, dossiers, contents
+        self._workspace = workspace
+        self._models = models
+        self._auditor = auditor
+        self._audit = audit
+        self._explanation = explanation
+        self._compliance = compliance
+        self._cards = cards
+        self._details = details
+        self._dossiers = dossiers
+        self._contents = contents
         self._verdicts = verdicts
 
     def make(self, model_id: str, *, ask_hosts: bool = True, at: Callable[[str], None] = lambda stage: None) -> Report:
@@ -120,7 +127,8 @@ class Reports:
         at("collect")
         record = self._models.get(model_id)
         sources = self._sources(record)
-        content, now = self._content(sources), datetime.now(UTC).isoformat(timespec="seconds")
+        content = self._content(sources)
+        now = datetime.now(UTC).isoformat(timespec="seconds")
         by = (self._auditor.actor, self._auditor.role)
         at("ask")
         verdict = self._audit.verify(record.federation, ask_hosts=ask_hosts)
@@ -185,7 +193,7 @@ class Reports:
         return language_of_pdf(language)
 
     def check(self, blob: bytes) -> Checked:
-        """Check a report's file, and look for it in this home's audit logs; raises ModelError where it was changed."""
+        """Check a report's file, and look for it in this home's audit logs; raises ModelError if it was changed."""
         checked = check(blob)
         named = tuple(
             (federation.name, entry)
@@ -209,10 +217,12 @@ class Reports:
         SecurityError
             Whoever trained the model was to sign, or whoever is signed in gave another name.
         """
-        record, person = self._models.get(model_id), self._auditor.named(person)
+        record = self._models.get(model_id)
+        person = self._auditor.named(person)
         maker = self._workspace.model_states(record.federation).of(record.id).maker
         self._auditor.stand_apart(person, maker)
-        digest, role = digest_of(self._content(self._sources(record))), self._auditor.role
+        digest = digest_of(self._content(self._sources(record)))
+        role = self._auditor.role
         reviews = self._workspace.reviews(record.federation)
         key = self._workspace.signing_key(record.federation)
         sign = partial(key.sign, SIGN_OFF)
@@ -234,8 +244,9 @@ class Reports:
         return sign_off_holds(line, record.content_hash, self._workspace.signing_key(record.federation).public)
 
     def compare(self, first: str, second: str) -> SideBySide:
-        """Two models of one federation compared; raises ParameterError where they are of two."""
-        before, after = self._models.get(first), self._models.get(second)
+        """Two models of one federation compared; raises ParameterError if they are of two."""
+        before = self._models.get(first)
+        after = self._models.get(second)
         if before.federation != after.federation:
             raise ParameterError(
                 "models_of_two_federations",
@@ -279,8 +290,10 @@ class Reports:
         return content
 
     def _sources(self, record: ModelRecord) -> Sources:
-        found, reviews = MeasuredEvidence(self._models, record), self._workspace.reviews(record.federation)
-        card, ran = self._cards.get(record.id), self._models.measured(record, VALIDATION)
+        found = MeasuredEvidence(self._models, record)
+        reviews = self._workspace.reviews(record.federation)
+        card = self._cards.get(record.id)
+        ran = self._models.measured(record, VALIDATION)
         later = self._models.measured(record, MONITORING)
         return Sources(
             record=record,
@@ -325,7 +338,7 @@ class Reports:
         return (*own, *(search for search in others if search.choice and search.choice.model == record.id))
 
     def _given_away(self, record: ModelRecord) -> tuple[GivenAway, ...] | None:
-        """What the simulated Hosts' answers have given away; None where their tables are gone or Hosts run at their own companies."""
+        """What the simulated Hosts' answers have given away; None if their tables are gone or Hosts run at their own companies."""
         try:
             runtime = self._workspace.runtime(record.federation)
         except (FederationError, OSError):

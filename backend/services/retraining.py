@@ -79,8 +79,13 @@ class Retraining:
         differences: ModelDifferences,
         reports: Reports,
     ) -> None:
-        self._workspace, self._models, self._auditor = workspace, models, auditor
-        self._training, self._fairness, self._differences, self._reports = training, fairness, differences, reports
+        self._workspace = workspace
+        self._models = models
+        self._auditor = auditor
+        self._training = training
+        self._fairness = fairness
+        self._differences = differences
+        self._reports = reports
 
     def start(
         self,
@@ -89,7 +94,7 @@ class Retraining:
     ) -> Job[SideBySide]:
         """Train a model again without some features and measure both, in the background; the first model stays.
 
-        Once the new model is grown it is in the registry, even where the measuring after it is stopped. What a Host's operator has yet to
+        Once the new model is grown it is in the registry, even if the measuring after it is stopped. What a Host's operator has yet to
         allow is not measured: `on_wait` is told the two models and for whom it waits.
         """
         # Both models are measured at one line: the first one's.

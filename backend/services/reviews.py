@@ -14,7 +14,10 @@ class ReviewService:
     """Keeps decisions; nothing that was decided is lost."""
 
     def __init__(self, workspace: Workspace, models: Registry, auditor: Auditor, compliance: Compliance) -> None:
-        self._workspace, self._models, self._auditor, self._compliance = workspace, models, auditor, compliance
+        self._workspace = workspace
+        self._models = models
+        self._auditor = auditor
+        self._compliance = compliance
 
     @recorded("override")
     def decide(
@@ -30,7 +33,8 @@ class ReviewService:
         SecurityError
             Whoever trained the model was to override a finding, or whoever is signed in gave another name.
         """
-        record, person = self._models.get(model_id), self._auditor.named(person)
+        record = self._models.get(model_id)
+        person = self._auditor.named(person)
         if verdict == "overridden":
             maker = self._workspace.model_states(record.federation).of(record.id).maker
             self._auditor.stand_apart(person, maker)
@@ -38,7 +42,8 @@ class ReviewService:
         asked = next((q for q in found.questions if (q.about, q.feature) == (rule, feature)), None)
         if asked is None and not any((f.rule_id, f.feature) == (rule, feature) for f in found.findings):
             raise ParameterError("unknown_finding", model=record.id, rule=rule, feature=feature)
-        reviews, about = self._workspace.reviews(record.federation), asked.description if asked else record.content_hash
+        reviews = self._workspace.reviews(record.federation)
+        about = asked.description if asked else record.content_hash
         done = reviews.review(about, rule, feature, verdict, reason, person)
         note.about(record, rule=rule, feature=feature, verdict=verdict, number=done.number, person=done.person)
         return done

@@ -34,12 +34,14 @@ class Samples:
     """Sheets of one model's federation."""
 
     def __init__(self, workspace: Workspace, models: Registry) -> None:
-        self._workspace, self._models = workspace, models
+        self._workspace = workspace
+        self._models = models
 
     def table(self, model_id: str) -> pd.DataFrame:
         """The Guest's own records with the part they had in training."""
         record = self._models.get(model_id)
-        table, part_of = self._workspace.runtime(record.federation).table, self._models.part_of(record)
+        table = self._workspace.runtime(record.federation).table
+        part_of = self._models.part_of(record)
         frame = pd.DataFrame(dict(table.columns), index=pd.Index(table.ids, name="id", dtype="object"))
         frame["part"] = [part_of.get(i, OUTSIDE) for i in table.ids]
         return frame
@@ -81,7 +83,8 @@ class Samples:
 
     def template(self, model_id: str) -> bytes:
         """A CSV to fill in: the Guest's id and features, and two of its own records, written as people write them."""
-        guest, frame = self._federation(model_id).guest, self.table(model_id).drop(columns="part").head(2)
+        guest = self._federation(model_id).guest
+        frame = self.table(model_id).drop(columns="part").head(2)
         for feature in guest.features:
             frame[feature.name] = [_written(value, feature) for value in frame[feature.name]]
         rows = [[str(i), *map(str, cells)] for i, cells in zip(frame.index, frame.to_numpy(), strict=True)]
@@ -193,7 +196,7 @@ def _counted(marks: Mapping[int, tuple[Remark, ...]]) -> list[Remark]:
 
 
 def _written(value: object, feature: Feature) -> str:
-    """A value for a cell: yes or no, a number without needless decimals, or a code; empty where it is missing."""
+    """A value for a cell: yes or no, a number without needless decimals, or a code; empty if it is missing."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if not isinstance(value, float):

@@ -111,14 +111,18 @@ class Conversation:
     ) -> tuple[Session, bool]:
         """The session for one scoring more, and whether the Hosts have the key."""
         self._job = job
-        now, used = time.monotonic(), self._used
+        now = time.monotonic()
+        used = self._used
         known = self._runtime is runtime and self._key is key and self._scorings < RENEWED and now < used + IDLE
         self._used = now
         if self._session is None or not known:
             self.close()
-            self._runtime, self._key, self._scorings = runtime, key, 0
+            self._runtime = runtime
+            self._key = key
+            self._scorings = 0
             self._session = runtime.open_session(hosts, self._stopped, counted=counted)
-        self._scorings, self._before = self._scorings + 1, len(self._session.transcript())
+        self._scorings = self._scorings + 1
+        self._before = len(self._session.transcript())
         self._acknowledge(self._session)
         return self._session, self._scorings > 1
 
@@ -162,8 +166,11 @@ class Scoring:
     def __init__(
         self, workspace: Workspace, models: Registry, auditor: Auditor, compliance: Compliance, workers: Workers
     ) -> None:
-        self._workspace, self._models, self._auditor = workspace, models, auditor
-        self._compliance, self._workers = compliance, workers
+        self._workspace = workspace
+        self._models = models
+        self._auditor = auditor
+        self._compliance = compliance
+        self._workers = workers
 
     def start(
         self, request: ScoringRequest, *, counted: bool = True, conversation: Conversation | None = None
@@ -189,9 +196,11 @@ class Scoring:
         counted: bool,
         conversation: Conversation | None,
     ) -> ScoreBatch:
-        record, digest = self._models.get(request.model_id), audit.sheet_hash(request.samples)
+        record = self._models.get(request.model_id)
+        digest = audit.sheet_hash(request.samples)
         note.about(record, rows=len(request.samples.ids), input_sha256=digest)
-        runtime, compiled = self._workspace.runtime(record.federation), self._models.compiled(record)
+        runtime = self._workspace.runtime(record.federation)
+        compiled = self._models.compiled(record)
         rules = Rules.of(self._workspace, self._models, record, request.decided_on)
         batch = score(
             runtime, record, compiled, request, job, self._workers, rules, counted=counted, conversation=conversation
@@ -208,7 +217,7 @@ class Scoring:
         return batch
 
     def suited(self, model_id: str, people: int) -> Cipher:
-        """The cipher for so many people where nobody chooses one: RLWE for :data:`MANY` and more where it holds the model's scores."""
+        """The cipher for so many people if nobody chooses one: RLWE for :data:`MANY` and more where it holds the model's scores."""
         if people < MANY:
             return "paillier"
         compiled = self._models.compiled(self._models.get(model_id)).guest
@@ -311,7 +320,8 @@ def score(
     """
     if request.what_if is not None and not 0.0 <= request.what_if <= 1.0:
         raise ParameterError("cutoff_not_probability", cutoff=request.what_if)
-    began, sheet = time.perf_counter(), request.samples
+    began = time.perf_counter()
+    sheet = request.samples
     flags = guest_marks(rules.seen, sheet.guest)
     # Nobody is asked about people whom the policy refuses by what the Guest holds.
     refused = _refused_ahead(sheet, rules.policy, flags)
@@ -425,7 +435,9 @@ class _Question:
 
     def ask(self) -> Scored:
         """In a conversation that is kept open, or one of its own."""
-        runtime, record, job = self.runtime, self.record, self.job
+        runtime = self.runtime
+        record = self.record
+        job = self.job
         session, offered = self._kept.begin(runtime, record.hosts, self.key, job, counted=self.counted)
         job.read_transcript = session.transcript
         through = False
@@ -433,7 +445,8 @@ class _Question:
             self._prepare(session, offered)
             owed = None if self.conversation is None or self.run is None else self.conversation.owed(self.run)
             how = self.workers, self.request.canaries, job.at, self.run, offered, owed
-            guest, model = runtime.guest.name, self.compiled.guest
+            guest = runtime.guest.name
+            model = self.compiled.guest
             scored = ScoringClient(guest, record.id, model, self.own, self.key, session, *how).score()
             through = True
             return scored
@@ -443,7 +456,8 @@ class _Question:
 
     def _prepare(self, session: Session, offered: bool) -> None:
         """Hosts' values that were typed in are played; the other Hosts' operators have to have allowed it."""
-        sheet, people = self.request.samples, len(self.good)
+        sheet = self.request.samples
+        people = len(self.good)
         for host, table in sheet.hosts.items():
             if host in self.record.hosts:
                 self.runtime.play(session, host, table.take(self.good))
@@ -507,7 +521,8 @@ def sample_scores(
     best = predictions.argmax(axis=1) if outputs.task == "classes" else np.zeros(len(margins), dtype=np.intp)
     at = np.arange(len(margins)), best
     margin, chosen, given = (found[at].tolist() for found in (margins, predictions, expected))
-    base, every = compiled.expectation.base[best].tolist(), predictions.tolist()
+    base = compiled.expectation.base[best].tolist()
+    every = predictions.tolist()
     missing = {h: (~held).tolist() for h, held in scored.held.items()}
     out: list[Score] = []
     index_of = {row: k for k, row in enumerate(good.tolist())}

@@ -122,7 +122,9 @@ class Streaming:
     """Scores tables of any length. Where Hosts at their own companies are down it pauses, and goes on by itself."""
 
     def __init__(self, workspace: Workspace, models: Registry, scoring: Scoring) -> None:
-        self._workspace, self._models, self._scoring = workspace, models, scoring
+        self._workspace = workspace
+        self._models = models
+        self._scoring = scoring
 
     def start(self, request: StreamRequest) -> Job[Streamed]:
         """Score in the background, going on with what an earlier run of the same request left beside its file."""
@@ -182,9 +184,11 @@ class Streaming:
         job: Job[Streamed],
     ) -> tuple[Remark, ...]:
         """Steps 1 to 4 for every group that is not through; while the first of :data:`IN_FLIGHT` ends, the next are read and scored."""
-        federation, runtime = self._workspace.federation(record.federation), self._workspace.runtime(record.federation)
+        federation = self._workspace.federation(record.federation)
+        runtime = self._workspace.runtime(record.federation)
         notes: dict[tuple[str, str, str], Remark] = {}
-        job.total, resumed = known.rows, partial_file.progress.rows
+        job.total = known.rows
+        resumed = partial_file.progress.rows
         job.at("score", done=resumed)
         rest = sheets(federation, source, known, lambda: runtime.table, partial_file.progress.groups)
         flying: deque[tuple[SampleSheet, Job[ScoreBatch] | None]] = deque()
@@ -192,7 +196,8 @@ class Streaming:
         def land() -> None:
             work.check()  # a group may be through before anybody has looked whether the whole was stopped
             sheet, inner = flying[0]
-            before, count = partial_file.progress.rows, len(sheet.ids)
+            before = partial_file.progress.rows
+            count = len(sheet.ids)
             begins, ends = (_share(row, resumed, known) for row in (before, before + count))
             with work.part(begins, ends):
                 scores, batch = self._followed(sheet, inner, job)
@@ -233,7 +238,7 @@ class Streaming:
     def _begun(
         self, record: ModelRecord, sheet: SampleSheet, cipher: Cipher, request: StreamRequest, today: date
     ) -> Job[ScoreBatch] | None:
-        """Step 1; None where no row of the group can be scored."""
+        """Step 1; None if no row of the group can be scored."""
         if not sheet.usable:
             return None
         asked = ScoringRequest(
@@ -258,7 +263,8 @@ class Streaming:
             return tuple(failed), None
         while inner.state == "running":
             inner.wait(POLL)
-            job.waits, job.silence = inner.waits, inner.silence
+            job.waits = inner.waits
+            job.silence = inner.silence
             if job.cancelled():
                 inner.cancel()
             else:
@@ -277,9 +283,12 @@ class _Partial:
     """The groups that are through, and how far they go."""
 
     def __init__(self, out: Path, form: _Form, model_id: str, plan: str) -> None:
-        self._out, self._form, self._model_id = out, form, model_id
+        self._out = out
+        self._form = form
+        self._model_id = model_id
         self.kept = 0  # failed rows that keep their row of the file that was there
-        self._file, self._note = _beside(out, "partial"), _beside(out, "progress")
+        self._file = _beside(out, "partial")
+        self._note = _beside(out, "progress")
         self.progress = _Progress(plan, 0, 0, 0, 0, 0.0, "")
         if self._note.exists():
             self.progress = self._read(plan)
@@ -339,7 +348,7 @@ class _Partial:
         self.progress = progress
 
     def finish(self) -> bool:
-        """Put the file in its place, and nothing is left beside it; False where nobody was scored and one is there that is kept."""
+        """Put the file in its place, and nothing is left beside it; False if nobody was scored and one is there that is kept."""
         put = self.progress.finished or bool(self.progress.scored) or not self._out.exists()
         if put and self._file.exists():
             self._note_down(replace(self.progress, finished=True))

@@ -122,7 +122,7 @@ class Training:
         return self.start_demo().get()
 
     def start_demo(self) -> Job[str]:
-        """Prepare the demo in the background; where that is cancelled, the data stay for the next time."""
+        """Prepare the demo in the background; if that is cancelled, the data stay for the next time."""
         return Job[str](self._prepare_demo, rounds(DEMO_PARAMETERS)).start()
 
     def _prepare_demo(self, job: Job[Any]) -> str:
@@ -216,7 +216,8 @@ def train(
     _check_excluded(runtime.federation, hosts, request.exclude)
     weights = runtime.weights(request.parameters.weights, request.exclude)
     job.at("key", runtime.guest.name)
-    key, kept = _key(runtime, request.parameters), resumed(runtime, request)
+    key = _key(runtime, request.parameters)
+    kept = resumed(runtime, request)
     try:
         trained = _grown(runtime, request, hosts, key, weights, kept, sealed_at, job)
     except GlassleafError as error:
@@ -228,7 +229,7 @@ def train(
 
 
 def _key(runtime: GuestRuntime, asked: Parameters) -> TrainingKeySide | None:
-    """Under which gradients are sent; None where ranks are, in plaintext."""
+    """Under which gradients are sent; None if ranks are, in plaintext."""
     if isinstance(asked, OpBoostParameters):
         return None
     return runtime.keys.training(asked.cipher, asked.key_bits, len(runtime.table.ids))

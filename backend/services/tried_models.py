@@ -82,7 +82,7 @@ class AlternativesRequest:
     cipher : {"paillier", "paillier-short", "none"}
         Of the sums by group, where a Host holds the attribute; models are trained as the model was.
     usual : str
-        The group, in English, that the model's decisions were compared with, so that both name one; where there is none such, the largest.
+        The group, in English, that the model's decisions were compared with, so that both name one; if there is none such, the largest.
         One of five bins is none of four.
     """
 
@@ -259,7 +259,8 @@ def judged_by_group(
             cells_drawn(row, own.index, len(own.groups), draws(len(rows), RESAMPLES, request.seed)) for row in flags
         ]
         return own.groups, _decided(decisions, measured, own.groups, sums, request, feature, drawn)
-    sessions, key = Sessions(runtime, job, PURPOSE), (party, feature.name)
+    sessions = Sessions(runtime, job, PURPOSE)
+    key = (party, feature.name)
     asked = sums_of(context, sessions, request)
     with sessions.begin((party,)) as session:
         with work.part(0.0, ALIGNED):
@@ -296,9 +297,11 @@ def _far_apart(decisions: Sequence[Sequence[Candidate]], at: NDArray[np.intp]) -
     ParameterError
         The first model's own decisions are not among them.
     """
-    asked, measured = [np.ones(len(at), dtype=bool)], []
+    asked = [np.ones(len(at), dtype=bool)]
+    measured = []
     for candidates in decisions:
-        first, kept = candidates[0].accepted[at], []
+        first = candidates[0].accepted[at]
+        kept = []
         for index, candidate in enumerate(candidates):
             accepted = candidate.accepted[at]
             if not any(too_close(asked, flags) for flags in (accepted, accepted & first)):
@@ -332,9 +335,12 @@ def _decided(
     """All models at every decision, from ``(flags, groups)`` sums in the order of :func:`_flags`; `drawn` where records are at hand."""
     if not groups:
         raise ParameterError("attribute_without_groups", attribute=request.attribute, least=MIN_GROUP)
-    rows, draw, judged = iter(sums), np.random.default_rng(request.seed), []
+    rows = iter(sums)
+    draw = np.random.default_rng(request.seed)
+    judged = []
     for number, (candidates, kept) in enumerate(zip(decisions, measured, strict=True)):
-        own, cells = next(rows), {}
+        own = next(rows)
+        cells = {}
         for k, index in enumerate(kept):
             found = Sums(own, next(rows), next(rows))
             cells[index] = (

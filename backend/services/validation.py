@@ -57,8 +57,10 @@ class ValidationService:
     """Validates models; the page and the report show the last validation of each."""
 
     def __init__(self, measurement: Measurement, compliance: Compliance, differences: ModelDifferences) -> None:
-        self._measurement, self._models = measurement, measurement.models
-        self._compliance, self._differences = compliance, differences
+        self._measurement = measurement
+        self._models = measurement.models
+        self._compliance = compliance
+        self._differences = differences
 
     def start(self, request: ValidationRequest) -> Job[Validation]:
         """Validate in the background; kept until it is repeated."""
@@ -107,7 +109,7 @@ class ValidationService:
         return done
 
     def last(self, model_id: str) -> Validation | None:
-        """A model's last validation; None where there was none."""
+        """A model's last validation; None if there was none."""
         return last_validation(self._measurement, self._models.get(model_id))
 
     def _challenger(self, record: ModelRecord, request: ValidationRequest) -> ModelRecord | None:

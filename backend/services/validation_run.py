@@ -87,9 +87,13 @@ class ValidationRun:
     def __init__(
         self, context: MeasurementContext, request: ValidationRequest, suite: Suite, sessions: Sessions, job: Job[Any]
     ) -> None:
-        self._context, self._request, self._suite = context, request, suite
-        self._sessions, self._job = sessions, job
-        self._runtime, self._outputs = context.runtime, context.compiled.outputs
+        self._context = context
+        self._request = request
+        self._suite = suite
+        self._sessions = sessions
+        self._job = job
+        self._runtime = context.runtime
+        self._outputs = context.compiled.outputs
         self._binary = context.record.task == "binary"
         self._chain = tuple(step.host for step in context.compiled.guest.folding.steps)
         self._labels = self._runtime.labels()
@@ -140,7 +144,7 @@ class ValidationRun:
             self.found.setdefault(test, reason)
 
     def check_features(self) -> None:
-        """Raise ParameterError where the operator's file names what the federation does not have."""
+        """Raise ParameterError if the operator's file names what the federation does not have."""
         known = {feature.name for _, feature in self._runtime.federation.features()}
         named = [name for name in (self._suite.time, *self._suite.attributes) if name and name not in known]
         if named:
@@ -150,7 +154,8 @@ class ValidationRun:
 
     def of_model(self) -> None:
         """Concentration, rank stability, leaf support, direction."""
-        model, gains = self._context.model, by_tree(self._context.model, "gain")
+        model = self._context.model
+        gains = by_tree(self._context.model, "gain")
         parties, names = zip(*((party, feature.name) for party, feature in model.dictionary), strict=True)
         self.found["concentration"] = figures.concentration(parties, names, gains)
         self.found["rank_stability"] = figures.rank_agreement(gains, self._request.seed)
@@ -227,7 +232,8 @@ class ValidationRun:
 
     def of_people(self, protected: frozenset[str], training: Sequence[str]) -> None:
         """Slices of every feature of every party, on test and on training records."""
-        context, request = of_outcomes(self._context), self._request
+        context = of_outcomes(self._context)
+        request = self._request
         rows = drawn(context, min(request.samples, len(context.test_ids)), request.seed)
         with work.part(0.0, 0.02):
             kept, self._margins = self._score(rows)
@@ -263,10 +269,8 @@ class ValidationRun:
         if not len(self._rows):
             return "refused"
         groups, index = slices.periods(times[self._rows], GROUPS)
-        key, outcomes = (
-            (self._runtime.guest.name, self._runtime.federation.time),
-            self._outcomes(self._rows, self._margins),
-        )
+        key = (self._runtime.guest.name, self._runtime.federation.time)
+        outcomes = self._outcomes(self._rows, self._margins)
         marking = mark(self._suite.cutoff, *outcomes, own=True)
         sums = slices.summed(marking.marks(*outcomes)[0], index, len(groups))
         return slices.over_time(key, slices.slices(groups, sums, marking))
@@ -286,9 +290,10 @@ class ValidationRun:
     def _sliced(self, part: str, rows: Rows, margins: Floats, share: tuple[float, float]) -> Sliced:
         """Every feature's slices of some records: the Guest's by itself, a Host's from one question a feature.
 
-        Where nobody could be scored, since everybody was before, from the sums of then.
+        If nobody could be scored, since everybody was before, from the sums of then.
         """
-        guest, tables = self._runtime.guest.name, dict[Key, AnsweredSums]()
+        guest = self._runtime.guest.name
+        tables = dict[Key, AnsweredSums]()
         asked = AskedSums(self._context, self._sessions, part, GROUPS)
         wanted: dict[str, list[str]] = {host: [] for host in self._context.record.hosts}
         refused = set[Key]()
@@ -320,7 +325,8 @@ class ValidationRun:
         self, asked: AskedSums, rows: Rows, margins: Floats, wanted: dict[str, list[str]]
     ) -> tuple[dict[Key, AnsweredSums], Refused]:
         """What Hosts answer about people who were scored just now, and what they refuse."""
-        cipher, bits = self._request.cipher, self._request.key_bits
+        cipher = self._request.cipher
+        bits = self._request.key_bits
         with self._sessions.begin(tuple(wanted)) as session:
             with work.part(0.0, ALIGNED):
                 questions, at = self._sessions.ask_about(session, cipher, bits, rows)
@@ -384,7 +390,8 @@ class ValidationRun:
 
     def _noise(self) -> Found:
         """Noise on the Guest's numbers; a Host's values, all of a person's together, exchanged among some people."""
-        own, guest = self._runtime.table.take(self._probes), self._runtime.guest.name
+        own = self._runtime.table.take(self._probes)
+        guest = self._runtime.guest.name
         draw = np.random.default_rng(self._request.seed)
         kept, changed = self._changed(PartyTable(own.party, own.ids, self._noisy(own, draw)))
         labels, whole = self._base(kept)
@@ -422,7 +429,9 @@ class ValidationRun:
 
     def _without_features(self) -> Found:
         """AUC lost without each feature of weight, the largest first."""
-        own, guest, found = self._runtime.table.take(self._probes), self._runtime.guest.name, []
+        own = self._runtime.table.take(self._probes)
+        guest = self._runtime.guest.name
+        found = []
         weighty = [row for row in feature_importance(self._context.model) if row.gain_share >= SHARE][:MAX_MISSING]
         for row in weighty:
             if row.party == guest:
@@ -439,7 +448,8 @@ class ValidationRun:
 
     def _without_hosts(self) -> Found:
         """What is left of the model where one Host gives no value of anybody."""
-        own, found = self._runtime.table.take(self._probes), list[Figure]()
+        own = self._runtime.table.take(self._probes)
+        found = list[Figure]()
         for host in self._chain:
             # a Host leaves out one feature, or all of its own, whether or not the model splits by them
             names = tuple(feature.name for feature in self._runtime.federation.party(host).features)
@@ -454,7 +464,8 @@ class ValidationRun:
         """The challenger on the same people."""
         people = self._runtime.table.take(self._rows)
         kept, margins = _some(self._sessions.score(other, people, self._request.cipher))
-        labels, own = self._labels[self._rows[kept]], self._margins[kept]
+        labels = self._labels[self._rows[kept]]
+        own = self._margins[kept]
         outputs = self._outputs, other.compiled.outputs
         self.found["challenger"] = (figures.challenger_gain(labels, own, margins, outputs, self._request.seed),)
         if self._binary:
@@ -487,7 +498,7 @@ _TWO_OUTCOMES = (
 
 
 def _some(scored: tuple[Rows, Floats]) -> tuple[Rows, Floats]:
-    """What was scored; raises HostRefused where that is nobody, of whom nothing can be said."""
+    """What was scored; raises HostRefused if that is nobody, of whom nothing can be said."""
     if not len(scored[0]):
         raise HostRefused("all_refused_before")
     return scored

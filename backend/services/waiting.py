@@ -58,7 +58,8 @@ def repeated(
     Cancelled
         The work was stopped meanwhile.
     """
-    waited, tries = 0.0, 0
+    waited = 0.0
+    tries = 0
     while True:
         try:
             return ask()
@@ -67,7 +68,8 @@ def repeated(
             if waited + delay > timeout:
                 raise
             _wait(job, Waits("busy", (busy.host,) if busy.host else hosts, busy.remarks[0]), lasting(delay), keep)
-            waited, tries = waited + delay, min(tries + 1, 10)
+            waited = waited + delay
+            tries = min(tries + 1, 10)
         except PartyUnreachable as down:
             if timeout < LASTING or runtime.simulated or not waits_for_links():
                 raise
@@ -86,7 +88,8 @@ def lasting(seconds: float) -> Callable[[], bool]:
 
 
 def _wait(job: Job[Any], why: Waits, over: Callable[[], bool], keep: Callable[[], None]) -> None:
-    job.waits, kept = why, time.monotonic()
+    job.waits = why
+    kept = time.monotonic()
     try:
         while not over():
             job.check()

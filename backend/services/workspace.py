@@ -68,9 +68,14 @@ class Workspace:
         on_approval: Callable[[str, dict[str, Any]], None] = lambda federation, decision: None,
         workers: Workers | None = None,
     ) -> None:
-        self.home, self._key_floor, self._pools, self._on_key = home, key_floor, pools, on_key
-        self._on_expired, self._expired = on_expired, dict[str, date]()
-        self._on_approval, self._workers = on_approval, workers
+        self.home = home
+        self._key_floor = key_floor
+        self._pools = pools
+        self._on_key = on_key
+        self._on_expired = on_expired
+        self._expired = dict[str, date]()
+        self._on_approval = on_approval
+        self._workers = workers
         self._runtimes: dict[str, tuple[object, GuestRuntime]] = {}
         self._databases: dict[Path, Database] = {}
         self._signing_keys: dict[str, SigningKey] = {}
@@ -81,7 +86,7 @@ class Workspace:
         self._runner: threading.Thread | None = None
 
     def add(self, path: Path) -> Federation:
-        """Check a federation file and remember it under its name; raises FederationError where another has the name."""
+        """Check a federation file and remember it under its name; raises FederationError if another has the name."""
         from backend.store.schema import FederationRow  # noqa: PLC0415 (as below)
 
         federation = load_federation(path)
@@ -95,7 +100,7 @@ class Workspace:
         return federation
 
     def check_name(self, name: str, folder: Path) -> None:
-        """Raise FederationError where another federation than the one in `folder` has the name."""
+        """Raise FederationError if another federation than the one in `folder` has the name."""
         there = self._known().get(name)
         if there is not None and there.resolve() != folder.resolve() and there.exists():
             raise FederationError("federation_name_taken", folder=str(folder), there=str(there), federation=name)
@@ -152,7 +157,7 @@ class Workspace:
             return FederationError("federation_failed_to_load", federation=name, kind=type(error).__name__)
 
     def federation(self, name: str) -> Federation:
-        """One federation; raises FederationError where the name is unknown or its file cannot be used."""
+        """One federation; raises FederationError if the name is unknown or its file cannot be used."""
         known = self._known()
         found = self._load(known[name]) if name in known else None
         if found is None:
@@ -160,7 +165,7 @@ class Workspace:
         return found
 
     def _load(self, folder: Path) -> Federation | None:
-        """A federation file that was checked before, read again only when it has changed; None where it is not there."""
+        """A federation file that was checked before, read again only when it has changed; None if it is not there."""
         try:
             stamp = (folder / "federation.toml").stat().st_mtime_ns
         except (FileNotFoundError, NotADirectoryError):
@@ -220,7 +225,9 @@ class Workspace:
         from backend.protocols.transport.receipts import MAX_STATED, sign_receipt  # noqa: PLC0415 (as below)
         from backend.store.receipts import Receipt, Receipts  # noqa: PLC0415 (the services are imported without a database)
 
-        guest, key, receipts = self.federation(name).guest.name, self.signing_key(name), Receipts(self.database(name))
+        guest = self.federation(name).guest.name
+        key = self.signing_key(name)
+        receipts = Receipts(self.database(name))
         mine = sign_receipt(conversation, guest, own[:MAX_STATED], key)
         try:
             receipts.keep(Receipt(conversation, guest, "", mine.entries, "", key.public, mine.signature))
@@ -237,7 +244,7 @@ class Workspace:
                 _log.warning("What is too old in %s was not deleted: %s", name, error)
 
     def expire(self, name: str) -> dict[str, dict[str, int]]:
-        """Delete what is older than its table's period at every party; returns party → table → rows, where there were any."""
+        """Delete what is older than its table's period at every party; returns party → table → rows, if there were any."""
         from backend.store.retention import expire  # noqa: PLC0415 (the services are imported without a database)
 
         self._expired[name] = datetime.now(UTC).date()
@@ -263,7 +270,7 @@ class Workspace:
         threading.Thread(target=runtime.warm_up, args=(bits,), name="warm-up", daemon=True).start()
 
     def run_errand(self, name: str, act: Callable[[], object]) -> None:
-        """Have `act` done, by one thread in the background where there is one, so that nobody waits for a Host; once of a name."""
+        """Have `act` done, by one thread in the background if there is one, so that nobody waits for a Host; once of a name."""
         if not self._pools:
             act()
             return

@@ -272,7 +272,9 @@ class Accountant:
         today: Callable[[], date] = lambda: datetime.now(UTC).date(),
     ) -> None:
         self.limits = limits or Limits()
-        self._database, self._records, self._today = database, records, today
+        self._database = database
+        self._records = records
+        self._today = today
         self._store = PartyStore(database)
         self._acknowledged: set[tuple[str, str]] = set()
         self._swept = 0  # the day on which what is too old was deleted last
@@ -428,7 +430,7 @@ class Accountant:
             return self._reached(session, question)
 
     def _known(self, session: Session, question: Question) -> NDArray[np.bool_] | None:
-        """Who was refused when the question was asked first; None where it was not."""
+        """Who was refused when the question was asked first; None if it was not."""
         row = session.execute(_QUESTION, question.key).first() if question.request else None
         if row is None or not row.asked:  # the latter has used an approval's volume and was never counted
             return None
@@ -569,7 +571,8 @@ class Accountant:
 
     def _drop_replies(self, session: Session) -> None:
         with self._lock:
-            acknowledged, self._acknowledged = self._acknowledged, set()
+            acknowledged = self._acknowledged
+            self._acknowledged = set()
         if acknowledged:
             keys = [{"guest": guest, "request": request} for guest, request in acknowledged]
             session.execute(_ACKNOWLEDGE, keys)
@@ -744,9 +747,9 @@ def _unpacked(bits: bytes, count: int) -> NDArray[np.bool_]:
 
 
 def usual_limit(synthetic: bool) -> int:
-    """The budget where neither the federation file nor the caller names one: ``GLASSLEAF_BUDGET``, else the default.
+    """The budget if neither the federation file nor the caller names one: ``GLASSLEAF_BUDGET``, else the default.
 
-    Raises ParameterError where the variable holds no number.
+    Raises ParameterError if the variable holds no number.
     """
     asked = os.environ.get(VARIABLE, "").strip()
     if not asked:

@@ -110,7 +110,7 @@ class Verdict:
     Attributes
     ----------
     problems : tuple of str
-        Empty where the chain is intact and agrees with every witness.
+        Empty if the chain is intact and agrees with every witness.
     witnesses : tuple of str
         Parties that keep heads; without any, truncation would not show.
     heads : int
@@ -138,7 +138,7 @@ class AuditLog:
     def add(self, action: str, body: dict[str, Any], actor: str, role: str) -> Entry:
         """Append an entry; within a transaction that stores what it tells of, both are kept or neither.
 
-        Raises StoreError where the log cannot be written.
+        Raises StoreError if the log cannot be written.
         """
         with self._database.write() as session:
             head = self.head()
@@ -159,7 +159,7 @@ class AuditLog:
         return [entry for entry in (_readable(row) for row in self._rows()) if entry is not None]
 
     def last_time(self, action: str, model_id: str) -> str:
-        """When something was last done with a model (UTC, ISO 8601); empty where it never was."""
+        """When something was last done with a model (UTC, ISO 8601); empty if it never was."""
 
         def read(session: Session) -> str:
             entries = [entry for row in session.scalars(select(AuditRow)) if (entry := _readable(row)) is not None]
@@ -173,7 +173,7 @@ class AuditLog:
         return ConsistencyProof(self._head_at(after), tuple(_digest(row.text) for row in rows))
 
     def _head_at(self, number: int) -> Head:
-        """The head when the log had `number` entries, or as it is where there are fewer."""
+        """The head when the log had `number` entries, or as it is if there are fewer."""
         with self._database.read() as session:
             row = session.get(AuditRow, number)
         if row is None:

@@ -44,7 +44,9 @@ OTHERS = 0o077  # bits of a mode
 VARIABLE = "GLASSLEAF_STORE"
 HEAD = "1.0"  # the newest step of backend.store.migrations
 BUSY = 30.0  # seconds to wait for another process that writes
-PROBE, PROBE_BYTES = "probe", 1 << 14  # a row that is never there, of more than a free page
+# a row that is never there, of more than a free page
+PROBE = "probe"
+PROBE_BYTES = 1 << 14
 KEPT = 512  # answers that are kept in memory
 OPENED = "opened"  # of a connection: by which process, and which file
 OPEN = 2  # connections to a file that are kept open; threads beyond them open one of their own
@@ -146,7 +148,7 @@ class Database:
     def write(self) -> Iterator[Session]:
         """A transaction that changes something; one that is begun within another of the same thread is part of it.
 
-        Raises StoreError where the database cannot be written; nothing of the transaction is kept.
+        Raises StoreError if the database cannot be written; nothing of the transaction is kept.
         """
         outer: Session | None = getattr(self._open, "session", None)
         if outer is not None:
@@ -201,7 +203,7 @@ class Database:
         return found
 
     def _stamp(self) -> object | None:
-        """What changes with each transaction that writes, whoever's; None where nothing can be told."""
+        """What changes with each transaction that writes, whoever's; None if nothing can be told."""
         if self._watch is None:
             return None
         try:
@@ -214,7 +216,7 @@ class Database:
         return StoreError(code, database=self._name, reason=type(error.__cause__ or error).__name__)
 
     def check_writable(self) -> None:
-        """Write something and take it back, as a full disk does not allow; raises StoreError where that fails."""
+        """Write something and take it back, as a full disk does not allow; raises StoreError if that fails."""
         with self.write() as session:
             row = SecretRow(name=PROBE, value=bytes(PROBE_BYTES))
             session.add(row)
@@ -297,7 +299,9 @@ class _Watch:
     """Tells whether anybody has written to a file, by a connection that never writes itself; for one thread at a time."""
 
     def __init__(self, engine: Engine, file: _File) -> None:
-        self._engine, self._file, self._opened = engine, file, 0
+        self._engine = engine
+        self._file = file
+        self._opened = 0
         self._connection: PoolProxiedConnection | None = None
 
     def stamp(self) -> tuple[int, int]:
@@ -305,7 +309,8 @@ class _Watch:
         if self._connection is not None and not self._file.is_there(self._connection.info):
             self.close()
         if self._connection is None:
-            self._connection, self._opened = self._engine.raw_connection(), self._opened + 1
+            self._connection = self._engine.raw_connection()
+            self._opened = self._opened + 1
         version = cast(sqlite3.Connection, self._connection.driver_connection).execute("PRAGMA data_version")
         return self._opened, version.fetchone()[0]
 
@@ -338,7 +343,7 @@ def _shown(where: Path | str | None) -> str:
 
 
 def _version(connection: Connection) -> str | None:
-    """The schema's version; None where there is no schema."""
+    """The schema's version; None if there is no schema."""
     if not inspect(connection).has_table("alembic_version"):
         return None
     found: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
@@ -379,7 +384,7 @@ def _lock_server(connection: Connection) -> None:
 def party_database(folder: Path, federation: str, party: str) -> Database:
     """A party's database: in its folder, or at the URL that ``GLASSLEAF_STORE`` gives for it.
 
-    Raises StoreError where it cannot be opened, or the variable has other places to fill in than ``{federation}`` and ``{party}``.
+    Raises StoreError if it cannot be opened, or the variable has other places to fill in than ``{federation}`` and ``{party}``.
     """
     url = os.environ.get(VARIABLE, "").strip()
     if not url:

@@ -32,7 +32,8 @@ from backend.store.database import BUSY
 from backend.store.key_backup import PASSPHRASE_MIN, seal, unseal
 
 FORMAT = "glassleaf home 1"
-MANIFEST, KEYS = "manifest.json", "keys"
+MANIFEST = "manifest.json"
+KEYS = "keys"
 SQLITE = b"SQLite format 3\0"  # sqlite.org/fileformat2.html, §1.3.1
 PRIMARY_CODE = 0xFF  # of an extended result code, sqlite.org/rescode.html
 KEY = re.compile(r".*\.(key|retired|pem)")
@@ -223,7 +224,7 @@ def _is_database(path: Path) -> bool:
 
 @contextmanager
 def _unchanging(path: Path) -> Iterator[None]:
-    """Keep everybody from writing to a database; where nobody can write, there is nothing to keep from."""
+    """Keep everybody from writing to a database; if nobody can write, there is nothing to keep from."""
     try:
         with closing(sqlite3.connect(path, timeout=BUSY, isolation_level=None)) as connection:
             try:
@@ -249,7 +250,8 @@ def _put(archive: zipfile.ZipFile, name: str, path: Path, folder: Path) -> _File
                 raise StoreError("database_damaged", file=str(path))
         path = copy
     with path.open("rb") as file:
-        digest, size = file_digest(file, "sha256").hexdigest(), file.tell()
+        digest = file_digest(file, "sha256").hexdigest()
+        size = file.tell()
     archive.write(path, name)
     return _File(bytes=size, sha256=digest)
 
@@ -302,7 +304,9 @@ def _is_inside(name: str) -> bool:
 
 def _take(archive: zipfile.ZipFile, name: str, about: _File, folder: Path) -> None:
     """Write one file, unless it is another than the manifest says; no more of it than that is read."""
-    path, digest, left = folder / name, sha256(), about.bytes
+    path = folder / name
+    digest = sha256()
+    left = about.bytes
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with (
         archive.open(name) as source,

@@ -34,11 +34,11 @@ class LoggedJob:
     Attributes
     ----------
     user : str
-        Hash of the account; empty where nobody signs in.
+        Hash of the account; empty if nobody signs in.
     name : str
         Under which it was started: its kind, and of work on one model its id after a colon.
     model : str
-        The model that was chosen when it was started; empty where there was none.
+        The model that was chosen when it was started; empty if there was none.
     state : {"running", "done", "failed", "cancelled", "interrupted"}
     started, ended : str
         UTC, ISO 8601; `ended` is empty while it runs.
@@ -80,7 +80,7 @@ class JobLog:
         self._database = database
 
     def begin(self, job: LoggedJob) -> None:
-        """Write down that a job runs; raises ParameterError where another process runs one of that name for the same user."""
+        """Write down that a job runs; raises ParameterError if another process runs one of that name for the same user."""
         now = datetime.now(UTC)
         with self._database.write() as session:
             session.execute(delete(JobRow).where(JobRow.started < _stamp(now - KEPT)))

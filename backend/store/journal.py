@@ -65,7 +65,9 @@ class Run:
     """One scoring as its journal has it, under a name of its own."""
 
     def __init__(self, database: Database, name: str, stated: list[tuple[str, str]] | None = None) -> None:
-        self._database, self.name, self._sent = database, name, _SentFiles.of(database)
+        self._database = database
+        self.name = name
+        self._sent = _SentFiles.of(database)
         self._stated = [] if stated is None else stated
 
     def wanted(self) -> None:
@@ -92,7 +94,8 @@ class Run:
 
     def _begun(self, session: Session, numbers: Collection[int]) -> dict[int, Batch]:
         """Those of some batches that have a name."""
-        rows, wanted = session.execute(_NAMED, {"run": self.name}).all(), set(numbers)
+        rows = session.execute(_NAMED, {"run": self.name}).all()
+        wanted = set(numbers)
         return {
             row.number: Batch(row.request, self._pieces(session, row.number), row.answer)
             for row in rows
@@ -190,7 +193,7 @@ class _SentFiles:
 
     @classmethod
     def of(cls, database: Database) -> _SentFiles | None:
-        """Beside a database; None where that is no file."""
+        """Beside a database; None if that is no file."""
         return None if database.folder is None else cls(database.folder / SENT)
 
     def put(self, run: str, number: int, piece: int, sent: bytes) -> bytes:
@@ -252,7 +255,7 @@ class Journal:
         self._lock = threading.Lock()
 
     def run(self, question: str, batches: int = 0, *, fresh: bool = False) -> Run:
-        """The run that asks this question and was not handed over; a new one where there is none that nobody is at work on.
+        """The run that asks this question and was not handed over; a new one if there is none that nobody is at work on.
 
         Two of this process that ask the same at once are two questions; :meth:`ended` tells that nobody is at work on a run any more.
 
@@ -303,7 +306,7 @@ class Journal:
             _state(session, [(sha256(terms).hexdigest(), json.dumps(values))])
 
     def stated(self, terms: bytes) -> dict[str, float | str | None]:
-        """Which values terms were made with; raises SecurityError where that is not known (any more)."""
+        """Which values terms were made with; raises SecurityError if that is not known (any more)."""
         with self._database.read() as session:
             row = session.get(StatedRow, sha256(terms).hexdigest())
         if row is None:
@@ -370,7 +373,8 @@ class Journal:
 
     def _forgotten(self, *, all_others: bool) -> None:
         """What a kill in between leaves is a run with its messages, or messages without a run: never a run without them."""
-        done, self._done = self._done, set()
+        done = self._done
+        self._done = set()
         if self._sent is None:
             return
         for run in done:

@@ -14,7 +14,10 @@ from pydantic import TypeAdapter, ValidationError
 from backend.errors import ParameterError, SecurityError
 
 FORMAT = "glassleaf keys 1"
-N, R, P = 1 << 17, 8, 1  # 128 MiB and some 0.4 s a guess; OWASP's cheat sheet on storing passwords
+# 128 MiB and some 0.4 s a guess; OWASP's cheat sheet on storing passwords
+N = 1 << 17
+R = 8
+P = 1
 SALT = 16  # bytes, RFC 7914 §2
 NONCE = 12  # bytes, NIST SP 800-38D §5.2.1.1
 PASSPHRASE_MIN = 12  # characters
@@ -25,11 +28,12 @@ _ENVELOPE = TypeAdapter(dict[str, str])
 def seal(body: bytes, passphrase: str, about: str) -> bytes:
     """Encrypt; `about` is said in the file in the clear and cannot be changed.
 
-    Raises ParameterError where the passphrase is shorter than :data:`PASSPHRASE_MIN` characters.
+    Raises ParameterError if the passphrase is shorter than :data:`PASSPHRASE_MIN` characters.
     """
     if len(passphrase) < PASSPHRASE_MIN:
         raise ParameterError("passphrase_too_short", found=len(passphrase), least=PASSPHRASE_MIN)
-    salt, nonce = secrets.token_bytes(SALT), secrets.token_bytes(NONCE)
+    salt = secrets.token_bytes(SALT)
+    nonce = secrets.token_bytes(NONCE)
     blob = AESGCM(file_key(passphrase, salt)).encrypt(nonce, body, _bound(about))
     parts = {"salt": salt.hex(), "nonce": nonce.hex(), "body": blob.hex()}
     return json.dumps({"format": FORMAT, "about": about, **parts}).encode()

@@ -36,9 +36,9 @@ def retired_keys(folder: Path) -> tuple[str, ...]:
 
 
 def read_key(path: Path) -> dict[str, str] | None:
-    """The numbers of a stored key; None where there is no file.
+    """The numbers of a stored key; None if there is no file.
 
-    Raises SecurityError where the file can be read by others, or is damaged.
+    Raises SecurityError if the file can be read by others, or is damaged.
     """
     if not path.exists():
         return None
@@ -53,16 +53,17 @@ def read_key(path: Path) -> dict[str, str] | None:
 def kept_key(path: Path, make: Callable[[], dict[str, str]]) -> tuple[dict[str, str], bool]:
     """The numbers of the one key in `path`, and whether this call made it: of several first uses at once, one does.
 
-    Raises SecurityError as :func:`read_key`, or where no key can be written there.
+    Raises SecurityError as :func:`read_key`, or if no key can be written there.
     """
     stored = read_key(path)
     if stored is not None:
         return stored, False
-    numbers, new = make(), True
+    numbers = make()
+    new = True
     try:
         with drafted(path, json.dumps(numbers).encode()) as draft:
             try:
-                path.hardlink_to(draft)  # whole, and only where there is no file: a rename would replace another's key
+                path.hardlink_to(draft)  # whole, and only if there is no file: a rename would replace another's key
             except FileExistsError:
                 new = False
     except OSError as error:

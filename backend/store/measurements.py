@@ -14,7 +14,7 @@ from backend.store.schema import MeasurementRow
 
 @dataclass(frozen=True)
 class Kept:
-    """One measurement: its rows, and the data it was made on (empty where that was not recorded)."""
+    """One measurement: its rows, and the data it was made on (empty if that was not recorded)."""
 
     rows: list[dict[str, Any]]
     basis: dict[str, Any]

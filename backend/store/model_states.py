@@ -32,11 +32,11 @@ class ModelState:
     Attributes
     ----------
     name, note : str
-        Empty where nobody gave one.
+        Empty if nobody gave one.
     owner : str
         Who answers for it.
     maker : str
-        Who trained or imported it; empty where nobody knows.
+        Who trained or imported it; empty if nobody knows.
     """
 
     model_id: str
@@ -56,7 +56,7 @@ class ModelStep:
     number : int
         Order of writing, over all models.
     reason : str
-        Empty where none was asked for.
+        Empty if none was asked for.
     time : str
         UTC, ISO 8601.
     """
@@ -107,7 +107,7 @@ class ModelStates:
         return dict(self._kept()[0])
 
     def of(self, model_id: str) -> ModelState:
-        """One model; raises ModelError where it is unknown here."""
+        """One model; raises ModelError if it is unknown here."""
         return _known(self._kept()[0], model_id)
 
     def steps(self, model_id: str = "") -> tuple[ModelStep, ...]:
@@ -118,7 +118,7 @@ class ModelStates:
         return self._database.kept("states", _states_and_steps)
 
     def standing(self, model_id: str) -> Standing:
-        """A model, and the approval that stands; raises ModelError where it is unknown here."""
+        """A model, and the approval that stands; raises ModelError if it is unknown here."""
         states, steps = self._kept()  # as of one moment
         model = _known(states, model_id)
         approval = None
@@ -134,7 +134,7 @@ class ModelStates:
     def describe(self, model_id: str, fields: Mapping[str, str]) -> ModelState:
         """Change a model's name, note or owner.
 
-        Raises ParameterError where one is too long, has several lines where it is a name, or another model has this name.
+        Raises ParameterError if one is too long, has several lines where it is a name, or another model has this name.
         """
         given = {name: _text(name, text) for name, text in fields.items()}
         with self._database.write() as session:
@@ -153,7 +153,7 @@ class ModelStates:
     ) -> ModelStep:
         """Take a model from one state to the next; the one that it replaces in use goes back to the state that it came from.
 
-        Raises ParameterError where the model is in another state by now.
+        Raises ParameterError if the model is in another state by now.
         """
         with self._database.write():
             found = self.of(model_id).state
@@ -191,7 +191,8 @@ def words(state: State) -> str:
 
 
 def _text(what: str, text: str) -> str:
-    text, limit = text.strip(), TEXT_MAX if what == "note" else NAME_MAX
+    text = text.strip()
+    limit = TEXT_MAX if what == "note" else NAME_MAX
     if len(text) > limit or (what != "note" and not text.isprintable()):
         raise ParameterError("model_field_too_long", field=Remark(f"model_field_{what}"), limit=limit, n=len(text))
     return text

@@ -23,10 +23,9 @@ from backend.store.schema import ArtefactRow, AuditHeadRow, RecordRow, SecretRow
 from backend.store.trainings import HostTrainings
 
 SECRET_BYTES = 32
-_DAY, _COLUMNS = (
-    ".day",
-    ".columns",
-)  # after a model's id: artefacts that hold the day of its training, and columns as counted then
+# after a model's id: artefacts that hold the day of its training, and columns as counted then
+_DAY = ".day"
+_COLUMNS = ".columns"
 SEALED = (
     ".sealed"  # after a model's id: an artefact that holds which share of scores may fit one path before it is opened
 )
@@ -42,7 +41,8 @@ class PartyStore:
     """What one party keeps about models in its database."""
 
     def __init__(self, database: Database) -> None:
-        self._database, self.trainings = database, HostTrainings(database)
+        self._database = database
+        self.trainings = HostTrainings(database)
 
     def put_artefact(self, model_id: str, text: str) -> str:
         """Store a partial model and its content hash, which is returned; storing it again changes nothing."""
@@ -54,7 +54,7 @@ class PartyStore:
     def artefact(self, model_id: str) -> str:
         """Text of a partial model.
 
-        Raises ModelError where the model is unknown here, or the text does not have the hash it was stored with.
+        Raises ModelError if the model is unknown here, or the text does not have the hash it was stored with.
         """
         with self._database.read() as session:
             row = session.get(ArtefactRow, model_id)
@@ -70,7 +70,7 @@ class PartyStore:
             return list(session.scalars(select(ArtefactRow.model_id).order_by(ArtefactRow.model_id)))
 
     def content_hash(self, model_id: str) -> str:
-        """The hash that an artefact was stored with; empty where there is none."""
+        """The hash that an artefact was stored with; empty if there is none."""
         about = {"model": model_id}
         return self._database.kept(("hash", model_id), lambda session: session.execute(_HASH, about).scalar()) or ""
 
@@ -120,7 +120,7 @@ class PartyStore:
             session.merge(RecordRow(model_id=model_id, created=str(body["created"]), body=json.dumps(body)))
 
     def record(self, model_id: str) -> str | None:
-        """The record of one model as the JSON text that was stored; None where there is none."""
+        """The record of one model as the JSON text that was stored; None if there is none."""
         about = {"model": model_id}
         return self._database.kept(("record", model_id), lambda session: session.execute(_RECORD, about).scalar())
 

@@ -67,9 +67,11 @@ class Receipts:
         with self._database.write() as session:
             key = receipt.conversation, receipt.party, receipt.peer
             if session.get(ReceiptRow, key) is None:
-                made, body = receipt.created or timestamp(), json.dumps(receipt.entries)
+                made = receipt.created or timestamp()
+                body = json.dumps(receipt.entries)
                 row = ReceiptRow(conversation=key[0], party=key[1], peer=key[2], created=made, body=body)
-                row.public_key, row.signature = receipt.public_key, receipt.signature
+                row.public_key = receipt.public_key
+                row.signature = receipt.signature
                 session.add(row)
 
     def all(self) -> list[Receipt]:

@@ -94,7 +94,9 @@ class RequestLog:
     """
 
     def __init__(self, database: Database, rate: float = RATE, kept: int = KEPT) -> None:
-        self._database, self._rate, self._kept = database, rate, kept
+        self._database = database
+        self._rate = rate
+        self._kept = kept
 
     def note(
         self,

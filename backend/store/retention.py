@@ -27,7 +27,7 @@ class Period:
     days : int or None
         None = no limit.
     column : str
-        What a row's age is read from; empty where rows have no limit, or go with another table's.
+        What a row's age is read from; empty if rows have no limit, or go with another table's.
     """
 
     days: int | None
@@ -84,14 +84,16 @@ RETENTION = {
 
 def expire(database: Database, now: datetime | None = None) -> dict[str, int]:
     """Delete every row that is older than its table's period, and answers nobody fetched; returns how many rows, by table, if any."""
-    now, deleted = now or datetime.now(UTC), dict[str, int]()
+    now = now or datetime.now(UTC)
+    deleted = dict[str, int]()
     with database.write() as session:
         drop_replies(session, now.date().toordinal())
         for name, period in RETENTION.items():
             if period.days is None or not period.column:
                 continue
             table = Base.metadata.tables[name]
-            column, until = table.c[period.column], now - timedelta(days=period.days)
+            column = table.c[period.column]
+            until = now - timedelta(days=period.days)
             old = column <= until.toordinal() if isinstance(column.type, Integer) else column < until.isoformat()
             done = session.execute(delete(table).where(old))
             if isinstance(done, CursorResult) and done.rowcount:

@@ -185,7 +185,7 @@ class Reviews:
 
 
 def _text(what: str, text: str, min_length: int = 1, max_length: int = NAME_MAX) -> str:
-    """`text` without surrounding white space; raises ParameterError where it is too short (in letters that it is wide) or too long."""
+    """`text` without surrounding white space; raises ParameterError if it is too short (in letters that it is wide) or too long."""
     text = text.strip()
     if wide(text) < min_length or len(text) > max_length:
         field = Remark(f"review_field_{what}")

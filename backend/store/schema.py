@@ -118,7 +118,7 @@ class ModelStateRow(Base):
     name: Mapped[str] = mapped_column(String(NAME))
     note: Mapped[str] = mapped_column(Text)
     owner: Mapped[str] = mapped_column(String(NAME))
-    maker: Mapped[str] = mapped_column(String(NAME))  # who trained or imported it; empty where nobody knows
+    maker: Mapped[str] = mapped_column(String(NAME))  # who trained or imported it; empty if nobody knows
     state: Mapped[str] = mapped_column(String(20))
     __table_args__ = (_partial_index("one_in_use", "state", _IN_USE, unique=True),)
 

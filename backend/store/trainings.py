@@ -200,7 +200,10 @@ class GuestTraining:
     """
 
     def __init__(self, database: Database, guest: str, request: str, rounds: Sequence[Any]) -> None:
-        self._database, self._guest, self.request, self.rounds = database, guest, request, list(rounds)
+        self._database = database
+        self._guest = guest
+        self.request = request
+        self.rounds = list(rounds)
 
     def add(self, finished: Any) -> None:
         """Keep one round more."""
@@ -208,7 +211,8 @@ class GuestTraining:
         with self._database.write() as session:
             row = session.get(TrainingRow, (self._guest, self.request))
             if row is not None:
-                row.body, row.created = json.dumps(self.rounds), timestamp()
+                row.body = json.dumps(self.rounds)
+                row.created = timestamp()
 
     def forget(self) -> None:
         """It is through, or will not go on."""
@@ -218,7 +222,7 @@ class GuestTraining:
 
 
 def guest_training(database: Database, guest: str, question: str) -> GuestTraining:
-    """The Guest's training of these terms and records that was broken off last; a new one where there is none.
+    """The Guest's training of these terms and records that was broken off last; a new one if there is none.
 
     Parameters
     ----------

@@ -127,13 +127,14 @@ class Background:
         return ALL if against == "all" else cls("approved", _approved(model, model.bands, cutoff))
 
     def records(self, model: GuestModel) -> int:
-        """Training records in the group; 0 where their number is not known."""
+        """Training records in the group; 0 if their number is not known."""
         if model.bands is None or self.against == "covers":
             return 0
         return model.bands.total if self.against == "all" else model.bands.records(self.band)
 
 
-COVERS, ALL = Background("covers"), Background("all")
+COVERS = Background("covers")
+ALL = Background("all")
 
 
 def _approved(model: GuestModel, bands: ScoreBands, cutoff: float) -> int:
@@ -165,10 +166,10 @@ def backgrounds(model: GuestModel) -> Iterator[Background]:
 
 
 def left_shares(model: GuestModel, background: Background = COVERS) -> dict[NodeKey, float]:
-    """Share of a group that goes left at each split of all parties; 1/2 where nobody comes.
+    """Share of a group that goes left at each split of all parties; 1/2 if nobody comes.
 
-    Of one band, a Host's split has the share in steps of 1/:data:`STEPS`, and that of all records where fewer than
-    :data:`MIN_RECORDS` of the band come to it. A Guest's has that of all where nobody of the band comes.
+    Of one band, a Host's split has the share in steps of 1/:data:`STEPS`, and that of all records if fewer than
+    :data:`MIN_RECORDS` of the band come to it. A Guest's has that of all if nobody of the band comes.
     """
     splits = [(t, i, split) for t, tree in enumerate(model.trees) for i, split in tree.splits.items()]
     if background.against == "covers" or model.bands is None:
@@ -189,7 +190,8 @@ def leaf_shares(model: GuestModel) -> tuple[NDArray[np.float64], NDArray[np.floa
     of_all : ndarray of float64
         Of all records.
     """
-    lefts, shares = left_shares(model), []
+    lefts = left_shares(model)
+    shares = []
     for t, tree in enumerate(model.trees):
         stack = [(0, 1.0, 1.0)]
         while stack:

@@ -209,7 +209,8 @@ def _in_order(gain: Gain, direction: int, bounds: Bounds, value: Callable[[IntAr
     """`gain` where the values of both children are in the right order and within the node's bounds, else -inf."""
 
     def ordered(left: IntArray, total: IntArray) -> Floats:
-        low, high = value(left), value(total[:, None, None] - left)
+        low = value(left)
+        high = value(total[:, None, None] - left)
         allowed = direction * low <= direction * high
         for side in (low, high):
             allowed &= (side >= bounds.low) & (side <= bounds.high)
@@ -231,5 +232,5 @@ def _average(sums: IntArray) -> Floats:
 
 
 def _mean(part: IntArray, n: IntArray) -> Floats:
-    """Mean of each category, NaN where no record has it."""
+    """Mean of each category, NaN if no record has it."""
     return np.where(n > 0, part / np.maximum(n, 1), np.nan)

@@ -119,9 +119,11 @@ class Skeleton:
     @cached_property
     def depth(self) -> int:
         """Number of splits on the longest path."""
-        level, depth = [0], 0
+        level = [0]
+        depth = 0
         while forks := [self.forks[i] for i in level if i in self.forks]:
-            level, depth = [i for fork in forks for i in (fork.left, fork.right)], depth + 1
+            level = [i for fork in forks for i in (fork.left, fork.right)]
+            depth = depth + 1
         return depth
 
 
@@ -175,7 +177,7 @@ class GuestModel:
     medians : Medians
         Of the Guest's own features in use, over the joint training records (:mod:`backend.data.medians`).
     bands : ScoreBands or None
-        Training records by leaf and score; None where the Guest does not know which leaf they reach, or a score is several numbers.
+        Training records by leaf and score; None if the Guest does not know which leaf they reach, or a score is several numbers.
     """
 
     guest: str
@@ -282,7 +284,7 @@ class HostModel:
     """A Host's partial model: the shape of the trees and the rules of its own splits.
 
     ``salt`` is random, so that the content hash, which the Guest receives, confirms no guessed threshold.
-    ``medians`` are those of its own features in use, over the joint training records; none where it does not know which those were.
+    ``medians`` are those of its own features in use, over the joint training records; none if it does not know which those were.
     Partial models of formats 1 and 2 have no ``layout``, so the Host can add no dither, and an empty ``guest_hash``, so no auditor can
     verify which weights were registered.
     """
@@ -312,7 +314,7 @@ class HostModel:
         """Feature in use → upper bound of what all answers about these trees can tell about one value of it, bits."""
         cuts: dict[str, set[object]] = {}
         for name, (low, high) in self.medians.items():
-            cuts[name] = {("below", low), ("above", high)}  # two cuts even where both are one value
+            cuts[name] = {("below", low), ("above", high)}  # two cuts even if both are one value
         for rule in self.rules.values():
             of_feature = cuts.setdefault(rule.feature, set())
             if rule.threshold is not None:

@@ -90,7 +90,7 @@ class Criterion(Protocol):
         """Number of sums per bin."""
 
     def best_split(self, histogram: Histogram, direction: int, bounds: Bounds) -> BestSplit | None:
-        """Best split by one feature, None where there is none; usually one call of :func:`search`.
+        """Best split by one feature, None if there is none; usually one call of :func:`search`.
 
         Parameters
         ----------
@@ -111,15 +111,15 @@ def search(
     key: Callable[[IntArray], Floats],
     weight: Callable[[IntArray], IntArray],
 ) -> BestSplit | None:
-    """Best cut of one feature's histogram; None where no cut has a positive gain.
+    """Best cut of one feature's histogram; None if no cut has a positive gain.
 
-    Both directions are tried for missing values; where a node has none, the heavier child becomes the default. On a tie the
+    Both directions are tried for missing values; if a node has none, the heavier child becomes the default. On a tie the
     first wins: "missing goes right" before "missing goes left", lower cut before higher.
 
     Parameters
     ----------
     gain : callable
-        (sums of the left child ``(channels, 2, cuts)``, sums of the node ``(channels,)``) → ``(2, cuts)``, -inf where a cut is not allowed.
+        (sums of the left child ``(channels, 2, cuts)``, sums of the node ``(channels,)``) → ``(2, cuts)``, -inf if a cut is not allowed.
     key : callable
         Categories' sums ``(channels, count)`` → ``(count,)``: categories are ordered by it and then cut like numbers; NaN leaves
         out a category without records in the node.
@@ -129,7 +129,8 @@ def search(
     order = _bin_order(histogram, key)
     if len(order) < 2:
         return None
-    missing, total = histogram.sums[:, -1], histogram.sums.sum(axis=1)
+    missing = histogram.sums[:, -1]
+    total = histogram.sums.sum(axis=1)
     below = np.cumsum(histogram.sums[:, order], axis=1)[:, :-1]
     # row 0: missing goes right; row 1: missing goes left
     left = np.stack([below, below + missing[:, None]], axis=1)
@@ -160,7 +161,8 @@ def parted(
         return found if bounds == FREE else replace(found, bounds=(bounds, bounds))
     left, right = (float(value(sums)) for sums in (found.left, histogram.sums.sum(axis=1) - found.left))
     middle = (left + right) / 2
-    lower, upper = Bounds(bounds.low, middle), Bounds(middle, bounds.high)
+    lower = Bounds(bounds.low, middle)
+    upper = Bounds(middle, bounds.high)
     return replace(found, bounds=(lower, upper) if direction > 0 else (upper, lower))
 
 
@@ -191,7 +193,7 @@ class SecondOrder:
         return found and parted(found, histogram, direction, bounds, lambda sums: self._weight(sums, bounds))
 
     def leaf(self, sums: IntArray, bounds: Bounds) -> Leaf:
-        """Weight -η·G/(H+λ), clipped to the bounds; 0 where H+λ is 0."""
+        """Weight -η·G/(H+λ), clipped to the bounds; 0 if H+λ is 0."""
         return Leaf(float(self._weight(sums, bounds, self.rules.learning_rate)), self.cover(sums))
 
     def cover(self, sums: IntArray) -> float:
@@ -209,7 +211,7 @@ class SecondOrder:
 
     def _key(self, sums: IntArray) -> Floats:
         g, h = sums[:2]
-        with np.errstate(invalid="ignore"):  # 0/0 where no record has the category and λ is 0
+        with np.errstate(invalid="ignore"):  # 0/0 if no record has the category and λ is 0
             return np.where(h > 0, g / (h + self.rules.reg_lambda / self.units[1]), np.nan)
 
     def _gain(self, left: IntArray, total: IntArray, direction: int, bounds: Bounds) -> Floats:
@@ -219,7 +221,8 @@ class SecondOrder:
             allowed = np.ones(gain.shape, dtype=bool)
             if direction:
                 allowed = direction * self._weight(left, bounds) <= direction * self._weight(right, bounds)
-        h_left, h_right = left[1] * self.units[1], right[1] * self.units[1]
+        h_left = left[1] * self.units[1]
+        h_right = right[1] * self.units[1]
         min_weight = self.rules.min_child_weight
         allowed &= (h_left >= min_weight) & (h_right >= min_weight) & (h_left > 0) & (h_right > 0)
         return np.where(allowed, gain - self.rules.gamma, -np.inf)

@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Metrics:
-    """Quality on one part of the data; NaN where a figure does not apply to the task or a class is absent.
+    """Quality on one part of the data; NaN if a figure does not apply to the task or a class is absent.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ def measure(
 def weighted_figures(
     labels: Floats, margins: Floats, predicted: Floats, task: str, weights: Floats
 ) -> Mapping[str, Floats]:
-    """Every figure of the task on weighted records, ``(draws,)`` each; NaN where it is undefined.
+    """Every figure of the task on weighted records, ``(draws,)`` each; NaN if it is undefined.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def auc(labels: Floats, scores: Floats, weights: Floats) -> Floats:
     Returns
     -------
     ndarray of float64
-        ``(draws,)``; NaN where a class is absent.
+        ``(draws,)``; NaN if a class is absent.
     """
     return _area(*_by_score(labels, scores, weights))
 
@@ -152,8 +152,10 @@ def _area(positive: Floats, negative: Floats) -> Floats:
 
 def _lead(positive: Floats, negative: Floats) -> Floats:
     """KS from the weights at each score."""
-    below, others_below = np.cumsum(positive, axis=1), np.cumsum(negative, axis=1)
-    whole, others = below[:, -1:], others_below[:, -1:]
+    below = np.cumsum(positive, axis=1)
+    others_below = np.cumsum(negative, axis=1)
+    whole = below[:, -1:]
+    others = others_below[:, -1:]
     known = ((whole > 0) & (others > 0))[:, 0]
     with np.errstate(invalid="ignore"):  # 0/0 if a class is absent
         widest = (others_below / others - below / whole).max(axis=1)
@@ -165,14 +167,17 @@ def _by_score(labels: Floats, scores: Floats, weights: Floats) -> tuple[Floats, 
     """Weights of positive and negative records at each score, lowest first: ``(draws, scores)`` each."""
     if (np.diff(scores) < 0).any():
         order = np.argsort(scores, kind="stable")
-        labels, scores, weights = labels[order], scores[order], weights[:, order]
+        labels = labels[order]
+        scores = scores[order]
+        weights = weights[:, order]
     starts = np.flatnonzero(np.diff(scores, prepend=-np.inf))
     positive = np.add.reduceat(weights * (labels > 0), starts, axis=1)
     return positive, np.add.reduceat(weights, starts, axis=1) - positive
 
 
 def _of_numbers(labels: Floats, predicted: Floats, weights: Floats, n: Floats) -> Mapping[str, Floats]:
-    squared, centred = weights @ (labels - predicted) ** 2 / n, labels - labels.mean()
+    squared = weights @ (labels - predicted) ** 2 / n
+    centred = labels - labels.mean()
     variance = weights @ centred**2 / n - (weights @ centred / n) ** 2
     explained = 1 - np.divide(squared, variance, out=np.full(len(n), NAN), where=variance > 0)
     return {"rmse": np.sqrt(squared), "mae": weights @ np.abs(labels - predicted) / n, "r2": explained}

@@ -30,7 +30,7 @@ class Outputs:
     aggregation : {"sum", "median"}
         Over the trees; for the median every tree's own value is decrypted, which discloses more about the paths.
     of_tree : tuple of int
-        Per tree the output it adds to, where trees grow for one class each; empty where every leaf holds all outputs.
+        Per tree the output it adds to, where trees grow for one class each; empty if every leaf holds all outputs.
     spread : int
         Log2, rounded, of the standard deviation of a label that is a number (:meth:`for_labels`); else 0.
     """
@@ -51,7 +51,7 @@ class Outputs:
     def scale(self) -> int:
         """Log2 of the amount that corresponds to 1 on a logit: 0 for logits, -2 for shares, the label's spread for numbers.
 
-        A share moves by at most a quarter of its logit's move: the logistic function is steepest at 0, where its slope is 1/4.
+        A share moves by at most a quarter of its logit's move: the logistic function is steepest at 0, if its slope is 1/4.
         """
         if self.task == "number":
             return self.spread

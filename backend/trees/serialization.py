@@ -33,7 +33,9 @@ HOST_FORMAT = 3
 # Format 1 had one output, one weight a leaf, and no split whose larger values go left. Before format 3 a Host received neither the
 # layout of scores nor the hash of the Guest's partial model.
 READ = {"guest": (1, FORMAT), "host": (1, 2, HOST_FORMAT)}
-_OUTPUTS, _RULE, _LAYOUT = TypeAdapter(Outputs), TypeAdapter(SplitRule), TypeAdapter(Layout | None)
+_OUTPUTS = TypeAdapter(Outputs)
+_RULE = TypeAdapter(SplitRule)
+_LAYOUT = TypeAdapter(Layout | None)
 _BANDS: TypeAdapter[ScoreBands | None] = TypeAdapter(ScoreBands | None)
 
 
@@ -64,7 +66,7 @@ def dump_guest(model: GuestModel) -> str:
 
 
 def _medians(of: Medians) -> dict[str, Any]:
-    """Only where there are any, so that earlier models keep their hash."""
+    """Only if there are any, so that earlier models keep their hash."""
     return {"medians": {name: list(pair) for name, pair in of.items()}} if of else {}
 
 
@@ -73,7 +75,7 @@ def _read_medians(data: dict[str, Any]) -> Medians:
 
 
 def load_guest(text: str) -> GuestModel:
-    """Inverse of :func:`dump_guest`; raises ModelError where the text is damaged."""
+    """Inverse of :func:`dump_guest`; raises ModelError if the text is damaged."""
     data = _parse(text, "guest")
     try:
         return GuestModel(
@@ -113,7 +115,7 @@ def dump_host(model: HostModel) -> str:
 
 
 def load_host(text: str) -> HostModel:
-    """Inverse of :func:`dump_host`; raises ModelError where the text is damaged."""
+    """Inverse of :func:`dump_host`; raises ModelError if the text is damaged."""
     data = _parse(text, "host")
     try:
         return HostModel(

@@ -133,7 +133,7 @@ class Factors:
         return self._conditions.blocks(columns, n, held)
 
     def whole(self, kept: NDArray[np.bool_], x: float) -> Floats:
-        """``(paths, n)``: ∏ (x 1_i + (1-x) c_i) over all factors of a path; 1 where it has none."""
+        """``(paths, n)``: ∏ (x 1_i + (1-x) c_i) over all factors of a path; 1 if it has none."""
         values = self._values(kept, x)
         out = np.ones((self._lines.shape[1], kept.shape[1]))
         for line in self._lines:

@@ -18,7 +18,8 @@ from bench.paper.page import PARTS, write
 from bench.setting import machine, progress
 
 ROOT = Path(__file__).resolve().parents[2]
-RESULTS, DOCS = ROOT / "bench" / "results", ROOT / "docs"
+RESULTS = ROOT / "bench" / "results"
+DOCS = ROOT / "docs"
 ABSENT = 2  # exit status where the data is absent
 
 
@@ -42,7 +43,8 @@ def main() -> int:
     folder = Path(tempfile.mkdtemp(prefix="glassleaf-paper-")) if chosen.quick else DOCS
     stored = folder if chosen.quick else RESULTS
     for name in [chosen.only] if chosen.only else list(PARTS):
-        began, setting = time.perf_counter(), machine()
+        began = time.perf_counter()
+        setting = machine()
         results = PARTS[name].measure(tables, chosen.quick)
         seconds = time.perf_counter() - began
         results = {"machine": setting, "quick": chosen.quick, "seconds": seconds} | results

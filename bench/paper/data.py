@@ -21,10 +21,13 @@ from backend.services import Glassleaf
 from bench.setting import CREDIT_CARD
 
 FOLDER = CREDIT_CARD.parent
-CREDIT, BANK, CAR = "credit_card", "bank", "car"
+CREDIT = "credit_card"
+BANK = "bank"
+CAR = "car"
 GIVE_ME_SOME = "gmsc"
 SEED = 7
-ID, HOST = "id", "host"
+ID = "id"
+HOST = "host"
 QUICK_ROWS = 2000
 
 
@@ -37,7 +40,7 @@ class Table:
     frame : DataFrame
         ``(n, 2 + n_features)``: ids, then the features in the file's order, then the label.
     positive : str or None
-        The label's cell that means 1; None where the label names one of several classes.
+        The label's cell that means 1; None if the label names one of several classes.
     """
 
     name: str
@@ -57,7 +60,7 @@ class Table:
         return self.features[: max(1, min(len(self.features) - 1, round(share * len(self.features))))]
 
     def sample(self, n: int, seed: int = SEED) -> Table:
-        """`n` random records; all where there are no more."""
+        """`n` random records; all if there are no more."""
         rows = np.sort(np.random.default_rng(seed).permutation(len(self.frame))[:n])
         return replace(self, frame=self.frame.iloc[rows])
 

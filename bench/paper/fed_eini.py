@@ -28,7 +28,10 @@ from bench.paper.data import CREDIT, GIVE_ME_SOME, ID, SEED, Table, federate
 from bench.setting import fresh_glassleaf, progress, train
 from bench.tables import Results
 
-TREES, DEPTH, RATE = 100, 4, 0.1  # §V-A names 100 trees of depth 4, no learning rate
+# §V-A names 100 trees of depth 4, no learning rate
+TREES = 100
+DEPTH = 4
+RATE = 0.1
 GUEST_FEATURES = 5  # "The Guest party holds five features, and the Host party holds the remaining features", §V-D
 SAMPLING = (0.2, 0.8, 1.0)
 INSTANCES = (1, 10, 100, 600, 6000)
@@ -36,7 +39,9 @@ TOGETHER = 100  # instances where features or trees vary
 HOST_FEATURES = (5, 10, 18)
 TREE_COUNTS = (10, 20, 100)
 PAPERS_KEY = 512  # bits, §V-A; factored since 1999, and refused outside tests and this comparison
-RLWE, PAPERS, OURS = "RLWE", "Paillier 512", "Paillier 2048"
+RLWE = "RLWE"
+PAPERS = "Paillier 512"
+OURS = "Paillier 2048"
 # cipher, bits, greatest number of instances that are timed with it
 KEYS: dict[str, tuple[Cipher, int, int]] = {
     RLWE: ("rlwe", 2048, 10**9),
@@ -44,7 +49,8 @@ KEYS: dict[str, tuple[Cipher, int, int]] = {
     OURS: ("paillier", 2048, 10),
 }
 WARM = 50  # records that are scored before the clock starts
-BASELINE, LEVELS = "MI, tree by tree", "MI, level by level"
+BASELINE = "MI, tree by tree"
+LEVELS = "MI, level by level"
 WALKS = {BASELINE: "multi-interactive-tree", LEVELS: "multi-interactive-level"}
 LINKS = {"LAN": Link(0.001, 125e6), "WAN": Link()}  # 1 Gbit/s and 1 ms; 300 kB/s and 50 ms (Yao et al. §5.1)
 
@@ -102,7 +108,8 @@ class _Bench:
     """Trains through the service, and runs one protocol at a time on the model's test records."""
 
     def __init__(self, glassleaf: Glassleaf, trees: int) -> None:
-        self._glassleaf, self._trees = glassleaf, trees
+        self._glassleaf = glassleaf
+        self._trees = trees
         self._workspace = Workspace(glassleaf.home, PAPERS_KEY, pools=False)
         self._workers = Workers(cores())
 
@@ -141,8 +148,10 @@ class _Bench:
     def _runs(self, record: ModelRecord, n: int) -> dict[str, _Run]:
         """Every protocol on the same `n` test records; each first scores some that are not counted, so that workers know the key."""
         progress(f"fed-eini: scoring {n:,} records with {record.n_leaves:,} leaves")
-        runtime, model = self._workspace.runtime(record.federation), self._glassleaf.models.guest_model(record.id)
-        compiled, table = CompiledGuest(model), runtime.table.take(self._rows(record, n))
+        runtime = self._workspace.runtime(record.federation)
+        model = self._glassleaf.models.guest_model(record.id)
+        compiled = CompiledGuest(model)
+        table = runtime.table.take(self._rows(record, n))
         first = table.take(np.arange(min(n, WARM)))
         runs = {}
         for name, protocol, (cipher, bits) in [

@@ -11,7 +11,9 @@ from bench.tables import Column, Results, rounded, table
 
 TABLE_IV = {0.2: (0.880, 60.3), 0.8: (0.853, 55.0), 1.0: (0.855, 54.9)}  # Credit 1; MI and Fed-EINI alike
 CREDIT_2 = {0.2: (0.773, 43.0), 0.8: (0.771, 41.0), 1.0: (0.771, 40.9)}
-RATIO, WORST = 0.27, 0.634  # §V-D: on the credit sets, and in the worst case (JDT)
+# §V-D: on the credit sets, and in the worst case (JDT)
+RATIO = 0.27
+WORST = 0.634
 # of the chart: engine, link
 LINES = {
     f"{engine}, {link}": (engine, link)
@@ -21,9 +23,11 @@ LINES = {
 
 def text(results: Results) -> str:
     """The paper's section of the page."""
-    lines, trees = results["sampled"], results["tree_counts"]
+    lines = results["sampled"]
+    trees = results["tree_counts"]
     largest = lines[-1]["runs"]
-    levels, ours = largest[LEVELS], largest[RLWE]
+    levels = largest[LEVELS]
+    ours = largest[RLWE]
     slower = ours["seconds"]["WAN"] > levels["seconds"]["WAN"]
     return fill(
         "fed_eini",
@@ -122,7 +126,7 @@ def _figure_7(lines: Sequence[Results]) -> str:
 
 
 def _round_cost(line: Results, cores: int) -> str:
-    """What a round would have to cost for the paper's ratio; nothing where it is reached."""
+    """What a round would have to cost for the paper's ratio; nothing if it is reached."""
     delay = round_delay(line, RLWE, RATIO)
     if delay is None:
         return ""
@@ -169,7 +173,8 @@ def _growth(features: Sequence[Results], trees: Sequence[Results]) -> str:
 
 def _times_as_long(points: Sequence[Results], size: str, what: str) -> str:
     """How many times the time, with the paper's key, at how many times the size."""
-    first, last = points[0], points[-1]
+    first = points[0]
+    last = points[-1]
     if first is last or PAPERS not in last["runs"]:
         return ""
     times = last["runs"][PAPERS]["seconds"]["WAN"] / first["runs"][PAPERS]["seconds"]["WAN"]
@@ -177,8 +182,9 @@ def _times_as_long(points: Sequence[Results], size: str, what: str) -> str:
 
 
 def round_delay(point: Results, engine: str, ratio: float) -> float | None:
-    """Seconds that a round would have to cost on top for Fed-EINI to take `ratio` of MI's time; None where it does anyway."""
-    ours, walk = point["runs"][engine], point["runs"][BASELINE]
+    """Seconds that a round would have to cost on top for Fed-EINI to take `ratio` of MI's time; None if it does anyway."""
+    ours = point["runs"][engine]
+    walk = point["runs"][BASELINE]
     missing = ours["seconds"]["LAN"] - ratio * walk["seconds"]["LAN"]
     gained = ratio * walk["rounds"] - ours["rounds"]
     return missing / gained if missing > 0 and gained > 0 else None

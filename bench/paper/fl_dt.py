@@ -27,7 +27,9 @@ SWEEP_REPEATS = 3
 THETAS = (0.1, 0.3, 0.5, 0.7, 0.9)
 BINS = (4, 16, 64, 256)
 DEPTHS = (2, 3, 4, 5, 6, 8, 10)
-TIMED_BINS, TIMED_DEPTHS, TIMED_SHARES = (16, 64, 256), (3, 5, 7), (0.25, 0.5, 1.0)
+TIMED_BINS = (16, 64, 256)
+TIMED_DEPTHS = (3, 5, 7)
+TIMED_SHARES = (0.25, 0.5, 1.0)
 QUICK_ROWS = 600  # of a training that is timed
 PREDICTED = 1000  # records that are predicted together
 BITS = 2048
@@ -69,7 +71,8 @@ class _Bench:
     """
 
     def __init__(self, glassleaf: Glassleaf, repeats: int) -> None:
-        self.glassleaf, self.repeats = glassleaf, repeats
+        self.glassleaf = glassleaf
+        self.repeats = repeats
         self._federations: dict[tuple[str, int, float], str] = {}
         self._warm: set[tuple[str, int, float]] = set()
 
@@ -120,7 +123,7 @@ class _Bench:
         return {"at": at, "seconds": record.seconds, "align_seconds": align, **self._predict(record)}
 
     def _predict(self, record: ModelRecord) -> Results:
-        """A record's share of a collaborative prediction; nothing where the Host owns no split and is not asked."""
+        """A record's share of a collaborative prediction; nothing if the Host owns no split and is not asked."""
         model = self.glassleaf.models.guest_model(record.id)
         if all(n.owner == model.guest for tree in model.trees for n in tree.nodes if isinstance(n, Split)):
             return {"predict_seconds": None, "rounds": 0}

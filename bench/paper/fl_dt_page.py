@@ -30,7 +30,9 @@ AS_GOOD = 0.002  # accuracies closer than this need no reason
 
 def text(results: Results) -> str:
     """The paper's section of the page."""
-    bins, depth, theta = results["bins"], results["depth"], results["theta_sweep"]
+    bins = results["bins"]
+    depth = results["depth"]
+    theta = results["theta_sweep"]
     best = max(depth, key=lambda p: float(p["accuracy"]))
     rises = bins[-1]["accuracy"] - bins[0]["accuracy"] > NOTICEABLE
     falls_again = depth[0] is not best is not depth[-1]
@@ -68,7 +70,9 @@ def _table_2(lines: Sequence[Results]) -> str:
 
 def _why(line: Results) -> str:
     """How the accuracies of one data set compare, and why they are not the paper's."""
-    ours, pooled, in_order = line["fl_dt"], line["pooled"], line["in_file_order"]
+    ours = line["fl_dt"]
+    pooled = line["pooled"]
+    in_order = line["in_file_order"]
     others = {"the pooled tree": pooled, "party A's": line["part_a"], "party B's": line["part_b"]}
     differences = ", ".join(f"from {name} by {100 * (ours - value):+.2f}" for name, value in others.items())
     why = f"{line['data'].capitalize()}: FL-DT differs {differences} points."

@@ -42,7 +42,9 @@ TIMED_DEPTH = 6  # of both, SecureBoost's in §5.2.2
 LINK = Link()  # 300 kB/s and 50 ms, §5.1
 BATCH = 100  # queries a batch, §5.2.2
 QUERIES = 10  # queries, or batches, over which a mean is taken
-RECORDS, RATES = 1_000_000, (0.1, 0.5, 0.9)  # Table 6
+# Table 6
+RECORDS = 1_000_000
+RATES = (0.1, 0.5, 0.9)
 
 
 def measure(tables: Mapping[str, Table], quick: bool) -> Results:
@@ -59,7 +61,8 @@ def measure(tables: Mapping[str, Table], quick: bool) -> Results:
             table = tables[name]
             whole = federate(glassleaf, table, table.first(GUEST_SHARE), name)
             progress(f"forest: quality on {table.title}")
-            grown, boosted = _train(glassleaf, whole, forest)[0], _train(glassleaf, whole, boost)[0]
+            grown = _train(glassleaf, whole, forest)[0]
+            boosted = _train(glassleaf, whole, boost)[0]
             results["auc"].append({"data": table.title} | _quality(glassleaf, grown, boosted, forest))
             if name == CREDIT:
                 results["serving"] = _serving(glassleaf, grown, boosted, quick)

@@ -53,7 +53,8 @@ def measure(tables: Mapping[str, Table], quick: bool) -> Results:
 
 
 def _riac(key: riac.RiacKey, values: list[int], factors: list[int]) -> dict[str, Callable[[], object]]:
-    pairs, n = key.encrypt(values), key.modulus
+    pairs = key.encrypt(values)
+    n = key.modulus
     _same(key.decrypt(pairs), values)
     return {
         "scalar": lambda: [(k * a % n, k * b % n) for k, (a, b) in zip(factors, pairs, strict=True)],
@@ -64,7 +65,8 @@ def _riac(key: riac.RiacKey, values: list[int], factors: list[int]) -> dict[str,
 
 
 def _ours(key: PaillierKeySide, values: list[int], factors: list[int]) -> dict[str, Callable[[], object]]:
-    ciphertexts, n2 = key.encrypt_numbers(values), key.public.n2
+    ciphertexts = key.encrypt_numbers(values)
+    n2 = key.public.n2
     _same(key.decrypt_numbers(ciphertexts), values)
     return {
         "scalar": lambda: [gmpy2.powmod(c, k, n2) for k, c in zip(factors, ciphertexts, strict=True)],
@@ -87,6 +89,6 @@ def _phe(secret: PaillierSecretKey, values: list[int], factors: list[int]) -> di
 
 
 def _same(decrypted: list[int], expected: list[int]) -> None:
-    """Raise ArithmeticError where a cipher does not give back what it encrypted."""
+    """Raise ArithmeticError if a cipher does not give back what it encrypted."""
     if decrypted != expected:
         raise ArithmeticError("A cipher does not give back the numbers that it encrypted.")

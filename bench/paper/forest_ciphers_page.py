@@ -16,7 +16,8 @@ TABLE_7 = {
 
 def text(results: Results) -> str:
     """The cipher's section of the page."""
-    rows, seconds = [], results["seconds_each"]
+    rows = []
+    seconds = results["seconds_each"]
     for operation, (title, *theirs) in TABLE_7.items():
         textbook, ours, broken = (seconds[cipher][operation] for cipher in ("phe", "glassleaf", "riac"))
         figures = [rounded(1e6 * s) for s in (textbook, ours, broken)]

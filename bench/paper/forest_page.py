@@ -26,7 +26,8 @@ MODELS = {"SecureBoost": "secureboost", "forest": "forest"}
 
 def text(results: Results) -> str:
     """The paper's section of the page."""
-    timed, sets = results["training"], results["row_sets"]
+    timed = results["training"]
+    sets = results["row_sets"]
     faster = [line["secureboost"]["linked_seconds"] / line["forest"]["linked_seconds"] for line in timed]
     served = {line["model"]: line for line in results["serving"]}
     rounds = {name: rounded(line["rounds"]) for name, line in served.items()}

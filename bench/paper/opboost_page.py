@@ -18,7 +18,8 @@ def text(results: Results) -> str:
     points = results.get("points")
     if not points:
         return "Not run: the credit-card data is absent."
-    reached, means = [], {}
+    reached = []
+    means = {}
     for name, title in TITLES.items():
         line = [p for p in points if p["map"] == name]
         enough = [p["epsilon"] for p in line if p["auc"] >= p["undisturbed"] - CLOSE]
@@ -41,7 +42,7 @@ def text(results: Results) -> str:
 
 
 def charts(results: Results) -> dict[str, Chart]:
-    """The one chart, where there are points."""
+    """The one chart, if there are points."""
     points = results.get("points")
     if not points:
         return {}

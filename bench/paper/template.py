@@ -10,6 +10,6 @@ FOLDER = Path(__file__).with_name("templates")
 
 
 def fill(name: str, **values: Any) -> str:
-    """A template with its values; where one is empty, no blank paragraph is left."""
+    """A template with its values; if one is empty, no blank paragraph is left."""
     text = (FOLDER / f"{name}.md").read_text(encoding="utf-8").format(**values)
     return re.sub(r"\n{3,}", "\n\n", text).strip()

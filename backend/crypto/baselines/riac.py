@@ -45,7 +45,7 @@ class RiacKey:
     def generate(cls, bits: int = BITS, rounds: int = ROUNDS) -> RiacKey:
         """Draw a key whose moduli grow evenly from ``bits/2`` to `bits` bits.
 
-        Raises ParameterError where there are fewer than two rounds, or no room for them.
+        Raises ParameterError if there are fewer than two rounds, or no room for them.
         """
         if rounds < 2 or bits // 2 < max(MIN_BITS, HEADROOM * (rounds - 1)):
             raise ParameterError("riac_key_too_short", bits=bits, rounds=rounds, least=2 * MIN_BITS, each=2 * HEADROOM)
@@ -65,9 +65,11 @@ class RiacKey:
         out = []
         for x in values:
             y = mpz(secrets.randbelow(int(n)))
-            c1, c2 = y * self.s % n, (x + y * h) % n
+            c1 = y * self.s % n
+            c2 = (x + y * h) % n
             for factor, modulus in zip(self.factors, self.moduli, strict=True):
-                c1, c2 = factor * c1 % modulus, factor * c2 % modulus
+                c1 = factor * c1 % modulus
+                c2 = factor * c2 % modulus
             out.append((c1, c2))
         return out
 

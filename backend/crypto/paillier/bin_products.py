@@ -122,7 +122,8 @@ def _pack(modulus: mpz, sums: list[mpz], slots: int, slot_bits: int) -> list[mpz
 
 def _horner(modulus: mpz, sums: list[mpz], slot_bits: int) -> mpz:
     # Enc(Σ 2^(slot_bits·i)·sum_i): c^(2^slot_bits) shifts a plaintext by one slot
-    shift, value = mpz(1) << slot_bits, mpz(1)
+    shift = mpz(1) << slot_bits
+    value = mpz(1)
     for c in reversed(sums):
         value = gmpy2.powmod(value, shift, modulus) * c % modulus
     return value

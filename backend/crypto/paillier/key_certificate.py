@@ -26,9 +26,10 @@ _DOMAIN = b"Glassleaf key certificate 1"
 def certify(p: mpz, q: mpz) -> bytes:
     """n-th roots of the :data:`ROOTS` challenges of n = p·q, each as wide as n.
 
-    Raises SecurityError where n has a factor in common with φ(n).
+    Raises SecurityError if n has a factor in common with φ(n).
     """
-    key, n = PaillierSecretKey(p, q), p * q
+    key = PaillierSecretKey(p, q)
+    n = p * q
     if p == q or gmpy2.gcd(n, (p - 1) * (q - 1)) != 1:
         raise SecurityError("modulus_unprovable")
     return to_blob(map(key.nth_root, challenges(n)), byte_width(n))
@@ -37,7 +38,7 @@ def certify(p: mpz, q: mpz) -> bytes:
 def check(n: mpz, certificate: bytes) -> None:
     """Refuse a key whose certificate does not hold; small factors of n have to be excluded before.
 
-    Raises SecurityError where it is missing, or a root is wrong.
+    Raises SecurityError if it is missing, or a root is wrong.
     """
     width = byte_width(n)
     if len(certificate) != ROOTS * width:

@@ -67,7 +67,7 @@ class PaillierPublicKey:
     def from_bytes(cls, blob: bytes, floor: int = KEY_BITS_FLOOR) -> PaillierPublicKey:
         """Read and check a key that another party sent.
 
-        Raises SecurityError where the key is shorter than `floor` bits, longer than 8,192, even, prime, or has a factor below 2**16.
+        Raises SecurityError if the key is shorter than `floor` bits, longer than 8,192, even, prime, or has a factor below 2**16.
         """
         if len(blob) > KEY_BITS_CEILING // 8:
             raise SecurityError("key_too_long", bits=len(blob) * 8, most=KEY_BITS_CEILING)
@@ -102,7 +102,9 @@ class PaillierPublicKey:
         """
         check_length(blob, count, self.width)
         values = from_blob(blob, self.width)
-        product, n, n2 = mpz(1), self.n, self.n2
+        product = mpz(1)
+        n = self.n
+        n2 = self.n2
         for c in values:
             if not 0 < c < n2:
                 raise SecurityError("ciphertext_outside_group")
@@ -132,7 +134,8 @@ class PaillierSecretKey:
 
     def nth_root(self, residue: mpz) -> mpz:
         """The r below n with r^n = `residue` mod n, unique because gcd(n, φ(n)) = 1; in constant time."""
-        p, q = self.p, self.q
+        p = self.p
+        q = self.q
         exponent = gmpy2.invert(p * q, (p - 1) * (q - 1))
         at_p, at_q = (gmpy2.powmod_sec(residue % prime, exponent % (prime - 1), prime) for prime in (p, q))
         return self.combine(at_p, at_q)
@@ -141,12 +144,13 @@ class PaillierSecretKey:
     def generate(cls, bits: int = KEY_BITS, floor: int = KEY_BITS_FLOOR) -> PaillierSecretKey:
         """Draw two primes of ``bits/2`` bits whose product has exactly `bits` bits.
 
-        Raises SecurityError where `bits` is below `floor` (2,048 outside tests), above 8,192 or odd.
+        Raises SecurityError if `bits` is below `floor` (2,048 outside tests), above 8,192 or odd.
         """
         if bits < floor or bits > KEY_BITS_CEILING or bits % 2:
             raise SecurityError("key_length_outside_range", bits=bits, least=floor)
         while True:
-            p, q = _random_prime(bits // 2), _random_prime(bits // 2)
+            p = _random_prime(bits // 2)
+            q = _random_prime(bits // 2)
             if p != q and (p * q).bit_length() == bits and gmpy2.gcd(p * q, (p - 1) * (q - 1)) == 1:
                 return cls(max(p, q), min(p, q))
 
@@ -161,7 +165,7 @@ class PaillierSecretKey:
 
     @classmethod
     def from_numbers(cls, numbers: dict[str, str], floor: int = KEY_BITS_FLOOR) -> PaillierSecretKey:
-        """Inverse of :meth:`to_numbers`; raises SecurityError where the numbers are no usable key."""
+        """Inverse of :meth:`to_numbers`; raises SecurityError if the numbers are no usable key."""
         try:
             key = cls(mpz(int(numbers["p"], 16)), mpz(int(numbers["q"], 16)))
         except (KeyError, ValueError) as error:

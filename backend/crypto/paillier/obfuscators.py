@@ -56,7 +56,9 @@ class _PrimeTable:
     """
 
     def __init__(self, p: mpz, rows: list[tuple[list[mpz], Quotients]]) -> None:
-        self.p, self.p2, self.rows = p, p * p, rows
+        self.p = p
+        self.p2 = p * p
+        self.rows = rows
 
     @classmethod
     def draw(cls, p: mpz, window: int, bits: int) -> _PrimeTable:
@@ -72,10 +74,14 @@ class _PrimeTable:
 
     def _add_row(self, base: mpz, base_quotient: mpz, size: int) -> tuple[mpz, mpz]:
         """Append base^0 … base^(size-1); returns base^size, the next row's base, both with their Fermat quotients."""
-        p, width = self.p, _width(self.p)
+        p = self.p
+        width = _width(self.p)
         inverse = gmpy2.invert(base, p)
-        y, quotient, y_inverse = mpz(1), mpz(0), mpz(1)
-        values, quotients = [], []
+        y = mpz(1)
+        quotient = mpz(0)
+        y_inverse = mpz(1)
+        values = []
+        quotients = []
         for _ in range(size):
             values.append(y)
             quotients.append(quotient.to_bytes(width, "little"))
@@ -87,7 +93,8 @@ class _PrimeTable:
 
     def powers(self, digits: Iterator[NDArray[np.uint16]]) -> list[mpz]:
         """(∏ row[digit])^p mod p², several at a time: row by row, so that a row is fetched into the processor's cache once."""
-        p, p2 = self.p, self.p2
+        p = self.p
+        p2 = self.p2
         first = next(digits)
         products = [self.rows[0][0][d] for d in first.tolist()]
         sums = self.rows[0][1][first].astype(np.uint64)
@@ -126,10 +133,13 @@ class OwnerMaker:
     """
 
     def __init__(self, p: mpz, q: mpz, obfuscation: Obfuscation = "full", file: Path | None = None) -> None:
-        self._p, self._q, self._file = p, q, file
+        self._p = p
+        self._q = q
+        self._file = file
         self._bits = [_exponent_bits(prime, obfuscation) for prime in (p, q)]
         self._window = _window(sum(self._bits), 2 * _width(max(p, q)) + OBJECT, OWNER_MEMORY)
-        self._p2, self._q2 = p * p, q * q
+        self._p2 = p * p
+        self._q2 = q * q
         self._q2_inverse = gmpy2.invert(self._q2, self._p2)
         self._tables: tuple[_PrimeTable, _PrimeTable] | None = None
         self._made = 0
@@ -149,7 +159,8 @@ class OwnerMaker:
         """Drop both tables where a file has them."""
         with self._lock:
             if self._tables is not None and self._file is not None and self._file.exists():
-                self._tables, self._made = None, 0
+                self._tables = None
+                self._made = 0
                 give_back()
 
     def _build(self) -> tuple[_PrimeTable, _PrimeTable]:
@@ -202,7 +213,9 @@ class PublicMaker:
     """
 
     def __init__(self, n: mpz, file: Path | None = None) -> None:
-        self._n, self._n2, self._file = n, n * n, file
+        self._n = n
+        self._n2 = n * n
+        self._file = file
         self._bits = _exponent_bits(n, "full")
         self._window = _window(self._bits, _width(self._n2) + OBJECT, PUBLIC_MEMORY)
         self._rows: list[list[mpz]] | None = None
@@ -225,7 +238,8 @@ class PublicMaker:
         """Drop the table where a file has it."""
         with self._lock:
             if self._rows is not None and self._file is not None and self._file.exists():
-                self._rows, self._made = None, 0
+                self._rows = None
+                self._made = 0
                 give_back()
 
     def _build(self) -> list[list[mpz]]:
@@ -253,7 +267,8 @@ class PublicMaker:
         if self._rows is None and self._made + count <= _few(self._n, self._file):
             self._made += count
             return self.make_unlocked(count)
-        rows, n2 = self._prepared(), self._n2
+        rows = self._prepared()
+        n2 = self._n2
         products = [mpz(1)] * count
         for row, digits in zip(rows, _digits(len(rows), count, self._window), strict=True):
             products = _times(products, row, digits, n2)
@@ -320,7 +335,8 @@ def _limbs(blob: bytes, size: int) -> Quotients:
 
 def _carry(sums: NDArray[np.uint64]) -> list[mpz]:
     """The numbers behind sums of limbs, ``(count, limbs)``."""
-    low, high = sums.astype("<u4"), (sums >> np.uint64(32)).astype("<u4")
+    low = sums.astype("<u4")
+    high = (sums >> np.uint64(32)).astype("<u4")
     return [
         mpz.from_bytes(a.tobytes(), "little") + (mpz.from_bytes(b.tobytes(), "little") << 32)
         for a, b in zip(low, high, strict=True)

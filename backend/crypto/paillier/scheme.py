@@ -54,7 +54,9 @@ class PaillierKeySide:
     def __init__(
         self, key: PaillierSecretKey, pool: int = 0, obfuscation: Obfuscation = "full", tables: Path | None = None
     ) -> None:
-        self._key, self._obfuscation, self._tables = key, obfuscation, tables
+        self._key = key
+        self._obfuscation = obfuscation
+        self._tables = tables
         self.public = key.public
         self.bits = self.public.bits
         self.limit = int(self.public.n // 2) - 1
@@ -63,8 +65,10 @@ class PaillierKeySide:
         asked = numbers, self.public.width, obfuscation, tables
         processes = ObfuscatorProcess(*asked), ObfuscatorProcess(*asked, second=True)
         self.obfuscators = Pool(OwnerMaker(key.p, key.q, obfuscation, tables), processes[0], pool, processes[1])
-        p, q = key.p, key.q
-        self._p2, self._q2 = p * p, q * q
+        p = key.p
+        q = key.q
+        self._p2 = p * p
+        self._q2 = q * q
         # Paillier 1999 §7: h_p = L_p(g^(p-1) mod p²)^-1 mod p with L_p(u) = (u - 1)/p and g = 1 + n
         n = self.public.n
         self._h_p = gmpy2.invert((gmpy2.powmod(1 + n, p - 1, self._p2) - 1) // p, p)
@@ -119,7 +123,9 @@ class PaillierKeySide:
 
     def decrypt_numbers(self, ciphertexts: Sequence[mpz]) -> list[int]:
         """The signed integers behind `ciphertexts`."""
-        p, q, n = self._key.p, self._key.q, self.public.n
+        p = self._key.p
+        q = self._key.q
+        n = self.public.n
         plain: list[int] = []
         for start in range(0, len(ciphertexts), DECRYPT_BATCH):
             work.check()
@@ -222,7 +228,8 @@ class PaillierPublicSide:
         width = 1 if alone else slots_per_ciphertext(self.bits, half)
         packed = self._products.packed_sums(self.key.n2, pairs, nodes, width, 2 * half)
         fresh = iter(self.obfuscators.take(sum(len(sums) for sums in packed)))
-        n2, out = self.key.n2, []
+        n2 = self.key.n2
+        out = []
         for sums, (_, bins) in zip(packed, nodes, strict=True):
             total = sum(count for _, count in bins)
             masks = [self._mask(2 * half * min(width, total - i)) for i in range(0, total, width)]
@@ -268,11 +275,15 @@ class PaillierFold(WholeFold):
 
     def __init__(self, side: PaillierPublicSide, keep: NDArray[np.bool_], plan: FoldPlan, added: Sequence[int]) -> None:
         super().__init__()
-        self._side, self._keep, self._plan, self._added = side, keep, plan, added
+        self._side = side
+        self._keep = keep
+        self._plan = plan
+        self._added = added
 
     def fold(self, blob: bytes) -> bytes:
         """``(n, m)`` ciphertexts → ``(n, n_out)``."""
-        plan, n2 = self._plan, self._side.key.n2
+        plan = self._plan
+        n2 = self._side.key.n2
         batch = self._side.load(blob, *self._keep.shape)
         untouched = plan.untouched
         computed = [o for o in range(plan.n_out) if not untouched[o]]

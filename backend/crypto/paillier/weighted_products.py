@@ -43,7 +43,8 @@ def _product(powers: Sequence[tuple[mpz, int]], modulus: mpz) -> mpz:
 
 def _raised(buckets: dict[int, mpz], modulus: mpz) -> mpz:
     """∏ bucket^digit with two multiplications a digit: products of products, from the highest digit down."""
-    above, product = mpz(1), mpz(1)
+    above = mpz(1)
+    product = mpz(1)
     for digit in range(max(buckets, default=0), 0, -1):
         if digit in buckets:
             above = above * buckets[digit] % modulus

@@ -51,7 +51,8 @@ class KeptMasks:
     """0/1 polynomials in SEAL's form, in at most `max_bytes`, of nodes asked about before: the root's are the same for every tree."""
 
     def __init__(self, max_bytes: int) -> None:
-        self._max_bytes, self._size = max_bytes, 0
+        self._max_bytes = max_bytes
+        self._size = 0
         self._kept: OrderedDict[bytes, tuple[int, Masks]] = OrderedDict()
         self._seen: OrderedDict[bytes, None] = OrderedDict()
         self._lock = threading.Lock()  # simulated Hosts are threads of one process
@@ -105,8 +106,12 @@ class BinSumming:
         check_block(block)
         if not 1 <= numbers <= MAX_NUMBERS or not bins:
             raise SecurityError("sums_not_possible", numbers=numbers, features=len(bins))
-        self._offered, self._ring, self._block, self._numbers = offered, of, block, numbers
-        self._places, self._workers = places_of(bins).astype(np.int32), workers
+        self._offered = offered
+        self._ring = of
+        self._block = block
+        self._numbers = numbers
+        self._places = places_of(bins).astype(np.int32)
+        self._workers = workers
         rows = self._places.shape[1]
         max_features = features_a_reply(of.parameters, rows)
         if not max_features:
@@ -128,7 +133,7 @@ class BinSumming:
         return not self._awaited
 
     def add(self, blob: bytes) -> None:
-        """Take the next piece; raises SecurityError where it is none, or there was no next one."""
+        """Take the next piece; raises SecurityError if it is none, or there was no next one."""
         if not self._awaited:
             raise SecurityError("piece_too_many")
         check_length(blob, len(self._awaited.pop(0)) * self._numbers, self._ring.seeded_width)
@@ -143,7 +148,8 @@ class BinSumming:
         if self._awaited:
             raise SecurityError("pieces_missing", missing=len(self._awaited))
         jobs = self._workers.jobs
-        shape, kept = (self._block, self._numbers), MASK_BYTES // (jobs + 1)
+        shape = (self._block, self._numbers)
+        kept = MASK_BYTES // (jobs + 1)
         source = b"".join(self._came) if self._file is None else str(self._file)
         if not self._parallel:
             kept = SMALL_BYTES if self._workers.parallel else kept

@@ -1,7 +1,7 @@
 """Sums by bin as coefficients of polynomial products modulo X^N + 1: how rows and bins lie. Knows no key and no ciphertext.
 
 A block is s rows. Their numbers are g(X) = Σ g_i·X^i; a Host's 0/1 polynomial b(X) = Σ_j Σ_{i in bin j} X^(j·s + s−1−i) holds k = N // s
-bins. Coefficient j·s + s−1 of g·b is Σ g_i over bin j and nothing else: i − i' is a multiple of s only where i = i', and what wraps round
+bins. Coefficient j·s + s−1 of g·b is Σ g_i over bin j and nothing else: i − i' is a multiple of s only if i = i', and what wraps round
 at N ends below s−1. Products of all blocks are added up, so that a reply holds k bins of all rows.
 """
 
@@ -17,7 +17,10 @@ from backend.errors import SecurityError
 
 BLOCKS = tuple(1 << i for i in range(4, 13))  # rows of a block: 16 to 4,096
 # ms on one core (2.6 GHz Xeon, two primes): a block encrypted and read, a reply made and decrypted, a 0/1 polynomial transformed, a product
-UPLOAD, REPLY, MASK, PRODUCT = 1.3, 3.2, 0.35, 0.17
+UPLOAD = 1.3
+REPLY = 3.2
+MASK = 0.35
+PRODUCT = 0.17
 
 
 def groups(counts: Sequence[int], block: int, degree: int, max_features: int) -> list[range]:
@@ -44,7 +47,7 @@ def groups(counts: Sequence[int], block: int, degree: int, max_features: int) ->
 
 
 def blocks(rows: int, block: int) -> list[slice]:
-    """The rows of each block; one empty block where there are none."""
+    """The rows of each block; one empty block if there are none."""
     return [slice(i, min(i + block, rows)) for i in range(0, max(1, rows), block)]
 
 

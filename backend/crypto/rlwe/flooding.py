@@ -49,7 +49,8 @@ def hiding(parameters: RlweParameters, shown: NDArray[np.intp], span: int, added
     added : sequence of int, optional
         ``(shown,)`` integers from 0 to t - 1 that are added to what the Guest reads.
     """
-    limbs, out = drawn(span, LOW_BITS // 32, len(shown)), []
+    limbs = drawn(span, LOW_BITS // 32, len(shown))
+    out = []
     for modulus in parameters.moduli[:-1]:
         numbers = uniform(modulus, parameters.degree)
         read = _residues(limbs, (span << LOW_BITS) >> 1, parameters.plain_modulus, modulus)
@@ -62,7 +63,8 @@ def hiding(parameters: RlweParameters, shown: NDArray[np.intp], span: int, added
 
 def flood(parameters: RlweParameters) -> bytes:
     """Coefficients t·f modulo every prime of q, as SEAL lays them out; f is uniform from -F to F - 1, new for each reply."""
-    limbs, t = drawn(*parameters.flood_range, parameters.degree), parameters.plain_modulus
+    limbs = drawn(*parameters.flood_range, parameters.degree)
+    t = parameters.plain_modulus
     return b"".join(
         _residues(limbs, parameters.flood, t, modulus).astype("<u8").tobytes() for modulus in parameters.moduli[:-1]
     )

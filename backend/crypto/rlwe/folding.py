@@ -25,7 +25,7 @@ class Piece:
     fresh : bool
         Whether they come from the Guest, else from another Host.
     kept : tuple of (ndarray of bool or None)
-        For each its slots' 0/1; None where this Host has no say.
+        For each its slots' 0/1; None if this Host has no say.
     targets : tuple of int
         For each the sum that it is added to.
     """

@@ -33,7 +33,8 @@ class SymmetricEncryption:
         read(key, of.context, secret)
         residues = saved(key)[-of.residue_bytes - 8 * of.parameters.degree :]
         # what follows is modulo the prime set aside
-        self._ring, self._secret = of, of.transformed(np.frombuffer(residues[: of.residue_bytes], dtype="<u8"))
+        self._ring = of
+        self._secret = of.transformed(np.frombuffer(residues[: of.residue_bytes], dtype="<u8"))
 
     def __repr__(self) -> str:
         return f"SymmetricEncryption({self._ring.parameters.name})"
@@ -48,7 +49,8 @@ class SymmetricEncryption:
 
     def _encrypted(self, polynomials: Sequence[IntArray]) -> list[bytes]:
         """A seed and c0 of each. What SEAL takes for the two halves of a ciphertext are two polynomials with nothing in common."""
-        of, count = self._ring, len(polynomials)
+        of = self._ring
+        count = len(polynomials)
         seeds = [os.urandom(SEED_BYTES) for _ in polynomials]
         noisy = [_noisy(of.parameters, one) for one in polynomials]
         uniform = [expanded(seed, of.parameters) for seed in seeds]
@@ -64,7 +66,7 @@ class SymmetricEncryption:
 
 
 def read_fresh(of: Ring, blob: bytes) -> Any:
-    """A ciphertext of the Guest's; raises SecurityError where its end was filled up with zeros, or a residue is not below its prime."""
+    """A ciphertext of the Guest's; raises SecurityError if its end was filled up with zeros, or a residue is not below its prime."""
     if not any(blob[-SEED_BYTES:]):
         raise SecurityError("ciphertext_damaged")
     return of.ciphertext_of(blob[SEED_BYTES:], expanded(blob[:SEED_BYTES], of.parameters), transformed=True)
@@ -88,7 +90,8 @@ def expanded(seed: bytes, parameters: RlweParameters) -> bytes:
 
 def _noisy(parameters: RlweParameters, message: IntArray) -> bytes:
     """Coefficients m + t·e modulo every prime of q."""
-    t, short = parameters.plain_modulus, error(parameters.degree)
+    t = parameters.plain_modulus
+    short = error(parameters.degree)
     out = []
     if (FRESH_ERROR + 1) * t < min(parameters.moduli[:-1]):
         sums = short * t

@@ -4,7 +4,7 @@ The Guest has rows of *own* numbers, one a feature of its own, and a *base* a ro
 factor of a row being the Host's and the same for all own features, and Σ base·part for every feature of the Host's, and nothing else.
 
 A block is s = N // own rows: g(X) = Σ_f Σ_i own_{f,i}·X^(f·s + i), the Host's polynomial is b(X) = Σ_i factor_i·X^(s−1−i), and coefficient
-f·s + s−1 of g·b is f's sum: i − i' is a multiple of s only where i = i', and what wraps round at N ends below s−1. Of the base a block is
+f·s + s−1 of g·b is f's sum: i − i' is a multiple of s only if i = i', and what wraps round at N ends below s−1. Of the base a block is
 N rows, multiplied by a polynomial for each of the Host's features, whose sum is coefficient N−1. Why a reply shows no more:
 docs/decisions/0034-group-reasons.md.
 """
@@ -54,7 +54,9 @@ class RowKey:
     """The Guest's side, for so many features of its `own` and of the Host's, the `others`."""
 
     def __init__(self, key: ResidueKeySide, own: int, others: int) -> None:
-        self._key, self._own, self._others = key, own, others
+        self._key = key
+        self._own = own
+        self._others = others
 
     def encrypt(self, own: IntArray, base: IntArray) -> bytes:
         """``(own, rows)`` and ``(rows,)`` integers → by key, blocks of own numbers, then blocks of the base."""
@@ -66,11 +68,13 @@ class RowKey:
         )
 
     def decrypt(self, blob: bytes) -> list[int]:
-        """Sums of the Guest's features, then of the Host's, from -limit to limit; raises SecurityError where the message is none."""
-        key, width = self._key, self._key.sides[0].full_width
+        """Sums of the Guest's features, then of the Host's, from -limit to limit; raises SecurityError if the message is none."""
+        key = self._key
+        width = self._key.sides[0].full_width
         check_length(blob, len(key.sides) * (1 + self._others), width)
         parts = iter(blob[i : i + width] for i in range(0, len(blob), width))
-        own, last = own_positions(self._own, key.bits), np.array([key.bits - 1], dtype=np.intp)
+        own = own_positions(self._own, key.bits)
+        last = np.array([key.bits - 1], dtype=np.intp)
         residues = []
         for side in key.sides:
             sums = side.decrypt_coefficients(next(parts), own)
@@ -85,7 +89,10 @@ class RowProducts:
     """The Host's side; parameters as of :class:`RowKey`, for the Guest's public keys."""
 
     def __init__(self, side: ResiduePublicSide, own: int, others: int) -> None:
-        self._sides, self._degree, self._own, self._others = side.sides, side.bits, own, others
+        self._sides = side.sides
+        self._degree = side.bits
+        self._own = own
+        self._others = others
         # keys differ in t alone: their ciphertexts are polynomials modulo the same primes, and meet the same small factors
         self._ring = side.sides[0].ring
 
@@ -132,7 +139,8 @@ class RowProducts:
         return b"".join(self._sealed(side, total, added) for side, total in zip(self._sides, totals, strict=True))
 
     def _sealed(self, side: RlwePublicSide, total: list[Any | None], added: Sequence[int]) -> bytes:
-        span, last = flood_range(side.ring.parameters, self._own), np.array([self._degree - 1], dtype=np.intp)
+        span = flood_range(side.ring.parameters, self._own)
+        last = np.array([self._degree - 1], dtype=np.intp)
         shown = [own_positions(self._own, self._degree), *[last] * self._others]
         under_key = total if side.ring is self._ring else [_moved(side.ring, one) for one in total]
         numbers = added or [0] * (self._own + self._others)

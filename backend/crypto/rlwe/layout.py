@@ -28,14 +28,15 @@ def blocks_of(of: Ring, n: int) -> int:
 
 
 def cuts(ciphertexts: int, width: int) -> list[range]:
-    """Which ciphertexts travel together; one empty piece where there are none."""
+    """Which ciphertexts travel together; one empty piece if there are none."""
     step = max(1, PIECE_BYTES // width)
     return [range(i, min(i + step, ciphertexts)) for i in range(0, max(1, ciphertexts), step)]
 
 
 def block_mask(of: Ring, n: int, added: Sequence[int] = ()) -> IntArray:
     """``(N,)`` integers mod t: uniform, but each sample's G slots sum to 0, or to what is added; slots of no sample are all uniform."""
-    t, blocks = of.parameters.plain_modulus, blocks_of(of, n)
+    t = of.parameters.plain_modulus
+    blocks = blocks_of(of, n)
     mask = _uniform(t, of.parameters.degree)
     used = mask[: blocks * n].reshape(blocks, n)
     used[-1] = (np.array(added if len(added) else [0], dtype=np.int64) - used[:-1].sum(axis=0)) % t

@@ -98,8 +98,10 @@ class RlweParameters:
         ciphertexts : int
             How many the Guest sent; the reply adds all of them up.
         """
-        n, t = self.degree, self.plain_modulus
-        fresh, zero = t // 2 + FRESH_ERROR * t, t * zero_noise(n)
+        n = self.degree
+        t = self.plain_modulus
+        fresh = t // 2 + FRESH_ERROR * t
+        zero = t * zero_noise(n)
         total = ciphertexts * fresh
         for index in range(hosts):
             total = total * n * (t // 2) + zero * (1 if index + 1 == hosts else ciphertexts)
@@ -177,7 +179,7 @@ def _all_named() -> dict[str, RlweParameters]:
 
 
 def parameters_named(name: str) -> RlweParameters:
-    """The set of that name; raises SecurityError where there is none."""
+    """The set of that name; raises SecurityError if there is none."""
     if name not in _all_named():
         raise SecurityError("unknown_parameters", parameters=name[:40], known=tuple(PARAMETERS))
     return _all_named()[name]
@@ -261,17 +263,19 @@ class Load:
 def residues_for(load: Load) -> tuple[RlweParameters, ...]:
     """The sets under which fewest bytes travel, of those whose noise bound holds and whose primes t together reach what is decrypted.
 
-    Raises ParameterError where no sets hold that much.
+    Raises ParameterError if no sets hold that much.
     """
     found: list[tuple[int, tuple[RlweParameters, ...]]] = []
     for degree, primes in RESIDUE_RINGS:
         for bits in RESIDUE_BITS if load.features <= degree else ():
-            sets, sent = residue_sets(degree, primes, bits), load.sent(degree)
+            sets = residue_sets(degree, primes, bits)
+            sent = load.sent(degree)
             count = next(
                 (k for k in range(1, MAX_RESIDUES + 1) if prod(p.plain_modulus for p in sets[:k]) >= load.span), 0
             )
             if count and all(p.noise(load.hosts, sent) <= p.noise_allowed for p in sets[:count]):
-                keys, replies = load.hosts * (primes + 1), 2
+                keys = load.hosts * (primes + 1)
+                replies = 2
                 numbers = keys + sent * primes * (2 * load.hosts - 1) + replies
                 found.append((count * degree * numbers, sets[:count]))
     if not found:

@@ -29,7 +29,7 @@ def product_noise(parameters: RlweParameters, load: Load) -> int:
 
 @lru_cache(maxsize=64)
 def keys_for(load: Load) -> tuple[RlweParameters, ...]:
-    """The sets of a request's keys: those under which fewest bytes travel; raises ParameterError where no sets hold that much."""
+    """The sets of a request's keys: those under which fewest bytes travel; raises ParameterError if no sets hold that much."""
     if not load.own:
         return residues_for(load)
     found: list[tuple[int, int, tuple[RlweParameters, ...]]] = []

@@ -65,7 +65,8 @@ class RlwePublicSide:
     scheme = "rlwe"
 
     def __init__(self, offered: bytes, pool: int = 0, workers: Workers | None = None) -> None:
-        self._offered, self.workers = offered, workers or Workers()
+        self._offered = offered
+        self.workers = workers or Workers()
         self.zeros = zeros_under(offered)
         self.ring = self.zeros.ring
         self.bits = self.ring.parameters.degree
@@ -78,11 +79,11 @@ class RlwePublicSide:
         return f"RlwePublicSide({self.ring.parameters.name})"
 
     def start_fold(self, keep: NDArray[np.bool_], plan: FoldPlan, added: Sequence[int] = ()) -> RlweFold:
-        """Begin a batch; raises SecurityError where the Guest's key is too small to hide this Host's 0/1 in such a batch."""
+        """Begin a batch; raises SecurityError if the Guest's key is too small to hide this Host's 0/1 in such a batch."""
         return RlweFold(self, keep, plan, added)
 
     def start_sums(self, bins: BinIndex, block: int, numbers: int) -> BinSumming:
-        """Begin the sums of a node; raises SecurityError where they could not be hidden or are asked for in a wrong form."""
+        """Begin the sums of a node; raises SecurityError if they could not be hidden or are asked for in a wrong form."""
         return BinSumming(self._offered, self.ring, bins, block, numbers, self.workers)
 
     @property
@@ -104,7 +105,8 @@ class RlwePublicSide:
         added : sequence of int, optional
             ``(n,)`` integers mod t that are added to the sums.
         """
-        evaluator, reply = self.ring.evaluator, self.ring.plus(self.floods.take(1)[0], summed)
+        evaluator = self.ring.evaluator
+        reply = self.ring.plus(self.floods.take(1)[0], summed)
         evaluator.add_plain_inplace(reply, self.ring.plaintext(self.ring.encode(block_mask(self.ring, n, added))))
         evaluator.mod_switch_to_inplace(reply, self.ring.last)
         return self.ring.pad(written(reply), self.ring.reply_width)
@@ -113,12 +115,15 @@ class RlwePublicSide:
 class RlweFold:
     """Multiplies ciphertexts by this Host's 0/1 and adds them up; the last Host masks and floods the sum, others refresh theirs.
 
-    An intermediate Host folds entries only where G = 1: blocks of one ciphertext do not line up with those of another, so with G > 1 the
+    An intermediate Host folds entries only if G = 1: blocks of one ciphertext do not line up with those of another, so with G > 1 the
     Guest's entries go on as they are, and the next Host looks its 0/1 up by ``plan.origin``.
     """
 
     def __init__(self, side: RlwePublicSide, keep: NDArray[np.bool_], plan: FoldPlan, added: Sequence[int]) -> None:
-        self._side, self._ring, self._plan, self._added = side, side.ring, plan, added
+        self._side = side
+        self._ring = side.ring
+        self._plan = plan
+        self._added = added
         self._n = len(keep)
         self._blocks = blocks_of(self._ring, self._n)
         folds = self._blocks == 1
@@ -136,14 +141,15 @@ class RlweFold:
         self._untouched = plan.untouched if folds else tuple(not owned for owned in self._own)
         self._width = self._ring.full_width if plan.index else self._ring.seeded_width
         self._awaited = cuts(len(starts), self._width)
-        parameters, sent = self._ring.parameters, -(-len(plan.origin) // self._blocks)
+        parameters = self._ring.parameters
+        sent = -(-len(plan.origin) // self._blocks)
         if parameters.noise(plan.hosts, sent) > parameters.noise_allowed:
             raise SecurityError(
                 "vectors_exceed_noise", ciphertexts=sent, hosts_count=plan.hosts, parameters=parameters.name
             )
 
     def add(self, blob: bytes) -> None:
-        """Take the next piece; raises SecurityError where it is none, or there was no next one."""
+        """Take the next piece; raises SecurityError if it is none, or there was no next one."""
         if not self._awaited:
             raise SecurityError("piece_too_many")
         cut = self._awaited.pop(0)
@@ -164,7 +170,8 @@ class RlweFold:
 
     def _fold_those_that_came(self) -> None:
         """On the workers, while the next pieces are on their way: no more of a batch is held than keeps them busy."""
-        came, self._came = self._came or [], []
+        came = self._came or []
+        self._came = []
         for apart in self._side.workers.map(folded_apart, ((piece,) for piece in came)):
             self._take({target: self._ring.ciphertext(blob, self._ring.first) for target, blob in apart.items()})
 

@@ -26,7 +26,7 @@ from backend.crypto.rlwe.scheme import RlweKeySide
 from backend.errors import ParameterError, SecurityError
 
 LENGTH_BYTES = 4  # before each key of an offer
-Weighed = list[list[Any | None]]  # by key: ciphertexts, None where nothing is left
+Weighed = list[list[Any | None]]  # by key: ciphertexts, None if nothing is left
 
 
 def from_residues(residues: Sequence[Sequence[int]], moduli: Sequence[int]) -> list[int]:
@@ -70,14 +70,15 @@ class ResidueKeySide:
         self.sides = tuple(sides)
         self.parameters = tuple(side.parameters for side in sides)
         self._moduli = [p.plain_modulus for p in self.parameters]
-        self.bits, self.modulus = sides[0].bits, prod(self._moduli)
+        self.bits = sides[0].bits
+        self.modulus = prod(self._moduli)
         self.limit = (self.modulus - 1) // 2
 
     def __repr__(self) -> str:
         return f"ResidueKeySide({', '.join(p.name for p in self.parameters)})"
 
     def check(self, load: Load) -> None:
-        """Raise ParameterError where these are not the keys for this load."""
+        """Raise ParameterError if these are not the keys for this load."""
         if self.parameters != keys_for(load):
             raise ParameterError("keys_of_other_parameters")
 
@@ -95,7 +96,7 @@ class ResidueKeySide:
         return b"".join(out)
 
     def decrypt(self, blob: bytes, n: int) -> list[int]:
-        """``n`` sums from -limit to limit; raises SecurityError where the message is none."""
+        """``n`` sums from -limit to limit; raises SecurityError if the message is none."""
         width = self.sides[0].reply_width
         check_length(blob, len(self.sides), width)
         parts = [blob[i : i + width] for i in range(0, len(blob), width)]
@@ -134,7 +135,7 @@ class ResiduePublicSide:
         return f"ResiduePublicSide({', '.join(p.name for p in self.parameters)})"
 
     def check(self, load: Load) -> None:
-        """Raise SecurityError where these are not the keys for this load."""
+        """Raise SecurityError if these are not the keys for this load."""
         wanted = keys_for(load)
         if self.parameters != wanted:
             sets, came = (", ".join(p.name for p in some) for some in (wanted, self.parameters))
@@ -162,13 +163,15 @@ class ResiduePublicSide:
             The message has another length or holds what is no ciphertext.
         """
         n, k = factors.shape
-        blocks, width = blocks_of(self._ring, n), self._ring.seeded_width if fresh else self._ring.full_width
+        blocks = blocks_of(self._ring, n)
+        width = self._ring.seeded_width if fresh else self._ring.full_width
         starts = range(0, k, blocks)
         check_length(blob, len(starts) * len(self.sides), width)
         parts = iter(blob[i : i + width] for i in range(0, len(blob), width))
         out: Weighed = []
         for side in self.sides:
-            slots, ring = (factors % side.ring.parameters.plain_modulus).T, side.ring
+            slots = (factors % side.ring.parameters.plain_modulus).T
+            ring = side.ring
             cuts = [slots[i : i + blocks].ravel() for i in starts]
             out.append(
                 [
@@ -205,7 +208,8 @@ class ResiduePublicSide:
 
 def _parts(offered: bytes) -> list[bytes]:
     """The keys of an offer."""
-    parts, at = [], 0
+    parts = []
+    at = 0
     while at < len(offered):
         start = at + LENGTH_BYTES
         at = start + int.from_bytes(offered[at:start], "big")

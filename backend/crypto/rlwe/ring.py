@@ -28,7 +28,8 @@ from backend.crypto.rlwe.sum_parameters import sum_sets
 from backend.errors import ParameterError, SecurityError
 
 HEADER = struct.Struct("<HBBBBHQ")  # SEAL's: magic number, own length, version (2), compression, reserved, total length
-MAGIC, UNCOMPRESSED = 0xA15E, 0
+MAGIC = 0xA15E
+UNCOMPRESSED = 0
 ZSTD = 2  # how SEAL's bindings compress what they save
 METADATA = 256  # bytes; SEAL puts less than that in front of and behind the coefficients
 R = TypeVar("R")
@@ -51,7 +52,8 @@ class Ring:
             )
         self.evaluator = seal.Evaluator(self.context)
         self.encoder = seal.BatchEncoder(self.context)
-        self.first, self.last = self.context.first_parms_id(), self.context.last_parms_id()
+        self.first = self.context.first_parms_id()
+        self.last = self.context.last_parms_id()
         self.residue_bytes = 8 * parameters.degree * len(parameters.data_bits)
         self.seeded_width = SEED_BYTES + self.residue_bytes
         self.full_width = _width(2 * parameters.degree * len(parameters.data_bits))
@@ -60,7 +62,8 @@ class Ring:
 
     def encode(self, slots: IntArray) -> IntArray:
         """``(k,)`` integers from -t/2 to t/2, k ≤ N → ``(N,)`` coefficients from -t/2 to t/2; the other slots are 0."""
-        degree, t = self.parameters.degree, self.parameters.plain_modulus
+        degree = self.parameters.degree
+        t = self.parameters.plain_modulus
         if t < LARGEST:
             return slot_transform(degree, t).coefficients(slots)
         plain = seal.Plaintext()
@@ -114,7 +117,7 @@ class Ring:
     def ciphertext(self, blob: bytes, level: list[int]) -> Any:
         """Check and read one padded ciphertext.
 
-        Raises SecurityError where the bytes are none, of another key size or level, or of a form that no fresh ciphertext has.
+        Raises SecurityError if the bytes are none, of another key size or level, or of a form that no fresh ciphertext has.
         """
         loaded = seal.Ciphertext()
         read(loaded, self.context, blob)
@@ -125,9 +128,10 @@ class Ring:
     def ciphertext_of(self, *residues: bytes, transformed: bool = False) -> Any:
         """Ciphertext of given c0 ‖ c1, each as its coefficients mod every prime of q, or as those `transformed`.
 
-        Raises SecurityError where one is not below its prime.
+        Raises SecurityError if one is not below its prime.
         """
-        count, degree = len(self.parameters.data_bits), self.parameters.degree
+        count = len(self.parameters.data_bits)
+        degree = self.parameters.degree
         head = struct.pack("<4QB3QdQ", *self.first, transformed, 2, degree, count, 1.0, 1)
         values = _framed(struct.pack("<Q", 2 * count * degree), 2 * self.residue_bytes)
         made = seal.Ciphertext()
@@ -137,7 +141,7 @@ class Ring:
 
 @lru_cache(maxsize=RINGS_KEPT)
 def ring(name: str) -> Ring:
-    """The ring of a named set; raises SecurityError where there is no such set."""
+    """The ring of a named set; raises SecurityError if there is no such set."""
     return Ring(sum_sets().get(name) or parameters_named(name))
 
 
@@ -146,7 +150,8 @@ class _MemoryFile:
 
     def __init__(self) -> None:
         self._number = os.memfd_create("seal", os.MFD_CLOEXEC)
-        self.path, self.process = f"/proc/self/fd/{self._number}", os.getpid()
+        self.path = f"/proc/self/fd/{self._number}"
+        self.process = os.getpid()
 
     def __del__(self) -> None:
         os.close(self._number)
@@ -172,7 +177,7 @@ _of_thread = threading.local()
 
 
 def _memory_file() -> _MemoryFile | None:
-    """The thread's own, which nobody else can open; None where the system has none."""
+    """The thread's own, which nobody else can open; None if the system has none."""
     if not hasattr(os, "memfd_create"):
         return None
     file: _MemoryFile | None = getattr(_of_thread, "file", None)
@@ -212,7 +217,7 @@ def saved(thing: Any) -> bytes:
 def read(thing: Any, context: Any, blob: bytes) -> None:
     """Load `thing` from bytes that may be padded with zeros; SEAL checks that it fits `context`.
 
-    Raises SecurityError where it does not, or the bytes are damaged.
+    Raises SecurityError if it does not, or the bytes are damaged.
     """
     if len(blob) >= HEADER.size:
         magic, own, *_, size = HEADER.unpack_from(blob)

@@ -60,7 +60,7 @@ class RlweSecretKey:
 
     @classmethod
     def from_numbers(cls, numbers: dict[str, str]) -> RlweSecretKey:
-        """Inverse of :meth:`to_numbers`; raises SecurityError where the text is no usable key pair."""
+        """Inverse of :meth:`to_numbers`; raises SecurityError if the text is no usable key pair."""
         try:
             parameters = ring(numbers["parameters"]).parameters
             key = cls(parameters, *(b64decode(numbers[name], validate=True) for name in ("secret", "public")))
@@ -85,7 +85,8 @@ class RlweKeySide:
         self.bits = key.parameters.degree
         self.limit = key.parameters.limit
         self.room = key.parameters.plain_modulus
-        self.reply_width, self.full_width = self._ring.reply_width, self._ring.full_width
+        self.reply_width = self._ring.reply_width
+        self.full_width = self._ring.full_width
         secret = seal.SecretKey()
         read(secret, self._ring.context, key.secret)
         self._encryption = SymmetricEncryption(self._ring, key.secret)
@@ -111,7 +112,8 @@ class RlweKeySide:
     @classmethod
     def from_worker_payload(cls, payload: WorkerPayload) -> RlweKeySide:
         """The same side in another process."""
-        secret, public = payload["secret"], payload["public"]
+        secret = payload["secret"]
+        public = payload["public"]
         if not isinstance(secret, bytes) or not isinstance(public, bytes):
             raise SecurityError("worker_key_of_other_cipher")
         return cls(RlweSecretKey(ring(str(payload["parameters"])).parameters, secret, public))
@@ -134,7 +136,7 @@ class RlweKeySide:
         return -(-n * m // self.bits) >= PARALLEL_MIN
 
     def encrypt(self, values: IntArray) -> bytes:
-        """``(n, k)`` integers → ``⌈k/G⌉`` ciphertexts; raises ParameterError where a number is beyond the limit, or n beyond N."""
+        """``(n, k)`` integers → ``⌈k/G⌉`` ciphertexts; raises ParameterError if a number is beyond the limit, or n beyond N."""
         n, k = values.shape
         blocks = blocks_of(self._ring, n)
         largest = max(int(values.max(initial=0)), -int(values.min(initial=0)))
@@ -147,7 +149,8 @@ class RlweKeySide:
 
     def decrypt(self, blob: bytes, n: int) -> list[int]:
         """``n`` sums: the blocks of the one ciphertext that comes back, added up."""
-        blocks, t = blocks_of(self._ring, n), self._key.parameters.plain_modulus
+        blocks = blocks_of(self._ring, n)
+        t = self._key.parameters.plain_modulus
         check_length(blob, 1, self._ring.reply_width)
         plain = seal.Plaintext()
         self._decryptor.decrypt(self._ring.ciphertext(blob, self._ring.last), plain)
@@ -163,9 +166,10 @@ class RlweKeySide:
     def decrypt_coefficients(self, blob: bytes, at: NDArray[np.intp]) -> list[int]:
         """Some coefficients of a reply that is still at all primes, from -limit to limit.
 
-        Raises SecurityError where it is no ciphertext of this key's set and level.
+        Raises SecurityError if it is no ciphertext of this key's set and level.
         """
-        plain, t = seal.Plaintext(), self._key.parameters.plain_modulus
+        plain = seal.Plaintext()
+        t = self._key.parameters.plain_modulus
         self._decryptor.decrypt(self._ring.ciphertext(blob, self._ring.first), plain)
         known = plain.coeff_count()
         numbers = [int(plain[i]) if i < known else 0 for i in at.tolist()]

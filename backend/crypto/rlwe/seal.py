@@ -17,7 +17,7 @@ def available() -> bool:
 
 
 def __getattr__(name: str) -> Any:
-    """A name of SEAL's; raises ParameterError where TenSEAL is not installed."""
+    """A name of SEAL's; raises ParameterError if TenSEAL is not installed."""
     try:
         import tenseal.sealapi  # noqa: PLC0415 (loaded on first use)
     except ImportError:

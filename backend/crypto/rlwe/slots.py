@@ -34,14 +34,17 @@ class SlotTransform:
     """
 
     def __init__(self, degree: int, modulus: int) -> None:
-        self._degree, self._t = degree, float(modulus)
+        self._degree = degree
+        self._t = float(modulus)
         rows = 1 << ((degree.bit_length()) // 2)
         columns = degree // rows
         powers = np.ones(2 * degree, dtype=np.int64)  # of 1/root; all below 2^25, so a product fits
         inverse = pow(_smallest_root(degree, modulus), -1, modulus)
         for i in range(1, 2 * degree):
             powers[i] = int(powers[i - 1]) * inverse % modulus
-        j, k, other = np.arange(rows), np.arange(columns), pow(degree, -1, modulus)
+        j = np.arange(rows)
+        k = np.arange(columns)
+        other = pow(degree, -1, modulus)
         self._first = _digits(powers[2 * columns * np.outer(j, j) % (2 * degree)], modulus, rows)
         self._twiddle = _centred(powers[(2 * np.outer(j, k) + j[:, None]) % (2 * degree)], modulus)
         self._second = _digits(
@@ -88,7 +91,9 @@ def _smallest_root(degree: int, modulus: int) -> int:
         for base in range(2, modulus)
         if pow(root := pow(base, (modulus - 1) // (2 * degree), modulus), degree, modulus) == modulus - 1
     )
-    smallest, power, square = root, root, root * root % modulus
+    smallest = root
+    power = root
+    square = root * root % modulus
     for _ in range(degree - 1):
         power = power * square % modulus
         smallest = min(smallest, power)
@@ -97,7 +102,8 @@ def _smallest_root(degree: int, modulus: int) -> int:
 
 def _order(degree: int) -> NDArray[np.intp]:
     """Where each slot lies among the odd powers: those of SEAL's first row are at 3^i, those of the second at -3^i."""
-    power, first = 1, np.empty(degree // 2, dtype=np.intp)
+    power = 1
+    first = np.empty(degree // 2, dtype=np.intp)
     for i in range(degree // 2):
         first[i] = power
         power = power * 3 % (2 * degree)

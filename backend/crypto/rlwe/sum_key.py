@@ -34,9 +34,13 @@ class RlweSumKey:
     scheme = "rlwe"
 
     def __init__(self, side: RlweKeySide, workers: Workers | None = None) -> None:
-        self._side, self._workers, self.parameters = side, workers or Workers(), side.parameters
-        self._ring, self._payload = ring(side.parameters.name), tuple(side.worker_payload().items())
-        self.bits, self.limit = side.bits, side.limit
+        self._side = side
+        self._workers = workers or Workers()
+        self.parameters = side.parameters
+        self._ring = ring(side.parameters.name)
+        self._payload = tuple(side.worker_payload().items())
+        self.bits = side.bits
+        self.limit = side.limit
 
     def __repr__(self) -> str:
         return f"RlweSumKey({self.parameters.name})"
@@ -64,7 +68,7 @@ class RlweSumKey:
     def encrypt(self, values: IntArray, block: int) -> Iterator[bytes]:
         """``(numbers, rows)`` integers → pieces of whole blocks, each block's numbers one after the other.
 
-        Raises ParameterError where their sums could run over.
+        Raises ParameterError if their sums could run over.
         """
         largest = int(np.abs(values).sum(axis=1).max(initial=0))
         if largest > self.limit:

@@ -82,7 +82,7 @@ def features_a_reply(parameters: RlweParameters, rows: int) -> int:
 def sum_parameters(rows: int) -> RlweParameters:
     """The cheapest set that holds sums of so many gradients.
 
-    Raises ParameterError where there are more than :data:`~backend.crypto.fixedpoint.MAX_ROWS` rows.
+    Raises ParameterError if there are more than :data:`~backend.crypto.fixedpoint.MAX_ROWS` rows.
     """
     for primes in PRIMES:
         for bits in SUM_BITS:

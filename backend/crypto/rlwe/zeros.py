@@ -34,14 +34,16 @@ LOW = np.uint64((1 << ERROR_BITS) - 1)
 def error(count: int) -> NDArray[np.int64]:
     """``(count,)`` from SEAL's centred binomial: the ones of 21 bits less those of 21 others; variance 10.5."""
     words = np.frombuffer(random_bytes(8 * count), dtype="<u8")
-    ones, others = np.bitwise_count(words & LOW), np.bitwise_count(words >> np.uint64(ERROR_BITS) & LOW)
+    ones = np.bitwise_count(words & LOW)
+    others = np.bitwise_count(words >> np.uint64(ERROR_BITS) & LOW)
     drawn: NDArray[np.int64] = ones.astype(np.int64) - others.astype(np.int64)
     return drawn
 
 
 def noise(parameters: RlweParameters, short: NDArray[np.int64]) -> bytes:
     """Coefficients t·e modulo every prime of q, as SEAL lays them out."""
-    size, below = np.abs(short).astype(np.uint64), short < 0
+    size = np.abs(short).astype(np.uint64)
+    below = short < 0
     out = []
     for modulus in parameters.moduli[:-1]:
         residues = times(size, parameters.plain_modulus % modulus, modulus)
@@ -64,12 +66,15 @@ class Zeros:
     """
 
     def __init__(self, of: Ring, key: Any) -> None:
-        self.ring, count = of, len(of.parameters.moduli) * of.parameters.degree
+        self.ring = of
+        count = len(of.parameters.moduli) * of.parameters.degree
         # of either half, what holds modulo q and the prime set aside holds modulo q
         residues = [[key[i] for i in range(start, start + count - of.parameters.degree)] for start in (0, count)]
         self._key = of.ciphertext_of(np.array(residues, dtype="<u8").tobytes(), transformed=True)
         self._ready: deque[Any] = deque(maxlen=FRESH)
-        self._keeps, self._taken, self._owner = False, 0.0, os.getpid()
+        self._keeps = False
+        self._taken = 0.0
+        self._owner = os.getpid()
         self._filling: threading.Thread | None = None
 
     @property
@@ -86,7 +91,9 @@ class Zeros:
         if c0 is not None:
             return self._made(c0)
         if self._owner != os.getpid():  # forked: what is on hand is used there
-            self._ready, self._filling, self._owner = deque(maxlen=FRESH), None, os.getpid()
+            self._ready = deque(maxlen=FRESH)
+            self._filling = None
+            self._owner = os.getpid()
         try:
             taken = self._ready.popleft()
         except IndexError:
@@ -108,12 +115,15 @@ class Zeros:
         self.fill()
 
     def _made(self, c0: bytes | None = None) -> Any:
-        of, parameters = self.ring, self.ring.parameters
+        of = self.ring
+        parameters = self.ring.parameters
         while True:
-            v, short = ternary(parameters.degree), error(parameters.degree)
+            v = ternary(parameters.degree)
+            short = error(parameters.degree)
             if short_enough(parameters.degree, int(np.count_nonzero(v)), int(np.abs(short).sum())):
                 break
-        plain, made = of.plaintext(v), seal.Ciphertext()
+        plain = of.plaintext(v)
+        made = seal.Ciphertext()
         of.evaluator.transform_to_ntt_inplace(plain, of.first)
         of.evaluator.multiply_plain(self._key, plain, made)
         first = noise(parameters, error(parameters.degree)) if c0 is None else c0
@@ -125,10 +135,11 @@ class Zeros:
 def zeros_under(offered: bytes) -> Zeros:
     """Those under a Guest's key, which is read once and kept: that takes as long as ten of them.
 
-    Raises SecurityError where the parameter set is unknown, or the key is none of it, or hides nothing.
+    Raises SecurityError if the parameter set is unknown, or the key is none of it, or hides nothing.
     """
     name, _, key = offered.partition(b"\n")
-    of, public = ring(name.decode("ascii", "replace")), seal.PublicKey()
+    of = ring(name.decode("ascii", "replace"))
+    public = seal.PublicKey()
     if len(key) > of.key_width:
         raise SecurityError("rlwe_key_too_long", bytes=len(key), parameters=of.parameters.name, most=of.key_width)
     read(public, of.context, key)

@@ -102,16 +102,18 @@ def spiegelhalter(labels: Floats, probabilities: Floats) -> Figure:
 
 
 def shift(found: Stability) -> Figure:
-    """PSI of one part's predictions against another's; its lower end is 0 where chance explains it."""
+    """PSI of one part's predictions against another's; its lower end is 0 if chance explains it."""
     return Figure("psi", found.psi, found.psi if found.moved else 0.0, found.psi, found.n, group=found.part)
 
 
 def auc_gap(training: Performance, test: Performance) -> Figure:
     """AUC on training records less AUC on test records, which are other people: the intervals add in quadrature."""
-    seen, unseen = training.figure("auc"), test.figure("auc")
+    seen = training.figure("auc")
+    unseen = test.figure("auc")
     if seen is None or unseen is None:
         return Figure("auc_gap", None)
-    gap, errors = seen.value - unseen.value, hypot(seen.high - seen.low, unseen.high - unseen.low) / 2
+    gap = seen.value - unseen.value
+    errors = hypot(seen.high - seen.low, unseen.high - unseen.low) / 2
     return Figure("auc_gap", gap, gap - errors, gap + errors, test.n)
 
 
@@ -218,7 +220,7 @@ def without_host(labels: Floats, whole: Floats, changed: Floats, party: str) -> 
 
 
 def _drawn(n: int, figure: Callable[[Floats], Floats]) -> tuple[float | None, float | None, float | None]:
-    """A figure of weights ``(draws, n)`` over all people, with its interval over people drawn with replacement; nothing where it is NaN."""
+    """A figure of weights ``(draws, n)`` over all people, with its interval over people drawn with replacement; nothing if it is NaN."""
     value = float(figure(np.ones((1, n)))[0])
     if np.isnan(value):
         return None, None, None
@@ -236,11 +238,13 @@ def swap_sets(labels: Flags, champion: Flags, challenger: Flags) -> tuple[Figure
     champion, challenger : ndarray of bool
         ``(n,)``: who is approved. The difference of bad rates has Newcombe's interval and is disclosed from 20 people on each side.
     """
-    only, other = champion & ~challenger, challenger & ~champion
+    only = champion & ~challenger
+    other = challenger & ~champion
     swapped = Figure("swapped", float((only | other).mean()), n=len(labels))
     if min(only.sum(), other.sum()) < MIN_GROUP:
         return swapped, Figure("swap_excess", None)
-    mine, theirs = float(labels[only].mean()), float(labels[other].mean())
+    mine = float(labels[only].mean())
+    theirs = float(labels[other].mean())
     ends = of_difference(mine, int(only.sum()), theirs, int(other.sum()))
     return swapped, Figure("swap_excess", mine - theirs, *ends, int(only.sum() + other.sum()))
 

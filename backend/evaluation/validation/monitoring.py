@@ -32,7 +32,7 @@ class Monitored:
     outcomes : int
         Of those who were scored, with a known outcome.
     reference : str
-        The part of the kept scores that scores are compared with; empty where none are kept.
+        The part of the kept scores that scores are compared with; empty if none are kept.
     brier : float or None
         Mean squared error of the probability; of models of two outcomes, where outcomes are known.
     tenths : tuple of Calibration
@@ -87,7 +87,7 @@ def read_monitored(kept: dict[str, Any]) -> Monitored:
 
 
 def shift(before: NDArray[np.intp], after: NDArray[np.intp], party: str, feature: str) -> Figure:
-    """PSI of two parts counted in the same bins; not disclosed of fewer than 20 people, and its lower end is 0 where chance explains it."""
+    """PSI of two parts counted in the same bins; not disclosed of fewer than 20 people, and its lower end is 0 if chance explains it."""
     n = int(after.sum())
     if min(int(before.sum()), n) < MIN_GROUP:
         return Figure("psi", None, n=n, party=party, feature=feature)

@@ -31,7 +31,7 @@ class Slice:
     Attributes
     ----------
     accepted : float or None
-        Share of the records that are accepted; None where decisions were not counted.
+        Share of the records that are accepted; None if decisions were not counted.
     positive, predicted : float
         Share that has the positive label; mean probability.
     loss, error : float
@@ -56,7 +56,7 @@ def summed(made: Sequence[Counts], index: NDArray[np.intp], groups: int) -> Coun
 
 
 def slices(groups: Sequence[Group], sums: Counts, marking: Marking) -> tuple[Slice, ...]:
-    """Each group's figures from sums of the marks of `marking`, ``(marks, groups)``; none where labels were not counted, and groups of
+    """Each group's figures from sums of the marks of `marking`, ``(marks, groups)``; none if labels were not counted, and groups of
     fewer than 20 records are left out.
     """
     accepted, positive, _, units, deviations, losses, squares = sums[:FIXED]
@@ -67,7 +67,8 @@ def slices(groups: Sequence[Group], sums: Counts, marking: Marking) -> tuple[Sli
         if n < MIN_GROUP:
             continue
         predicted, loss, square = (int(own[k]) / (1 << SCORE_BITS) / n for own in (units, losses, squares))
-        share, spread = int(positive[k]) / n, max(square - loss**2, 0.0)
+        share = int(positive[k]) / n
+        spread = max(square - loss**2, 0.0)
         squared = float(variances[k]) * (n - 1) / n + predicted**2
         excess_error = (
             _spread_of_excess(share, predicted, squared, loss, spread) / (n - 1) + 2 * (share * (1 - share) / n) ** 2
@@ -102,7 +103,8 @@ def _spread_of_excess(share: float, predicted: float, squared: float, loss: floa
     """
     if not 0 < share < 1:
         return spread
-    slope, both = 1 - 2 * share, (share + squared - loss) / 2
+    slope = 1 - 2 * share
+    both = (share + squared - loss) / 2
     least = both**2 / share
     at = least if slope > 0 else max(least, squared - (predicted - both) ** 2 / (1 - share))
     together = share - 2 * both + at - share * loss
@@ -137,10 +139,12 @@ def region_gaps(test: dict[Key, tuple[Slice, ...]], training: dict[Key, tuple[Sl
         for key, own in test.items()
         if key in training and _names(own) == _names(training[key])
     }
-    z, out = _z(sum(map(len, alike.values()))), []
+    z = _z(sum(map(len, alike.values())))
+    out = []
     for key, pairs in alike.items():
         for unseen, seen in pairs:
-            gap, error = unseen.loss - seen.loss, float(np.hypot(unseen.error, seen.error))
+            gap = unseen.loss - seen.loss
+            error = float(np.hypot(unseen.error, seen.error))
             out.append(
                 _figure("region_gap", key, unseen, [of_test for of_test, _ in pairs], gap, normal_ends(gap, error, z))
             )
@@ -156,7 +160,9 @@ def periods(times: NDArray[np.str_], max_periods: int) -> tuple[tuple[Group, ...
         ``(n,)``, which sort as time does. Fewer than 20 records left at the end join the last group.
     """
     distinct, at, counts = np.unique(times, return_inverse=True, return_counts=True)
-    wanted, runs, held = max(MIN_GROUP, len(times) / max_periods), list[list[int]]([[]]), 0
+    wanted = max(MIN_GROUP, len(times) / max_periods)
+    runs = list[list[int]]([[]])
+    held = 0
     for k, n in enumerate(counts.tolist()):
         runs[-1].append(k)
         held += n
@@ -178,9 +184,12 @@ def over_time(key: Key, found: Sequence[Slice]) -> Found:
     periods = tuple(s for s in found if s.group.kind in ("bin", "code"))
     if len(periods) < 2:
         return "few_people"
-    first, z, out = periods[0], _z(len(periods) - 1), list(calibration_gaps({key: periods}, "period_gap"))
+    first = periods[0]
+    z = _z(len(periods) - 1)
+    out = list(calibration_gaps({key: periods}, "period_gap"))
     for later in periods[1:]:
-        rise, error = later.loss - first.loss, float(np.hypot(later.error, first.error))
+        rise = later.loss - first.loss
+        error = float(np.hypot(later.error, first.error))
         out.append(_figure("period_loss", key, later, periods, rise, normal_ends(rise, error, z)))
     return [figure for figure in out if isinstance(figure, Figure)]
 

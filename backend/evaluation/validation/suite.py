@@ -67,7 +67,7 @@ class MeasureLimits(_Part):
     warn, fail : float or None
         Beyond which the test warns and fails.
     certain : {"", "fail", "both"}
-        Whether it fails, or fails and warns, only where the whole interval lies beyond the threshold.
+        Whether it fails, or fails and warns, only if the whole interval lies beyond the threshold.
     """
 
     measure: str
@@ -140,11 +140,11 @@ class Figure:
     Attributes
     ----------
     value : float or None
-        None where too few people are behind it to be disclosed.
+        None if too few people are behind it to be disclosed.
     low, high : float or None
         Its interval, where it has one.
     n : int
-        Records behind it; 0 where it is about the model alone.
+        Records behind it; 0 if it is about the model alone.
     party, feature : str
         What it is about; empty = the whole.
     kind, group : str
@@ -190,7 +190,7 @@ class Tested:
     Attributes
     ----------
     missing : str
-        Why it was not provided; empty where it was.
+        Why it was not provided; empty if it was.
     because : str
         The operator's reason, where it was switched off.
     figures : tuple of Judged
@@ -369,7 +369,8 @@ def _judged(limit: MeasureLimits, figure: Figure) -> Judged:
 
 def _badness(one: Judged) -> tuple[int, float]:
     """Worst verdict first, then how far the figure lies in the bad direction of its threshold."""
-    value, bound = one.deciding, next((b for b in (one.fail, one.warn) if b is not None), 0.0)
+    value = one.deciding
+    bound = next((b for b in (one.fail, one.warn) if b is not None), 0.0)
     apart = 0.0 if value is None else bound - value if one.sense == "min" else value - bound
     return WORST[one.verdict], float(apart)
 

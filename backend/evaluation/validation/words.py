@@ -24,7 +24,7 @@ def about_in_words(say: Say, figure: Figure, feature: str, party: str, codes: Ma
     say : callable
         A catalogue.
     feature, party : str
-        As they are shown; empty where the figure is about neither.
+        As they are shown; empty if the figure is about neither.
     codes : mapping of str to str
         Code of the feature → what it stands for; of Cramér's V: attribute → what it means.
     """
@@ -130,12 +130,12 @@ def limit_in_words(say: Say, measure: str, sense: Sense, warn: float | None, fai
 
 
 def _unit(say: Say, measure: str) -> str:
-    """The unit that a measure's numbers are followed by; empty where it has none."""
+    """The unit that a measure's numbers are followed by; empty if it has none."""
     return "\u00a0%" if measure in SHARES else f" {say('validation_words.points')}" if measure in POINTS else ""
 
 
 def headroom_used(judged: Judged) -> float | None:
-    """How much of the room to failing is used up, 0 … 2 (1 = at the threshold); None where there is no such room."""
+    """How much of the room to failing is used up, 0 … 2 (1 = at the threshold); None if there is no such room."""
     end = judged.deciding
     if end is None or not judged.fail:
         return None

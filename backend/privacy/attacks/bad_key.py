@@ -40,7 +40,8 @@ def run_ciphertexts(seed: int, key_bits: int = KEY_BITS_FLOOR) -> AttackOutcome:
     """Read a bit of the Host from each of :data:`SAMPLES` replies by ciphertexts that share a factor with an honest key."""
     draw = np.random.default_rng(seed)
     keys = honest_keys(key_bits)
-    key, p = keys.host.key, keys.secret.p
+    key = keys.host.key
+    p = keys.secret.p
     kept = draw.random((SAMPLES, ENTRIES)) < 0.5
     sent = keys.guest.encrypt_numbers(draw.integers(-1000, 1000, SAMPLES * ENTRIES).tolist())
     sent[::ENTRIES] = [c * p % key.n2 for c in sent[::ENTRIES]]

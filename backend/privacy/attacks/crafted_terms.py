@@ -62,7 +62,8 @@ class Crafting:
     """
 
     def __init__(self, setup: AttackSetup) -> None:
-        self._setup, model = setup, setup.model
+        self._setup = setup
+        model = setup.model
         compiled = CompiledTerms(model)
         self._rows = compiled.rows
         self._shape = max((replace(compiled.shape(1), value_bits=bits) for bits in CLAIMED_BITS), key=self._spare)
@@ -72,7 +73,8 @@ class Crafting:
         self._key = ResidueKeySide([RlweKeySide(RlweSecretKey.generate(p)) for p in self._sets(self._shape)])
         self._side = ResiduePublicSide(self._key.offer())
         self._weighting = RlweWeighting(self._side, self._factors, self._shape, host_plan(folding, 0), 0)
-        self.spare, self._base = self._spare(self._shape), self._shape.ranking.slot - 1
+        self.spare = self._spare(self._shape)
+        self._base = self._shape.ranking.slot - 1
         self._chosen = self._choose()
         self._terms, self._known = self._craft()
 
@@ -125,7 +127,8 @@ class Crafting:
     def _craft(self) -> tuple[NDArray[np.object_], dict[int, int]]:
         """Terms as they are laid out in slots, and per feature what the sum is where every answer is 0."""
         entries, _ = self._factors.where
-        size, (modulus, ties) = len(entries), (self._key.modulus, self._shape.ranking.tie_bits)
+        size = len(entries)
+        modulus, ties = (self._key.modulus, self._shape.ranking.tie_bits)
         yes, no = (self._factors.own(np.full((size, 1), bit))[0, :, 0].tolist() for bit in (True, False))
         terms = np.zeros((self._shape.ranking.n, self._rows), dtype=object)
         known: dict[int, int] = {}

@@ -35,9 +35,11 @@ def run(
 
     A Guest that is caught counts as one that has read nothing: it guesses by frequency.
     """
-    setup, key = attack_setup(people), honest_keys(key_bits).guest
+    setup = attack_setup(people)
+    key = honest_keys(key_bits).guest
     draw = np.random.default_rng(seed)
-    few, many = setup.draw_people(draw, targets), setup.draw_people(draw, campaign)
+    few = setup.draw_people(draw, targets)
+    many = setup.draw_people(draw, campaign)
     frequency = setup.keep.mean(axis=0)  # with which each entry is kept: a guess without any score
     audits: list[Replayed] = []
 
@@ -51,7 +53,8 @@ def run(
         audits.append(audited(setup, host, key))
         return matches((frequency > 0.5).tolist() * campaign if audits[0].problems else digits, setup.keep[many])
 
-    off, on = count(read), count(read_before_an_audit)
+    off = count(read)
+    on = count(read_before_an_audit)
     host = setup.host_party(simulated=False, key_bits=key_bits)
     setup.score(setup.compiled(), setup.guest.take(many[:HONEST]), key, host, canary=True)
     honest = audited(setup, host, key)
@@ -69,7 +72,9 @@ def run(
 
 def crafted(setup: AttackSetup, host: HostParty, key: PaillierKeySide, chosen: NDArray[np.intp]) -> list[bool]:
     """Every entry as read from the binary digits of some people's scores."""
-    entries, n, ids = setup.keep.shape[1], len(chosen), setup.guest.take(chosen).ids
+    entries = setup.keep.shape[1]
+    n = len(chosen)
+    ids = setup.guest.take(chosen).ids
     weights = [1 << (BEYOND + j) for j in range(entries)]
     with setup.session(host) as session:
         session.send(HOST, OfferKey(session.name, key.scheme, key.offer()))

@@ -24,7 +24,8 @@ FEWER = (1, 2, 4, 16)  # queries
 
 def run(seed: int, people: int = PEOPLE, targets: int = 60, queries: int = 64) -> AttackOutcome:
     """Identify every answer of the Host about `targets` people, each scored `queries` times with other people's Guest columns."""
-    setup, draw = attack_setup(people), np.random.default_rng(seed)
+    setup = attack_setup(people)
+    draw = np.random.default_rng(seed)
     chosen = setup.draw_people(draw, targets)
     columns = draw.integers(0, len(setup.guest.ids), (targets, queries))
     columns[:, 0] = chosen  # the first score is an honest one
@@ -40,7 +41,8 @@ def _identified(
     setup: AttackSetup, chosen: NDArray[np.intp], columns: NDArray[np.intp], host: HostParty
 ) -> tuple[int, int]:
     """People for whom all records that fit every score make the Host answer alike."""
-    compiled, queries = setup.compiled(SCORE_BITS), columns.shape[1]
+    compiled = setup.compiled(SCORE_BITS)
+    queries = columns.shape[1]
     people = setup.guest.take(columns.ravel())
     people = replace(people, ids=tuple(setup.guest.ids[i] for i in np.repeat(chosen, queries)))
     released = setup.score(compiled, people, PlainKeySide(), host)

@@ -57,7 +57,8 @@ def _right(
     values: NDArray[np.float64], levels: NDArray[np.float64], pairs: NDArray[np.int64], draw: np.random.Generator
 ) -> tuple[int, int]:
     """Return of how many pairs with different values the levels give the order, a coin deciding ties, and the number of such pairs."""
-    first, second = pairs[:, 0], pairs[:, 1]
+    first = pairs[:, 0]
+    second = pairs[:, 1]
     truth = values[first] - values[second]
     seen = levels[first] - levels[second]
     tied = seen == 0

@@ -24,8 +24,11 @@ from backend.store.party_store import memory_store
 from backend.store.request_log import RATE, RequestLog
 from backend.store.schema import AuditRow
 
-GUEST, ENTRIES = "bank", 6
-CRAFTED, FLOOD = 60, 3600  # people: those whose vectors read a Host's choices, and those whom nobody knows
+GUEST = "bank"
+ENTRIES = 6
+# people: those whose vectors read a Host's choices, and those whom nobody knows
+CRAFTED = 60
+FLOOD = 3600
 RING = 256  # newest requests
 
 
@@ -41,8 +44,11 @@ def run_log(seed: int, logs: int = 40) -> AttackOutcome:
 
 def _rewritten(consistent: bool, gone: int) -> bool:
     """Whether a log without its entry `gone` passes, as the Guest tells its witness where it stands before and after."""
-    database, key, witness = Database(), SigningKey.generate(), memory_store()
-    log, kept = AuditLog(database), Head(0, START)
+    database = Database()
+    key = SigningKey.generate()
+    witness = memory_store()
+    log = AuditLog(database)
+    kept = Head(0, START)
     for i in range(ENTRIES):
         log.add("score", {"rows": i, "salt": secrets.token_hex(16)}, "analyst", "analyst")
     keep_head(witness, GUEST, signed_report("c", log.proof(0), key))
@@ -77,7 +83,8 @@ def _recompute(database: Database, gone: int) -> None:
 def run_flood(seed: int, rounds: int = 40) -> AttackOutcome:
     """P4: keep the crafted vectors of :data:`CRAFTED` people out of a Host's sample, `rounds` times."""
     del seed  # the Host draws in secret
-    crafted, flood = [f"crafted {i}" for i in range(CRAFTED)], [f"nobody {i}" for i in range(FLOOD)]
+    crafted = [f"crafted {i}" for i in range(CRAFTED)]
+    flood = [f"nobody {i}" for i in range(FLOOD)]
     draw = secrets.SystemRandom()
 
     def ring() -> bool:

@@ -20,7 +20,8 @@ HASHES = (3, 8, 32)  # slots per id
 def run(seed: int, ids: int = 2000) -> AttackOutcome:
     """Lost ids when `ids` are inserted as printed, and as shipped."""
     draw = np.random.default_rng(seed)
-    salt, data = draw.bytes(SALT), [f"customer {i}".encode() for i in range(ids)]
+    salt = draw.bytes(SALT)
+    data = [f"customer {i}".encode() for i in range(ids)]
 
     def lost(shape: FilterShape, as_printed: bool) -> tuple[int, int]:
         prints, slots = hash_ids(data, salt, shape)

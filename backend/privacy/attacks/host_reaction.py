@@ -38,15 +38,17 @@ TRIES = 20  # scorings in which the Host adds to the true sum
 
 def run(seed: int, key_bits: int = KEY_BITS_FLOOR, people: int = PEOPLE, targets: int = 40) -> AttackOutcome:
     """Find out for `targets` people whether one entry of the Guest's decision vector is above 0, each from one decision."""
-    setup, keys = attack_setup(people), honest_keys(key_bits)
-    chosen, compiled = setup.draw_people(np.random.default_rng(seed), targets), setup.compiled()
+    setup = attack_setup(people)
+    keys = honest_keys(key_bits)
+    chosen = setup.draw_people(np.random.default_rng(seed), targets)
+    compiled = setup.compiled()
     entries = compiled.encode(setup.guest.take(chosen).columns, targets)[1]
     entry = int(np.abs((entries > 0).mean(axis=0) - 0.5).argmin())
     above = entries[:, entry] > 0
     share = float(above.mean())
 
     def score(guest: CompiledGuest, rows: NDArray[np.intp], host: HostParty, canary: bool) -> list[int] | None:
-        """Units, or None where the Guest aborts."""
+        """Units, or None if the Guest aborts."""
         try:
             return setup.score(guest, setup.guest.take(rows), keys.guest, host, canary=canary).units
         except SecurityError:
@@ -64,8 +66,11 @@ def run(seed: int, key_bits: int = KEY_BITS_FLOOR, people: int = PEOPLE, targets
         units = [score(compiled, rows[[i]], host, canary) for i, host in enumerate(hosts)]
         return np.array([found is None for found in units], dtype=bool)
 
-    tried, nonzero = chosen[:TRIES], entries[:TRIES, entry] != 0
-    loud, quiet = aborts(tried, ADDED, True), tried[nonzero]  # adding 0 once changes no score
+    tried = chosen[:TRIES]
+    nonzero = entries[:TRIES, entry] != 0
+    # adding 0 once changes no score
+    loud = aborts(tried, ADDED, True)
+    quiet = tried[nonzero]
     rates = {
         "told_by_stopping": float((loud == nonzero).mean()),
         "caught": float(loud.mean()),
@@ -112,14 +117,18 @@ class TamperingHost(HostParty):
     ) -> None:
         floor = min(key.bits, KEY_BITS_FLOOR)
         super().__init__(HOST, setup.host, (), setup.host_store(), key_floor=floor, approvals="none")
-        self._entry, self._key, self._times, self._added = entry, key, times, added
+        self._entry = entry
+        self._key = key
+        self._times = times
+        self._added = added
 
     def answer(self, sender: str, message: Message) -> Iterator[tuple[str, Message]]:
         """Tamper with decision vectors only."""
         if not isinstance(message, DecisionVectors):
             yield from super().answer(sender, message)
             return
-        n, key = len(message.ids), self._key
+        n = len(message.ids)
+        key = self._key
         entries = key.load(message.vectors, n * message.entries)[self._entry :: message.entries]
         scaled = [gmpy2.powmod(c, self._times, key.n2) for c in entries]
         if self._added:

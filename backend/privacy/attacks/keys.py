@@ -49,7 +49,7 @@ def plan_of(target: Sequence[int], n_out: int) -> FoldPlan:
 
 
 def fold(host: PaillierPublicSide, sent: Sequence[mpz], kept: NDArray[np.bool_], plan: FoldPlan) -> list[mpz]:
-    """The shipped Host's reply to ``n·m`` ciphertexts when its 0/1 are `kept`, ``(n, m)``; SecurityError where it refuses."""
+    """The shipped Host's reply to ``n·m`` ciphertexts when its 0/1 are `kept`, ``(n, m)``; SecurityError if it refuses."""
     folding = host.start_fold(kept, plan)
     folding.add(host.key.dump(sent))
     (blob,) = folding.finish()
@@ -77,7 +77,7 @@ def element_of_order(draw: np.random.Generator, prime: mpz, factors: Sequence[in
 
 
 def logarithm(base: mpz, target: mpz, modulus: mpz, bits: int) -> int:
-    """The exponent below 2**bits that takes `base` to `target`, by baby and giant steps; 0 where there is none."""
+    """The exponent below 2**bits that takes `base` to `target`, by baby and giant steps; 0 if there is none."""
     size = 1 << -(-bits // 2)
     exponents: dict[mpz, int] = {}
     power = mpz(1)

@@ -57,7 +57,8 @@ class LeafGuesser:
     """
 
     def __init__(self, setup: AttackSetup, paths: GuestPaths, chosen: NDArray[np.intp]) -> None:
-        model, self.people = setup.model, setup.guest.take(chosen)
+        model = setup.model
+        self.people = setup.guest.take(chosen)
         self._candidates = paths.candidates(self.people.columns, len(chosen))
         leaves = [tree.nodes[i] for tree in model.trees for i in tree.leaves]
         self._covers = np.array([leaf.cover for leaf in leaves if isinstance(leaf, Leaf)])

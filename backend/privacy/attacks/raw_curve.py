@@ -63,16 +63,24 @@ def _clamped() -> int:
 
 def ladder(scalar: int, u: mpz) -> mpz:
     """u-coordinate of a multiple, by the Montgomery ladder of RFC 7748 §5; the formula is the same on curve and twist."""
-    x2, z2, x3, z3 = mpz(1), mpz(0), u, mpz(1)
+    x2 = mpz(1)
+    z2 = mpz(0)
+    x3 = u
+    z3 = mpz(1)
     for bit in f"{scalar:b}":
         if bit == "1":
             x2, z2, x3, z3 = x3, z3, x2, z2
-        plus, minus = x2 + z2, x2 - z2
-        one, two = plus * plus, minus * minus
-        cross, other = minus * (x3 + z3) % P, plus * (x3 - z3) % P
-        x3, z3 = (cross + other) ** 2 % P, u * (cross - other) ** 2 % P
+        plus = x2 + z2
+        minus = x2 - z2
+        one = plus * plus
+        two = minus * minus
+        cross = minus * (x3 + z3) % P
+        other = plus * (x3 - z3) % P
+        x3 = (cross + other) ** 2 % P
+        z3 = u * (cross - other) ** 2 % P
         difference = one - two
-        x2, z2 = one * two % P, difference * (one + A24 * difference) % P
+        x2 = one * two % P
+        z2 = difference * (one + A24 * difference) % P
         if bit == "1":
             x2, z2, x3, z3 = x3, z3, x2, z2
     return x2 * gmpy2.powmod(z2, P - 2, P) % P

@@ -55,7 +55,7 @@ class AttackOutcome:
     off : SuccessCount
         Without the defence.
     on : SuccessCount or None
-        Against what is shipped; None where no defence is shipped yet, so that `off` is what is shipped.
+        Against what is shipped; None if no defence is shipped yet, so that `off` is what is shipped.
     chance : float
         Success rate of guessing, 0 … 1.
     setting : mapping of str to int
@@ -104,7 +104,7 @@ class AttackResult(AttackRow):
 
     @property
     def defence_on(self) -> float | None:
-        """Success rate against what is shipped; None where no defence is shipped yet."""
+        """Success rate against what is shipped; None if no defence is shipped yet."""
         return None if self.outcome.on is None else self.outcome.on.rate
 
     @property
@@ -114,7 +114,8 @@ class AttackResult(AttackRow):
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        off, on = self.outcome.off, self.outcome.on
+        off = self.outcome.off
+        on = self.outcome.on
         return {
             "id": self.id,
             "name": self.name,

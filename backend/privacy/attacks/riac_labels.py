@@ -33,7 +33,8 @@ def run(seed: int, key_bits: int = KEY_BITS_FLOOR, blocks: int = BLOCKS) -> Atta
     """Read 0/1 labels under RIAC, and the same labels under Paillier; each of the lattices reads :data:`BLOCK` labels."""
     draw = np.random.default_rng(seed)
     labels = draw.integers(0, 2, (blocks, BLOCK)).tolist()
-    riac, keys = RiacKey.generate(), honest_keys(key_bits)
+    riac = RiacKey.generate()
+    keys = honest_keys(key_bits)
 
     def under_riac() -> tuple[int, int]:
         found = [read_labels([*zip(*riac.encrypt(x), strict=True)], riac.modulus) for x in labels]
@@ -91,7 +92,8 @@ def hidden_lattice(parts: Sequence[Sequence[mpz]], modulus: mpz) -> Vectors:
 
 def _without(columns: Vectors, multiples: list[int]) -> Vectors:
     """Reduced basis of the integer vectors u, ``(n,)``, with u·column = 0 for all `columns`, up to the rows of `multiples`."""
-    n, width = len(columns[0]), len(columns)
+    n = len(columns[0])
+    width = len(columns)
     rows = [[int(i == j) for j in range(n)] + [column[i] for column in columns] for i in range(n)]
     rows += [[0] * n + multiples[at : at + width] for at in range(0, len(multiples), width)]
     reduced: Vectors = [[int(v) for v in row] for row in fmpz_mat(rows).lll().tolist()]

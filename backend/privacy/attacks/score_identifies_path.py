@@ -31,7 +31,8 @@ MIN_COMBINATIONS = 10**9  # from which on FATE 1.11 releases a score
 
 def run(seed: int, people: int = PEOPLE, targets: int = 200) -> AttackOutcome:
     """Identify the paths of `targets` people from their scores, exact ones and as shipped: rounded and with dither."""
-    setup, default = attack_setup(people), PARAMETERS.score_bits
+    setup = attack_setup(people)
+    default = PARAMETERS.score_bits
     chosen = setup.draw_people(np.random.default_rng(seed), targets)
     identified: dict[str, SuccessCount] = {}
     numbers: dict[str, float] = {}
@@ -45,7 +46,8 @@ def run(seed: int, people: int = PEOPLE, targets: int = 200) -> AttackOutcome:
     chance = by_frequency(setup, seed)
     rates = {f"named_{name}": found.rate for name, found in identified.items()} | {"named_guessing": chance}
     setting = {"people": len(setup.guest.ids), "targets": targets, "trees": PARAMETERS.trees, "score_bits": default}
-    off, on = identified[f"{EXACT_BITS}_bits"], identified["dither_4"]
+    off = identified[f"{EXACT_BITS}_bits"]
+    on = identified["dither_4"]
     return AttackOutcome(off, on, chance=chance, setting=setting, rates=rates, numbers=numbers)
 
 
@@ -59,7 +61,8 @@ def identify(
     setup: AttackSetup, chosen: NDArray[np.intp], bits: int, dither: float, consistent: list[int]
 ) -> tuple[int, int]:
     """People whose score fits one path only among the paths of all records; `consistent` collects how many records fit."""
-    compiled, people = setup.compiled(bits), setup.guest.take(chosen)
+    compiled = setup.compiled(bits)
+    people = setup.guest.take(chosen)
     released = setup.score(compiled, people, PlainKeySide(), setup.host_party(dither=dither))
     constant, entries = compiled.encode(people.columns, len(chosen))
     expected = setup.keep.astype(np.int64) @ entries.T.astype(np.int64) + np.array(constant)
@@ -71,7 +74,8 @@ def identify(
 
 def by_frequency(setup: AttackSetup, seed: int) -> float:
     """How often the path that most records would give is a person's own: a guess without any score."""
-    right, draw = [], np.random.default_rng((seed, MAX_GUESSED))
+    right = []
+    draw = np.random.default_rng((seed, MAX_GUESSED))
     chosen = setup.draw_people(draw, min(len(setup.guest.ids), MAX_GUESSED))
     for person, paths in zip(chosen, _paths(setup, chosen).T, strict=True):
         found, counts = np.unique(paths, return_counts=True)

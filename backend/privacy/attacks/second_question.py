@@ -35,7 +35,8 @@ NEAR = 0.05  # of a margin: contributions are rounded at random
 
 def run_changed_row(seed: int, people: int = PEOPLE, targets: int = 6) -> AttackOutcome:
     """P1: read by how much another Guest row would move the margin of `targets` people, each in a group of their own."""
-    setup, draw = attack_setup(people), np.random.default_rng(seed)
+    setup = attack_setup(people)
+    draw = np.random.default_rng(seed)
 
     def groups(host: HostParty, group: NDArray[np.intp]) -> tuple[float, float]:
         changed = setup.guest.take(group)
@@ -51,11 +52,13 @@ def run_changed_row(seed: int, people: int = PEOPLE, targets: int = 6) -> Attack
 
 def run_other_id(seed: int, people: int = PEOPLE, targets: int = 6) -> AttackOutcome:
     """P2: read the margin of `targets` people, each the one by whom two groups differ that are asked about under two ids."""
-    setup, draw = attack_setup(people), np.random.default_rng(seed)
+    setup = attack_setup(people)
+    draw = np.random.default_rng(seed)
     twin = _host(setup, None)
 
     def groups(host: HostParty, group: NDArray[np.intp]) -> tuple[float, float]:
-        whole, rest = setup.guest.take(group), setup.guest.take(group[1:])
+        whole = setup.guest.take(group)
+        rest = setup.guest.take(group[1:])
         difference = _sum(setup, host, whole, IDS[0]) - _sum(setup, host, rest, IDS[1])
         # what the model adds to nobody in particular: margins less contributions
         base = (_margins(setup, rest).sum() - _sum(setup, twin, rest, IDS[0])) / len(rest.ids)
@@ -66,10 +69,12 @@ def run_other_id(seed: int, people: int = PEOPLE, targets: int = 6) -> AttackOut
 
 def run_dither(seed: int, people: int = PEOPLE, targets: int = 60) -> AttackOutcome:
     """P5: get different scores of `targets` people from several ids of the same trees, to average dither out."""
-    setup, draw = attack_setup(people), np.random.default_rng(seed)
+    setup = attack_setup(people)
+    draw = np.random.default_rng(seed)
     chosen = setup.guest.take(setup.draw_people(draw, targets))
     layout = Packing(setup.rounded()).layout
-    half, held = half_units(DITHER, layout.dither_bits), np.ones(targets, dtype=bool)
+    half = half_units(DITHER, layout.dither_bits)
+    held = np.ones(targets, dtype=bool)
     salted = [dithers(f"salt {i}", layout, chosen.ids, held, half) for i in range(len(IDS))]
     host = _host(setup, None, dither=DITHER)
     shipped = [_scored(setup, host, chosen, model_id) for model_id in IDS]
@@ -92,7 +97,8 @@ def _differences(
     rows = setup.draw_people(draw, targets * size).reshape(targets, size)
 
     def read(accountant: Accountant | None) -> tuple[int, int]:
-        host, right = _host(setup, accountant), 0
+        host = _host(setup, accountant)
+        right = 0
         for group in rows:
             try:
                 found, truth = groups(host, group)

@@ -110,7 +110,7 @@ class AttackSetup:
     ) -> HostParty:
         """The Host as it is shipped, with its partial model and its records; keys below the floor are for tests.
 
-        A simulated one counts questions only where it is given an `accountant`, and adds dither only where it is given a width.
+        A simulated one counts questions only if it is given an `accountant`, and adds dither only if it is given a width.
         """
         return HostParty(
             HOST,
@@ -193,7 +193,8 @@ def attack_setup(people: int = PEOPLE, trees: int = PARAMETERS.trees) -> AttackS
         At the bank; the platform holds nearly all of them.
     """
     federation, tables, labels = synthetic_people(people)
-    bank, store = federation.guest.name, memory_store()
+    bank = federation.guest.name
+    store = memory_store()
     trained = train(federation, tables, labels, replace(PARAMETERS, trees=trees), Network(), store)
     partial_model = store.artefact(trained.model_id)
     held = [i for i, name in enumerate(tables[bank].ids) if name in tables[HOST].row_of]

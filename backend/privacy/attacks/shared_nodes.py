@@ -47,7 +47,8 @@ def run(seed: int, people: int = PEOPLE) -> AttackOutcome:
     def train_and_infer(name: str, bound: float) -> tuple[int, int]:
         return infer(name, watch(federation, tables, labels, replace(PARAMETERS, label_bound=bound)))
 
-    off, on = count(train_and_infer, "off", 0.0), count(train_and_infer, "on", BOUND)
+    off = count(train_and_infer, "off", 0.0)
+    on = count(train_and_infer, "on", BOUND)
     right, trials = infer("own", replace(watched["off"], cells=()))
     positive = float(watched["off"].labels.mean())
     return AttackOutcome(
@@ -133,7 +134,8 @@ def watch(
 
 def cells_of(messages: Sequence[Message], training: NDArray[np.bool_]) -> list[NDArray[np.intp]]:
     """Per tree, which training records no set in these messages tells apart; `training` says which joint records are meant."""
-    n, sets = len(training), defaultdict[int, list[NDArray[np.bool_]]](list)
+    n = len(training)
+    sets = defaultdict[int, list[NDArray[np.bool_]]](list)
     inside: dict[tuple[int, int], NDArray[np.bool_]] = {}
     for message in messages:
         if isinstance(message, AskBinSums):
@@ -156,7 +158,7 @@ def cells_of(messages: Sequence[Message], training: NDArray[np.bool_]) -> list[N
 
 
 def clustered(seen: Watched, seed: int) -> Floats:
-    """``(n,)``: how much nearer each record is to one of two clusters, by own columns and, where there are cells, by communities."""
+    """``(n,)``: how much nearer each record is to one of two clusters, by own columns and, if there are cells, by communities."""
     from sklearn.cluster import KMeans  # noqa: PLC0415 - slow to import
 
     known = np.column_stack([seen.own / np.sqrt(seen.own.shape[1]), *_communities(seen.cells)])
@@ -171,7 +173,8 @@ def figures_of(guess: Floats, labels: Floats) -> Figures:
     """What :func:`clustered` is worth."""
     from sklearn.metrics import normalized_mutual_info_score  # noqa: PLC0415 - slow to import
 
-    found, right = float(auc(labels, guess, np.ones((1, len(labels))))[0]), float(((guess > 0) == labels).mean())
+    found = float(auc(labels, guess, np.ones((1, len(labels))))[0])
+    right = float(((guess > 0) == labels).mean())
     mutual = float(normalized_mutual_info_score(labels, guess > 0))
     return Figures(max(found, 1 - found), max(right, 1 - right), mutual)
 

@@ -48,7 +48,7 @@ def run(seed: int, key_bits: int = KEY_BITS_FLOOR, labels: int = 128, longer: Se
 
 
 def read(key: PaillierPublicKey, ciphertexts: Sequence[mpz]) -> list[bool]:
-    """Factor the key and decrypt; where it cannot be factored, guess from the Jacobi symbol."""
+    """Factor the key and decrypt; if it cannot be factored, guess from the Jacobi symbol."""
     factors = _factors(key)
     if len(factors) < 2:
         return [jacobi_bit(c, key.n) for c in ciphertexts]

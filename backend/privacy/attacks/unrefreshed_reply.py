@@ -21,7 +21,9 @@ from backend.privacy.attacks.keys import element_of_order, fold_alone, honest_ke
 from backend.privacy.attacks.result import AttackOutcome, count
 
 SMALL = (1 << 8, 1 << 12)  # the primes that p - 1 and q - 1 are made of
-TREES, LEAVES = 8, 4  # of the honest key's reply
+# of the honest key's reply
+TREES = 8
+LEAVES = 4
 REPLIES = 4
 
 
@@ -31,7 +33,8 @@ def run(seed: int, key_bits: int = KEY_BITS_FLOOR, entries: int = 1600) -> Attac
     smooth = SmoothKey.draw(draw, key_bits)
     kept = draw.random(entries) < 0.5
     host = host_of(smooth.key)
-    base, n2 = gmpy2.powmod(smooth.generator, smooth.key.n, smooth.key.n2), smooth.key.n2
+    base = gmpy2.powmod(smooth.generator, smooth.key.n, smooth.key.n2)
+    n2 = smooth.key.n2
     sent = []
     for weight in draw.integers(-1000, 1000, entries).tolist():
         sent.append(smooth.key.encrypt_with(weight, base))
@@ -66,7 +69,8 @@ class SmoothKey:
 
     def __init__(self, factors: Sequence[tuple[mpz, list[int]]], generator: mpz) -> None:
         self._factors = factors
-        self.key, self.generator = PaillierPublicKey(factors[0][0] * factors[1][0]), generator
+        self.key = PaillierPublicKey(factors[0][0] * factors[1][0])
+        self.generator = generator
 
     @classmethod
     def draw(cls, draw: np.random.Generator, bits: int) -> SmoothKey:
@@ -80,7 +84,8 @@ class SmoothKey:
 
     def logarithm(self, reply: mpz) -> mpz:
         """E with reply ≡ g^(n·E) mod n, small prime by small prime (Pohlig–Hellman); meaningless where the reply is no such power."""
-        exponent, modulus = mpz(0), mpz(1)
+        exponent = mpz(0)
+        modulus = mpz(1)
         for prime, small in self._factors:
             base = gmpy2.powmod(self.generator, self.key.n, prime)
             for ell in small:
@@ -94,7 +99,8 @@ class SmoothKey:
 
 def _smooth_prime(draw: np.random.Generator, small: list[int], bits: int) -> tuple[mpz, list[int]]:
     """A prime of `bits` bits, the two highest set, that is 1 + twice a product of different `small` ones."""
-    low, high = mpz(3) << (bits - 2), mpz(1) << bits
+    low = mpz(3) << (bits - 2)
+    high = mpz(1) << bits
     while True:
         chosen: list[int] = []
         rest = iter(draw.permutation(small).tolist())

@@ -61,7 +61,8 @@ class BlindedIds:
 
     def __init__(self, guest: str, ids: Sequence[str]) -> None:
         self.ids = encoded(ids, own=guest)
-        self._blinded, self._inverses = bytearray(), bytearray()
+        self._blinded = bytearray()
+        self._inverses = bytearray()
 
     def blinded(self, span: range) -> bytes:
         """The blinded elements of these ids, end to end."""
@@ -97,7 +98,8 @@ class DhGuest:
     def __init__(self, ids: BlindedIds) -> None:
         self._ids = ids
         self._sent = self._taken = 0
-        self._own, self._listed = bytearray(), bytearray()
+        self._own = bytearray()
+        self._listed = bytearray()
 
     def open(self) -> bytes:
         """Nothing needs to be agreed on."""
@@ -108,7 +110,8 @@ class DhGuest:
         check_count(records)
         if opening:
             raise SecurityError("opening_not_empty", got=len(opening))
-        self._records, self._pieces = records, pieces_for(len(self._ids.ids), records)
+        self._records = records
+        self._pieces = pieces_for(len(self._ids.ids), records)
         return self._pieces
 
     def pieces(self) -> Iterator[bytes]:
@@ -155,13 +158,15 @@ class DhHost(HostIds):
         check_count(records)
         if opening:
             raise SecurityError("opening_not_empty", got=len(opening))
-        self._asked, self._pieces = records, pieces_for(records, len(self._data))
+        self._asked = records
+        self._pieces = pieces_for(records, len(self._data))
         return b""
 
     def take(self, blob: bytes) -> bytes:
         """Step 2, and the next part of step 4."""
         number = self._next()
-        span, part = share(self._asked, number, self._pieces), share(len(self._data), number, self._pieces)
+        span = share(self._asked, number, self._pieces)
+        part = share(len(self._data), number, self._pieces)
         evaluated = over_threads(self._evaluate_each, split(blob, len(span)))
         tags = over_threads(self._list_each, [self._data[row] for row in self._order[part.start : part.stop]])
         self._answered += 1

@@ -66,7 +66,9 @@ def align(session: Session, guest: str, ids: Sequence[str], method: str) -> tupl
 def _exchange(session: Session, sides: Mapping[str, GuestSide], left: dict[str, int]) -> None:
     """Send each Host its pieces of hidden ids, one ahead so that both parties work at once; `left` counts the answers to come."""
     pieces = {host: side.pieces() for host, side in sides.items()}
-    first, blinded, pieces_in_all = next(iter(sides), ""), 0, sum(left.values())
+    first = next(iter(sides), "")
+    blinded = 0
+    pieces_in_all = sum(left.values())
     of_one = left.get(first, 0)
 
     def ask(host: str) -> None:

@@ -1,13 +1,13 @@
 """Private set intersection by a garbled Bloom filter over oblivious transfer (FL-DT §3.3), with insertion that keeps its shares.
 
 FL-DT eq. 6 writes every share of an id over what lies there, which destroys shares of ids before it. Here, as
-Dong, Chen and Wen (2013) do it, an id takes over what is there and puts its last share where nothing is yet.
+Dong, Chen and Wen (2013) do it, an id takes over what is there and puts its last share if nothing is yet.
 Only against parties that follow the protocol: a Guest that chose every slot would hold the whole filter and could try ids on it.
 
 1. The Host draws a salt and garbles its ids: the slots h₁(y) … h_k(y) XOR to y's fingerprint and position         (eq. 4-6)
 2. The Guest marks the slots of its own ids                                                                        (§3.3.2)
 3. It gets the marked slots by oblivious transfer, and nothing of the others                                        (eq. 7)
-4. It adds up the slots of each of its ids; where the fingerprint comes out, the Host holds the id.
+4. It adds up the slots of each of its ids; if the fingerprint comes out, the Host holds the id.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def hash_ids(ids: Sequence[bytes], salt: bytes, shape: FilterShape) -> tuple[Wor
 def garble(slots: NDArray[np.intp], secrets: Words, m: int) -> Words:
     """A filter ``(m + 1, WORDS)`` in which the slots of every id add up (XOR) to its secret; slot m is 0.
 
-    An id's last share goes where no id before it has a slot; all its other slots keep what they hold (random, or shares).
+    An id's last share goes if no id before it has a slot; all its other slots keep what they hold (random, or shares).
 
     Parameters
     ----------
@@ -137,7 +137,8 @@ class BloomGuest:
             raise SecurityError("other_number_of_bytes", asked=SALT + REPLIES, got=len(opening))
         shape = FilterShape.of(len(self._ids), records)
         self._transfer.accept(opening[SALT:])
-        self._records, self._spans = records, list(chunks(shape.slots, PIECE))
+        self._records = records
+        self._spans = list(chunks(shape.slots, PIECE))
         self._prints, self._slots = hash_ids(self._ids, opening[:SALT], shape)
         self._marks = np.zeros(shape.slots + 1, dtype=bool)
         self._marks[self._slots] = True
@@ -184,7 +185,8 @@ class BloomHost(HostIds):
         prints, slots = hash_ids([self._data[row] for row in self._order], salt, shape)
         secrets = np.column_stack([prints, np.arange(len(self._data), dtype=np.uint32)])
         self._filter = garble(slots, secrets, shape.slots)
-        self._asked, self._spans = records, list(chunks(shape.slots, PIECE))
+        self._asked = records
+        self._spans = list(chunks(shape.slots, PIECE))
         self._pieces = len(self._spans)
         return salt + self._transfer.replies
 

@@ -120,7 +120,8 @@ class HostIds:
     """A Host's side of an alignment, whichever way: its ids in a secret order, and which of the announced messages have come."""
 
     def __init__(self, ids: Sequence[str]) -> None:
-        self._ids, self._data = tuple(ids), encoded(ids)
+        self._ids = tuple(ids)
+        self._data = encoded(ids)
         self._order = secret_order(len(self._data))
         self._asked = self._answered = self._pieces = 0
 
@@ -138,7 +139,7 @@ class HostIds:
     def rows(self, joint: bytes) -> NDArray[np.intp]:
         """``(n_joint,)`` the Host's own rows that take part, marked by the Guest in its list (a bitmap), in the common order.
 
-        Raises SecurityError before the alignment is finished, and where no record is marked or more than were asked about.
+        Raises SecurityError before the alignment is finished, and if no record is marked or more than were asked about.
         """
         if self._answered < self._pieces or not self._pieces:
             raise SecurityError("marked_before_alignment")

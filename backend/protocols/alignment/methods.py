@@ -18,7 +18,7 @@ HostSide = DhHost | BloomHost
 
 
 def guest_sides(method: str, guest: str, ids: Sequence[str], hosts: Sequence[str]) -> dict[str, GuestSide]:
-    """One side a Host; raises FederationError where the ids cannot be aligned."""
+    """One side a Host; raises FederationError if the ids cannot be aligned."""
     if method == "dh":
         blinded = BlindedIds(guest, ids)
         return {host: DhGuest(blinded) for host in hosts}

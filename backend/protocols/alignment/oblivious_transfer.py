@@ -82,7 +82,7 @@ class TransferReceiver:
         Returns
         -------
         ndarray of uint8, ``(n, width)``
-            Zeros where nothing was chosen.
+            Zeros if nothing was chosen.
         """
         n = len(choices)
         check_length(blob, n, width)
@@ -138,12 +138,13 @@ class TransferSender:
     def send_either(self, number: int, first: int, pairs: Bytes, blob: bytes) -> bytes:
         """Answer message `number` of :meth:`TransferReceiver.choose_either`: of each pair, ``(n, 2, width)``, it can read one.
 
-        Raises SecurityError where the columns hold different choices; else as :meth:`send`.
+        Raises SecurityError if the columns hold different choices; else as :meth:`send`.
         """
         n, _, width = pairs.shape
         columns = self._columns_of(number, 8 * -(-n // 8) + HASH_BITS, blob[:-HASHES])
         self._check(number, columns, blob)
-        rows, numbers = _rows(columns, n), np.arange(first, first + n)
+        rows = _rows(columns, n)
+        numbers = np.arange(first, first + n)
         pads = [_pads(numbers, rows, width), _pads(numbers, rows ^ self._choices, width)]
         return (pairs ^ np.stack(pads, axis=1)).tobytes()
 
@@ -203,6 +204,8 @@ def _pads(numbers: NDArray[np.intp], rows: Bytes, width: int) -> Bytes:
     inputs = np.empty((len(rows), 8 + COLUMNS // 8), dtype=np.uint8)
     inputs[:, :8] = numbers.astype(">u8")[:, np.newaxis].view(np.uint8)
     inputs[:, 8:] = rows
-    data, size, sha256 = inputs.tobytes(), inputs.shape[1], hashlib.sha256
+    data = inputs.tobytes()
+    size = inputs.shape[1]
+    sha256 = hashlib.sha256
     pads = b"".join([sha256(data[start : start + size]).digest() for start in range(0, len(data), size)])
     return np.frombuffer(pads, dtype=np.uint8).reshape(len(rows), 32)[:, :width]

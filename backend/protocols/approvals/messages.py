@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from backend.protocols.transport.message import GUEST, HOST, LISTS, Message
 
-TRAINING, SCORING, REASONS = "training", "scoring", "reasons"  # purposes beside those of measuring
+# purposes beside those of measuring
+TRAINING = "training"
+SCORING = "scoring"
+REASONS = "reasons"
 SCREENING = "screening"  # of features, before any model
 IMPORT = "import"  # of a model that was not trained here
 NOT_MEASURED = (-1.0, -1.0)  # share of scores that fit one path only, and the largest allowed, if nobody measured them

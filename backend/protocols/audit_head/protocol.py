@@ -64,7 +64,7 @@ def signed_report(conversation: str, proof: ConsistencyProof, key: SigningKey) -
 def ask_heads(session: Session, host: str) -> list[KeptHead]:
     """Every head that a Host keeps, newest first.
 
-    Raises PartyUnreachable or SecurityError where the Host is down or busy, or answered out of order.
+    Raises PartyUnreachable or SecurityError if the Host is down or busy, or answered out of order.
     """
     heads: list[KeptHead] = []
     while True:

@@ -27,7 +27,8 @@ class Collaborative:
     name = "collaborative"
 
     def __init__(self, paths: GuestPaths, together: int = TOGETHER) -> None:
-        self._paths, self._together = paths, together
+        self._paths = paths
+        self._together = together
         self._rounds = paths.trees.handovers()
 
     def run(self, model_id: str, table: PartyTable, conversation: Session) -> InferenceOutcome:

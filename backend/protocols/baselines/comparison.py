@@ -48,8 +48,11 @@ class FedEini:
     def __init__(
         self, guest: GuestParty, compiled: CompiledGuest, paths: GuestPaths, key: KeySide, workers: Workers = SERIAL
     ) -> None:
-        self._guest, self._compiled, self._paths = guest, compiled, paths
-        self._key, self._workers = key, workers
+        self._guest = guest
+        self._compiled = compiled
+        self._paths = paths
+        self._key = key
+        self._workers = workers
 
     def run(self, model_id: str, table: PartyTable, conversation: Session) -> InferenceOutcome:
         """See :class:`backend.protocols.baselines.guest.Inference`."""

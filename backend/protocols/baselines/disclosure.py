@@ -29,11 +29,11 @@ class Learned:
     held : int
         Number of parties of which it learns whether they hold a record of the sample, one bit each.
     directions : float or None
-        Directions of other parties' splits that it can infer; None where not countable.
+        Directions of other parties' splits that it can infer; None if not countable.
     leaves : float or None
         Trees whose leaf it can infer, and could not from its own columns alone.
     score : float or None
-        Upper bound on the bits that the score discloses about the leaves it could not rule out; 0 where it knows the leaves anyway.
+        Upper bound on the bits that the score discloses about the leaves it could not rule out; 0 if it knows the leaves anyway.
     """
 
     party: str
@@ -46,7 +46,7 @@ class Learned:
 
     @property
     def bits(self) -> float | None:
-        """Upper bound on the bits per sample about other parties' records; None where not countable."""
+        """Upper bound on the bits per sample about other parties' records; None if not countable."""
         if self.directions is None or self.score is None:
             return None
         return self.held + self.directions + self.score

@@ -77,7 +77,9 @@ class ForestService:
         outputs = model.outputs
         if outputs.link != "identity" or outputs.of_tree or any(model.base_scores) or len(model.trees) < 2:
             raise ModelError("forest_only")
-        self._outputs, self._score_bits, self._timeout = outputs, model.score_bits, timeout
+        self._outputs = outputs
+        self._score_bits = model.score_bits
+        self._timeout = timeout
         self._trees = [
             range(int(p[0]), int(p[-1]) + 1) for p in np.array_split(range(len(model.trees)), workers) if len(p)
         ]
@@ -194,7 +196,8 @@ class _Worker:
 
     def values(self, candidates: Flags) -> IntArray:
         """``(n, leaves)`` candidates → ``(n, trees, k)`` units; blocks until the process answers or dies."""
-        pipe, n = self._pipe, len(candidates)
+        pipe = self._pipe
+        n = len(candidates)
         pipe.send_bytes(n.to_bytes(HEAD, "big") + np.packbits(candidates).tobytes())
         blob = pipe.recv_bytes()
         if blob == UNMET:

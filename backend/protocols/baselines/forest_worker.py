@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 HEAD = 4  # bytes: samples in a batch
-READY, UNMET = b"r", b"u"
+READY = b"r"
+UNMET = b"u"
 
 
 def serve(pipe: Connection, units: Sequence[NDArray[np.int64]]) -> None:

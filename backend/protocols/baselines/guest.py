@@ -55,7 +55,7 @@ class Inference(Protocol):
     name: str
 
     def run(self, model_id: str, table: PartyTable, conversation: Session) -> InferenceOutcome:
-        """Score every row of the Guest's `table`; raises SecurityError where a Host refused."""
+        """Score every row of the Guest's `table`; raises SecurityError if a Host refused."""
 
 
 class GuestPaths:
@@ -77,7 +77,8 @@ class GuestPaths:
         owners = set(self.trees.owner.tolist())
         self.hosts = tuple(h for i, h in enumerate(model.hosts, 1) if i in owners)
         self._packing = Packing(model)
-        self.units, self.base = self._packing.of_leaves(), self._packing.base
+        self.units = self._packing.of_leaves()
+        self.base = self._packing.base
         self.knowledge = Knowledge(self.trees)
         self._leaves = Conjunctions(model.rules, own_conditions(model.skeletons, model.rules))
         self._spans = np.array([(self.trees.first[r], self.trees.last[r]) for r in self.trees.roots]).reshape(-1, 2)
@@ -93,7 +94,7 @@ class GuestPaths:
     def sole(self, candidates: NDArray[np.bool_]) -> Numbers:
         """``(n, n_leaves)`` → ``(n, n_trees)``: the one candidate of every tree.
 
-        Raises SecurityError where a tree has none or several, so that a Host's answer cannot be true (Fed-EINI Proposition 1).
+        Raises SecurityError if a tree has none or several, so that a Host's answer cannot be true (Fed-EINI Proposition 1).
         """
         out = np.empty((len(candidates), len(self._spans)), dtype=np.intp)
         for t, (first, last) in enumerate(self._spans):
@@ -109,7 +110,8 @@ class GuestPaths:
         packing = self._packing
         by_slot = np.zeros((packing.slots, self.trees.n_leaves), dtype=np.int64)
         by_slot[packing.slot, packing.leaf] = packing.unit
-        combinations, span = np.zeros(n), np.zeros((packing.slots, n))
+        combinations = np.zeros(n)
+        span = np.zeros((packing.slots, n))
         for first, last in self._spans:
             here = candidates[:, first:last]
             combinations += np.log2(here.sum(axis=1))
@@ -131,7 +133,9 @@ class GuestBatch:
     """
 
     def __init__(self, paths: GuestPaths, model_id: str, part: PartyTable, conversation: Session) -> None:
-        self._paths, self._conversation, self.n = paths, conversation, len(part.ids)
+        self._paths = paths
+        self._conversation = conversation
+        self.n = len(part.ids)
         self._walk = paths.splits.walk(part.columns, self.n)
         self._leaves = np.full((self.n, len(paths.trees.roots)), -1, dtype=np.intp)
         self._held: dict[str, NDArray[np.bool_]] = {}

@@ -37,7 +37,9 @@ class HostWalk:
     """One batch of samples; every round of it is answered once."""
 
     def __init__(self, paths: HostPaths, splits: OwnSplits, columns: Columns, held: NDArray[np.bool_]) -> None:
-        self._trees, self._index, self._n = paths.trees, paths.index, len(held)
+        self._trees = paths.trees
+        self._index = paths.index
+        self._n = len(held)
         self._walk = splits.walk(columns, self._n, held)
         self._rounds = self._trees.handovers()
         self._inbox: dict[int, dict[str, PassOn]] = {}  # round → sender → what it handed over
@@ -79,7 +81,8 @@ class HostWalk:
             yield self._trees.parties[taker], message
 
     def _positions(self, rows: bytes, nodes: bytes, hop: int | None = None) -> tuple[Numbers, Numbers]:
-        at, where = from_numbers(rows, self._n), from_numbers(nodes, len(self._trees))
+        at = from_numbers(rows, self._n)
+        where = from_numbers(nodes, len(self._trees))
         if len(at) != len(where):
             raise SecurityError("samples_without_node", samples=len(at), nodes=len(where))
         if (self._trees.owner[where] != self._index).any() or (hop and (self._trees.hop[where] != hop).any()):

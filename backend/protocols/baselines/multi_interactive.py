@@ -40,7 +40,8 @@ class MultiInteractive:
 
     def __init__(self, paths: GuestPaths, mode: Pace, together: int = TOGETHER) -> None:
         self.name = f"multi-interactive-{mode}"
-        self._paths, self._one_step = paths, mode != "level"
+        self._paths = paths
+        self._one_step = mode != "level"
         self._together = 1 if mode == "node" else together
         every = range(len(paths.trees.roots))
         self._trees = [slice(t, t + 1) for t in every] if self._one_step else [slice(0, len(every))]

@@ -37,7 +37,8 @@ class OneRound:
 
     def __init__(self, paths: GuestPaths, *, streaming: bool, together: int = TOGETHER) -> None:
         self.name = "one-round-streaming" if streaming else "one-round-batched"
-        self._paths, self._together = paths, 1 if streaming else together
+        self._paths = paths
+        self._together = 1 if streaming else together
         trees = paths.trees
         owners = {h: trees.parties.index(h) for h in paths.hosts}
         splits = {h: np.flatnonzero((trees.owner == p) & (trees.leaf < 0)) for h, p in owners.items()}
@@ -45,7 +46,8 @@ class OneRound:
 
     def run(self, model_id: str, table: PartyTable, conversation: Session) -> InferenceOutcome:
         """See :class:`backend.protocols.baselines.guest.Inference`."""
-        paths, n = self._paths, len(table.ids)
+        paths = self._paths
+        n = len(table.ids)
         ledger = Ledger(paths, n)
         shown: dict[str, list[bytes]] = {h: [] for h in paths.hosts}
         for rows in chunks(n, self._together):
@@ -70,7 +72,8 @@ class OneRound:
     def _learned(
         self, leaves: Numbers, shown: dict[str, list[bytes]], transcript: Sequence[TranscriptEntry]
     ) -> tuple[Learned, ...]:
-        paths, n = self._paths, len(leaves)
+        paths = self._paths
+        n = len(leaves)
         named = 0
         for host, blobs in shown.items():
             for rows, blob in zip(chunks(n, self._together), blobs, strict=True):

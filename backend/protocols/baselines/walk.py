@@ -48,7 +48,8 @@ class Trees:
                 self.number[t, node] = len(self.number)
         n = len(self.number)
         self.roots = np.array([self.number[t, 0] for t in range(len(skeletons))], dtype=np.intp)
-        self.left, self.right = np.arange(n), np.arange(n)
+        self.left = np.arange(n)
+        self.right = np.arange(n)
         self.owner, self.tree, self.depth, self.hop, self.first, self.last = np.zeros((6, n), dtype=np.intp)
         self.leaf = np.full(n, -1, dtype=np.intp)
         leaves = 0
@@ -57,7 +58,8 @@ class Trees:
             stack = [(0, 0, 0, 0)]  # node, depth, who had the sample before, hops so far
             while stack:
                 node, depth, before, hop = stack.pop()
-                i, fork = self.number[t, node], skeleton.forks.get(node)
+                i = self.number[t, node]
+                fork = skeleton.forks.get(node)
                 self.tree[i], self.depth[i], self.first[i] = t, depth, leaves
                 self.owner[i] = 0 if fork is None else party[fork.owner]
                 self.hop[i] = hop + (self.owner[i] != before)
@@ -116,7 +118,9 @@ class Walk:
     """
 
     def __init__(self, trees: Trees, split_index: Numbers, left: NDArray[np.bool_]) -> None:
-        self._trees, self._split_index, self._left = trees, split_index, left
+        self._trees = trees
+        self._split_index = split_index
+        self._left = left
 
     def on(self, rows: Numbers, nodes: Numbers, *, one_step: bool = False) -> Numbers:
         """Move samples down as long as the party decides, or by one split.

@@ -23,7 +23,8 @@ ReasonKey = KeySide | ResidueKeySide
 
 def paillier_numbers(compiled: Compiled, layout: PaillierLayout, columns: Columns) -> list[int]:
     """Base, packs and constant of one person, columns ``(1,)`` each; the constant is at the last scale, for no Host multiplies it."""
-    terms, lift = compiled.encode(columns), COEFFICIENT_BITS * len(compiled.chain)
+    terms = compiled.encode(columns)
+    lift = COEFFICIENT_BITS * len(compiled.chain)
     constant = [number << lift for number in terms.constant[0].tolist()]
     return [*terms.base[0].tolist(), *layout.packed(terms.own.ravel().tolist()), *layout.packed(constant)]
 
@@ -42,7 +43,8 @@ class PaillierEncryption:
     together = 1
 
     def __init__(self, key: KeySide, compiled: Compiled, shape: ReasonShape) -> None:
-        self._key, self._compiled = key, compiled
+        self._key = key
+        self._compiled = compiled
         self._layout = PaillierLayout(shape, key.bits)
         width = len(self._layout.packs(0))
         self.ciphertexts = (compiled.rows - 1) * (1 + width) + width
@@ -55,7 +57,7 @@ class PaillierEncryption:
         return self._key.encrypt(row)
 
     def opened(self, blob: bytes) -> list[int]:
-        """Shares of one person's numbers, in the lowest bits of a number a feature; raises SecurityError where the message is none."""
+        """Shares of one person's numbers, in the lowest bits of a number a feature; raises SecurityError if the message is none."""
         return PackedOpener(_ranked_under(self._key), self._layout.packing).opened(blob)
 
     def sums(self, blob: bytes, people: int) -> list[int]:
@@ -79,7 +81,9 @@ class RlweEncryption:
     def __init__(self, key: ResidueKeySide, compiled: Compiled, shape: ReasonShape, people: int) -> None:
         load = shape.load(compiled.rows, people)
         key.check(shape.load(compiled.key_rows, people))
-        self._key, self._compiled, self._shape = key, compiled, shape
+        self._key = key
+        self._compiled = compiled
+        self._shape = shape
         self.together = load.together(key.bits)
         self.ciphertexts = len(key.parameters) * load.ciphertexts(key.bits)
 
@@ -144,7 +148,7 @@ class PersonEncryption:
 def encryption_of(key: ReasonKey, compiled: Compiled, shape: ReasonShape, people: int = 0) -> TermEncryption:
     """How a key encrypts; `people` of a cohort, 0 for names.
 
-    Raises ParameterError where the key does not suit: names are ranked under Paillier or RLWE only, and RLWE's sets depend on the request.
+    Raises ParameterError if the key does not suit: names are ranked under Paillier or RLWE only, and RLWE's sets depend on the request.
     """
     if isinstance(key, ResidueKeySide):
         kind = RowEncryption if shape.load(compiled.rows, people).own else RlweEncryption

@@ -57,7 +57,7 @@ class Named:
     Attributes
     ----------
     names : list of tuple of (str, str), or None
-        Per person, party and feature of the largest contributions above 0, by name and never by size; None where a Host refused.
+        Per person, party and feature of the largest contributions above 0, by name and never by size; None if a Host refused.
     marked : list of frozenset of str
         Per person, those of the named features whose value is on the side asked about, and at whose median the score would be lower.
     refused : dict of int to str
@@ -120,11 +120,17 @@ class ReasonsClient:
         run: Run | None = None,
         journal: Journal | None = None,
     ) -> None:
-        self._run, self._journal = run, journal
-        self._session, self._guest, self._model_id, self._compiled = session, guest, model_id, compiled
-        self._key, self._on_stage = key, on_stage
+        self._run = run
+        self._journal = journal
+        self._session = session
+        self._guest = guest
+        self._model_id = model_id
+        self._compiled = compiled
+        self._key = key
+        self._on_stage = on_stage
         self._timings = Timings()
-        self._first, self._last = compiled.chain[0], compiled.chain[-1]
+        self._first = compiled.chain[0]
+        self._last = compiled.chain[-1]
         for host in compiled.chain:
             session.send(host, OfferKey(session.name, key.scheme, key.offer()))
 
@@ -145,7 +151,9 @@ class ReasonsClient:
         SecurityError, PartyUnreachable, Cancelled
             See :meth:`backend.protocols.transport.channel.Session.expect`.
         """
-        compiled, shape, name = self._compiled, self._compiled.shape(count, groups), self._session.name
+        compiled = self._compiled
+        shape = self._compiled.shape(count, groups)
+        name = self._session.name
         encryption = PersonEncryption(self._key, compiled, shape)
         request = "" if self._run is None else self._run.batch(WHOLE).request
         for host in compiled.chain:
@@ -207,7 +215,8 @@ class ReasonsClient:
 
     def _sides(self, people: PartyTable, below: Collection[str], masks: Mapping[str, bytes]) -> NDArray[np.bool_]:
         """``(people, 3, features)``: shares of above and of below, this party's own or a Host's masks; whether below is asked about."""
-        compiled, n = self._compiled, len(people.ids)
+        compiled = self._compiled
+        n = len(people.ids)
         out = np.zeros((n, 3, len(compiled.items)), dtype=bool)
         names = [feature for _, feature in compiled.items]
         out[:, :2, : compiled.own] = sides(names[: compiled.own], people.columns, compiled.model.medians, n).transpose(
@@ -309,7 +318,8 @@ class ReasonsClient:
 
     def _ranked(self, ranking: RankingGuest, i: int) -> list[tuple[Any, ...]]:
         """Step 3 for one person."""
-        session, host = self._session, self._last
+        session = self._session
+        host = self._last
         self._on_stage("weigh", host, i)
         session.send(host, OpenRanking(session.name, ranking.open()))
         with self._timings.measured("weigh", host):

@@ -76,7 +76,9 @@ class CompiledTerms:
         folding = fold_structure(model.skeletons, model.guest, model.hosts)
         if not folding.steps:
             raise ParameterError("no_host_split_for_reasons")
-        self.model, self.background, self._entries = model, background, folding.n_entries
+        self.model = model
+        self.background = background
+        self._entries = folding.n_entries
         self._points, self._point_weights = quadrature(model.skeletons)
         self.chain = tuple(step.host for step in folding.steps)
         features = {(t, i): s.feature for t, tree in enumerate(model.trees) for i, s in tree.splits.items()}
@@ -90,7 +92,8 @@ class CompiledTerms:
         self._counts = tuple(len(names) for names in used.values())
         own = {key: name for key, name in features.items() if key in model.rules}
         rows = [factors_of(path, own, self._shares) for path in paths(model.trees)]
-        self.factors, weights = Factors(model.rules, rows), leaf_weights(model)
+        self.factors = Factors(model.rules, rows)
+        weights = leaf_weights(model)
         entry = [self._entries if e is None else e for leaves in folding.entry_of_leaf for e in leaves]
         self._at = np.array(entry), used[model.guest]
         self._by_entry, self._by_feature = self.matrices(weights)
@@ -99,7 +102,8 @@ class CompiledTerms:
 
     def matrices(self, weights: NDArray[np.float64]) -> tuple[csr_array, csr_array]:
         """What adds leaves up by entry, and factors by entry and own feature, times the leaves' weights; what has no entry comes last."""
-        (entry, own), row = self._at, self.factors.row
+        entry, own = self._at
+        row = self.factors.row
         line = entry[row] * len(own) + np.array([own.index(name) for name in self.factors.features], dtype=np.intp)
         size = (self._entries + 1) * len(own), len(row)
         return (
@@ -176,7 +180,8 @@ class CompiledDrops:
     """By how much the score falls where one feature alone is moved to the median of its holder; methods as in :class:`CompiledTerms`."""
 
     def __init__(self, terms: CompiledTerms) -> None:
-        self._terms, self.chain = terms, terms.chain
+        self._terms = terms
+        self.chain = terms.chain
         bits = terms.model.score_bits
         rounded = quantise(leaf_weights(terms.model), bits) / float(1 << bits)
         self._by_entry, self._by_feature = terms.matrices(rounded)
@@ -193,8 +198,10 @@ class CompiledDrops:
 
     def encode(self, columns: Columns, n: int = 1) -> Terms:
         """The numbers of `n` people; columns are ``(n,)`` each."""
-        terms, size = self._terms, (self._terms.entries + 1, self._terms.own)
-        base, changes = np.empty((n, terms.entries)), np.empty((n, *size))
+        terms = self._terms
+        size = (self._terms.entries + 1, self._terms.own)
+        base = np.empty((n, terms.entries))
+        changes = np.empty((n, *size))
         moved_there = terms.factors.blocks(moved(columns, terms.model.medians), n)
         for (rows, here), (_, there) in zip(terms.factors.blocks(columns, n), moved_there, strict=True):
             base[rows] = (self._by_entry @ terms.factors.whole(here, 1.0))[:-1].T

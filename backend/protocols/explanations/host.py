@@ -299,9 +299,11 @@ def _sample(asked: Asked, reasons: Reasons, ids: tuple[str, ...]) -> Sample | No
     """
     cipher = asked.session.cipher
     request = "" if reasons.cohort is not None else reasons.asked.request
-    key, terms = b"", b""
+    key = b""
+    terms = b""
     if isinstance(cipher, PaillierPublicSide) and (request or not reasons.served.index):
-        key, terms = cipher.key.to_bytes(), asked.message.terms
+        key = cipher.key.to_bytes()
+        terms = asked.message.terms
     if not request and not terms:
         return None
     sizes = reasons.asked.shares, reasons.asked.features, reasons.asked.value_bits

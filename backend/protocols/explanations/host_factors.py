@@ -65,7 +65,7 @@ class CompiledFactors:
         return len(self.points)
 
     def decide(self, columns: Columns, held: bool) -> NDArray[np.bool_]:
-        """1_h of one person, ``(m, 1)``; columns are ``(1,)`` each and count as missing where no record is held."""
+        """1_h of one person, ``(m, 1)``; columns are ``(1,)`` each and count as missing if no record is held."""
         (_, kept), *_ = self.factors.blocks(columns, 1, np.array([held]))
         return kept.copy()  # the next block overwrites it
 
@@ -90,7 +90,10 @@ class CompiledDropFactors:
     """The same for drops; methods as in :class:`CompiledFactors`. What is decided of a person is 1_h, and behind it 1'_h, ``(2, m, 1)``."""
 
     def __init__(self, compiled: CompiledFactors) -> None:
-        self._compiled, self.names, self.step, self.where = compiled, compiled.names, compiled.step, compiled.where
+        self._compiled = compiled
+        self.names = compiled.names
+        self.step = compiled.step
+        self.where = compiled.where
         self.points = np.ones(1)
 
     @property

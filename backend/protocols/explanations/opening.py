@@ -47,7 +47,7 @@ def honest_numbers(
 ) -> tuple[list[int], list[int]]:
     """All that an honest Guest encrypts of a person with these values, in order: of a cohort contributions, for names drops behind them.
 
-    Raises KeyError, TypeError or ValueError where the values are not one of the right kind for every feature that the model uses.
+    Raises KeyError, TypeError or ValueError if the values are not one of the right kind for every feature that the model uses.
     """
     compiled = CompiledTerms(model, background)
     columns = {}

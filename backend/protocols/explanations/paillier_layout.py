@@ -52,7 +52,8 @@ class PaillierLayout:
     def packs(self, party: int) -> list[int]:
         """How many features each pack of a party holds; a pack never crosses a border between ciphertexts of the ranking."""
         features = self.shape.features
-        begin, end = sum(features[:party]), sum(features[: party + 1])
+        begin = sum(features[:party])
+        end = sum(features[: party + 1])
         full = self.packing.slots[0]
         cuts = [begin, *(i for i in range(begin + 1, end) if i % full == 0), end]
         return [b - a for a, b in pairwise(cuts) if b > a]
@@ -68,7 +69,8 @@ class PaillierLayout:
 
     def packed(self, numbers: list[int]) -> list[int]:
         """A number a Guest feature, row by row → packs, row by row."""
-        values, rows = iter(numbers), len(numbers) // max(1, self.shape.features[0])
+        values = iter(numbers)
+        rows = len(numbers) // max(1, self.shape.features[0])
         return [sum(next(values) << (self.slot * i) for i in range(held)) for held in self.packs(0) * rows]
 
     @property

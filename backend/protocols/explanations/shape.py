@@ -103,7 +103,8 @@ class ReasonShape:
         rows : int
             Entries times points, and one for what no Host has to do with.
         """
-        hosts, features = len(self.features) - 1, sum(self.features)
+        hosts = len(self.features) - 1
+        features = sum(self.features)
         if not people:
             return Load(hosts, rows, features, 1, 1 << self.ranking.slot)
         # a single Host's factors meet the Guest's numbers once: that is an inner product, and takes no slots
@@ -127,7 +128,7 @@ def names_bits(features: int, names: int) -> float:
 
 
 def units(values: NDArray[np.float64], bits: int) -> NDArray[np.int64]:
-    """Numbers as multiples of 2^-bits, rounded; raises ParameterError where one is too large for 64 bits."""
+    """Numbers as multiples of 2^-bits, rounded; raises ParameterError if one is too large for 64 bits."""
     rounded = np.rint(values * float(1 << bits))
     if np.abs(rounded).max(initial=0.0) >= MAX_UNITS:
         raise ParameterError("weights_too_large_for_reasons")

@@ -51,18 +51,23 @@ class PaillierWeighting:
     together = 1
 
     def __init__(self, side: WeightedPublicSide, compiled: AnyFactors, shape: ReasonShape, party: int) -> None:
-        self._side, self._compiled, self._shape, self._party = side, compiled, shape, party
+        self._side = side
+        self._compiled = compiled
+        self._shape = shape
+        self._party = party
         self._layout = PaillierLayout(shape, side.bits)
-        self._points, self._width = len(compiled.points), self._layout.packs_before(party)
+        self._points = len(compiled.points)
+        self._width = self._layout.packs_before(party)
         self.ciphertexts = len(compiled.step.own) * self._points * (1 + self._width) + len(self._layout.packs(0))
 
     def values(self, terms: bytes, kept: NDArray[np.bool_], before: Any = None) -> list[Any]:
         """Values of all features of one person, added to those `before`; at the last Host, and they stay there.
 
-        They lie as :meth:`PaillierLayout.layout` says; raises SecurityError where the message is none.
+        They lie as :meth:`PaillierLayout.layout` says; raises SecurityError if the message is none.
         """
         base_enc, packs_enc, constant_enc = self._load(terms)
-        factors, width = self._compiled.others(kept).ravel().tolist(), self._width
+        factors = self._compiled.others(kept).ravel().tolist()
+        width = self._width
         sums: list[Weighted] = [(range(g, len(packs_enc), width), factors) for g in range(width)]
         theirs = self._side.weighted_sums(packs_enc, sums)
         for g, one in enumerate(constant_enc):
@@ -97,8 +102,11 @@ class PaillierWeighting:
     def passed_on(self, terms: bytes, kept: NDArray[np.bool_]) -> bytes:
         """One person's numbers for the next Host, added up by what conditions remain; packs of this Host's features are new."""
         base_enc, packs_enc, constant_enc = self._load(terms)
-        step, points, width = self._compiled.step, self._points, self._width
-        factors, count = self._compiled.others(kept).ravel().tolist(), step.n_out * points
+        step = self._compiled.step
+        points = self._points
+        width = self._width
+        factors = self._compiled.others(kept).ravel().tolist()
+        count = step.n_out * points
         on: _Sums = defaultdict(lambda: ([], []))
         for entry, out in enumerate(step.target):
             for k, i in enumerate(self._at(entry)):
@@ -113,7 +121,9 @@ class PaillierWeighting:
 
     def _own_packs(self, base_enc: Any, kept: NDArray[np.bool_]) -> list[list[Any]]:
         """Packs of this Host's features, per outgoing entry and point."""
-        step, points, count = self._compiled.step, self._points, self._shape.features[self._party]
+        step = self._compiled.step
+        points = self._points
+        count = self._shape.features[self._party]
         own: _Sums = defaultdict(lambda: ([], []))
         for entry, feature, units in self._own(kept):
             for k, (i, unit) in enumerate(zip(self._at(entry), units, strict=True)):
@@ -168,9 +178,14 @@ class RlweWeighting:
     def __init__(
         self, side: ResiduePublicSide, compiled: AnyFactors, shape: ReasonShape, plan: FoldPlan, people: int
     ) -> None:
-        self._side, self._compiled, self._plan, self._shape = side, compiled, plan, shape
-        self._ranking, self._first = shape.ranking, sum(shape.features[: plan.index + 1])
-        self._features, self._lift = self._ranking.n, self._ranking.tie_bits if plan.last and not people else 0
+        self._side = side
+        self._compiled = compiled
+        self._plan = plan
+        self._shape = shape
+        self._ranking = shape.ranking
+        self._first = sum(shape.features[: plan.index + 1])
+        self._features = self._ranking.n
+        self._lift = self._ranking.tie_bits if plan.last and not people else 0
         self._origin = np.array(plan.origin, dtype=np.intp)
         side.check(shape.load(len(plan.origin) * compiled.key_points + 1, people))
         load = shape.load(len(plan.origin) * len(compiled.points) + 1, people)
@@ -202,7 +217,7 @@ class RlweWeighting:
         return self._side.weighted(terms, self._factors(kept) << self._lift, self._plan.index == 0)
 
     def _factors(self, kept: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """``(features, rows)``, laid out as the Guest's numbers; where nothing of this Host's stands, 1."""
+        """``(features, rows)``, laid out as the Guest's numbers; if nothing of this Host's stands, 1."""
         others, own = self._parts(kept)
         table = np.tile(others, (self._features, 1))
         table[self._first : self._first + len(own)] = own
@@ -210,8 +225,11 @@ class RlweWeighting:
 
     def _parts(self, kept: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Factors for what is somebody else's, ``(rows,)``, and for own features, ``(features, rows)``, person after person."""
-        (entries, features), points = self._compiled.where, len(self._compiled.points)
-        people, names, rows = kept.shape[-1], len(self._compiled.names), len(self._origin) * points
+        entries, features = self._compiled.where
+        points = len(self._compiled.points)
+        people = kept.shape[-1]
+        names = len(self._compiled.names)
+        rows = len(self._origin) * points
         others = self._compiled.others(kept)[:, self._origin].reshape(people, rows)
         own = np.zeros((names, people, len(self._compiled.step.own), points), dtype=np.int64)
         own[features, :, entries] = self._compiled.own(kept).transpose(1, 0, 2)
@@ -289,7 +307,7 @@ def weighting_of(
 ) -> Weighting:
     """How numbers are weighted under a key; `people` of a cohort, 0 for names.
 
-    Raises SecurityError where there is no key, or none that can weigh numbers like these.
+    Raises SecurityError if there is no key, or none that can weigh numbers like these.
     """
     if isinstance(side, ResiduePublicSide):
         kind = RowWeighting if shape.load(len(plan.origin) * len(compiled.points) + 1, people).own else RlweWeighting

@@ -81,8 +81,12 @@ class ContingencyTable:
         bins: int,
         at: Callable[[str, str], None] = lambda stage, party: None,
     ) -> None:
-        self._client, self._guest, self._columns = client, guest, columns
-        self._max_groups, self._bins, self._at = max_groups, bins, at
+        self._client = client
+        self._guest = guest
+        self._columns = columns
+        self._max_groups = max_groups
+        self._bins = bins
+        self._at = at
         own = [group(f, columns[f.name], bins) for party, f in others if party == guest]
         self._own = [g for g in own if g.groups]
         self._bearing, self._least = self._bearable(self._own)
@@ -133,17 +137,23 @@ class ContingencyTable:
 
     def _bearable(self, features: Sequence[Grouped]) -> tuple[list[Grouped], int]:
         """Features of the Guest, in their order, that a Host's groups of a quarter of the records can bear; how large these have to be."""
-        kept, marks, least = list[Grouped](), 0, MIN_GROUP
+        kept = list[Grouped]()
+        marks = 0
+        least = MIN_GROUP
         for own in features:
             more = marks + len(own.groups) - 1
             size = self._client.borne_by(more, self._max_groups)
             if size <= max(MIN_GROUP, len(own.index) // 4):
-                kept, marks, least = [*kept, own], more, max(MIN_GROUP, size)
+                kept = [*kept, own]
+                marks = more
+                least = max(MIN_GROUP, size)
         return kept, least
 
     def _borne(self, groups: Sequence[Group]) -> list[Grouped]:
         """The Guest's features that can be related to groups of these sizes without saying who is in them, in their order."""
-        sizes, spread, borne = [g.n for g in groups], tuple[float, ...](), []
+        sizes = [g.n for g in groups]
+        spread = tuple[float, ...]()
+        borne = []
         for own in self._bearing:
             more = (*spread, *spread_of(_flags(own)))
             if leaves_unknown(more, sizes):

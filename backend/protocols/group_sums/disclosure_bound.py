@@ -42,13 +42,15 @@ def log2_divisions(n: int, sizes: Sequence[int]) -> float:
 
 def leaves_unknown(spread: Sequence[float], sizes: Sequence[int]) -> bool:
     """Whether sums over all groups of these sizes leave :data:`UNKNOWN` bits of each group, and of all together."""
-    n, smaller = sum(sizes), sorted(sizes)[:-1]  # the sums of the largest group follow from the others'
+    # the sums of the largest group follow from the others'
+    n = sum(sizes)
+    smaller = sorted(sizes)[:-1]
     each = all(log2_divisions(n, [size]) >= disclosed_bits(spread, n, size) + UNKNOWN for size in smaller)
     return each and log2_divisions(n, smaller) >= sum(disclosed_bits(spread, n, size) + UNKNOWN for size in smaller)
 
 
 def smallest_size(spread: Sequence[float], n: int, max_groups: int, at_least: int) -> int:
-    """The smallest size of groups, `at_least` or more, at which sums leave enough unknown; more than half of `n` where none does.
+    """The smallest size of groups, `at_least` or more, at which sums leave enough unknown; more than half of `n` if none does.
 
     Parameters
     ----------
@@ -64,7 +66,7 @@ def smallest_size(spread: Sequence[float], n: int, max_groups: int, at_least: in
 
 def least_size(bits: int, n: int, max_groups: int, share: float) -> int:
     """The smallest size of groups whose sums of so many `bits` each say no more than a `share` of who is in them; more than half of `n`
-    where none does, and 1 where the share is 0, which is no limit.
+    if none does, and 1 if the share is 0, which is no limit.
 
     Both of each group by itself, and of as many groups of this size as `n` records can make.
     """

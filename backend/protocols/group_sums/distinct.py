@@ -16,7 +16,7 @@ def place_of(column: NDArray[np.generic]) -> int:
     Parameters
     ----------
     column : ndarray
-        ``(n,)`` values; NaN or None where missing.
+        ``(n,)`` values; NaN or None if missing.
 
     Examples
     --------

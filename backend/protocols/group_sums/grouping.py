@@ -46,7 +46,7 @@ class Grouped:
     Attributes
     ----------
     groups : tuple of Group
-        Empty where fewer than two groups of the smallest size can be made: then nothing may be disclosed.
+        Empty if fewer than two groups of the smallest size can be made: then nothing may be disclosed.
     index : ndarray of int
         ``(n,)``: each record's group, as a position in `groups`.
     """
@@ -64,7 +64,7 @@ def group(feature: Feature, column: NDArray[np.generic], max_groups: int, min_si
     Parameters
     ----------
     column : ndarray
-        ``(n,)`` values; NaN or None where missing.
+        ``(n,)`` values; NaN or None if missing.
     max_groups : int
         Bins or codes; rarer codes are merged.
     min_size : int
@@ -84,7 +84,7 @@ def group(feature: Feature, column: NDArray[np.generic], max_groups: int, min_si
 
 
 def read_groups(message: Sequence[WireGroup], records: int) -> tuple[Group, ...]:
-    """Groups as another party reports them; raises SecurityError where a kind is not known, or their sizes do not add up to `records`."""
+    """Groups as another party reports them; raises SecurityError if a kind is not known, or their sizes do not add up to `records`."""
     known = get_args(GroupKind)
     groups = tuple(Group(cast(GroupKind, kind), name, n) for kind, name, n in message)
     if any(g.kind not in known or g.n < 1 for g in groups) or (groups and sum(g.n for g in groups) != records):
@@ -104,7 +104,8 @@ def merged(groups: Sequence[Group], most: int) -> tuple[tuple[Group, ...], NDArr
     """
     bins = [k for k, g in enumerate(groups) if g.kind == "bin"]
     codes = sorted((k for k, g in enumerate(groups) if g.kind == "code"), key=lambda k: -groups[k].n)
-    few, rare = min(len(bins), most), set(codes[most:])
+    few = min(len(bins), most)
+    rare = set(codes[most:])
     named = [
         ("bin", str(bins.index(k) * few // len(bins) + 1))
         if g.kind == "bin"
@@ -131,7 +132,8 @@ def _bins(
     bins = make_bins(feature, column, max_groups)
     index = bins.index(column)
     sizes = np.bincount(index, minlength=bins.count + 1).tolist()
-    runs, count = [[b] for b in range(bins.count)], sizes[: bins.count]
+    runs = [[b] for b in range(bins.count)]
+    count = sizes[: bins.count]
     while len(runs) > 1 and min(count) < min_size:
         smallest = count.index(min(count))
         neighbours = (i for i in (smallest - 1, smallest + 1) if 0 <= i < len(runs))
@@ -167,7 +169,7 @@ def _codes(
 
 
 def _texts(feature: Feature, column: NDArray[np.generic]) -> list[str | None]:
-    """Codes as text; None where missing."""
+    """Codes as text; None if missing."""
     if feature.kind is Kind.CATEGORICAL:
         return [None if value is None else str(value) for value in column]
     return [None if np.isnan(value) else str(int(value)) for value in column.astype(np.float64)]

@@ -121,7 +121,11 @@ class GroupQuestions:
         journal: Journal | None = None,
     ) -> None:
         self._journal = journal
-        self._session, self._guest, self._key, self._rows, self._named = session, guest, key, rows, named
+        self._session = session
+        self._guest = guest
+        self._key = key
+        self._rows = rows
+        self._named = named
         self.records = int(np.count_nonzero(rows))
         self._sent: dict[str, _Sent] = {}  # by whose marks they are
 
@@ -163,7 +167,8 @@ class GroupQuestions:
         """
         bounds = tuple(largest or [1] * len(marks))
         layout = slots(bounds, self.records, self._key.bits)
-        numbers, half = pack(marks, bounds, layout), half_of(layout)
+        numbers = pack(marks, bounds, layout)
+        half = half_of(layout)
         total = len(numbers) * self.records
         pairs = tuple(
             b"".join(self._encrypted(of_records, half, i * self.records, total, on_piece))
@@ -180,7 +185,8 @@ class GroupQuestions:
         """Step 1 in bytes that were made before, about the same records; in pieces."""
         if made.key != key_in_words(self._key) or made.rows != pack_rows(self._rows):
             raise ParameterError("marks_of_other_records")
-        layout, name = slots(made.largest, self.records, self._key.bits), self._session.name
+        layout = slots(made.largest, self.records, self._key.bits)
+        name = self._session.name
         widths = [len(blob) // max(1, self.records) for blob in made.pairs]
         for part in pieces(self.records, len(made.pairs), self._key.bits):
             self._session.check()
@@ -219,15 +225,16 @@ class GroupQuestions:
             raise SecurityError("answered_out_of_turn", host=host)
 
     def borne_by(self, largest: Sequence[int], max_groups: int) -> int:
-        """Records of the smallest groups of which sums of marks of these largest values may be asked for; more than half where none."""
+        """Records of the smallest groups of which sums of marks of these largest values may be asked for; more than half if none."""
         layout = slots(largest, self.records, self._key.bits)
         return least_size(_carried(layout), self.records, max_groups, self._named)
 
     def have_sent(
         self, host: str, feature: str, max_groups: int, receivers: Sequence[str], min_size: int = MIN_GROUP
     ) -> tuple[Group, ...]:
-        """Step 1 where the marks are a Host's: a mark for each group of its feature but the last. Returns the groups; empty = too few."""
-        rows, name = pack_rows(self._rows), self._session.name
+        """Step 1 if the marks are a Host's: a mark for each group of its feature but the last. Returns the groups; empty = too few."""
+        rows = pack_rows(self._rows)
+        name = self._session.name
         self._session.send(host, AskGroupPairs(name, rows, feature, max_groups, tuple(receivers), min_size))
         answer = self._session.expect_each(GroupPairsSent, [host])[host]
         groups = read_groups(answer.groups, self.records)
@@ -264,7 +271,7 @@ class GroupQuestions:
         Returns
         -------
         dict of (str, str) to GroupTable
-            (Host, feature); a feature without at least two groups is left out. Nobody is asked where there can be none.
+            (Host, feature); a feature without at least two groups is left out. Nobody is asked if there can be none.
 
         Raises
         ------
@@ -332,7 +339,8 @@ class GroupQuestions:
         if not groups:
             return {}
         ends = np.cumsum([len(of_feature) for of_feature in groups])
-        half, n = half_of(sent.layout), int(ends[-1])
+        half = half_of(sent.layout)
+        n = int(ends[-1])
         sums = unpack([self._key.decrypt_joined(blob, n, half) for blob in answer.sums], sent.layout)
         parts = zip(answer.features, groups, np.split(sums, ends[:-1], axis=1), strict=True)
         tables = {feature: GroupTable(of_feature, part) for feature, of_feature, part in parts}

@@ -46,7 +46,8 @@ def slots(largest: Sequence[int], records: int, bits: int) -> tuple[Slot, ...]:
             raise ParameterError("mark_too_large", top=top, bits=GRADIENT_BITS)
         width = (top * records).bit_length()
         if shift + width > room:
-            number, shift = number + 1, 0
+            number = number + 1
+            shift = 0
         layout.append(Slot(number, shift, width))
         shift += width
     return tuple(layout)
@@ -65,7 +66,7 @@ def carried(numbers: int, half: int) -> int:
 def pack(marks: Sequence[Counts], largest: Sequence[int], layout: Sequence[Slot]) -> list[list[int]]:
     """Marks, ``(n,)`` each, as lists of ``n`` numbers to be encrypted.
 
-    Raises ParameterError where a mark is not what its largest value says: its sum would run into the next.
+    Raises ParameterError if a mark is not what its largest value says: its sum would run into the next.
     """
     if not marks:
         return []

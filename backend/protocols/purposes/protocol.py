@@ -34,7 +34,7 @@ MEASURING: frozenset[type[Message]] = frozenset().union(*ADMITS.values())
 
 
 def state_purpose(session: Session, purpose: Measure) -> None:
-    """The Guest asks every Host of a conversation; raises NotAgreed where one of them does not agree."""
+    """The Guest asks every Host of a conversation; raises NotAgreed if one of them does not agree."""
     session.broadcast(StatePurpose(session.name, purpose))
     answers = session.expect_each(PurposeAnswered, session.hosts)
     for host in session.hosts:
@@ -52,7 +52,7 @@ def answer_purpose(asked: StatePurpose, agreed: Collection[str]) -> PurposeAnswe
 
 
 def check_purpose(message: Message, purpose: str) -> None:
-    """At a Host that does not agree to everything: raise SecurityError where a message measures, and not for the purpose agreed on."""
+    """At a Host that does not agree to everything: raise SecurityError if a message measures, and not for the purpose agreed on."""
     admitted = {kind for measure, kinds in ADMITS.items() if measure == purpose for kind in kinds}
     if type(message) in MEASURING and type(message) not in admitted:
         raise SecurityError("kind_not_agreed", kind=type(message).__name__)

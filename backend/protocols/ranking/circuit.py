@@ -23,7 +23,7 @@ def select(gates: Gates, left: Wires, right: Wires, k: int, max_names: int = 0, 
     left, right : Wires, ``(width, n, words)``
         Two shares of each number, lowest bit first: the number is their sum modulo 2^width. No two numbers are equal.
     max_names, groups : int, sequence of int
-        Where there are groups, ``(n,)``: as many numbers are chosen as belong to k of them, `max_names` at the most, and k at least.
+        If there are groups, ``(n,)``: as many numbers are chosen as belong to k of them, `max_names` at the most, and k at least.
 
     Returns
     -------
@@ -69,14 +69,15 @@ def marks(gates: Gates, chosen: Wires, signs: tuple[Wires, Wires], own: Wires, o
     ----------
     chosen : Wires, ``(n, words)``
     signs : two Wires, ``(width, n, words)`` each
-        Two shares of the second numbers, whose highest bit is 1 where they are above 0.
+        Two shares of the second numbers, whose highest bit is 1 if they are above 0.
     own : Wires, ``(3, n, words)``
         The Guest's shares of *above* and *below*, and whether it asks about below.
     other : Wires, ``(2, n, words)``
         The Host's shares of above and below.
     """
     *_, positive = add(gates, *signs)
-    above, below = own[0] ^ other[0], own[1] ^ other[1]
+    above = own[0] ^ other[0]
+    below = own[1] ^ other[1]
     side = above ^ gates.both(own[2], above ^ below)
     return gates.both(chosen, gates.both(positive, side))
 
@@ -89,7 +90,9 @@ def outputs(gates: Gates, left: Wires, right: Wires, shape: RankingShape) -> Wir
     left, right : Wires, ``(inputs, words)``
         The Guest's and the Host's: shares of the numbers; where marked, shares of the second numbers, then the sides.
     """
-    width, n, words = shape.width, shape.n, left.shape[1]
+    width = shape.width
+    n = shape.n
+    words = left.shape[1]
     numbers = [side[: width * n].reshape(width, n, words) for side in (left, right)]
     chosen = select(gates, numbers[0], numbers[1], shape.k, shape.max_names, shape.groups)
     if not shape.marked:
@@ -102,9 +105,11 @@ def outputs(gates: Gates, left: Wires, right: Wires, shape: RankingShape) -> Wir
 
 def add(gates: Gates, left: Wires, right: Wires) -> list[Wires]:
     """Sums modulo 2^width, ``width`` times ``(n, words)``; an and-gate a bit but the last."""
-    sums, carry = [left[0] ^ right[0]], gates.both(left[0], right[0])
+    sums = [left[0] ^ right[0]]
+    carry = gates.both(left[0], right[0])
     for i in range(1, len(left)):
-        a, b = left[i] ^ carry, right[i] ^ carry
+        a = left[i] ^ carry
+        b = right[i] ^ carry
         sums.append(a ^ right[i])
         if i + 1 < len(left):
             carry = carry ^ gates.both(a, b)

@@ -31,7 +31,7 @@ class RankingGuest:
     Parameters
     ----------
     opened : callable
-        The encrypted numbers of step 2 → ``(n,)`` numbers whose lowest bits are shares; raises SecurityError where they are no ciphertexts.
+        The encrypted numbers of step 2 → ``(n,)`` numbers whose lowest bits are shares; raises SecurityError if they are no ciphertexts.
     sides : ndarray of bool, optional
         ``(3, n)``, where the shape is marked: this side's shares of above and of below, and whether it asks about below.
 
@@ -42,7 +42,9 @@ class RankingGuest:
     """
 
     def __init__(self, opened: Callable[[bytes], list[int]], shape: RankingShape, sides: Bits | None = None) -> None:
-        self._opened, self._shape, self._sides = opened, shape, shape.sides(sides, OWN)
+        self._opened = opened
+        self._shape = shape
+        self._sides = shape.sides(sides, OWN)
         self.marked: tuple[int, ...] = ()
         self._transfer = TransferReceiver()
         self._turns = Turns()
@@ -55,7 +57,7 @@ class RankingGuest:
     def choose(self, shares: bytes) -> bytes:
         """Steps 2 and 3: decrypt u + r, of which the lowest bits are this side's share of u.
 
-        Raises SecurityError where the message came out of turn, has a wrong length, or holds what is no group element or ciphertext.
+        Raises SecurityError if the message came out of turn, has a wrong length, or holds what is no group element or ciphertext.
         """
         self._turns.take(2)
         replies, blinded_enc = cut(shares, (REPLIES, max(0, len(shares) - REPLIES)))
@@ -67,7 +69,7 @@ class RankingGuest:
         return self._transfer.choose_either(0, self._choices)
 
     def names(self, circuit: bytes) -> tuple[int, ...]:
-        """Steps 4 and 5: the positions of the k largest numbers above 0, ascending; fewer where fewer are above 0.
+        """Steps 4 and 5: the positions of the k largest numbers above 0, ascending; fewer if fewer are above 0.
 
         Raises
         ------

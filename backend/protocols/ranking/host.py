@@ -48,14 +48,15 @@ class RankingHost:
     """
 
     def __init__(self, blinded: Blinded, shape: RankingShape, marks: MarkedNumbers | None = None) -> None:
-        self._blinded, self._shape = (blinded, *([marks.blinded] if marks else [])), shape
+        self._blinded = (blinded, *([marks.blinded] if marks else []))
+        self._shape = shape
         self._sides = shape.sides(marks.sides if marks else None, OTHER)
         self._turns = Turns()
 
     def share(self, offer: bytes) -> bytes:
         """Steps 1 and 2: answer the offer; draw the secret order, and have blinds drawn; encrypted u + r for the Guest.
 
-        Raises SecurityError where the message came out of turn or the offer is no group element.
+        Raises SecurityError if the message came out of turn or the offer is no group element.
         """
         self._turns.take(1)
         shape = self._shape
@@ -68,10 +69,11 @@ class RankingHost:
     def garble(self, choices: bytes) -> bytes:
         """Steps 3 and 4: garble the circuit; both labels of the Guest's wires go by oblivious transfer.
 
-        Raises SecurityError where the message came out of turn, has a wrong length, or chooses otherwise in some columns than in others.
+        Raises SecurityError if the message came out of turn, has a wrong length, or chooses otherwise in some columns than in others.
         """
         self._turns.take(2)
-        shape, gates = self._shape, Garbler()
+        shape = self._shape
+        gates = Garbler()
         left, right = (gates.wires(count) for count in shape.inputs)
         transferred = self._transfer.send_either(0, 0, gates.pairs(left), choices)
         own = np.concatenate([*(shape.bits(shares).ravel() for shares in self._shares), self._sides])

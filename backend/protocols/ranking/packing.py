@@ -55,7 +55,8 @@ class RankingPacking:
 
     def split(self, packed: Sequence[int]) -> list[int]:
         """Plaintexts from 0 to n - 1 → the digits of each; inverse of :meth:`join`."""
-        digit, held = (1 << self.slot) - 1, zip(packed, self.slots, strict=True)
+        digit = (1 << self.slot) - 1
+        held = zip(packed, self.slots, strict=True)
         return [number >> (self.slot * s) & digit for number, count in held for s in range(count)]
 
 
@@ -77,16 +78,21 @@ class PackedBlinds:
                 numbers=packing.shape.n,
                 asked=packing.key_bits,
             )
-        self._side, self._values_enc, self._packing = side, tuple(values_enc), packing
+        self._side = side
+        self._values_enc = tuple(values_enc)
+        self._packing = packing
 
     def blinded(self, added: Sequence[int]) -> tuple[bytes, list[int]]:
         """2^tie_bits·v + added in slots, several to a ciphertext, each refreshed and blinded modulo n; and the Host's shares of them.
 
         No `added` is smaller than 2^tie_bits·|v|.
         """
-        packing, key = self._packing, self._side.key
+        packing = self._packing
+        key = self._side.key
         ties = mpz(1) << packing.shape.tie_bits
-        values_enc, blinded_enc, shares = iter(self._values_enc), [], list[int]()
+        values_enc = iter(self._values_enc)
+        blinded_enc = []
+        shares = list[int]()
         fresh = self._side.obfuscators.take(len(packing.slots))
         for held, plain, obfuscator in zip(packing.slots, packing.join(added), fresh, strict=True):
             blind = secrets.randbelow(int(key.n))
@@ -103,12 +109,14 @@ class PackedOpener:
     def __init__(self, key: PaillierKeySide, packing: RankingPacking) -> None:
         if key.bits != packing.key_bits:
             raise ParameterError("key_of_other_length", bits=key.bits, asked=packing.key_bits)
-        self._key, self._packing = key, packing
+        self._key = key
+        self._packing = packing
 
     def opened(self, blob: bytes) -> list[int]:
         """The Guest's shares of what :meth:`PackedBlinds.blinded` made, in the lowest bits of a number each.
 
-        Raises SecurityError where the message has a wrong length, or holds what is no ciphertext.
+        Raises SecurityError if the message has a wrong length, or holds what is no ciphertext.
         """
-        n, numbers = int(self._key.public.n), self._key.decrypt(blob, len(self._packing.slots))
+        n = int(self._key.public.n)
+        numbers = self._key.decrypt(blob, len(self._packing.slots))
         return self._packing.split([number % n for number in numbers])

@@ -1,7 +1,7 @@
 """What both sides of a ranking work out alike: sizes of numbers, blinds and messages. Holds no value, blind, label or key; knows no cipher.
 
 A number v becomes u = 2^tie_bits·(v - 1) + t + 2^(width - 1), t its position in a secret order: all u differ, ties are broken at
-random, and the highest of u's `width` bits is 1 where v > 0. A plaintext holds some u, `slot` bits apart, and is blinded by an r that is
+random, and the highest of u's `width` bits is 1 if v > 0. A plaintext holds some u, `slot` bits apart, and is blinded by an r that is
 uniform modulo the plaintext's whole modulus M, so that what the Guest decrypts says nothing, whatever it sent. Digit by digit, u + r and
 -r are shares of each u, unless u + r reaches M or a lower digit carries; each has a chance of 2^-(SLACK_BITS + 1).
 """
@@ -19,7 +19,9 @@ from backend.errors import ParameterError, SecurityError
 
 SLACK_BITS = 64  # all shares of 4,096 numbers are right but for a chance of 2^-52
 MAX_NUMBERS = 4096  # features of a model; a message of 52 MB where values have 48 bits
-OWN, OTHER = 3, 2  # wires a number that say something of its side, of the Guest and of the Host
+# wires a number that say something of its side, of the Guest and of the Host
+OWN = 3
+OTHER = 2
 MAX_BITS = 192  # of a value: a score's, times the factors of five Hosts
 
 
@@ -38,7 +40,7 @@ class RankingShape:
     marked : bool
         Whether a second number and a side belong to each, and each name comes with a bit (:func:`backend.protocols.ranking.circuit.marks`).
     max_names, groups : int, tuple of int
-        Where there are groups, ``(n,)``: as many names are given as belong to k of them, `max_names` at the most.
+        If there are groups, ``(n,)``: as many names are given as belong to k of them, `max_names` at the most.
 
     Raises
     ------
@@ -107,7 +109,7 @@ class RankingShape:
 
 
 def cut(blob: bytes, lengths: Sequence[int]) -> list[bytes]:
-    """A message's parts; raises SecurityError where its length is wrong, before anything is read."""
+    """A message's parts; raises SecurityError if its length is wrong, before anything is read."""
     if len(blob) != sum(lengths):
         raise SecurityError("other_number_of_bytes", asked=sum(lengths), got=len(blob))
     ends = np.cumsum([0, *lengths]).tolist()

@@ -31,15 +31,16 @@ def age_classes(
     feature : Feature
         A number of years.
     column : ndarray
-        ``(n,)``; NaN where missing.
+        ``(n,)``; NaN if missing.
 
     Returns
     -------
     tuple of ndarray of int
-        Places in `column`, at least `min_size` a class; empty where the elderly or the younger are fewer.
+        Places in `column`, at least `min_size` a class; empty if the elderly or the younger are fewer.
     """
     ages = column.astype(np.float64)
-    elderly, younger = np.flatnonzero(ages >= ELDERLY), np.flatnonzero(ages < ELDERLY)
+    elderly = np.flatnonzero(ages >= ELDERLY)
+    younger = np.flatnonzero(ages < ELDERLY)
     if min(len(elderly), len(younger)) < min_size:
         return ()
     grouped = group(feature, ages[younger], YOUNGER, min_size)

@@ -29,7 +29,7 @@ MAX_SLOTS = 1 << 16  # numbers released of a person that a Host takes for possib
 
 
 def half_units(width: float, bits: int) -> int:
-    """Largest number that is added for a range of `width`, in units of 2**-bits; 0 where they are too coarse.
+    """Largest number that is added for a range of `width`, in units of 2**-bits; 0 if they are too coarse.
 
     A width on a logit goes with units of a logit, :attr:`backend.trees.ensemble.Layout.dither_bits`.
     """
@@ -89,9 +89,9 @@ def dithers(secret: str, layout: Layout, ids: Sequence[str], held: NDArray[np.bo
 
 
 def usual_dither(synthetic: bool) -> float:
-    """The width on a logit where nobody names one: ``GLASSLEAF_DITHER``, else the default (synthetic people: none).
+    """The width on a logit if nobody names one: ``GLASSLEAF_DITHER``, else the default (synthetic people: none).
 
-    Raises ParameterError where the variable holds no width.
+    Raises ParameterError if the variable holds no width.
     """
     setting = os.environ.get(VARIABLE, "").strip()
     if not setting:

@@ -52,7 +52,7 @@ class CompiledGuest:
         self._constant = folding.n_entries  # leaves without a Host's condition stand behind the entries
         entries = (e for leaves in folding.entry_of_leaf for e in leaves)
         entry_of = np.array([self._constant if e is None else e for e in entries])
-        # a line of sums per entry and, where there are several, slot
+        # a line of sums per entry and, if there are several, slot
         lines = entry_of[packing.leaf] * packing.slots + packing.slot
         self._lines = np.arange(self._constant + 1)
         if packing.slots > 1:
@@ -64,12 +64,15 @@ class CompiledGuest:
             (packing.unit.astype(self._dtype), (lines, packing.leaf)), shape=(len(self._lines), packing.n_leaves)
         )
         counts = [len(tree.leaves) for tree in model.trees]
-        self._spans, self._tree_of = _Spans(packing, counts), np.repeat(np.arange(len(counts)), counts)
-        ones, leaves = np.ones(packing.n_leaves, dtype=np.int64), np.arange(packing.n_leaves)
+        self._spans = _Spans(packing, counts)
+        self._tree_of = np.repeat(np.arange(len(counts)), counts)
+        ones = np.ones(packing.n_leaves, dtype=np.int64)
+        leaves = np.arange(packing.n_leaves)
         self._by_entry = csr_array((ones, (entry_of, leaves)), shape=(self._constant + 1, packing.n_leaves))
         self._bound_leaves = self._leaves_to_bind(entry_of, counts)
         self.bound_entries = entry_of[self._bound_leaves]
-        self.trees, self.canary_shift = len(counts), packing.width * packing.slots or packing.largest.bit_length() + 1
+        self.trees = len(counts)
+        self.canary_shift = packing.width * packing.slots or packing.largest.bit_length() + 1
         self.largest_canary = len(counts) << (CANARY_BITS + self.canary_shift)
 
     def _leaves_to_bind(self, entry_of: NDArray[np.intp], counts: Sequence[int]) -> NDArray[np.intp]:
@@ -200,7 +203,8 @@ class _Spans:
             return self._summed(low), self._summed(high)
         low, high = np.empty((2, len(self._trees), kept.shape[1]), dtype=self._unit.dtype)
         for k, tree in enumerate(self._trees):  # some ten lines at a time stay in the core's cache
-            candidates, unit = kept[self._leaf[tree]], self._unit[tree]
+            candidates = kept[self._leaf[tree]]
+            unit = self._unit[tree]
             np.where(candidates, unit, far).min(axis=0, out=low[k])
             np.where(candidates, unit, -far).max(axis=0, out=high[k])
         return self._summed(low), self._summed(high)

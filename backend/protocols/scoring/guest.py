@@ -97,7 +97,7 @@ class Scored:
     canaries : int
         Rows whose score came back with the canary that it was sent with.
     days : int
-        The longest window of a Host whose limit was reached; 0 where none was.
+        The longest window of a Host whose limit was reached; 0 if none was.
     recalled : int
         Rows whose score the journal had from an earlier attempt: of these nothing was sent.
     """
@@ -122,7 +122,7 @@ class ScoringClient:
     table : PartyTable
         ``n`` samples: ids and the Guest's columns.
     workers : Workers
-        Who encrypts, where there is more than one message.
+        Who encrypts, if there is more than one message.
     canary : bool
         Whether every score carries a canary (:func:`backend.protocols.scoring.packing.canaries`); Paillier alone has room for one.
     on_stage : callable
@@ -153,7 +153,9 @@ class ScoringClient:
     owed: list[tuple[str, str]] | None = None
 
     def __post_init__(self) -> None:
-        compiled, key, n = self.compiled, self.key, len(self.table.ids)
+        compiled = self.compiled
+        key = self.key
+        n = len(self.table.ids)
         if compiled.largest > key.limit:
             raise ParameterError(
                 "scores_exceed_cipher",
@@ -179,7 +181,10 @@ class ScoringClient:
         self._units = [0] * n
         self._held = {host: np.ones(n, dtype=bool) for host in self._chain}
         self._refused: dict[int, Remark] = {}
-        self._dither, self._days, self._recalled, self._timings = 0, 0, 0, Timings()
+        self._dither = 0
+        self._days = 0
+        self._recalled = 0
+        self._timings = Timings()
         self._before = len(self.session.transcript())
         self._encrypted_pieces = 0.0
         self._work_done: dict[str, float] = {}  # stage → rows, weighed by WORK
@@ -237,7 +242,8 @@ class ScoringClient:
         self._report("decrypt", batch.stop - batch.start)
         if self.run is None:
             return
-        last, request = self._chain[-1], self._journal[number].request
+        last = self._chain[-1]
+        request = self._journal[number].request
         self.run.state(request, self._statement(batch, scores.dither).dump(), soon=self.owed is not None)
         if self.owed is not None:
             self.owed.append((last, request))
@@ -269,7 +275,7 @@ class ScoringClient:
         return packed
 
     def _from_journal(self, number: int, batch: slice) -> bool:
-        """Put a batch that was answered before in its place; False where it was not."""
+        """Put a batch that was answered before in its place; False if it was not."""
         if number not in self._journal or (answer := self._journal[number].answer) is None:
             return False
         self._recalled += batch.stop - batch.start
@@ -352,7 +358,8 @@ class ScoringClient:
 
     def _send(self, number: int, batch: slice, vectors_enc: Iterator[bytes]) -> None:
         """Step 2: push ⟦W_Guest⟧ to the first Host; what the journal has was encrypted before."""
-        ids, name = self.table.ids[batch], self.session.name
+        ids = self.table.ids[batch]
+        name = self.session.name
         pieces = len(self.key.pieces(len(ids), self._entries))
         known = self._journal.get(number)
         for i in range(pieces):
@@ -392,7 +399,8 @@ class ScoringClient:
             # modulo what is read: without the request's number, and without what the last Host has put above the width announced
             rows = range(batch.start, batch.stop)
             offsets = [0 if row in self._refused else int(self._offsets[row]) for row in rows]
-            room, modulus = self.key.room, self._modulus
+            room = self.key.room
+            modulus = self._modulus
             sums = [
                 centred((total % room - offset) % modulus, modulus) for total, offset in zip(sums, offsets, strict=True)
             ]
@@ -402,7 +410,7 @@ class ScoringClient:
         self._dither = max(self._dither, scores.dither)
 
     def _check(self, batch: slice, dither: int) -> None:
-        """Step 6: raise SecurityError where a Host has returned something else than the sum it was asked for."""
+        """Step 6: raise SecurityError if a Host has returned something else than the sum it was asked for."""
         headroom = self.compiled.packing.headroom
         if not 0 <= dither <= headroom:
             raise SecurityError(

@@ -27,7 +27,7 @@ class Opening:
 
 
 def open_vector(key: PaillierKeySide, vector: bytes) -> Opening:
-    """Open one person's entries; raises SecurityError where they are no ciphertexts under this key."""
+    """Open one person's entries; raises SecurityError if they are no ciphertexts under this key."""
     if len(vector) % key.public.width:
         raise SecurityError("logged_row_unreadable")
     opened = key.open(key.public.load(vector, len(vector) // key.public.width))

@@ -36,7 +36,7 @@ class Packing:
     Attributes
     ----------
     width : int
-        Bits of a slot; 0 where there is one only.
+        Bits of a slot; 0 if there is one only.
     leaf, slot, unit : ndarray of int64
         ``(k,)`` each: leaf (trees in order, leaves left to right), slot and value of every weight.
     base : int
@@ -48,9 +48,11 @@ class Packing:
     """
 
     def __init__(self, model: GuestModel) -> None:
-        self._outputs, self._score_bits = model.outputs, model.score_bits
+        self._outputs = model.outputs
+        self._score_bits = model.score_bits
         self._median = model.outputs.aggregation == "median"
-        count, n_trees = model.outputs.count, len(model.trees)
+        count = model.outputs.count
+        n_trees = len(model.trees)
         leaf: list[int] = []
         slot: list[int] = []
         weight: list[float] = []
@@ -65,7 +67,8 @@ class Packing:
                 weight += weights
                 self.n_leaves += 1
         self.slots = model.outputs.slots(n_trees)
-        self.leaf, self.slot = np.array(leaf, dtype=np.intp), np.array(slot, dtype=np.intp)
+        self.leaf = np.array(leaf, dtype=np.intp)
+        self.slot = np.array(slot, dtype=np.intp)
         self.unit: IntArray = quantise(weight, model.score_bits)
         base = quantise(model.base_scores, model.score_bits)
         self._added_to_median = base if self._median else np.zeros_like(base)
@@ -87,7 +90,7 @@ class Packing:
         return Layout(self._score_bits, self.slots, self.width, self._outputs.scale)
 
     def of_leaves(self) -> NDArray[Any]:
-        """``(n_leaves,)``: each leaf's packed number, int64 where there is one slot, else Python's integers."""
+        """``(n_leaves,)``: each leaf's packed number, int64 if there is one slot, else Python's integers."""
         out = np.zeros(self.n_leaves, dtype=np.int64 if self.slots == 1 else object)
         np.add.at(out, self.leaf, self.shifted(self.unit, self.slot))
         return out
@@ -105,7 +108,8 @@ class Packing:
         if self.slots == 1:
             return np.array(packed, dtype=np.int64).reshape(-1, 1)
         out = np.empty((len(packed), self.slots), dtype=np.int64)
-        mask, half = (1 << self.width) - 1, 1 << (self.width - 1)
+        mask = (1 << self.width) - 1
+        half = 1 << (self.width - 1)
         for i, number in enumerate(packed):
             rest = int(number)
             for s in range(self.slots):
@@ -118,7 +122,8 @@ class Packing:
         """``(n,)``: whether :meth:`unpack` reads a number without a rest; any number may be asked about."""
         width = self.width or WORD
         ones = ((1 << width * self.slots) - 1) // ((1 << width) - 1)  # a 1 in every slot
-        low, high = -ones << (width - 1), ones * ((1 << (width - 1)) - 1)
+        low = -ones << (width - 1)
+        high = ones * ((1 << (width - 1)) - 1)
         return np.array([low <= int(number) <= high for number in packed], dtype=bool)
 
     def margins(self, packed: Sequence[int]) -> Floats:

@@ -1,6 +1,6 @@
 """A Host's side of sealed models. The Host decides: it opens one within what its operator has approved, and gives none of it away before.
 
-The gate refuses every question about a sealed model (:meth:`backend.protocols.terms.gate.Gate.open`), except where a simulation measures
+The gate refuses every question about a sealed model (:meth:`backend.protocols.terms.gate.Gate.open`), except if a simulation measures
 without counting.
 """
 

@@ -66,7 +66,10 @@ class SimulatedFederation(HostsOperator):
         workers: Workers | None = None,
     ) -> None:
         self._workers = workers
-        self.federation, self._home, self._key_floor, self._pools = federation, home, key_floor, pools
+        self.federation = federation
+        self._home = home
+        self._key_floor = key_floor
+        self._pools = pools
         self._widths: dict[str, float] = {}
         self._databases: dict[str, Database] = {}
         self._accounts: dict[str, Accountant] = {}
@@ -74,7 +77,9 @@ class SimulatedFederation(HostsOperator):
 
     def host(self, name: str) -> HostParty:
         """One Host as the federation file describes it."""
-        party, synthetic, home = self.federation.party(name), self.federation.synthetic, self._home / name
+        party = self.federation.party(name)
+        synthetic = self.federation.synthetic
+        home = self._home / name
         answers = usual_limit(synthetic) if party.budget is None else party.budget
         records = read_table(self.federation, name)
         bits = usual_max_bits(len(party.features), len(records.ids)) if party.max_bits is None else party.max_bits
@@ -82,7 +87,8 @@ class SimulatedFederation(HostsOperator):
             answers, party.budget_total, 0.0 if synthetic and not party.max_bits else bits, synthetic=synthetic
         )
         self._widths[name] = usual_dither(synthetic) if party.dither is None else party.dither
-        database, table = party_database(home, self.federation.name, name), self.federation.folder / party.file
+        database = party_database(home, self.federation.name, name)
+        table = self.federation.folder / party.file
         key = _signing_key(home) if party.approval == "ask" else None
         self._databases[name] = database
         version = records_version(sha256(table.read_bytes()).hexdigest(), party.features)

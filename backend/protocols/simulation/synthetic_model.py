@@ -35,7 +35,7 @@ from backend.trees.serialization import dump_host
 SYNTHETIC = "synthetic"  # stands where the id of a model would
 GUEST = "guest"
 WEIGHT = 0.1  # spread of leaf weights, as after a learning rate of 0.1
-SCORE_BITS = 10  # as in training, where nothing else is asked for
+SCORE_BITS = 10  # as in training, if nothing else is asked for
 SHAPE_LIMITS = {"trees": range(1, 201), "depth": range(2, 9), "features": range(4, 101), "hosts": range(1, 6)}
 
 
@@ -158,7 +158,8 @@ class SyntheticFederation:
         federation = _federation(synthetic.model)
         own = synthetic.tables[GUEST]
         self.guest = GuestParty(federation, lambda: own)
-        self._key, self._hosts = key, synthetic.model.hosts
+        self._key = key
+        self._hosts = synthetic.model.hosts
         self._network = Network()
         hosts = [
             HostParty(

@@ -115,7 +115,8 @@ class Gate:
         # 2. What the operator and the account say.
         counted = asked.counted
         accountant = self.accountant if counted else None
-        waiting, error = None, None
+        waiting = None
+        error = None
         charged: list[Charged] = []
         stored = None
         decided = self._decided(ask, counted)
@@ -348,6 +349,6 @@ class Gate:
 
 
 def _free(charge: Charge) -> Charged:
-    """Return what becomes of a charge where nothing is counted."""
+    """Return what becomes of a charge if nothing is counted."""
     n = len(charge.question.people)
     return Charged(np.zeros(n, dtype=bool), np.zeros(n, dtype=np.uint8))

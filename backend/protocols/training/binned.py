@@ -57,7 +57,7 @@ class BinnedColumns:
     ) -> tuple[SplitRule, NDArray[np.bool_]]:
         """The rule behind a split chosen by bins, and which joint records go left.
 
-        Raises SecurityError where the feature or a bin does not exist, or ordered bins have a gap.
+        Raises SecurityError if the feature or a bin does not exist, or ordered bins have a gap.
         """
         bins = next((b for b in self.bins if b.feature.name == feature), None)
         if (

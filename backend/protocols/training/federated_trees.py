@@ -110,7 +110,7 @@ class TreeGrower:
     choices : dict of (tree, node) to tuple of int
         Which bins go left at each split, as its owner numbers them.
     label_bits : float or None
-        Most that a set of records told to a Host has told about labels so far; None where the label is a number.
+        Most that a set of records told to a Host has told about labels so far; None if the label is a number.
     choice_bits : dict of str to float
         Per Host: bits that the choice of splits may have told it about labels so far, all nodes together.
     """
@@ -119,8 +119,11 @@ class TreeGrower:
         self, joint: Joint, columns: BinnedColumns, host_bins: Mapping[str, FeatureBins], min_node: int = 1
     ) -> None:
         self._min_node = min_node
-        self._columns, self._guest, self._n = columns, joint.guest, len(joint.parts)
-        self._session, self._hosts = joint.conversation, tuple(host_bins)
+        self._columns = columns
+        self._guest = joint.guest
+        self._n = len(joint.parts)
+        self._session = joint.conversation
+        self._hosts = tuple(host_bins)
         self._key = joint.key
         self._bins = [count for bins in host_bins.values() for count in bins.bins]
         self._sums = NodeSums(joint, columns, {host: bins for host, bins in host_bins.items() if bins.names})
@@ -162,7 +165,8 @@ class TreeGrower:
         for level in range(depth + 1):
             chosen: list[_Chosen] = []
             for tree in trees:
-                nodes, tree.level = tree.level, []
+                nodes = tree.level
+                tree.level = []
                 for node in nodes:
                     work.check()
                     found = self._best(tree.job, node) if level < depth else None

@@ -193,7 +193,8 @@ class _Forest:
     """
 
     def __init__(self, outputs: Outputs, added: int) -> None:
-        self._outputs, self._added = outputs, added
+        self._outputs = outputs
+        self._added = added
         self.trees: list[GuestTree] = []
         self._tables: list[Floats] = []
         self.leaves: list[NDArray[np.uint16]] = []
@@ -238,12 +239,14 @@ class _Forest:
 
 
 def _progress(joint: Joint, parameters: ForestParameters, forest: _Forest, seconds: float) -> TreeProgress:
-    """Figures of the trees so far: out-of-bag training rows where there are any, and validation rows."""
-    training, validation = np.flatnonzero(joint.training), np.flatnonzero(joint.parts == VALIDATION)
+    """Figures of the trees so far: out-of-bag training rows if there are any, and validation rows."""
+    training = np.flatnonzero(joint.training)
+    validation = np.flatnonzero(joint.parts == VALIDATION)
     outputs = Outputs(joint.task, joint.classes, "identity")
     rows, margins = forest.out_of_bag(training)
     if not len(rows):
-        rows, margins = training, forest.predict(training)
+        rows = training
+        margins = forest.predict(training)
     fit = joint.measure(rows, margins, outputs)
     check = joint.measure(validation, forest.predict(validation), outputs)
     return TreeProgress(len(forest.trees), parameters.trees, fit.loss, check.loss, fit.auc, check.auc, seconds)

@@ -126,7 +126,8 @@ class Growing:
         self, node: GrowingNode, owner: str, feature: str, best: BestSplit, left: Flags
     ) -> tuple[GrowingNode, GrowingNode]:
         """Make a node a split; its children come last in the numbering."""
-        number, goes_left = len(self.nodes), left[node.rows]
+        number = len(self.nodes)
+        goes_left = left[node.rows]
         cover = self.job.criterion.cover(node.sums)
         self.nodes[node.number] = Split(owner, feature, number, number + 1, best.default_left, best.gain, cover)
         self.nodes += [None, None]

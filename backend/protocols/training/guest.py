@@ -65,7 +65,7 @@ class Trained:
     host_hashes : dict of str to str
         Content hash of each Host's partial model.
     positive_rate : float
-        Share of positive labels among the joint records, 0 … 1; NaN where there are more than two classes, or numbers.
+        Share of positive labels among the joint records, 0 … 1; NaN if there are more than two classes, or numbers.
     scores : dict of str to (ndarray, ndarray, ndarray or None)
         Part → labels ``(n,)``, margins ``(n, outputs.count)`` as they would be released, and sample weights ``(n,)``; the test rows
         alone where they had to be scored.
@@ -73,7 +73,7 @@ class Trained:
     choice_bits : float
         As of :class:`~backend.protocols.training.joint.Grown`.
     test_from : str
-        First period of the test records, where these are the latest ones; empty where they were drawn.
+        First period of the test records, where these are the latest ones; empty if they were drawn.
     """
 
     model_id: str
@@ -139,7 +139,8 @@ class TrainingClient:
         Cancelled, PartyUnreachable, SecurityError
             See :meth:`backend.protocols.transport.channel.Session.expect`.
         """
-        guest, session = self.federation.guest.name, self.session
+        guest = self.federation.guest.name
+        session = self.session
         if key is not None:
             session.broadcast(OfferKey(session.name, key.scheme, key.offer()))
         self.on_stage("align")
@@ -188,7 +189,8 @@ class TrainingClient:
         if not MIN_ROWS <= len(rows) <= MAX_ROWS:
             raise FederationError("joint_records_outside_limits", least=MIN_ROWS, most=MAX_ROWS, n=len(rows))
         times = None if self.times is None else self.times[rows]
-        parts, label = draw_parts(len(rows), self.parameters.seed, times), self.federation.label
+        parts = draw_parts(len(rows), self.parameters.seed, times)
+        label = self.federation.label
         if len(np.unique(labels[parts == TRAINING])) < 2:
             n_training = int((parts == TRAINING).sum())
             if label.task == "number":
@@ -231,7 +233,8 @@ class TrainingClient:
 
     def _have_kept(self, model_id: str, model: GuestModel) -> dict[str, str]:
         """Have every Host keep its partial model; returns their content hashes."""
-        session, layout = self.session, Packing(model).layout
+        session = self.session
+        layout = Packing(model).layout
         shapes = tuple(tuple((i, o, left, right) for i, o, left, right in dump_skeleton(s)) for s in model.skeletons)
         numbers = layout.score_bits, layout.slots, layout.slot_bits, layout.scale
         guest_hash = content_hash(dump_guest(model))
@@ -248,7 +251,8 @@ class TrainingClient:
             return {
                 name: (joint.labels[rows], released[rows], _of(joint.weights, rows)) for name, rows in rows_of.items()
             }
-        test, compiled = joint.parts == TEST, CompiledGuest(model)
+        test = joint.parts == TEST
+        compiled = CompiledGuest(model)
         records = joint.table.take(np.flatnonzero(test))
         client = ScoringClient(joint.guest, model_id, compiled, records, PlainKeySide(), self.session)
         margins = compiled.margins(client.score().units)
@@ -308,6 +312,7 @@ def draw_parts(n: int, seed: int, times: NDArray[np.str_] | None = None) -> NDAr
         parts[earlier[:cut]], parts[earlier[cut:]] = TRAINING, VALIDATION
         return parts
     parts = np.full(n, TEST, dtype=np.int8)
-    first, second = round(SHARES[0] * n), round((SHARES[0] + SHARES[1]) * n)
+    first = round(SHARES[0] * n)
+    second = round((SHARES[0] + SHARES[1]) * n)
     parts[order[:first]], parts[order[first:second]] = TRAINING, VALIDATION
     return parts

@@ -21,7 +21,9 @@ from backend.trees.ensemble import GuestTree, NodeKey, SplitRule
 from backend.trees.metrics import Metrics, measure
 from backend.trees.outputs import Floats, Link, Outputs
 
-TRAINING, VALIDATION, TEST = 0, 1, 2
+TRAINING = 0
+VALIDATION = 1
+TEST = 2
 DIRECTIONS = {ExpectedDirection.UP: 1, ExpectedDirection.DOWN: -1}
 FeatureKey = tuple[str, str]  # (party, feature)
 LINKS: dict[Task, Link] = {"binary": "logistic", "classes": "softmax", "number": "identity"}  # of boosted margins
@@ -33,7 +35,7 @@ class Resumed(Protocol):
     Attributes
     ----------
     request : str
-        Its name at the Hosts; empty where it cannot go on.
+        Its name at the Hosts; empty if it cannot go on.
     rounds : list
         What each finished round came to, as JSON has it.
     """
@@ -152,7 +154,8 @@ class Joint:
         weights : ndarray of float64
             ``(n_joint,)``: how much each record counts.
         """
-        labels, weights = self.labels[self.training], weights[self.training]
+        labels = self.labels[self.training]
+        weights = weights[self.training]
         if self.task == "number":
             base = np.array([np.average(labels, weights=weights)])
         else:
@@ -189,17 +192,17 @@ class Grown:
     margins : ndarray of float64
         ``(n_joint, outputs.count)``: predictions of the joint records on the scale of the leaf weights.
     units : ndarray of int64 or None
-        The same as released, in units of 2**-score_bits; None where it is known only after scoring.
+        The same as released, in units of 2**-score_bits; None if it is known only after scoring.
     label_bits : float or None
         Most that a set of training records told to a Host tells about labels, see :mod:`backend.protocols.training.label_bound`; None
-        where the label is a number or no sets are told.
+        if the label is a number or no sets are told.
     choice_bits : float
         Bits about labels that the choice of splits may have told a Host which bins its records as it likes, the most of any Host; see
         :func:`backend.protocols.training.label_bound.choice_bits`.
     sides_hidden : bool
         Whether the Hosts keep to themselves which side of a split holds the lower values.
     leaves : tuple of ndarray of uint16
-        Per tree, ``(n_joint,)``: number of the leaf that each joint record has come to; empty where the Guest does not know.
+        Per tree, ``(n_joint,)``: number of the leaf that each joint record has come to; empty if the Guest does not know.
     """
 
     trees: tuple[GuestTree, ...]

@@ -52,12 +52,16 @@ class NodeSums:
     """Fills the histograms of nodes; `host_bins` are of the Hosts that have features, in chain order."""
 
     def __init__(self, joint: Joint, columns: BinnedColumns, host_bins: Mapping[str, FeatureBins]) -> None:
-        self._joint, self._columns, self._host_bins = joint, columns, host_bins
-        self._session, self._guest = joint.conversation, joint.guest
+        self._joint = joint
+        self._columns = columns
+        self._host_bins = host_bins
+        self._session = joint.conversation
+        self._guest = joint.guest
         self._channels = np.empty((0, len(joint.parts)))
         self._flags: list[bool] = []  # channels that hold nothing but 0 and 1
         self._not_negative = np.empty(0, dtype=bool)
-        self._key, self._half = joint.key, 0
+        self._key = joint.key
+        self._half = 0
 
     def send(
         self,
@@ -88,15 +92,19 @@ class NodeSums:
         self._not_negative = np.asarray((self._channels >= 0).all(axis=1))
         if guest_only or not self._host_bins or not isinstance(self._key, PairKeySide):
             return
-        chosen, name = np.flatnonzero(sent), self._session.name
-        self._half, whole = half_slot(len(chosen)), max(1, len(chosen) * len(batches))
+        chosen = np.flatnonzero(sent)
+        name = self._session.name
+        self._half = half_slot(len(chosen))
+        whole = max(1, len(chosen) * len(batches))
         for piece in pieces(len(chosen), len(batches), self._key.bits):
-            some, blobs = chosen[piece.start : piece.stop], []
+            some = chosen[piece.start : piece.stop]
+            blobs = []
             for i, (g, h) in enumerate(batches):
                 done = piece.start * len(batches) + i * len(some)
                 with work.part(done / whole, (done + len(some)) / whole):
                     blobs.append(b"".join(self._encrypted(self._key, g[some], h[some])))
-            pairs, begun = tuple(blobs), piece.start > 0
+            pairs = tuple(blobs)
+            begun = piece.start > 0
             message = MoreGradients(name, pairs) if begun else Gradients(name, tree, pack_rows(sent), pairs)
             for host in self._host_bins:
                 self._session.send(host, message)
@@ -161,7 +169,8 @@ class NodeSums:
             if node.untold or not hosts:
                 continue
             work.check()
-            rows, numbers = np.flatnonzero(tree.counted(node)), self._numbers_of(key, tree.job)
+            rows = np.flatnonzero(tree.counted(node))
+            numbers = self._numbers_of(key, tree.job)
             values = numbers.join(self._values(tree.job, rows).astype(np.int64))
             block = key.block(len(rows), [counts[host] for host in hosts], len(values))
             blocks[tree.job.number, node.number] = block
@@ -196,7 +205,8 @@ class NodeSums:
         name = tree.job.number, node.number
         if (answer.trees, answer.nodes) != ((name[0],), (name[1],)) or [len(sums) for sums in answer.sums] != [1]:
             raise SecurityError("answered_out_of_turn", host=host)
-        numbers, rows = self._numbers_of(key, tree.job), int(np.count_nonzero(tree.counted(node)))
+        numbers = self._numbers_of(key, tree.job)
+        rows = int(np.count_nonzero(tree.counted(node)))
         shape = self._counts(host, tree.job), blocks[name], len(numbers.channels)
         sums = numbers.split(key.decrypt(answer.sums[0][0], rows, *shape))
         node.histograms |= self._checked(host, tree.job, node, self._histograms(host, tree.job, sums))
@@ -245,7 +255,9 @@ class NodeSums:
             sums += int(counts[uses].sum()) * batches
             if len(piece) == MAX_NODES or products >= MAX_PRODUCTS or sums >= MAX_SUMS:
                 yield piece
-                piece, products, sums = [], 0, 0
+                piece = []
+                products = 0
+                sums = 0
         if piece:
             yield piece
 
@@ -283,7 +295,8 @@ class NodeSums:
 
     def _histograms(self, host: str, job: TreeJob, sums: IntArray) -> Histograms:
         """``(channels, bins)`` sums of a Host's features, one after the other."""
-        bins, uses = self._host_bins[host], self._uses(job, host)
+        bins = self._host_bins[host]
+        uses = self._uses(job, host)
         out: Histograms = {}
         begin = 0
         for name, count, categorical, used in zip(bins.names, bins.bins, bins.categorical, uses, strict=True):
@@ -297,7 +310,7 @@ class NodeSums:
 def answers(session: Session, kind: type[M], asked: Mapping[str, deque[A]]) -> Iterator[tuple[str, A, M]]:
     """The Hosts' answers as they come, each with what that Host was asked.
 
-    Raises SecurityError where a Host answers without a pending request.
+    Raises SecurityError if a Host answers without a pending request.
     """
     while any(asked.values()):
         host, answer = session.expect(kind)

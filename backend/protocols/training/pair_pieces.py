@@ -40,7 +40,8 @@ class IncomingPairs:
     """
 
     def __init__(self, cipher: PairPublicSide, records: int, batches: int) -> None:
-        self._cipher, self._pairs = cipher, [None] * batches
+        self._cipher = cipher
+        self._pairs = [None] * batches
         self._due: list[range] | None = [*pieces(records, batches, cipher.bits)][::-1]
 
     def add(self, piece: Sequence[bytes]) -> None:
@@ -51,10 +52,12 @@ class IncomingPairs:
         SecurityError
             It is none of them, or no ciphertexts.
         """
-        due, self._due = self._due, None
+        due = self._due
+        self._due = None
         if not due or len(piece) != len(self._pairs):
             raise SecurityError("piece_out_of_order")
-        n, before = len(due.pop()), self._pairs
+        n = len(due.pop())
+        before = self._pairs
         self._pairs = [self._cipher.load_pairs(blob, n, of) for blob, of in zip(piece, before, strict=True)]
         self._due = due
 

@@ -98,7 +98,7 @@ def not_a_choice(name: str, value: object, choices: Sequence[object]) -> Remark:
 def read_constraints(text: str) -> dict[str, int]:
     """Feature → +1 (predictions never fall as it rises), -1 (they never rise) or 0 (free), from ``limit=-1, delay=+1``.
 
-    Raises ParameterError where an entry is no feature with a sign, or a feature is named twice.
+    Raises ParameterError if an entry is no feature with a sign, or a feature is named twice.
     """
     found: dict[str, int] = {}
     for entry in filter(None, (part.strip() for part in text.split(","))):
@@ -224,7 +224,7 @@ class TreeProgress:
     log_loss_training, log_loss_validation : float
         The RMSE, in the label's unit, where the label is a number.
     auc_training, auc_validation : float
-        NaN where the label is a number.
+        NaN if the label is a number.
     seconds : float
         Of the round, by the clock.
     """

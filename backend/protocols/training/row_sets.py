@@ -27,7 +27,8 @@ HEAD = 1 + COUNT.size
 
 def pack_rows(flags: Flags) -> bytes:
     """``(n,)`` flags → the shorter of bits and gaps; a first byte says which."""
-    bits, gaps = as_bits(flags), as_gaps(flags)
+    bits = as_bits(flags)
+    gaps = as_gaps(flags)
     return gaps if len(gaps) < len(bits) else bits
 
 

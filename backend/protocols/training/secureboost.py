@@ -54,21 +54,24 @@ def grow(joint: Joint, parameters: SecureBoostParameters) -> Grown:
     boosting = _Boosting(joint, parameters, start(joint, parameters.bins, min_node=parameters.min_node))
     began = time.perf_counter()
     best = ensemble = boosting.empty()
-    best_loss, best_round = np.inf, 0
+    best_loss = np.inf
+    best_round = 0
     for number in range(1, parameters.trees + 1):
         with work.part((number - 1) / parameters.trees, number / parameters.trees):
             ensemble = boosting.add_round(ensemble, number - 1)
         seconds = time.perf_counter() - began
         loss = joint.report(number, parameters.trees, ensemble.margins, boosting.outputs, seconds).log_loss_validation
         if loss < best_loss:
-            best_loss, best_round, best = loss, number, ensemble
+            best_loss = loss
+            best_round = number
+            best = ensemble
         if parameters.early_stopping and number - best_round >= parameters.early_stopping:
             break
     return boosting.grown(best if parameters.early_stopping else ensemble)
 
 
 def _check(joint: Joint, parameters: SecureBoostParameters) -> None:
-    """Raise ParameterError where a parameter does not apply to the label."""
+    """Raise ParameterError if a parameter does not apply to the label."""
     joint.directions(parameters.constraints, expected=parameters.monotone)
     if parameters.label_bound and joint.task == "number":
         raise ParameterError("label_bound_on_number")
@@ -90,7 +93,9 @@ class _Boosting:
     """What all rounds share."""
 
     def __init__(self, joint: Joint, parameters: SecureBoostParameters, grower: TreeGrower) -> None:
-        self._joint, self._parameters, self._grower = joint, parameters, grower
+        self._joint = joint
+        self._parameters = parameters
+        self._grower = grower
         self.outputs = joint.boosting_outputs()
         self._weights = joint.weight_of_each * _class_weights(joint, parameters.class_weight)
         self._base = joint.base_margins(self._weights, parameters.score_bits)
@@ -118,16 +123,20 @@ class _Boosting:
 
     def _grow_round(self, ensemble: _Ensemble) -> list[GrownTree]:
         """Trees on the gradients of those before."""
-        p, k, first = self._parameters, self.outputs.count, len(ensemble.trees)
+        p = self._parameters
+        k = self.outputs.count
+        first = len(ensemble.trees)
         draw = np.random.default_rng((p.seed, first))
         # eq. 1: first and second derivatives of the loss at the margins so far
         g, h = gradients(self._joint.task, self._joint.labels, ensemble.margins)
-        g, h = g * self._weights[:, None], h * self._weights[:, None]
+        g = g * self._weights[:, None]
+        h = h * self._weights[:, None]
         rows, factor = self._draw_rows(g, draw)
         features = self._draw_features(draw)
         alone = p.complete and first == 0
         counted, bound = self._label_counts(rows)
-        batches, criteria = [], []
+        batches = []
+        criteria = []
         for c in range(k):
             pair = (np.where(rows, g[:, c] * factor, 0.0), np.where(rows, h[:, c] * factor, 0.0))
             units = (_unit(pair[0]), _unit(pair[1]))
@@ -154,8 +163,10 @@ class _Boosting:
 
     def _draw_rows(self, g: Floats, draw: np.random.Generator) -> tuple[Flags, Floats]:
         """Training rows that count in this round and their weight, ``(n_joint,)`` each."""
-        p, training = self._parameters, np.flatnonzero(self._joint.training)
-        rows, factor = np.zeros(len(g), dtype=bool), np.ones(len(g))
+        p = self._parameters
+        training = np.flatnonzero(self._joint.training)
+        rows = np.zeros(len(g), dtype=bool)
+        factor = np.ones(len(g))
         if not p.goss_other:
             share = len(training) if p.row_sample == 1 else max(1, round(p.row_sample * len(training)))
             rows[training if share == len(training) else draw.choice(training, share, replace=False)] = True
@@ -179,7 +190,8 @@ class _Boosting:
 
     def _draw_features(self, draw: np.random.Generator) -> frozenset[FeatureKey] | None:
         """Features of all parties that may split in this round."""
-        share, features = self._parameters.column_sample, self._grower.features
+        share = self._parameters.column_sample
+        features = self._grower.features
         if share == 1:
             return None
         chosen = draw.choice(len(features), max(1, round(share * len(features))), replace=False)

@@ -61,9 +61,14 @@ class Session:
         witnesses: Mapping[str, str] = MappingProxyType({}),
         on_close: OnClose = lambda conversation, transcript, receipts: None,
     ) -> None:
-        self.name, self.hosts, self.receipts = name, hosts, dict[str, ConversationReceipt]()
-        self._witnesses, self._on_close = witnesses, on_close
-        self._wire, self._cancelled, self._timeout = wire, cancelled, timeout
+        self.name = name
+        self.hosts = hosts
+        self.receipts = dict[str, ConversationReceipt]()
+        self._witnesses = witnesses
+        self._on_close = on_close
+        self._wire = wire
+        self._cancelled = cancelled
+        self._timeout = timeout
         self._met: set[str] = set()
         self._unanswered: set[str] = set()
         wire.open(name)
@@ -81,7 +86,7 @@ class Session:
     def expect(self, kind: type[M], at_work: Collection[str] = ()) -> tuple[str, M]:
         """Wait for the next message, which must be of class `kind`; returns its sender too.
 
-        `at_work` are the Hosts that work for it now, where not every one of the conversation does.
+        `at_work` are the Hosts that work for it now, if not every one of the conversation does.
 
         Raises
         ------
@@ -192,7 +197,8 @@ class Session:
                 if not any(self._wire.is_up(host) for host in hosts if host not in self.receipts):
                     break
                 continue
-            host, receipt = delivery.sender, delivery.message
+            host = delivery.sender
+            receipt = delivery.message
             if isinstance(receipt, ConversationReceipt) and host in hosts:
                 if is_genuine(receipt, host, self._witnesses[host]):
                     self.receipts[host] = receipt

@@ -50,7 +50,7 @@ def _adapter(hint: Any) -> TypeAdapter[Any]:
 
 
 def encode(message: Message) -> bytes:
-    """Message → bytes; raises ParameterError where no receiver would take them."""
+    """Message → bytes; raises ParameterError if no receiver would take them."""
     body = {f.name: getattr(message, f.name) for f in fields(message)}
     packed: bytes = msgpack.packb([type(message).__name__, body], use_bin_type=True, default=_packable)
     if len(packed) > message.MAX_BYTES:
@@ -63,7 +63,7 @@ def encode(message: Message) -> bytes:
 def decode(blob: bytes) -> Message:
     """Bytes → message.
 
-    Raises SecurityError where the bytes are more than their kind needs, no message of a known class, or do not fit the class's schema.
+    Raises SecurityError if the bytes are more than their kind needs, no message of a known class, or do not fit the class's schema.
     """
     try:
         kind = MESSAGES[_name(blob)]
@@ -97,8 +97,11 @@ def _name(blob: bytes) -> str:
 
 
 def _check_values(blob: bytes) -> None:
-    """Raise ValueError where there are too many values, or where lists announce more than can follow."""
-    at, values, announced, size = 0, 0, 0, len(blob)
+    """Raise ValueError if there are too many values, or where lists announce more than can follow."""
+    at = 0
+    values = 0
+    announced = 0
+    size = len(blob)
     while at < size:
         first = blob[at]
         if first in _SIZED:

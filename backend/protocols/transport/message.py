@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, dataclass_transform
 
-KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+KIB = 1 << 10
+MIB = 1 << 20
+GIB = 1 << 30
 SMALL = 64 * KIB  # names, numbers and hashes
 LISTS = 8 * MIB  # a flag for each of 2**22 records, names of thousands of features, a piece of hidden ids or of pairs
 PEOPLE = 64 * MIB  # ids of thousands of people, a tree's shape by the thousand, flags of the records in 32 nodes
@@ -14,7 +16,9 @@ NUMBERS = 256 * MIB  # sums of 2**14 bins at 8,192 bits, a garbled circuit of 4,
 WHOLE = GIB  # what no piece bounds: scores and vectors of a batch, ranks and leaves of all records
 
 # who can read most messages
-HOST, GUEST, GUEST_KEY = "the receiving Host", "the Guest", "only the Guest (its key)"
+HOST = "the receiving Host"
+GUEST = "the Guest"
+GUEST_KEY = "only the Guest (its key)"
 ONLINE_PEOPLE = 32  # somebody waits for the answer about so many; more are bulk work
 
 
@@ -72,5 +76,7 @@ class Message:
         if cls.__name__ in MESSAGES:
             raise TypeError(f"Two kinds of message are called {cls.__name__}; the name is what travels on the wire.")
         cls.READABLE_BY = readable_by or cls.READABLE_BY
-        cls.MAX_BYTES, cls.UNREADABLE, cls.LANE = max_bytes, unreadable, lane
+        cls.MAX_BYTES = max_bytes
+        cls.UNREADABLE = unreadable
+        cls.LANE = lane
         MESSAGES[cls.__name__] = dataclass(frozen=True)(cls)

@@ -45,7 +45,7 @@ class Network:
     def send(self, sender: str, receiver: str, message: Message) -> int:
         """Turn `message` into bytes, note it in the transcript and deliver it; returns its bytes.
 
-        Raises PartyUnreachable where `receiver` has no mailbox: it is down.
+        Raises PartyUnreachable if `receiver` has no mailbox: it is down.
         """
         blob = encode(message)
         box = self._boxes.get((receiver, message.conversation)) or self._boxes.get((receiver, ""))
@@ -79,7 +79,9 @@ class LocalWire(TranscribedWire):
     """One party's end of a network."""
 
     def __init__(self, network: Network, party: str) -> None:
-        self._network, self._party, self._noted = network, party, network.noted
+        self._network = network
+        self._party = party
+        self._noted = network.noted
 
     @property
     def party(self) -> str:

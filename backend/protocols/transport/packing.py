@@ -17,7 +17,7 @@ def to_bitmap(flags: NDArray[np.bool_]) -> bytes:
 
 
 def from_bitmap(blob: bytes, n: int) -> NDArray[np.bool_]:
-    """Inverse of :func:`to_bitmap`; raises SecurityError where the length is wrong."""
+    """Inverse of :func:`to_bitmap`; raises SecurityError if the length is wrong."""
     if len(blob) != (n + 7) // 8:
         raise SecurityError("other_bitmap_bytes", asked=(n + 7) // 8, got=len(blob))
     return np.unpackbits(np.frombuffer(blob, dtype=np.uint8), count=n).astype(bool)
@@ -29,7 +29,7 @@ def to_numbers(values: NDArray[np.intp], below: int) -> bytes:
 
 
 def from_numbers(blob: bytes, below: int) -> NDArray[np.intp]:
-    """Inverse of :func:`to_numbers`; raises SecurityError where the length is wrong or a number is too large."""
+    """Inverse of :func:`to_numbers`; raises SecurityError if the length is wrong or a number is too large."""
     width = _width(below)
     if len(blob) % width.itemsize:
         raise SecurityError("numbers_of_other_width", width=width.itemsize, got=len(blob))

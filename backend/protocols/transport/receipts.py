@@ -61,7 +61,7 @@ def whole(
 
 @dataclass
 class _Side:
-    """What one party sent and took, in its order, with the Guest's own entry where there is one; and which message it took last."""
+    """What one party sent and took, in its order, with the Guest's own entry if there is one; and which message it took last."""
 
     party: str
     left: _Queue

@@ -97,7 +97,8 @@ def simulate(transcript: Sequence[TranscriptEntry], link: Link) -> Exchange:
     """
     sent = [entry for entry in transcript if entry.kind not in GOODBYE]
     rounds, hops = _chains(sent)
-    compute, total = _run(transcript, INSTANT), _run(transcript, link)
+    compute = _run(transcript, INSTANT)
+    total = _run(transcript, link)
     work: dict[str, float] = {}
     for entry in transcript:
         work[entry.sender] = work.get(entry.sender, 0.0) + sum(seconds for _, seconds in entry.work)
@@ -133,7 +134,9 @@ def _run(transcript: Sequence[TranscriptEntry], link: Link) -> float:
 def _chains(sent: Sequence[TranscriptEntry]) -> tuple[int, int]:
     """Longest causal chain: by messages that reach the Guest, and by messages."""
     guest = sent[0].sender if sent else ""
-    rounds, hops = {0: 0}, {0: 0}  # by message
+    # by message
+    rounds = {0: 0}
+    hops = {0: 0}
     behind: dict[str, tuple[int, int]] = {}  # party → rounds and hops behind what it has taken in
     for entry in sent:
         taken = [number for number, _ in entry.work]

@@ -35,8 +35,8 @@ class TranscriptEntry:
         `int` (0 = none yet), it worked for `float` seconds. Waiting is not work.
         :mod:`backend.protocols.transport.simulated_latency` reads it.
     sample : bytes
-        The first :data:`SAMPLE` bytes, as they were on the wire, of the body of the message's ciphertexts or public key; empty where it
-        has none, or where nothing is encrypted.
+        The first :data:`SAMPLE` bytes, as they were on the wire, of the body of the message's ciphertexts or public key; empty if it
+        has none, or if nothing is encrypted.
     unreadable : int
         Length of those ciphertexts or that key, bytes.
     entries : int
@@ -121,7 +121,7 @@ class Transcript:
     def note(self, sender: str, receiver: str, message: Message, size: int, ready: float | None = None) -> int:
         """Write down one message of `size` bytes, on which work ended when it was `ready` (now, unless given).
 
-        Returns its number; 0 where its conversation is not noted (any more).
+        Returns its number; 0 if its conversation is not noted (any more).
         """
         with self._lock:
             noted = self._conversations.get(message.conversation)
@@ -170,7 +170,9 @@ class Transcript:
                 now = time.perf_counter()
                 clock = noted.clocks.setdefault(party, _Clock())
                 clock.stop(now)
-                clock.since, clock.number, clock.round = now, delivery.number, round_of(delivery.message)
+                clock.since = now
+                clock.number = delivery.number
+                clock.round = round_of(delivery.message)
 
     def rest(self, party: str, conversation: str) -> None:
         """Stop the clock of `party`."""
@@ -223,7 +225,8 @@ class OwnTranscript(TranscribedWire):
     """A wire of any link and what passes over it, as this party alone can know that."""
 
     def __init__(self, wire: Wire) -> None:
-        self._wire, self._noted = wire, Transcript()
+        self._wire = wire
+        self._noted = Transcript()
 
     @property
     def party(self) -> str:

@@ -30,7 +30,7 @@ class Delivery(NamedTuple):
     bytes : int
         Length on the wire.
     number : int
-        Its position in the transcript; 0 where there is none.
+        Its position in the transcript; 0 if there is none.
     """
 
     sender: str
@@ -45,9 +45,9 @@ class Quiet(NamedTuple):
     Attributes
     ----------
     seconds : float
-        Since anything came from it, a sign of life too; 0 where no link lies between.
+        Since anything came from it, a sign of life too; 0 if no link lies between.
     owing : float
-        Since it was handed a message of which it has not even confirmed that it came, while nothing else came either; 0 where there
+        Since it was handed a message of which it has not even confirmed that it came, while nothing else came either; 0 if there
         is none.
     """
 
@@ -82,12 +82,12 @@ class Wire(Protocol):
         """Close a mailbox; whoever waits at it is woken."""
 
     def send(self, receiver: str, message: Message) -> int:
-        """Hand over a message; returns its bytes once it was taken; raises PartyUnreachable where `receiver` cannot be reached."""
+        """Hand over a message; returns its bytes once it was taken; raises PartyUnreachable if `receiver` cannot be reached."""
 
     def receive(self, conversation: str = "", timeout: float | None = None) -> Delivery | None:
         """What comes next into a mailbox; None when it is closed or `timeout` seconds have passed.
 
-        Raises SecurityError where what came is no message.
+        Raises SecurityError if what came is no message.
         """
 
     def is_up(self, party: str) -> bool:

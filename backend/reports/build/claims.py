@@ -71,7 +71,7 @@ def evidenced(
     given: Mapping[str, tuple[Evidence, ...]] | None,
     carried: Iterable[tuple[str, tuple[Evidence, ...] | None]],
 ) -> tuple[report.Evidenced, ...] | None:
-    """What was measured, feature by feature; None where nothing was.
+    """What was measured, feature by feature; None if nothing was.
 
     Parameters
     ----------
@@ -105,7 +105,8 @@ def _basis(basis: Basis | None) -> report.BasisLine | None:
 
 def retrained(sources: Sources, pair: SideBySide) -> report.Retrained:
     """Two models side by side, every figure as the report writes it."""
-    before, after = pair.before, pair.after
+    before = pair.before
+    after = pair.after
     sizes = ((f.name, getattr(before.sizes, f.name), getattr(after.sizes, f.name)) for f in fields(Sizes))
     return fill(
         report.Retrained,

@@ -47,7 +47,8 @@ def content_of(sources: Sources) -> report.Content:
 
 
 def _identity(sources: Sources) -> report.Identity:
-    record, label = sources.record, sources.federation.label
+    record = sources.record
+    label = sources.federation.label
     return fill(
         report.Identity,
         record,
@@ -63,7 +64,8 @@ def _identity(sources: Sources) -> report.Identity:
 
 
 def _party(sources: Sources, name: str) -> report.PartyLine:
-    alignment, rows = sources.record.alignment, [row for row in sources.importance if row.party == name]
+    alignment = sources.record.alignment
+    rows = [row for row in sources.importance if row.party == name]
     return fill(
         report.PartyLine,
         sources.federation.party(name),
@@ -80,7 +82,8 @@ def _features(sources: Sources) -> Iterable[report.FeatureLine]:
     features = {feature.name: feature for _, feature in sources.model.dictionary}
     directions = {direction.feature: direction for direction in sources.directions}
     for row in sources.importance:
-        feature, direction = features[row.feature], directions[row.feature]
+        feature = features[row.feature]
+        direction = directions[row.feature]
         yield fill(
             report.FeatureLine,
             row,
@@ -111,7 +114,7 @@ def _out_of_time(record: ModelRecord) -> report.OutOfTimeLine | None:
 
 
 def _training_traffic(sources: Sources) -> tuple[report.Traffic, ...] | None:
-    """Of the model's training; None where it was not logged."""
+    """Of the model's training; None if it was not logged."""
     digest = sources.record.content_hash
     trained = [e for e in sources.entries if e.action == "train" and e.body.get("model_sha256") == digest]
     return traffic_of(trained[-1:]) or None

@@ -16,7 +16,7 @@ _from: dict[tuple[type[Part], tuple[type, ...], tuple[str, ...]], tuple[tuple[st
 
 
 def rounded(value: float | None) -> float | None:
-    """A figure; None where there is none, or where it is not finite and means nothing."""
+    """A figure; None if there is none, or where it is not finite and means nothing."""
     return None if value is None or not math.isfinite(value) else round(value, DIGITS)
 
 

@@ -16,7 +16,7 @@ MAX_STEPS = 20  # of a curve
 
 
 def performance(card: Card | None) -> report.PerformanceSection | None:
-    """The card's part to rely on; None where no scores are kept, or too few."""
+    """The card's part to rely on; None if no scores are kept, or too few."""
     if card is None or card.part.n < MIN_GROUP:
         return None
     return fill(
@@ -63,7 +63,8 @@ def _merge(one: Calibration, other: Calibration, shares: bool) -> Calibration:
         # The errors of two independent means add in quadrature, each weighted by its share of the weight.
         rows = zip((one, other), weights, strict=True)
         spread = math.hypot(*(own / total * (row.high - row.low) / 2 for row, own in rows))
-        low, high = observed - spread, observed + spread
+        low = observed - spread
+        high = observed + spread
     return Calibration(n, predicted, observed, low, high, weight, squares)
 
 

@@ -61,7 +61,7 @@ class Sources:
     standing : Standing
         What the model is called and how far it has come.
     card : Card or None
-        How good the model is, by the scores that are kept of it; None where none are.
+        How good the model is, by the scores that are kept of it; None if none are.
     verdict : Verdict
         What is true of the model on the day of the report.
     disparities, proxies : mapping of str to tuple of Evidence, optional

@@ -11,14 +11,14 @@ SHOWN = 3  # figures of a test
 
 
 def validation(found: Validation | None) -> report.ValidationSection | None:
-    """The section; None where the suite was not run."""
+    """The section; None if the suite was not run."""
     if found is None:
         return None
     return fill(report.ValidationSection, found, tests=tuple(map(_test, found.tests)))
 
 
 def monitoring(found: Monitored | None) -> report.MonitoringSection | None:
-    """The section; None where the model was not monitored."""
+    """The section; None if the model was not monitored."""
     if found is None:
         return None
     rows = fill_each(report.CalibrationLine, found.tenths)

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-_NOTO, _LATIN = "/usr/share/fonts/opentype/noto/NotoSansCJK", "/usr/share/fonts/truetype/noto/NotoSans"
+_NOTO = "/usr/share/fonts/opentype/noto/NotoSansCJK"
+_LATIN = "/usr/share/fonts/truetype/noto/NotoSans"
 _DEJAVU = "/usr/share/fonts/truetype/dejavu/DejaVuSans"
 _FEDORA = "/usr/share/fonts"
 

@@ -22,10 +22,14 @@ MANY = 3  # columns; a table of more is scrolled sideways on a phone
 LONG = 300  # letters of a cell beside which others need room, too
 TICKS = (0.0, 0.5, 1.0)
 INK = "#22303C"
-CURVE, AXIS = f'stroke="{INK}" stroke-width="1.8"', 'stroke="#9AA7B2" stroke-width="1"'
+CURVE = f'stroke="{INK}" stroke-width="1.8"'
+AXIS = 'stroke="#9AA7B2" stroke-width="1"'
 EVEN = 'stroke="#9AA7B2" stroke-width="1" stroke-dasharray="4 4"'  # the diagonal
 MAX_LABEL = 48  # letters before a bar
-BAR, LABELS, WIDTH = 22, 330, 720  # pixels: height of a row, width of the labels, of the picture
+# pixels: height of a row, width of the labels, of the picture
+BAR = 22
+LABELS = 330
+WIDTH = 720
 _INSIDE = re.compile(r'<script type="application/json" id="glassleaf-report">(.*?)</script>', re.S)
 _LANGUAGE = re.compile(r'<html lang="(\w+)">')
 
@@ -71,7 +75,8 @@ def read_html(text: str) -> Report:
     ModelError
         There is none, its hashes do not fit, or the visible part was changed.
     """
-    inside, language = _INSIDE.search(text), _LANGUAGE.search(text)
+    inside = _INSIDE.search(text)
+    language = _LANGUAGE.search(text)
     if inside is None or language is None:
         raise ModelError("html_without_report")
     report = parse(inside[1])
@@ -119,7 +124,8 @@ def _table(table: Table) -> str:
 def _bars(bars: Bars, language: str) -> str:
     lines = []
     for i, bar in enumerate(bars.rows):
-        y, length = i * BAR, max(2.0, bar.share * (WIDTH - LABELS - 80))
+        y = i * BAR
+        length = max(2.0, bar.share * (WIDTH - LABELS - 80))
         lines.append(
             f'<text x="{LABELS - 8}" y="{y + 15}" text-anchor="end">{escape(shortened(bar.label))}</text>'
             f'<rect x="{LABELS}" y="{y + 4}" width="{length:.1f}" height="{BAR - 8}" fill="{colour(bar.party)}"/>'
@@ -148,13 +154,16 @@ def _panels(panels: Panels) -> str:
 
 def _panel(panel: Panel, left: int) -> str:
     """One chart with its axes, from `left` on."""
-    x0, y0, side = left + 54, PANEL - 46, PANEL - 84
+    x0 = left + 54
+    y0 = PANEL - 46
+    side = PANEL - 84
 
     def at(x: float, y: float) -> tuple[float, float]:
         return x0 + side * x, y0 - side * y
 
     def line(a: tuple[float, float], b: tuple[float, float], look: str) -> str:
-        (x, y), (to_x, to_y) = at(*a), at(*b)
+        x, y = at(*a)
+        to_x, to_y = at(*b)
         return f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{to_x:.1f}" y2="{to_y:.1f}" {look}/>'
 
     parts = [line((0, 0), (1, 0), AXIS), line((0, 0), (0, 1), AXIS), line((0, 0), (1, 1), EVEN)]

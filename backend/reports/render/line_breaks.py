@@ -25,7 +25,9 @@ def broken(text: str, width: Callable[[str], float], room: float) -> list[str]:
 
 
 def _row(row: str, width: Callable[[str], float], room: float) -> list[str]:
-    lines, line, used = [], "", 0.0
+    lines = []
+    line = ""
+    used = 0.0
     for whole in pieces(row):
         piece = whole
         bare = piece.rstrip(" ")
@@ -33,19 +35,22 @@ def _row(row: str, width: Callable[[str], float], room: float) -> list[str]:
         needed = wide - sum(map(width, piece[len(bare) :]))
         if line and used + needed > room:
             lines.append(line.rstrip(" "))
-            line, used = "", 0.0
+            line = ""
+            used = 0.0
         while not line and needed > room:  # a word longer than a line
             end = _cut(piece, width, room)
             lines.append(piece[:end])
             piece = piece[end:]
             wide = needed = sum(map(width, piece))
-        line, used = line + piece, used + wide
+        line = line + piece
+        used = used + wide
     return [*lines, line.rstrip(" ")] if line or not lines else lines
 
 
 def pieces(row: str) -> list[str]:
     """What no line may break, each with the spaces that follow it; together they are the row."""
-    found, start = [], 0
+    found = []
+    start = 0
     for i in range(1, len(row)):
         if _may_break(row[i - 1], row[i]):
             found.append(row[start:i])
@@ -63,10 +68,13 @@ def _may_break(before: str, after: str) -> bool:
 
 def _cut(piece: str, width: Callable[[str], float], room: float) -> int:
     """How much of a word too long for a line stands on the first: up to a sign that joins its parts, else as much as fits."""
-    used, fits, soft = 0.0, 0, 0
+    used = 0.0
+    fits = 0
+    soft = 0
     for i, letter in enumerate(piece, start=1):
         used += width(letter)
         if used > room:
             break
-        fits, soft = i, i if letter in SOFT else soft
+        fits = i
+        soft = i if letter in SOFT else soft
     return soft if 2 * soft > fits else max(1, fits)

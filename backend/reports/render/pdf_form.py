@@ -28,13 +28,18 @@ from backend.reports.sections import outline
 ATTACHED = "report.json"
 # shares of the work that are done once the process has begun that draws, and once the pages are drawn; the rest is to write them, and their
 # letters, in a file
-BEGUN, DRAWN = 0.57, 0.8
-LABELS, BAR = 74.0, 5.4  # millimetres
+BEGUN = 0.57
+DRAWN = 0.8
+# millimetres
+LABELS = 74.0
+BAR = 5.4
 # millimetres: a block up to this is kept with its heading; of a longer one at least so much
-KEPT, BEGINNING = 140.0, 45.0
+KEPT = 140.0
+BEGINNING = 45.0
 PANEL = 78.0  # millimetres: side of a small chart with its words
 # Millimetres of a table: right of a cell's text, above and below it.
-BESIDE, ABOVE = 2.4, 0.8
+BESIDE = 2.4
+ABOVE = 0.8
 
 
 def to_pdf(report: Report, language: str) -> bytes:
@@ -64,7 +69,7 @@ def pages(drawn: Outline, language: str, time: datetime) -> FPDF:
 
 
 def _remark(pdf: Page, following: Sequence[Block]) -> float:
-    """Millimetres of the remark that comes next, which stands on a page with the end of what it is about; 0 where none does."""
+    """Millimetres of the remark that comes next, which stands on a page with the end of what it is about; 0 if none does."""
     match following:
         case [Paragraph(text, "note")] if (height := pdf.height(text, SIZE)) <= BEGINNING:
             return height
@@ -76,7 +81,9 @@ def _together(pdf: Page, blocks: Sequence[Block]) -> float:
 
     Of a sentence that comes first likewise, where a table or code follows; else 0.
     """
-    headings, below, level = 0.0, 0.0, 0
+    headings = 0.0
+    below = 0.0
+    level = 0
     if not any(isinstance(block, Heading) for block in blocks[:1]) and not any(
         isinstance(block, Table | Facts | Code) for block in blocks[1:2]
     ):
@@ -219,7 +226,9 @@ def _tall(cells: Sequence[Sequence[str]], size: float) -> float:
 
 
 def _row(pdf: Page, cells: Sequence[Sequence[str]], table: Table, bolds: Sequence[bool], size: float) -> None:
-    top, x, height = pdf.get_y(), pdf.l_margin, size * 0.5
+    top = pdf.get_y()
+    x = pdf.l_margin
+    height = size * 0.5
     for i, (lines, bold) in enumerate(zip(cells, bolds, strict=False)):
         right = i in table.numeric
         width = pdf.epw * table.widths[i] / sum(table.widths)
@@ -252,7 +261,8 @@ def _bars(pdf: Page, bars: Bars, words: Catalogue) -> None:
     pdf.ln(1)
     before, _, after = words("document.colours", listed="\0").partition("\0")
     pdf.face(SMALL, colour=FAINT)
-    x, y = pdf.l_margin, pdf.get_y()
+    x = pdf.l_margin
+    y = pdf.get_y()
     pdf.put(x, y, before, LINE)
     x += pdf.wide(before) + 1
     for i, name in enumerate(map(pdf.one_line, bars.parties)):
@@ -278,7 +288,9 @@ def _panels(pdf: Page, panels: Panels) -> None:
 
 def _panel(pdf: Page, panel: Panel, left: float, top: float) -> None:
     """One chart with its axes, its corner at `left` and `top`."""
-    x0, y0, side = left + 13, top + PANEL - 13, PANEL - 21
+    x0 = left + 13
+    y0 = top + PANEL - 13
+    side = PANEL - 21
 
     def at(x: float, y: float) -> tuple[float, float]:
         return x0 + side * x, y0 - side * y

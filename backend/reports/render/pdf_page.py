@@ -14,8 +14,13 @@ from backend.i18n import Catalogue
 from backend.reports.render import fonts
 from backend.reports.render.line_breaks import broken
 
-SIZE, SMALL, LINE = 9.5, 7.5, 4.6  # points of text and of tables; millimetres of a line
-INK, FAINT, RED = (34, 48, 60), (85, 96, 106), (163, 39, 30)
+# points of text and of tables; millimetres of a line
+SIZE = 9.5
+SMALL = 7.5
+LINE = 4.6
+INK = (34, 48, 60)
+FAINT = (85, 96, 106)
+RED = (163, 39, 30)
 PAGES = "0{nb}0"  # stands for how many pages there are, and is set apart from Chinese as a number is
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
@@ -36,13 +41,15 @@ class Page(FPDF):
 
     def __init__(self, words: Catalogue, time: datetime, head: str = "") -> None:
         super().__init__(format="A4")
-        self._words, self._head = words, head
+        self._words = words
+        self._head = head
         self.set_creation_date(time)
         self.alias_nb_pages(PAGES)
         self.set_lang(words.language)
         self.set_margins(16, 16)
         self.set_auto_page_break(True, margin=18)
-        latin, chinese = fonts.first(fonts.LATIN), fonts.first(fonts.CHINESE)
+        latin = fonts.first(fonts.LATIN)
+        chinese = fonts.first(fonts.CHINESE)
         self.only_latin1 = latin is None and chinese is None
         symbols = None if self.only_latin1 or latin in fonts.SYMBOLS else fonts.first(fonts.SYMBOLS)
         found = (("latin", latin), ("chinese", chinese), ("symbols", symbols))
@@ -56,7 +63,8 @@ class Page(FPDF):
         self._families: dict[str, str] = {}
         self._widths: dict[tuple[str, bool], float] = {}
         self._broken: dict[tuple[str, float, bool], list[str]] = {}
-        self._bold, self._colour = False, INK
+        self._bold = False
+        self._colour = INK
 
     def _load(self, family: str, font: fonts.Font) -> None:
         self.add_font(family, "", font.plain, collection_font_number=font.face)
@@ -84,7 +92,8 @@ class Page(FPDF):
         """Choose how letters look."""
         self.set_font(self.family, "B" if bold else "", size)
         self.set_text_color(*colour)
-        self._bold, self._colour = bold, colour
+        self._bold = bold
+        self._colour = colour
 
     def drawable(self, text: str) -> str:
         """`text` as the fonts can draw it; control characters but line breaks have no glyph."""
@@ -163,7 +172,7 @@ class Page(FPDF):
         return self._widths[key]
 
     def _family(self, letter: str) -> str:
-        """The first family that has the letter; the page's own where none has."""
+        """The first family that has the letter; the page's own if none has."""
         if self.only_latin1:
             return self.family
         if letter not in self._families:
@@ -186,7 +195,8 @@ class Page(FPDF):
     ) -> None:
         """One line whose box has its corner, or its upper end at the right or the middle, at `x` and `y`, in the face that was chosen."""
         x -= {"left": 0.0, "right": 1.0, "centre": 0.5}[align] * (self.wide(line) if align != "left" else 0.0)
-        size, style = self.font_size_pt, "B" * self._bold
+        size = self.font_size_pt
+        style = "B" * self._bold
         for family, letters in groupby(line, self._family):
             run = "".join(letters)
             if family != self.family:

@@ -39,7 +39,8 @@ SECTIONS: dict[str, Callable[[Writer], list[Block]]] = {  # in the order of a re
 
 def outline(report: Report, language: str) -> Outline:
     """The report in one language, section by section."""
-    write, identity = Writer(report, words_in(language)), report.content.identity
+    write = Writer(report, words_in(language))
+    identity = report.content.identity
     blocks: list[Block] = []
     for number, (key, section) in enumerate(SECTIONS.items(), start=1):
         blocks += [Heading(f"{number}. {write(key)}"), *section(write)]

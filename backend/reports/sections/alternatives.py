@@ -12,7 +12,8 @@ from backend.results import NOBODY
 
 def alternatives(write: Writer) -> list[Block]:
     """Every search at every decision, then what was chosen of it; that none was made, where that is so."""
-    searches, blocks = write.content.searches, list[Block]()
+    searches = write.content.searches
+    blocks = list[Block]()
     for attribute in dict.fromkeys(search.attribute for search in searches):
         own = [search for search in searches if search.attribute == attribute]
         constraints = _constraints(own)

@@ -168,7 +168,8 @@ def _flagged_feature(write: Writer, about: Sequence[FindingLine], quoted: dict[s
     """What is known of a feature, once; then a row for each rule that speaks of it. A wording that was `quoted` under a feature before is
     not quoted again.
     """
-    words, f = write.words, about[0]
+    words = write.words
+    f = about[0]
     usage = write("usage", splits=f.splits, share=gain(f.gain_share)) if f.splits else words("compliance.no_use")
     matched = ((one.matched, words(f"compliance.in_{one.matched_in}")) for one in about)
     checked = next((one for one in about if one.check), None)
@@ -206,7 +207,7 @@ def _rule(write: Writer, f: FindingLine) -> str:
 
 
 def elderly(write: Writer, f: FindingLine) -> str:
-    """Whether elderly ages have a negative factor; empty where the rule does not ask."""
+    """Whether elderly ages have a negative factor; empty if the rule does not ask."""
     return in_words(write.words, f.ages, f.splits > 0, f.ages_on.refused if f.ages_on else "") if f.check else ""
 
 
@@ -413,7 +414,8 @@ def value(write: Writer, m: Measured, *, below: bool = False) -> str:
         shown = {"": percent, REFERENCE: percent, DIFFERENCE: points}.get(gap, shown)
     unit = f" {write('points')}" if shown is points else ""
     ends = "" if m.low is None or m.high is None else f" [{shown(m.low)}, {shown(m.high)}]"
-    figures, records = f"{shown(m.value)}{ends}{unit}", write("on", n=whole(m.n))
+    figures = f"{shown(m.value)}{ends}{unit}"
+    records = write("on", n=whole(m.n))
     return f"{figures}\n{records}" if below else write("named", meaning=figures, name=records)
 
 
@@ -509,7 +511,8 @@ def _outcomes(write: Writer, pairs: tuple[OutcomePairLine, ...]) -> list[Block]:
     alone: list[str] = []
     for feature in dict.fromkeys(pair.feature for pair in pairs):
         own = [pair for pair in pairs if pair.feature == feature]
-        before, after = [p.before for p in own if p.before], [p.after for p in own if p.after]
+        before = [p.before for p in own if p.before]
+        after = [p.after for p in own if p.after]
         named = write.named(feature, own[0].meaning)
         if not before or not after:
             alone.append(named)
@@ -528,7 +531,7 @@ def reference_of(write: Writer, measures: Iterable[Measured]) -> str:
 
 
 def declined_at(write: Writer, pair: OutcomePairLine) -> str:
-    """From which probability decisions declined, behind a sentence; empty where it was not recorded."""
+    """From which probability decisions declined, behind a sentence; empty if it was not recorded."""
     return write("declined_at", cutoff=percent(pair.cutoff)) if pair.cutoff is not None else ""
 
 

@@ -14,7 +14,8 @@ TOP = 3  # features named in a sentence
 
 def identity(write: Writer) -> list[Block]:
     """Which model this is and how it decides."""
-    i, s = write.content.identity, write.content.structure
+    i = write.content.identity
+    s = write.content.structure
     facts = write.facts(
         {
             "model": i.model,
@@ -118,7 +119,8 @@ def _tag(write: Writer, tag: str) -> str:
 
 def quality(write: Writer) -> list[Block]:
     """How well the model predicts, and how sure that is."""
-    q, found = write.content.quality, write.content.performance
+    q = write.content.quality
+    found = write.content.performance
     registered = {name: value for name in FIGURES if (value := getattr(q, name)) is not None}
     blocks: list[Block] = [write.text("quality_on", part=write.part(q.part), n=whole(q.n))]
     weights = write.content.identity.parameters.get("weights")
@@ -135,7 +137,8 @@ def quality(write: Writer) -> list[Block]:
 
 def _covers(write: Writer, found: PerformanceSection, registered: dict[str, float]) -> bool:
     """Whether the figures with intervals are the registered ones."""
-    q, known = write.content.quality, {f.name: f.value for f in found.figures}
+    q = write.content.quality
+    known = {f.name: f.value for f in found.figures}
     return (found.part, found.n) == (q.part, q.n) and all(known.get(k) == v for k, v in registered.items())
 
 
@@ -162,7 +165,7 @@ def _performance(write: Writer, found: PerformanceSection) -> list[Block]:
 
 
 def _charts(write: Writer, found: PerformanceSection, sentence: str) -> Panels:
-    """Calibration, and ROC where there are two outcomes."""
+    """Calibration, and ROC if there are two outcomes."""
     fit = tuple((row.predicted, row.observed) for row in found.calibration)
     ends = tuple((row.low, row.high) for row in found.calibration)
     panels = [Panel(write("calibration"), write("predicted"), write("observed"), fit, ends)]

@@ -53,7 +53,8 @@ def purpose(write: Writer) -> list[Block]:
 
 def data(write: Writer) -> list[Block]:
     """Population and period; what each party says of its data; what each Host signs of its columns."""
-    given, words = said(write), write.words
+    given = said(write)
+    words = write.words
     empty = words("details.not_provided")
     rows = [
         (write.party(p.name), *(getattr(given, name).get(p.name) or empty for name in BY_PARTY))
@@ -138,7 +139,8 @@ def _table(write: Writer, rows: Iterable[T], *columns: tuple[str, int, Callable[
 
 def tests(write: Writer) -> list[Block]:
     """On the latest period, beside a challenger, and under changes of the inputs."""
-    words, pair = write.words, write.content.challenger
+    words = write.words
+    pair = write.content.challenger
     blocks: list[Block] = [
         Heading(words("details.out_of_time"), 2),
         Paragraph(_latest(write)),
@@ -181,7 +183,8 @@ def monitoring(write: Writer) -> list[Block]:
 
 def _monitored(write: Writer) -> list[Block]:
     """The last run on a later sheet, with its day and figures."""
-    say, found = write.words, write.content.monitoring
+    say = write.words
+    found = write.content.monitoring
     if found is None:
         return [write.text("monitoring_none")]
     counted = {"n": whole(found.n), "failed": whole(found.failed), "outcomes": whole(found.outcomes)}
@@ -211,7 +214,8 @@ def _monitored(write: Writer) -> list[Block]:
 
 def governance(write: Writer) -> list[Block]:
     """Who validated the model; the software; what was changed, by whom and when."""
-    words, issued = write.words, write.report.issued
+    words = write.words
+    issued = write.report.issued
     blocks: list[Block] = [_facts(write, GROUPS["validation"])]
     versions = ", ".join(f"{name} {version}" for name, version in issued.versions.items())
     blocks += [Heading(words("details.versions"), 2), Paragraph(versions)]
@@ -226,7 +230,8 @@ def governance(write: Writer) -> list[Block]:
 
 
 def _change(write: Writer, line: ChangeLine) -> str:
-    words, prefix = write.words, NAMED.get(line.action, "details.")
+    words = write.words
+    prefix = NAMED.get(line.action, "details.")
     parts = (part for part in line.detail.split(", ") if part)
     named = [write.party(part) if line.action == "dossier" else words.named(prefix, part) for part in parts]
     text = words(f"details.change_{line.action.replace('-', '_')}")
@@ -244,7 +249,7 @@ def standards(write: Writer) -> list[Block]:
 
 
 def answered(write: Writer, subject: Subject) -> tuple[str, str]:
-    """Where a report answers a subject, and what is not provided with who has to; a dash where nothing is lacking."""
+    """Where a report answers a subject, and what is not provided with who has to; a dash if nothing is lacking."""
     words = write.words
     where = write.listed(write(key) for key in subject.sections)
     given = set(not_provided(write))

@@ -23,7 +23,9 @@ SIGNED = {True: "signed_yes", False: "signed_wrong"}
 
 def privacy(write: Writer) -> list[Block]:
     """Who saw what: in training, in scoring, and every class of message that really travelled."""
-    i, use, trained = write.content.identity, write.report.issued.use, write.content.training_traffic
+    i = write.content.identity
+    use = write.report.issued.use
+    trained = write.content.training_traffic
     algorithm = "imported" if i.algorithm.startswith("imported") else i.algorithm
     training = {
         "guest_learned": write.words.named("algorithm.guest_", algorithm),
@@ -55,7 +57,8 @@ def privacy(write: Writer) -> list[Block]:
 
 def _reasons(write: Writer) -> list[Block]:
     """Whom people were compared with where reasons were found for their scores."""
-    lines, words = write.report.issued.reasons, write.words
+    lines = write.report.issued.reasons
+    words = write.words
     if not lines:
         return []
     texts = [
@@ -147,7 +150,8 @@ def _holds(write: Writer, line: SignOffLine) -> bool:
 
 def audit(write: Writer) -> list[Block]:
     """The log as it stood."""
-    issued, log = write.report.issued, write.report.issued.audit
+    issued = write.report.issued
+    log = write.report.issued.audit
     witnesses = write.enumerated(map(write.party, log.witnesses)) or write("no_witness")
     role = write.words.named("sidebar.role_", issued.role)
     return [

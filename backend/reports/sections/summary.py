@@ -36,7 +36,8 @@ def summary(write: Writer) -> list[Block]:
 
 def verdict_blocks(write: Writer) -> list[Block]:
     """Return what is true of the model, the worst first: a headline, then a row for each fact."""
-    verdict, words = write.report.issued.verdict, write.words
+    verdict = write.report.issued.verdict
+    words = write.words
     rows = write.table(
         verdict.facts,
         ("state", 3, lambda fact: words(f"verdict.{fact.state}")),
@@ -185,7 +186,8 @@ def _gaps(write: Writer, pairs: tuple[OutcomePairLine, ...]) -> list[str]:
 
 
 def _disclosures(write: Writer) -> str:
-    structure, found = write.content.structure, write.content.release
+    structure = write.content.structure
+    found = write.content.release
     if not any(p.role == "host" for p in write.content.parties):
         return write("answer_alone")
     saw = write("answer_saw", hidden=structure.hidden_splits, splits=structure.splits, numbers=structure.outputs)

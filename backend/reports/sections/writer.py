@@ -28,7 +28,9 @@ class Writer:
     """A report with the words of one language: ``write("title", title=name)`` is the text ``document.title``."""
 
     def __init__(self, report: Report, words: Catalogue) -> None:
-        self.report, self.content, self.words = report, report.content, words
+        self.report = report
+        self.content = report.content
+        self.words = words
         self.features = {f.name: f for f in report.content.features}
         self._titles = {p.name: words.text(p.title) for p in report.content.parties}
 
@@ -126,7 +128,7 @@ def problems(found: Iterable[str]) -> list[Block]:
 
 
 def percent(share: float | None) -> str:
-    """A share with all the digits that a report holds; a dash where there is none."""
+    """A share with all the digits that a report holds; a dash if there is none."""
     return NONE if share is None else f"{share * 100:.2f}\u00a0%"
 
 
@@ -136,17 +138,17 @@ def gain(share: float) -> str:
 
 
 def whole(value: float | None) -> str:
-    """A count; a dash where there is none."""
+    """A count; a dash if there is none."""
     return NONE if value is None else f"{value:,.0f}"
 
 
 def figure(value: float | None) -> str:
-    """A figure with all the digits that a report holds; a dash where there is none."""
+    """A figure with all the digits that a report holds; a dash if there is none."""
     return NONE if value is None else f"{value:z.4f}".replace("-", "−")
 
 
 def bits(value: float | None) -> str:
-    """What answers reveal, an upper bound of which more digits say nothing; a dash where there is none."""
+    """What answers reveal, an upper bound of which more digits say nothing; a dash if there is none."""
     return NONE if value is None else f"{value:,.1f}"
 
 

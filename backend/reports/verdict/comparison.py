@@ -292,7 +292,8 @@ def _leak(before: Known, after: Known) -> Iterator[Change]:
     if releases[0] is None or releases[1] is None or not (releases[0].measurable and releases[1].measurable):
         yield Change("leak", "", "not_measured", title, Remark("verdict_leak_not_comparable").both())
         return
-    first, second = releases[0], releases[1]
+    first = releases[0]
+    second = releases[1]
     low, high = of_difference(second.named, second.people, first.named, first.people)
     values = {"before": written(first.named, "share"), "after": written(second.named, "share")}
     if low > 0:

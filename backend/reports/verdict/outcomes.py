@@ -115,7 +115,9 @@ def _comparison(row: Evidence, gap: Evidence | None, wider: float) -> Comparison
     if favoured:
         # The reference group is the one that is accepted less often.
         inverse = 1 / low if low > 0 else float("inf")
-        ratio, low, high = 1 / ratio, 1 / high, inverse
+        ratio = 1 / ratio
+        low = 1 / high
+        high = inverse
     return Comparison(row.about, ratio, low, high, favoured, row.n, gap, row.cutoff)
 
 

@@ -39,7 +39,8 @@ def read_model(path: Path, features: Sequence[str] | None = None) -> WholeModel:
     if features is None:
         return model
     if len(features) != len(model.features):
-        found, expected = len(features), len(model.features)
+        found = len(features)
+        expected = len(model.features)
         raise ModelError("feature_names_do_not_fit", file=path.name, found=found, expected=expected)
     return replace(model, features=tuple(features))
 

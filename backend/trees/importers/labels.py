@@ -57,7 +57,8 @@ def _oriented_to(model: WholeModel, positive: str) -> WholeModel:
     if not model.outcomes or model.outcomes[-1] == positive:
         return model
     if model.outcomes[0] != positive:
-        for_text, against = shown(model.outcomes[-1]), shown(model.outcomes[0])
+        for_text = shown(model.outcomes[-1])
+        against = shown(model.outcomes[0])
         values = {"outcome": for_text, "other": against, "positive": shown(positive)}
         return replace(model, notes=(*model.notes, Remark("outcome_written_otherwise", values)))
     return _turned_round(model)
@@ -75,10 +76,12 @@ def _turned_round(model: WholeModel) -> WholeModel:
 
 
 def _in_order_of(model: WholeModel, classes: tuple[str, ...]) -> WholeModel:
-    names, notes = model.outputs.classes, model.notes
+    names = model.outputs.classes
+    notes = model.notes
     if set(names) != set(classes):
         if names != numbered(len(classes)):
-            found, expected = tuple(map(shown, names)), tuple(map(shown, classes))
+            found = tuple(map(shown, names))
+            expected = tuple(map(shown, classes))
             raise ModelError("model_of_other_classes", file=model.file, found=found, expected=expected)
         values = {"last": len(classes) - 1, "classes": tuple(map(shown, classes))}
         notes = (*notes, Remark("classes_are_numbered", values))

@@ -45,7 +45,9 @@ REASONS = {  # code of why the sum of leaf weights is not what these predict
     "multiclassova": "predicts_separate_classes",
     **dict.fromkeys(("poisson", "gamma", "tweedie"), "predicts_power_of_sum"),
 }
-CATEGORICAL, DEFAULT_LEFT = 1, 2  # bits of a decision type; the missing type is in the two bits above
+# bits of a decision type; the missing type is in the two bits above
+CATEGORICAL = 1
+DEFAULT_LEFT = 2
 MISSING_NONE, MISSING_ZERO, MISSING_NAN = range(3)
 ZERO = float(np.float32(1e-35))  # LightGBM reads numbers up to this size as 0
 WORD = 32  # bits of a bit set's word
@@ -88,7 +90,7 @@ class _Section:
 
 
 def read_lightgbm(name: str, data: bytes) -> WholeModel:
-    """Interpret a model file's bytes; raises ModelError where it is damaged, or predicts no sums of leaf weights."""
+    """Interpret a model file's bytes; raises ModelError if it is damaged, or predicts no sums of leaf weights."""
     head, trees, tail = _sections(name, data)
     version = head.text("version")
     if version not in VERSIONS:
@@ -196,14 +198,19 @@ def _tree(section: _Section, scale: float, n_features: int) -> WholeTree:
     if n_leaves == 1:
         return in_order(section.where, nodes, n_features, root=~0)
     n = n_leaves - 1
-    gains, kinds = section.floats("split_gain", n), section.wholes("decision_type", n)
-    thresholds, features = section.floats("threshold", n), section.wholes("split_feature", n)
-    lefts, rights = section.wholes("left_child", n), section.wholes("right_child", n)
+    gains = section.floats("split_gain", n)
+    kinds = section.wholes("decision_type", n)
+    thresholds = section.floats("threshold", n)
+    features = section.wholes("split_feature", n)
+    lefts = section.wholes("left_child", n)
+    rights = section.wholes("right_child", n)
     bit_sets = _bit_sets(section)
     internal = section.floats("internal_weight", n)
     for i in range(n):
         where = f"{section.where}, node {i}"
-        default_left, threshold, codes = False, None, frozenset[int]()
+        default_left = False
+        threshold = None
+        codes = frozenset[int]()
         if kinds[i] & CATEGORICAL:
             if thresholds[i] not in range(len(bit_sets)):
                 raise damaged(f"{where}, threshold", thresholds[i], f"0 … {len(bit_sets) - 1}")
@@ -248,7 +255,8 @@ def _gapless(sections: list[_Section]) -> frozenset[int]:
 
 def _numeric(where: str, kind: int, threshold: float) -> tuple[bool, float]:
     """Default direction and our threshold, by the split's missing type."""
-    default_left, missing = bool(kind & DEFAULT_LEFT), kind >> 2
+    default_left = bool(kind & DEFAULT_LEFT)
+    missing = kind >> 2
     if missing not in (MISSING_NONE, MISSING_ZERO, MISSING_NAN):
         raise damaged(f"{where}, decision_type", kind, "missing_type 0, 1, 2")
     # inf is LightGBM's for all values to the left, missing ones to the right
@@ -301,6 +309,6 @@ def _after(lines: list[str], start: str) -> Iterator[str]:
 
 
 def _categorical_columns(text: str) -> list[int] | None:
-    """Columns of ``2,3,4]``, rising; None where they are not numbers."""
+    """Columns of ``2,3,4]``, rising; None if they are not numbers."""
     words: list[Any] = [word.strip() for word in text.removesuffix("]").split(",") if word.strip()]
     return sorted(int(word) for word in words) if all(word.isdecimal() for word in words) else None

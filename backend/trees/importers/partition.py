@@ -217,7 +217,8 @@ def _named(
         _check_numbers(where, texts, feature)
     strange = [text for text in texts if text and text not in feature.categories]
     if feature.categories and strange and (given is not None or len(strange) == len(texts)):
-        found, expected = tuple(map(shown, strange)), tuple(map(shown, feature.categories))
+        found = tuple(map(shown, strange))
+        expected = tuple(map(shown, feature.categories))
         raise ModelError("categories_not_of_federation", **where, found=found, expected=expected)
     return dict(enumerate(texts))
 

@@ -32,7 +32,7 @@ def damaged(where: str, found: object, expected: object) -> ModelError:
 
 
 def read_bytes(path: Path) -> bytes:
-    """Read a model file; raises ModelError where it is absent, unreadable or too large."""
+    """Read a model file; raises ModelError if it is absent, unreadable or too large."""
     try:
         if path.stat().st_size > MAX_FILE:
             raise ModelError("model_too_large", file=path.name, found=path.stat().st_size, limit=MAX_FILE)
@@ -44,7 +44,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def parse_json(name: str, data: bytes) -> Any:
-    """JSON as Python's own values; raises ModelError where it is none, or nested too deeply."""
+    """JSON as Python's own values; raises ModelError if it is none, or nested too deeply."""
     try:
         return json_values(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:

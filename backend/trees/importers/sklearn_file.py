@@ -76,11 +76,11 @@ class _File(BaseModel):
     base_scores: list[float]
     of_tree: list[int]
     trees: list[_Tree]
-    examples: _Examples | None = None  # none where a column holds categories
+    examples: _Examples | None = None  # none if a column holds categories
 
 
 def read_sklearn(name: str, document: Any) -> WholeModel:
-    """Interpret a parsed file that `export` wrote; raises ModelError where it is damaged."""
+    """Interpret a parsed file that `export` wrote; raises ModelError if it is damaged."""
     file = checked(name, _File, document)
     n = len(file.features)
     if not 1 <= n <= MAX_FEATURES:
@@ -106,8 +106,10 @@ def read_sklearn(name: str, document: Any) -> WholeModel:
 
 
 def _check_examples(model: WholeModel, examples: _Examples) -> None:
-    """Raise ModelError where the estimator itself scored a row otherwise than the file's trees do."""
-    rows, theirs, where = examples.rows, examples.margins, f"{model.file}, examples"
+    """Raise ModelError if the estimator itself scored a row otherwise than the file's trees do."""
+    rows = examples.rows
+    theirs = examples.margins
+    where = f"{model.file}, examples"
     if any(len(row) != len(model.features) for row in rows) or any(len(row) != model.outputs.count for row in theirs):
         raise damaged(where, Remark("found_other_length"), Remark("expected_same_length"))
     if not 1 <= len(rows) == len(theirs):
@@ -166,7 +168,7 @@ def _read_tree(where: str, tree: _Tree, ours: Callable[[float], float], n_featur
 def export(estimator: Any) -> dict[str, Any]:
     """What `json.dump` writes of a fitted estimator of boosted trees, a forest or a decision tree.
 
-    Raises ModelError where the estimator is of another class, not fitted, or its predictions are not made of sums of leaf weights.
+    Raises ModelError if the estimator is of another class, not fitted, or its predictions are not made of sums of leaf weights.
     """
     names = [cls.__name__ for cls in type(estimator).__mro__]
     kind = next((name for name in names if name in WRITERS), None)
@@ -196,7 +198,8 @@ def export(estimator: Any) -> dict[str, Any]:
 
 def _examples(estimator: Any, document: dict[str, Any]) -> dict[str, Any]:
     """Rows whose values lie on and beside the trees' thresholds, so that no person's are in the file, with the estimator's own scores."""
-    draw, n = np.random.default_rng(0), int(estimator.n_features_in_)
+    draw = np.random.default_rng(0)
+    n = int(estimator.n_features_in_)
     known: list[list[float]] = [[0.0] for _ in range(n)]
     for tree in document["trees"]:
         for left, feature, threshold in zip(tree["left"], tree["feature"], tree["threshold"], strict=True):
@@ -216,7 +219,8 @@ def _examples(estimator: Any, document: dict[str, Any]) -> dict[str, Any]:
 
 def _gradient_boosting(estimator: Any) -> dict[str, Any]:
     """``estimators_`` has a line a round and a column a class."""
-    rate, (rounds, count) = float(estimator.learning_rate), estimator.estimators_.shape
+    rate = float(estimator.learning_rate)
+    rounds, count = estimator.estimators_.shape
     trees = [tree.tree_ for tree in estimator.estimators_.ravel()]
     init = estimator.init_
     constant = type(init).__name__ in ("DummyClassifier", "DummyRegressor") and init.strategy not in (
@@ -252,14 +256,16 @@ def _averaging(estimator: Any) -> dict[str, Any]:
 
 
 def _plain_tree(tree: Any, values: NDArray[np.float64]) -> dict[str, Any]:
-    left, right, cover = tree.children_left, tree.children_right, tree.weighted_n_node_samples
+    left = tree.children_left
+    right = tree.children_right
+    cover = tree.weighted_n_node_samples
     inner = left != LEAF
     spread = tree.impurity * cover
     return {
         "left": left.tolist(),
         "right": right.tolist(),
         "feature": tree.feature.tolist(),
-        "threshold": np.clip(tree.threshold, -LARGEST, LARGEST).tolist(),  # infinite where all but NaN goes left
+        "threshold": np.clip(tree.threshold, -LARGEST, LARGEST).tolist(),  # infinite if all but NaN goes left
         "missing_left": (inner & (tree.missing_go_to_left != 0)).tolist(),
         "left_categories": {},
         "values": [[] if split else row for split, row in zip(inner, values.tolist(), strict=True)],

@@ -82,7 +82,7 @@ class WholeModel:
     outputs : Outputs
         What the margins mean. The classes have the file's own names, or numbers from 0 as in :func:`numbered`.
     outcomes : tuple of str
-        Binary: texts of both outcomes, last the one that a higher score speaks for; empty where the file names none.
+        Binary: texts of both outcomes, last the one that a higher score speaks for; empty if the file names none.
     gapless : frozenset of int
         Columns of numbers in which training seems to have met no missing value: their splits send one where the library does by default.
     seen_codes : mapping of int to frozenset of int
@@ -154,7 +154,8 @@ class WholeModel:
 
     def _check_outputs(self) -> None:
         """Every tree adds to one output that is there, or every leaf to all of them."""
-        of_tree, count = self.outputs.of_tree, self.outputs.count
+        of_tree = self.outputs.of_tree
+        count = self.outputs.count
         if of_tree and (len(of_tree) != len(self.trees) or not set(of_tree) <= set(range(count))):
             raise damaged(f"{self.file}, tree_info", of_tree[:10], f"0 … {count - 1}")
         expected = 0 if of_tree or count == 1 else count
@@ -175,7 +176,8 @@ def leaves_of(
 
     `goes_left` is asked about a split, by its number, and the records that come to it.
     """
-    at, coming = np.zeros(n, dtype=np.intp), {0: np.arange(n)}
+    at = np.zeros(n, dtype=np.intp)
+    coming = {0: np.arange(n)}
     for i, node in enumerate(tree):
         rows = coming.pop(i, at[:0])
         if isinstance(node, Leaf):
@@ -194,7 +196,8 @@ def columns_where(
     for tree in trees:
         for split in tree:
             if isinstance(split, WholeSplit):
-                left, right = tree[split.left].cover, tree[split.right].cover
+                left = tree[split.left].cover
+                right = tree[split.right].cover
                 known = split.threshold is not None
                 sides[split.feature if known else -1].append((split.default_left, left, right))
     return frozenset(

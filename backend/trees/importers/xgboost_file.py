@@ -115,10 +115,11 @@ class _File(BaseModel):
 def read_xgboost(name: str, document: Any) -> WholeModel:
     """Interpret a model file that `parse_json` or `parse_ubjson` has parsed.
 
-    Raises ModelError where it is damaged, or its predictions are not made of sums of leaf weights.
+    Raises ModelError if it is damaged, or its predictions are not made of sums of leaf weights.
     """
     head = checked(name, _File, document)
-    learner, param = head.learner, head.learner.learner_model_param
+    learner = head.learner
+    param = head.learner.learner_model_param
     task, count = _outputs(name, learner.objective, param)
     if not 1 <= param.num_feature <= MAX_FEATURES:
         where = f"{name}, learner.learner_model_param.num_feature"
@@ -157,7 +158,8 @@ def _outputs(name: str, objective: str, param: _ModelParam) -> tuple[Task, int]:
         raise ModelError(
             "objective_not_importable", where=where, found=shown(objective), reason=reason, objectives=tuple(TASKS)
         )
-    where, task = f"{name}, learner.learner_model_param", TASKS[objective]
+    where = f"{name}, learner.learner_model_param"
+    task = TASKS[objective]
     if task == "classes":
         check_classes(where, param.num_class)
     several = max(param.num_target, 0 if task == "classes" else param.num_class)
@@ -240,7 +242,8 @@ def _tree(where: str, tree: _Tree, weight: float, n_features: int) -> WholeTree:
 
 def _codes(where: str, tree: _Tree) -> dict[int, frozenset[int]]:
     """Node → category codes that go right."""
-    starts, sizes = tree.categories_segments, tree.categories_sizes
+    starts = tree.categories_segments
+    sizes = tree.categories_sizes
     if not len(tree.categories_nodes) == len(starts) == len(sizes):
         raise damaged(f"{where}, categories", Remark("found_other_length"), Remark("expected_same_length"))
     codes = {}

@@ -40,7 +40,7 @@ class _Column:
     Attributes
     ----------
     values : ndarray of float64
-        ``(n_joint,)`` own values, own category codes, or a Host's ranks; NaN where missing.
+        ``(n_joint,)`` own values, own category codes, or a Host's ranks; NaN if missing.
     number, ranks : int
         A Host's column: its index in the Host's answer, and its number of ranks.
     texts : tuple of str
@@ -80,7 +80,8 @@ def grow(joint: Joint, parameters: OpBoostParameters) -> Grown:
     rules, cuts = _divide(whole, columns, joint)
     for host, splits in cuts.items():
         joint.conversation.send(host, splits)
-    trees, outputs = tuple(_guest_tree(tree, columns) for tree in whole), joint.boosting_outputs(len(whole))
+    trees = tuple(_guest_tree(tree, columns) for tree in whole)
+    outputs = joint.boosting_outputs(len(whole))
     return Grown(trees, rules, tuple(float(b) for b in base), outputs, boosting.margins, units=None)
 
 
@@ -96,7 +97,8 @@ def _own(joint: Joint, feature: Feature) -> _Column:
 
 def _ask_ranks(joint: Joint, parameters: OpBoostParameters) -> list[_Column]:
     """Step 1: every Host desensitises its features and sends ranks."""
-    session, noise = joint.conversation, parameters.noise
+    session = joint.conversation
+    noise = parameters.noise
     asked = noise.map, noise.mechanism, float(noise.epsilon), noise.theta, float(noise.alpha), noise.levels
     for host in session.hosts:
         session.send(host, StartRanks(session.name, *asked, joint.excluded[host]))
@@ -125,7 +127,8 @@ class _Boosting:
     def __init__(self, joint: Joint, parameters: OpBoostParameters, columns: list[_Column], base: Floats) -> None:
         import xgboost  # noqa: PLC0415 - half a second, and needed here alone
 
-        self._joint, self._parameters = joint, parameters
+        self._joint = joint
+        self._parameters = parameters
         self._outputs = joint.boosting_outputs()
         values = np.column_stack([column.values for column in columns])
         kinds = ["c" if column.texts else "q" for column in columns]
@@ -141,7 +144,8 @@ class _Boosting:
                 nthread=THREADS,
             )
 
-        self._training, self._everybody = matrix(joint.training), matrix(np.ones(len(values), dtype=bool))
+        self._training = matrix(joint.training)
+        self._everybody = matrix(np.ones(len(values), dtype=bool))
         self._booster = xgboost.Booster(self._settings(), [self._training, self._everybody])
         self.margins = np.tile(base, (len(values), 1))
 
@@ -163,7 +167,10 @@ class _Boosting:
 
     def run(self) -> tuple[WholeTree, ...]:
         """Grow all rounds, or until early stopping; leaves the margins of the kept trees in `margins`."""
-        began, best_loss, kept, margins = time.perf_counter(), np.inf, 0, self.margins
+        began = time.perf_counter()
+        best_loss = np.inf
+        kept = 0
+        margins = self.margins
         for number in range(1, self._parameters.trees + 1):
             work.reached((number - 1) / self._parameters.trees)
             self._booster.update(self._training, number - 1)
@@ -172,7 +179,9 @@ class _Boosting:
             seconds = time.perf_counter() - began
             progress = self._joint.report(number, self._parameters.trees, margins, self._outputs, seconds)
             if progress.log_loss_validation < best_loss or not self._parameters.early_stopping:
-                best_loss, kept, self.margins = progress.log_loss_validation, number, margins
+                best_loss = progress.log_loss_validation
+                kept = number
+                self.margins = margins
             if self._parameters.early_stopping and number - kept >= self._parameters.early_stopping:
                 break
         document = json.loads(self._booster[:kept].save_raw("json"))

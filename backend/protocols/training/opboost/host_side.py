@@ -37,7 +37,7 @@ class NoisyColumn:
     Attributes
     ----------
     levels : ndarray of int16
-        ``(n_rows,)`` noisy levels, MISSING where there is no value.
+        ``(n_rows,)`` noisy levels, MISSING if there is no value.
     mapping : ValueMap
         Between true values and levels; of an indicator: 1 is yes.
     category : str, optional
@@ -182,9 +182,10 @@ def _noisy(levels: IntArray, noise: Noise, words: SecretWords, *, flags: bool = 
 
 
 def noise_of(start: StartRanks) -> Noise:
-    """The setting in a Guest's request; raises SecurityError where it is invalid."""
+    """The setting in a Guest's request; raises SecurityError if it is invalid."""
     try:
-        map_, mechanism = next(m for m in MAPS if m == start.map), next(m for m in MECHANISMS if m == start.mechanism)
+        map_ = next(m for m in MAPS if m == start.map)
+        mechanism = next(m for m in MECHANISMS if m == start.mechanism)
         return Noise(map_, mechanism, start.epsilon, start.theta, start.alpha, start.levels)
     except (StopIteration, ParameterError) as error:
         raise SecurityError("unknown_noise") from error

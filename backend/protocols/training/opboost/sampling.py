@@ -49,7 +49,9 @@ class Sampler:
     """
 
     def __init__(self, epsilon: Fraction, size: int, mechanism: Mechanism) -> None:
-        self._epsilon, self._size, self._mechanism = epsilon, size, mechanism
+        self._epsilon = epsilon
+        self._size = size
+        self._mechanism = mechanism
 
     def draw(self, values: IntArray, words: Words = system_words) -> IntArray:
         """Noisy values, each in 0 … size-1.
@@ -72,7 +74,8 @@ class Sampler:
 
     def _from_own_tables(self, values: IntArray, words: Words) -> IntArray:
         # Global-Map's exponential mechanism, whose utility is the distance
-        drawn, noisy = words(len(values)), np.empty_like(values)
+        drawn = words(len(values))
+        noisy = np.empty_like(values)
         for anchor in range(self._size):
             rows = np.flatnonzero(values == anchor)
             noisy[rows] = _inverted(self._epsilon, self._size, anchor, drawn[rows], words)
@@ -80,7 +83,8 @@ class Sampler:
 
     def _by_rejection(self, values: IntArray, words: Words) -> IntArray:
         """Steps longer than size-1 would always be rejected, so the table omits them; that changes no accepted draw."""
-        noisy, reach = values.copy(), self._size - 1
+        noisy = values.copy()
+        reach = self._size - 1
         waiting = np.arange(len(values))
         while len(waiting):
             # Lap_Z(λ): Pr[z] = (e^(1/λ) - 1)/(e^(1/λ) + 1)·e^(-|z|/λ), here with λ = 2/ε (docs/opboost.md says why not 1/ε)
@@ -106,7 +110,8 @@ def _with_more_bits(epsilon: Fraction, size: int, anchor: int, begun: int, words
     """Draw more bits until they differ from every F(k) at their precision."""
     bits = WORD
     while True:
-        begun, bits = begun << WORD | int(words(1)[0]), bits + WORD
+        begun = begun << WORD | int(words(1)[0])
+        bits = bits + WORD
         floors = thresholds(epsilon, size, anchor, bits)
         if begun not in floors:
             return sum(floor < begun for floor in floors)
