@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from backend.cli.model_text import in_words, model_text, release_text, watch_training
-from backend.cli.options import Federation
 from backend.cli.output import (
     AsJson,
+    Federation,
     ModelId,
     PassphraseFile,
     check_out,

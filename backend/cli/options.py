@@ -121,7 +121,6 @@ def _flag(name: str) -> str:
     return FLAGS.get(name, f"--{name.replace('_', '-')}")
 
 
-Federation = Annotated[str, typer.Argument(help="A federation's folder, file or name.")]
 Algorithm = Annotated[str, typer.Option(help=f"How the model is grown: {', '.join(ALGORITHMS)}.")]
 Hosts = Annotated[str | None, typer.Option(help="Hosts that take part, separated by commas (default: all).")]
 Exclude = Annotated[str, typer.Option(help="Features left out, separated by commas.")]

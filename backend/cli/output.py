@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 FederationName = Annotated[str, typer.Argument(help="A federation's name.")]
+Federation = Annotated[str, typer.Argument(help="A federation's folder, file or name.")]
 ModelId = Annotated[str, typer.Argument(help="Model id, the beginning of one, or 'latest'.")]
 Bits = Annotated[int, typer.Option(help="Paillier key size.")]
 Cutoff = Annotated[

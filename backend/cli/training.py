@@ -16,7 +16,6 @@ from backend.cli.options import (
     ApprovedTrees,
     Coarser,
     Exclude,
-    Federation,
     Hosts,
     MostNamed,
     choose,
@@ -25,6 +24,7 @@ from backend.cli.options import (
 from backend.cli.output import (
     AsJson,
     Backend,
+    Federation,
     Jobs,
     Scheduler,
     chosen_federation,

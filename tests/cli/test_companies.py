@@ -140,7 +140,7 @@ def test_codes_that_no_model_knows_and_ids_that_are_alike_are_told_by_the_host_i
     PartyStore(database).put_artefact("m1", dump_host(model))
     database.close()
     _, found = checked(run, folder)
-    assert found["codes"]["ok"] and "codes of 'orders': '5', in 1 records" in found["codes"]["words"]
+    assert found["codes"]["ok"] and "codes of 'orders': '5', in 1 record" in found["codes"]["words"]
 
 
 def test_what_is_wrong_is_said_in_words(run, links):

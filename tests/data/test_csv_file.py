@@ -76,7 +76,7 @@ def test_short_rows_of_a_wide_table_take_no_more_memory_than_they_hold():
     ("data", "limits", "told"),
     [
         (b"a,b\n1,2\n", FileLimits(7, 9, 9, 99), "larger than 0 MB (7 bytes)"),
-        (b"a,b\n1,2\n3,4\n", FileLimits(99, 1, 9, 99), "found more than 1 rows, expected at most 1"),
+        (b"a,b\n1,2\n3,4\n", FileLimits(99, 1, 9, 99), "found more than 1 row, expected at most 1"),
         (b"a,b\n" + b"1\n" * 6, FileLimits(99, 9, 9, 10), "found more than 5 rows of 2 columns"),
         (b"a,b,c\n", FileLimits(99, 9, 2, 99), "found 3 columns, expected at most 2"),
         (b"a" * 501 + b",b\n", TABLE, "names of at most 500 characters"),

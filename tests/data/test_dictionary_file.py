@@ -67,7 +67,7 @@ def test_name_and_meaning_are_enough(tmp_path):
     [
         ("name,unit\na,CNY\n", "there is no column 'meaning'"),
         ("name,meaning,colour\na,A,red\n", "found an unknown column 'colour'"),
-        ("name,meaning\na\n", "line 2: found 1 cells, expected 2"),
+        ("name,meaning\na\n", "line 2: found 1 cell, expected 2"),
         ("name,meaning\na,A\na,B\n", "line 3: found 'a' a second time"),
         ("name,meaning\n,A\n", "line 2, name: found nothing"),
         ("name,meaning,kind\na,A,number\n", "line 2, kind: found 'number', expected one of"),

@@ -115,7 +115,7 @@ def test_a_sheet_that_is_not_usable_is_refused_as_a_whole(federation, data, expe
 
 def test_size_and_rows_are_checked_again(federation, tmp_path):
     data = b"id,income,home\nx,1,own\ny,1,own\n"
-    with pytest.raises(SampleError, match="found more than 1 rows, expected at most 1"):
+    with pytest.raises(SampleError, match="found more than 1 row, expected at most 1"):
         read_samples(federation, data, limits=replace(SAMPLES, max_rows=1))
     with pytest.raises(SampleError, match="larger than 0 MB"):
         read_samples(federation, data, limits=replace(SAMPLES, max_bytes=30))

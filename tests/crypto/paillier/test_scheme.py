@@ -187,7 +187,7 @@ def test_a_payload_makes_the_same_side_for_a_worker(key_side):
 
 def test_a_batch_of_one_piece_takes_no_second(key_side, public_side):
     folding = public_side.start_fold(np.ones((1, 1), dtype=bool), plan_of((0,), (True,), 1))
-    with pytest.raises(SecurityError, match="ended 1 pieces early"):
+    with pytest.raises(SecurityError, match="ended 1 piece early"):
         list(folding.finish())
     folding.add(key_side.encrypt(np.array([[1]])))
     with pytest.raises(SecurityError, match="after the last one of its batch"):
