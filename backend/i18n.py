@@ -94,8 +94,9 @@ SINGULAR = {
     "values": "value",
 }
 _NOUN = re.compile(
-    rf"^(\*{{0,2}} (?:(?:more|other|different|new|joint|test|training|known) )?)({'|'.join(SINGULAR)})\b"
+    rf"^(\*{{0,2}} (?:(?:more|other|different|new|joint|test|training|known) )?)({'|'.join(SINGULAR)})\b( were| are| have)?\b"
 )
+_VERBS = {" were": " was", " are": " is", " have": " has"}
 
 
 @dataclass(frozen=True)
@@ -230,10 +231,15 @@ def fill(text: str, language: str, values: Mapping[str, object]) -> str:
         if language == "zh":
             between = _set_apart(last.rstrip("*")[-1:], literal, value.lstrip("*")[:1])
         elif last.strip("*") == "1":
-            between = _NOUN.sub(lambda found: found[1] + SINGULAR[found[2]], literal, count=1)
+            between = _NOUN.sub(_of_one, literal, count=1)
         filled += between + value
         last = value
     return filled
+
+
+def _of_one(found: re.Match[str]) -> str:
+    """Return what stands behind the number 1: the noun in the singular, and so the verb that follows it."""
+    return f"{found[1]}{SINGULAR[found[2]]}{_VERBS.get(found[3], '')}"
 
 
 def _formatted(value: object, spec: str) -> str:

@@ -150,7 +150,7 @@ def test_a_question_blocks_an_approval_and_no_holds_until_the_description_change
     for finding in glassleaf.reviews.undecided(one):
         glassleaf.reviews.decide(one, finding.rule_id, finding.feature, "confirmed", WHY, "cy")
     take(glassleaf, one, "submit", "ana")
-    with pytest.raises(ParameterError, match="1 findings or questions"):
+    with pytest.raises(ParameterError, match="1 finding or questions"):
         take(glassleaf, one, "approve", "cy")
     with pytest.raises(SecurityError):  # whoever trained it does not answer no
         glassleaf.reviews.decide(one, asked.about, asked.feature, "overridden", WHY, "ana")

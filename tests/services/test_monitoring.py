@@ -245,7 +245,7 @@ def test_a_sheet_with_one_person_more_gets_no_answer(demo, monkeypatch):
     without, with_one = (demo.read(demo.write(demo.later[:n], "sheet.csv")) for n in (100, 101))
     assert of(demo.run(later=without, cutoff=cutoff), "later_disparity").figures
     # The difference of two answers would be what the one person has.
-    with pytest.raises(SampleError, match=r"^1 people were scored; .* 20 or more"):
+    with pytest.raises(SampleError, match=r"^1 person was scored; .* 20 or more"):
         demo.run(later=with_one, cutoff=cutoff)
 
 

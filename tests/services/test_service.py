@@ -120,7 +120,7 @@ def test_a_bad_row_never_stops_the_others(glassleaf):
 
 def test_of_a_sheet_of_bad_rows_only_nothing_is_sent(glassleaf):
     with pytest.raises(
-        SampleError, match=r"(?s)None of the 1 rows can be scored.*Row 2: .* no record with the id 'nobody'"
+        SampleError, match=r"(?s)1 row came, and none can be scored.*Row 2: .* no record with the id 'nobody'"
     ):
         score(glassleaf, sheet_of(glassleaf, "nobody"))
 

@@ -174,7 +174,7 @@ def test_messages_out_of_turn_are_refused(method):
     side, host = ready(method)
     with pytest.raises(SecurityError, match="not sent"):
         side.take(b"")
-    with pytest.raises(SecurityError, match="answers were expected"):
+    with pytest.raises(SecurityError, match="answer was expected"):
         side.positions()
     pieces = list(side.pieces())
     for piece in pieces:

@@ -59,7 +59,7 @@ ROOT, HF4, HF7 = bytes([0]), bytes([3]), bytes([2])
         ([START, AskWalk("c", True, bytes([0]), ROOT)], "that this Host does not decide"),
         ([START, AskWalk("c", True, bytes([2]), HF4)], "Numbers below 2 were expected, got 2"),
         ([START, AskWalk("c", True, bytes([0]), bytes([11]))], "Numbers below 11 were expected, got 11"),
-        ([START, AskWalk("c", True, bytes([0, 1]), HF4)], "2 samples arrived at 1 nodes"),
+        ([START, AskWalk("c", True, bytes([0, 1]), HF4)], "2 samples arrived at 1 node"),
         ([START, PassOn("c", 9, b"", b"")], "this model has 2 rounds"),
         ([START, PassOn("c", 2, b"", b"")], "out of turn in round 2"),
         ([START, PassOn("c", 1, b"", b""), PassOn("c", 1, b"", b"")], "out of turn in round 1"),

@@ -144,7 +144,7 @@ def test_a_host_refuses_what_is_not_its_to_answer():
         everyone = pack_rows(rows)
         for message, reason in [
             (AskGroupSums("c", GUEST, ("host1_x",), 4), "unknown feature"),
-            (AskGroupSums("c", GUEST, ("host0_x",), 1), "1 groups were asked for"),
+            (AskGroupSums("c", GUEST, ("host0_x",), 1), "1 group was asked for"),
             (AskGroupSums("c", GUEST, ("host0_x",), 33), "33 groups were asked for"),
             (AskGroupSums("c", "host1", ("host0_x",), 4), "host1 has not sent"),
             (AskGroupPairs("c", everyone, "host0_c", 4, ("host1", GUEST)), "who could read them"),

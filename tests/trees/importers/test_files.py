@@ -103,7 +103,7 @@ def test_ubj_has_constants_signed_and_unsigned_numbers_and_open_arrays():
 @pytest.mark.parametrize(
     ("blob", "words"),
     [
-        (b"{}{", "byte 2: found 1 more bytes, expected the end of the file"),
+        (b"{}{", "byte 2: found 1 more byte, expected the end of the file"),
         (b"{i\x01ai\x01i\x01ai\x01}", "'a' twice, expected every key once"),
         (b"[#i\xff", "found -1, expected 0 … 0"),
         (b"[$d#l\x7f\xff\xff\xff", "found 2,147,483,647, expected 0 … 0"),

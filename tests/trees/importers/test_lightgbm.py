@@ -206,7 +206,7 @@ def test_trees_of_lightgbm_that_are_not_as_many_for_each_class_are_refused(tmp_p
         ("binary sigmoid:1", "poisson", r"found 'poisson' \(it predicts e to the power of the sum of leaf weights\)"),
         ("binary sigmoid:1", "regression sqrt", r"found 'regression sqrt' \(it predicts the square of the sum"),
         ("binary sigmoid:1", "multiclassova num_class:3 sigmoid:1", "each class has a separate probability"),
-        ("binary sigmoid:1", "multiclass num_class:1", "line 3, num_class: found 1 classes, expected 3 to 32"),
+        ("binary sigmoid:1", "multiclass num_class:1", "line 3, num_class: found 1 class, expected 3 to 32"),
         ("num_tree_per_iteration=1", "num_tree_per_iteration=3", "num_tree_per_iteration: found '3', expected 1"),
         ("objective=binary sigmoid:1\n", "", "objective: found 'no objective'"),
         ("sigmoid:1", "sigmoid:-1", "found 'sigmoid:-1', expected sigmoid:1"),
@@ -226,7 +226,7 @@ def test_trees_of_lightgbm_that_are_not_as_many_for_each_class_are_refused(tmp_p
         ("end of trees\n", "", "expected 'end of trees'"),
         ("end of trees\n", "end of trees\n\nparameters:\n", "expected 'end of parameters'"),
         ("end of trees\n", 'end of trees\npandas_categorical:[["a"', "pandas_categorical, 1:6"),
-        ("end of trees\n", 'end of trees\npandas_categorical:[["a"]]', "categories of 1 columns, but 0 categorical"),
+        ("end of trees\n", 'end of trees\npandas_categorical:[["a"]]', "categories of 1 column, but 0 categorical"),
     ],
 )
 def test_a_lightgbm_file_that_does_not_fit_is_refused_by_file_and_place(tmp_path, old, new, words):

@@ -220,7 +220,7 @@ def test_estimators_whose_predictions_are_no_sums_are_not_written_out():
         ({"base_scores": [0.0]}, "base score: found 1 entry, expected 3"),
         ({"base_scores": [0.0, 1e30, 0.0]}, "base score: found 1e\\+30, expected a number up to"),
         ({"of_tree": [0]}, "tree 0, leaf: found 3 entries, expected 1"),
-        ({"classes": ["a"]}, "classes: found 1 classes, expected 3 to 32"),
+        ({"classes": ["a"]}, "classes: found 1 class, expected 3 to 32"),
         ({"classes": ["a", "b", "c", "d"], "base_scores": [0.0] * 4}, "tree 0, leaf: found 3 entries, expected 4"),
         ({"classes": [], "base_scores": [0.0]}, "tree 0, leaf: found 3 entries, expected 1"),
         ({"values": [[]]}, "node 0, values: found nothing"),
