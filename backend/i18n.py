@@ -25,6 +25,7 @@ _SPACED = "%°±−+$€£≤≥:●■◆▲⬢⬟★"  # set apart from Chines
 SINGULAR = {
     "alternatives": "alternative",
     "answers": "answer",
+    "bands": "band",
     "batches": "batch",
     "bins": "bin",
     "bits": "bit",
