@@ -253,7 +253,7 @@ function name(svg, place) {
 }
 
 // Boxes of one party. `from` = where each comes from; `words` say what each is, read when it is pointed at or reached by keys.
-function boxes(deck, svg, place, width, { count, bytes, from, kind = "", after = 0, dropped, locker, words, numbers }) {
+function boxes(deck, svg, place, width, { count, bytes, from, kind = "", after = 0, dropped, locker, words }) {
   const size = Math.max(place.pitch - 5, 4)
   const group = drawn("g", { class: `boxes ${kind}`, tabindex: bytes.length ? 0 : -1, role: "group", "aria-label": words.group })
   group.style.setProperty("--locker", locker)
@@ -275,7 +275,6 @@ function boxes(deck, svg, place, width, { count, bytes, from, kind = "", after =
       drawn("rect", { class: "lid", x, y, width: size, height: size, rx: size / 5 }),
       drawn("circle", { class: "hole", cx: x + size / 2, cy: y + size / 2, r: size / 6 }),
     )
-    if (numbers && size > 14) box.append(drawn("text", { class: "open", x: x + size / 2, y: y + size * 0.72, "font-size": size * 0.6 }, "?"))
     every.push(box)
     group.append(box)
     if (!bytes[index]) continue
@@ -341,7 +340,7 @@ function ask(deck, stage, step, { width, height }) {
   const from = index => spot(bank, index)
   boxes(deck, svg, bank, width, { count: step.count, bytes: [], kind: "left", locker: bank.party.colour, words: step.box })
   boxes(deck, svg, first, width, {
-    count: step.count, bytes: step.bytes, from, kind: "fly", after: 1.6, locker: bank.party.colour, words: step.box, numbers: true,
+    count: step.count, bytes: step.bytes, from, kind: "fly", after: 1.6, locker: bank.party.colour, words: step.box,
   })
 }
 
