@@ -38,7 +38,7 @@ def few() -> Iterator[None]:
     known = dict(ATTACKS)
     ATTACKS.clear()
     for id_, measure in outcomes.items():
-        ATTACKS[id_] = Attack(id_, known[id_].name, known[id_].severity, measure, (1.0, 1.0, 1.0))
+        ATTACKS[id_] = Attack(id_, known[id_].name, known[id_].severity, measure, 3)
     yield
     ATTACKS.clear()
     ATTACKS.update(known)  # whole again, and in its order
@@ -113,7 +113,7 @@ def test_a_run_that_is_stopped_keeps_what_had_run(opened: Opened, few: None) -> 
         job_of("attacks").cancel()
         return measured(100, 50)(seed)
 
-    ATTACKS["A1"] = Attack("A1", "x", "critical", stop, (1.0,))
+    ATTACKS["A1"] = Attack("A1", "x", "critical", stop, 1)
     at = run(at, "attack_all")
     said = everything(at)
     assert T("attack_lab.cancelled") in said and T("attack_lab.none_works", n=1) in said

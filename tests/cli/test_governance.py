@@ -110,7 +110,7 @@ def test_attacks_are_listed(run):
 @pytest.mark.parametrize(("right", "status", "word"), [(50, 0, "fails"), (100, 1, "WORKS")])
 def test_the_exit_status_tells_whether_an_attack_works(run, monkeypatch, right, status, word):
     outcome = AttackOutcome(SuccessCount(100, 100, 0.1), SuccessCount(right, 100, 0.1), 0.5, {})
-    synthetic = lab.Attack("A1", "Made up", "high", lambda seed: outcome, (1.0,))
+    synthetic = lab.Attack("A1", "Made up", "high", lambda seed: outcome, 1)
     monkeypatch.setattr(lab, "ATTACKS", {"A1": synthetic})
     found, text, _ = run("attack", "A1")
     assert found == status and word in text

@@ -84,7 +84,7 @@ def test_only_what_was_asked_for_runs_in_the_page_s_order_and_is_announced_befor
         seeds.append(seed)
         return AttackOutcome(SuccessCount(1, 1, 0.0), None, 0.5, {})
 
-    fakes = {id_: Attack(id_, id_, "high", measure, (0.1, 0.1)) for id_ in ("A1", "A2", "A3")}
+    fakes = {id_: Attack(id_, id_, "high", measure, 2) for id_ in ("A1", "A2", "A3")}
     monkeypatch.setattr("backend.privacy.attacks.lab.ATTACKS", fakes)
     results = run_all(["A3", "A1"], seed=5, on_attack=lambda attack: announced.append(attack.id))
     assert [r.id for r in results] == announced == ["A1", "A3"]
