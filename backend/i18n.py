@@ -36,6 +36,7 @@ SINGULAR = {
     "classes": "class",
     "codes": "code",
     "columns": "column",
+    "trials": "trial",
     "combinations": "combination",
     "comparisons": "comparison",
     "conversations": "conversation",

@@ -76,7 +76,7 @@ NO_PLURALS = (
     "is has does s was as asks exists means waits says speaks goes sends states comes costs falls "
     "shuffles leads wants encrypts turns filters keeps identifies reveals replies logs prohibits heads "
     "improves worsens minus pass describes needs discloses its greets refuses stores belongs differs "
-    "requires opens hands books repeats becomes measures decrypts runs holds ms focus women men"
+    "requires returns warns narrows widens opens hands books repeats becomes measures decrypts runs holds ms focus women men"
 )
 COUNTED = re.compile(r"\{(\w+)(?::[^}]*)?\}\*{0,2}((?: [a-z]+){1,2})")
 

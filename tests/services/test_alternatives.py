@@ -228,7 +228,7 @@ def test_keeping_the_model_is_a_choice_too(demo, at_host):
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"without": ()}, "1 models would be trained"),
+        ({"without": ()}, "1 model would be trained"),
         ({"depths": tuple(range(1, 9)), "lambdas": (2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)}, "so that 2 to 64 are"),
         ({"without": (("nobody",),)}, "nobody: not offered"),
         ({"constraints": ("nobody=1",)}, "nobody: not offered"),
