@@ -114,7 +114,7 @@ def test_where_nothing_is_filled_this_process_works_beside_the_first_and_starts_
 def test_while_a_job_is_under_way_no_more_than_a_small_stock_is_filled():
     filled = pool.Pool(Tables(), None, 320)
     try:
-        with work.watched(lambda: None, lambda share, following: None, lambda share: None):
+        with work.watched(lambda: None, lambda share: None):
             filled.fill()
             while filled.ready < 32:
                 time.sleep(0.01)

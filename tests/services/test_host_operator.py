@@ -195,7 +195,7 @@ def test_the_commands_work_on_a_folder_and_on_a_simulated_host(glassleaf, monkey
     for which in (simulated, own):
         assert run("inbox", "--all", *which)[1].count("asks for") == 2
         assert "tree " in run("show", 1, *which)[1]
-        assert run("models", *which)[0] == 0 and run("log", "verify", *which)[0] == 0
+        assert run("models", "list", *which)[0] == 0 and run("log", "verify", *which)[0] == 0
         person = ids(glassleaf, 1)[0]
         assert (
             "score" in run("budget", "--person", person, *which)[1]

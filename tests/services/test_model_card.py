@@ -57,7 +57,10 @@ def test_the_order_in_which_scores_are_kept_tells_nothing():
     draw = np.random.default_rng(0)
     labels, margins = draw.integers(0, 2, 50).astype(float), draw.normal(size=(50, 2)).round(1)
     order = draw.permutation(50)
-    first, second = without_ids(labels, margins, "training"), without_ids(labels[order], margins[order], "training")
+    first, second = (
+        without_ids(labels, margins, None, "training"),
+        without_ids(labels[order], margins[order], None, "training"),
+    )
     assert first == second
     kept = {tuple(row) for row in np.column_stack([first.rows[0]["labels"], first.rows[0]["margins"]]).tolist()}
     assert kept == {tuple(row) for row in np.column_stack([labels, margins]).tolist()}
@@ -118,7 +121,10 @@ def test_other_tasks_have_what_applies_to_them(context, outputs):
     card = make_card(
         replace(context.record, task=outputs.task),
         outputs,
-        {"test": without_ids(labels, margins, "training"), "training": without_ids(labels, margins, "training")},
+        {
+            "test": without_ids(labels, margins, None, "training"),
+            "training": without_ids(labels, margins, None, "training"),
+        },
     )
     known = measure(labels, margins, "test", outputs)
     test = card.parts[0]

@@ -140,7 +140,7 @@ def test_each_protocol_and_each_batch_has_its_part_of_what_is_done(glassleaf):
             return False
 
     told, request = [], ComparisonRequest("latest", 2, "rlwe", batches=(1, 3))
-    with work.watched(lambda: None, lambda share, following: told.append(share)):
+    with work.watched(lambda: None, told.append):
         glassleaf.protocol_comparison.compare(request, Watched())
     whole = len(PROTOCOLS) + len(request.batches)
     begun = [*((name, number) for number, name in enumerate(PROTOCOLS)), ("batches", whole - 2), ("batches", whole - 1)]

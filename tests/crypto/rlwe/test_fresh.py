@@ -68,7 +68,7 @@ def test_a_job_is_stopped_between_two_ciphertexts():
         if len(looks) == 3:
             raise Cancelled("stopped")
 
-    with work.watched(check, lambda share, following: None), pytest.raises(Cancelled):
+    with work.watched(check, lambda share: None), pytest.raises(Cancelled):
         keys(SMALL)[1].encrypt([np.ones(9, dtype=np.int64)] * 20)
     assert len(looks) == 3
 

@@ -140,7 +140,7 @@ def test_a_training_can_be_stopped_between_two_trees(runtime):
             raise Cancelled("stopped")
 
     session = runtime.open_session(runtime.hosts)
-    with work.watched(stop_after_a_tree, lambda share, following: None), pytest.raises(Cancelled):
+    with work.watched(stop_after_a_tree, lambda share: None), pytest.raises(Cancelled):
         runtime.guest.train(runtime.labels(), SMALL, None, session, on_tree=reported.append)
     session.close()
     assert len(reported) == 1 and train(runtime)[0].model_id
