@@ -7,7 +7,7 @@ from worlds import GUEST, random_world
 
 from backend.data.federation import MEASURES
 from backend.errors import NotAgreed, SecurityError
-from backend.protocols.group_sums.messages import AskGroupPairs, AskGroupSums, GroupPairs, MoreGroupPairs
+from backend.protocols.group_sums.messages import AskDistinct, AskGroupPairs, AskGroupSums, GroupPairs, MoreGroupPairs
 from backend.protocols.purposes.messages import StatePurpose
 from backend.protocols.purposes.protocol import ADMITS, MEASURING, check_purpose, state_purpose
 from backend.protocols.scoring.messages import AssignAges, BlankValues, PermuteValues
@@ -60,7 +60,7 @@ def test_each_purpose_admits_its_kinds_of_message_and_no_others(purpose):
 
 
 def test_all_that_sums_groups_or_moves_values_is_measuring():
-    sums = {GroupPairs, MoreGroupPairs, AskGroupSums, AskGroupPairs}
+    sums = {GroupPairs, MoreGroupPairs, AskGroupSums, AskGroupPairs, AskDistinct}
     assert {*sums, AssignAges, PermuteValues, BlankValues} == MEASURING
     assert {"StatePurpose", "PurposeAnswered"} <= set(MESSAGES)
 
