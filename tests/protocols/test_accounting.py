@@ -139,6 +139,7 @@ def noted(tmp_path_factory):
         questions = GroupQuestions(talk, guest.name, key, np.ones(joint, dtype=bool))
         questions.send([np.ones(joint, dtype=np.int64)], [first[0]])
         questions.ask({first[0]: [first[1]]}, 4)
+        questions.distinct(*first)
         questions.have_sent(*first, 4, [second[0]])
         questions.ask({second[0]: [second[1]]}, 4, first[0])
 
@@ -189,6 +190,7 @@ def test_every_kind_of_message_that_reads_records_is_accounted_for(noted):
     unpaid = {kind for host in noted for kind, (_, uncounted) in host.noted.items() if uncounted}
     assert unpaid == set()
     assert {kind for host in noted for kind, (read, _) in host.noted.items() if read} >= {
+        "AskDistinct",
         "AskGroupPairs",
         "AskGroupSums",
         "AssignAges",
