@@ -283,7 +283,7 @@ def test_a_sudden_end_leaves_an_entry_of_what_was_begun(glassleaf, people, monke
         raise SystemExit
 
     with monkeypatch.context() as broken:
-        broken.setattr(glassleaf.people._models, "with_sealed", killed)  # the Hosts have forgotten, the Guest has not
+        broken.setattr(glassleaf.people._models, "forget", killed)  # the Hosts have forgotten, the Guest has not
         with pytest.raises(SystemExit):
             glassleaf.people.forget("demo", person, WHY)
     entry = last(glassleaf)

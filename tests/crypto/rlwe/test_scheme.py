@@ -298,7 +298,7 @@ def test_a_piece_of_another_length_is_refused_before_it_is_read():
     fold = host.start_fold(np.ones((1, 2), dtype=bool), one_host(2))
     with pytest.raises(SecurityError, match=f"1 item of {width:,} bytes were expected, got 5 bytes"):
         fold.add(bytes(5))
-    with pytest.raises(SecurityError, match="item of .* expected"):
+    with pytest.raises(SecurityError, match=r"item of .* expected"):
         guest.decrypt(bytes(5), 1)
 
 
