@@ -45,7 +45,11 @@ class Deck {
   show(data) {
     const first = !this.data
     this.data = data
-    if (first) this.at = Math.max(0, data.steps.findIndex(step => step.id === data.start))
+    if (first) {
+      // The address knows the step that was left for; the server knows the one that the page was opened at.
+      const id = new URL(location.href).searchParams.get("step") ?? data.start
+      this.at = Math.max(0, data.steps.findIndex(step => step.id === id))
+    }
     this.frame()
     this.draw(first)
   }
