@@ -284,6 +284,13 @@ def close_the_service(_no_pools: None, world: World) -> Iterator[None]:
     session._service.clear()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _shared_home_keeps_its_one_model(world: World) -> Iterator[None]:
+    """A file that leaves a model in the home that all files share changes what the next file's pages open on."""
+    yield
+    assert [record.id for record in session._service(str(world.home)).models.all()] == [world.record.id]
+
+
 @pytest.fixture(autouse=True)
 def _main_module_stays() -> Iterator[None]:
     """A page that is run in a test puts itself in place of the main module, and processes started later would run it again."""

@@ -35,9 +35,9 @@ T = Texts("en")
 
 @pytest.fixture
 def folder(world: World, tmp_path: Path) -> Path:
-    """A Host's folder alone, in which a model and a training wait."""
+    """A Host's folder alone, in which a model and a training wait; it has answered nobody yet."""
     where = tmp_path / "alone" / "telecom"
-    shutil.copytree(world.home / "parties" / "demo" / "telecom", where, ignore=shutil.ignore_patterns("*.new"))
+    shutil.copytree(world.fresh / "parties" / "demo" / "telecom", where, ignore=shutil.ignore_patterns("*.new"))
     wait(where, world)
     return where
 
@@ -288,7 +288,6 @@ def test_every_purpose_has_its_words() -> None:
         assert T(f"host.purpose_{purpose}") and T.has(f"host.asks_{host_console._kind(purpose)}")
 
 
-@pytest.mark.slow  # its live file goes stale on a busy machine, and what it leaves then breaks later tests of the worker
 def test_an_open_console_shows_links_what_runs_and_what_was_given_and_stops_work(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

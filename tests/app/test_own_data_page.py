@@ -25,7 +25,7 @@ from backend.services.import_proof import Proof
 from backend.services.job_registry import Upload
 from backend.services.leakage import MAX_IDENTIFYING
 from backend.services.model_import import Brought
-from tests.app.conftest import Opened, World, job_of
+from tests.app.conftest import Opened, World, _fresh, job_of
 from tests.app.reading_out import everything, says
 
 T = Texts("en")
@@ -245,10 +245,11 @@ def test_a_model_is_proved_before_it_is_kept(opened: Opened, booster: bytes, gla
 
 
 def test_the_share_that_is_allowed_for_a_model_file_is_held_and_recorded_in_the_model(
-    opened: Opened, booster: bytes, glassleaf: Glassleaf
+    home: Path, booster: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    at = on_model(_fresh(home, monkeypatch))  # a home of its own: the model stays there
+    glassleaf = session.service()
     before = [record.id for record in glassleaf.models.all()]
-    at = on_model(opened)
     at.file_uploader(key="own_model_file").upload("mine.json", booster)
     at.number_input(key="own_model_max_named").set_value(0.0)
     pressed(at.run(), "own_import")
