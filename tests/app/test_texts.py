@@ -20,7 +20,8 @@ from backend.protocols.transport.message import MESSAGES
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = [*ROOT.glob("app/**/*.py"), *ROOT.glob("pages/*.py")]
-LITERAL = re.compile(r"""(?:\bt\(|section\(t,)\s*f?["']([a-z_]+\.[A-Za-z_.]+)["']""")
+WALKS = list((ROOT / "tests" / "e2e").glob("*.py"))
+LITERAL = re.compile(r"""(?:\b[tT]\(|section\(t,)\s*f?["']([a-z_]+\.[A-Za-z_.]+)["']""")
 # sections whose keys come out of results, parameter classes, reports, dictionaries, remarks, dates of the law; see test_details,
 # test_notice_details
 BY_RESULT = (
@@ -77,7 +78,7 @@ def test_a_translation_fills_in_no_more_than_the_original() -> None:
 
 def test_every_key_in_the_code_is_in_the_catalogue() -> None:
     known = {base(key) for key in catalogue("en")}
-    asked = {key for source in SOURCES for key in LITERAL.findall(source.read_text(encoding="utf-8"))}
+    asked = {key for source in [*SOURCES, *WALKS] for key in LITERAL.findall(source.read_text(encoding="utf-8"))}
     assert len(asked) > 100
     assert not sorted(asked - known)
 
