@@ -50,12 +50,12 @@ from backend.evaluation.screening import (
     worth_of,
 )
 from backend.jobs import Job
-from backend.protocols.group_sums.distinct import range_of
+from backend.protocols.group_sums.distinct import present_values, range_of
 from backend.protocols.group_sums.grouping import GROUP_LIMITS, MIN_GROUP, Group, group
 from backend.protocols.group_sums.guest import GroupQuestions
 from backend.protocols.group_sums.values import Counts
 from backend.protocols.guest_runtime import GuestRuntime
-from backend.protocols.terms.prices import DISTINCT_BITS, grouping_bits
+from backend.protocols.terms.prices import DISTINCT_BITS, grouping_bits, screening_bits
 from backend.protocols.training.messages import ReportWrongAnswer
 from backend.remark import Remark, read_plain
 from backend.services.asked_sums import AnsweredSums, AskedSums, Key, Refused
@@ -242,7 +242,7 @@ class Screenings:
         """Return Host → upper bound of the bits about each person that a screening is booked at."""
         about = self._workspace.federation(federation)
         records = len(self._workspace.runtime(federation).table.ids)
-        return {host.name: _bits(host.features, records, bins) for host in about.hosts}
+        return {host.name: screening_bits(host.features, records, bins) for host in about.hosts}
 
     @recorded("screen")
     def run(self, note: Note, request: ScreeningRequest, job: Job[Any]) -> Screening:
@@ -604,7 +604,7 @@ def _completed(
 ) -> ScreenedFeature:
     """Return a feature with its distinct and missing values: the Guest's own are counted, a Host's are as it tells them."""
     if column is not None:
-        there = _present(column)
+        there = present_values(column)
         share = 1 - len(there) / len(column)
         values = len(set(there.tolist()))
         return replace(measured, missing=share, missing_most=share, fewest=values, most=values)
@@ -616,16 +616,6 @@ def _completed(
     return replace(measured, fewest=fewest, most=most, missing_most=missing_most, measured=day)
 
 
-def _present(column: NDArray[np.generic]) -> NDArray[np.generic]:
-    """Return the values that there are."""
-    if column.dtype == object:
-        there = np.array([value is not None for value in column], dtype=bool)
-    else:
-        there = ~np.isnan(column.astype(np.float64))
-    present: NDArray[np.generic] = column[there]
-    return present
-
-
 def csv_of(done: Screening) -> bytes:
     """Return a screening as a CSV file, a row a feature."""
     columns = [field.name for field in fields(ScreenedFeature) if field.name != "groups"]
@@ -634,12 +624,3 @@ def csv_of(done: Screening) -> bytes:
         cells = [getattr(one, name) for name in columns]
         lines.append(["" if cell is None else str(cell) for cell in cells])
     return csv_text(lines).encode("utf-8-sig")
-
-
-def _bits(features: Any, records: int, bins: int) -> float:
-    """Return what a screening of features is booked at about each person, bits."""
-    bits = 0.0
-    for feature in features:
-        numeric = feature.kind is Kind.NUMERIC
-        bits += grouping_bits(records, bins, MIN_GROUP, numeric=numeric) + DISTINCT_BITS
-    return bits

@@ -25,12 +25,18 @@ def place_of(column: NDArray[np.generic]) -> int:
     >>> place_of(np.arange(50.0))
     4
     """
-    if column.dtype == object:
-        distinct = len({value for value in column if value is not None})
-    else:
-        numbers = column.astype(np.float64)
-        distinct = len(np.unique(numbers[~np.isnan(numbers)]))
+    distinct = len(set(present_values(column).tolist()))
     return bisect_left(LADDER, distinct)
+
+
+def present_values(column: NDArray[np.generic]) -> NDArray[np.generic]:
+    """Return the values that there are, of a column in which NaN or None stands for a missing one."""
+    if column.dtype == object:
+        there = np.array([value is not None for value in column], dtype=bool)
+    else:
+        there = ~np.isnan(column.astype(np.float64))
+    present: NDArray[np.generic] = column[there]
+    return present
 
 
 def range_of(place: int) -> tuple[int, int | None]:

@@ -72,12 +72,12 @@ def grouping_bits(records: int, max_groups: int, min_size: int, *, numeric: bool
     return log2(nameable + 2)
 
 
-def screening_bits(features: Iterable[Feature], records: int) -> float:
+def screening_bits(features: Iterable[Feature], records: int, max_groups: int = max(GROUP_LIMITS)) -> float:
     """Return the most that a screening of features can tell about one person: their groups, and a bit each for distinct values."""
     bits = 0.0
     for feature in features:
         numeric = feature.kind is Kind.NUMERIC
-        bits += grouping_bits(records, max(GROUP_LIMITS), MIN_GROUP, numeric=numeric) + DISTINCT_BITS
+        bits += grouping_bits(records, max_groups, MIN_GROUP, numeric=numeric) + DISTINCT_BITS
     return bits
 
 
