@@ -93,7 +93,7 @@ def _running(t: Texts, operator: HostOperator, live: HostLive | None, key: str) 
     running = _work(live)
     if not running:
         st.markdown(f":material/check: {t('host.idle')}")
-    for conversation, guest_name, work, stopped in running:
+    for id_, guest_name, work, stopped in running:
         with st.container(border=True, horizontal=True, vertical_alignment="center"):
             guest = markdown(operator.title_of(guest_name).in_language(t.language))
             words = t("host.runs", guest=guest, work=t(f"host.work_{work}"))
@@ -102,19 +102,19 @@ def _running(t: Texts, operator: HostOperator, live: HostLive | None, key: str) 
                 t("host.stopped" if stopped else "host.stop"),
                 icon=":material/stop_circle:",
                 disabled=stopped,
-                key=f"{key}_stop_{conversation[:12]}",
+                key=f"{key}_stop_{id_[:12]}",
                 on_click=_decide,
-                args=(key, t("host.done_stop"), partial(operator.stop, conversation)),
+                args=(key, t("host.done_stop"), partial(operator.stop, id_)),
             )
 
 
 def _work(live: HostLive | None) -> list[tuple[str, str, str, bool]]:
-    """Return conversation, Guest, kind of work and whether it is stopped of all that reads records now; asking for approval does not."""
+    """Return id, Guest, kind of work and whether it is stopped of all that reads records now; asking for approval does not."""
     found = []
     for one in () if live is None else live.running:
         work = work_of(one.last)
         if work:
-            found.append((one.conversation, one.guest, work, one.stopped))
+            found.append((one.id, one.guest, work, one.stopped))
     return found
 
 

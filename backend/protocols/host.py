@@ -396,9 +396,9 @@ class HostParty:
         """Return what is open now; `quiet` as of :meth:`open_work`."""
         return self._sessions.running(quiet)
 
-    def stop(self, conversation: str) -> bool:
-        """Answer nothing more of a conversation, as this Host's operator wants; False if it is not open."""
-        return self._sessions.stop(conversation)
+    def stop(self, id_: str) -> bool:
+        """Answer nothing more of the conversation with that :attr:`Running.id`, as this Host's operator wants; False if it is not open."""
+        return self._sessions.stop(id_)
 
     def pool_level(self) -> tuple[int, int]:
         """Obfuscators ready and wanted, of the key used last."""

@@ -127,6 +127,15 @@ class Running(NamedTuple):
     quiet: float
     stopped: bool
 
+    @property
+    def id(self) -> str:
+        """What stands for it in names of files and buttons; the name alone is as its Guest chose it."""
+        return _id_of(self.guest, self.conversation)
+
+
+def _id_of(guest: str, conversation: str) -> str:
+    return hashlib.sha256(json.dumps([guest, conversation]).encode()).hexdigest()
+
 
 class HostSessions:
     """The open conversations of a Host, by Guest and name; one that ends is forgotten whole.
@@ -208,13 +217,14 @@ class HostSessions:
                     found.append(Running(name, guest, session.last, session.messages, silent, session.stopped))
             return tuple(found)
 
-    def stop(self, conversation: str) -> bool:
-        """Answer nothing more of a conversation; False if none of that name is open."""
+    def stop(self, id_: str) -> bool:
+        """Answer nothing more of the conversation with that :attr:`Running.id`; False if it is not open."""
         with self._lock:
-            named = [session for (_, name), session in self._open.items() if name == conversation]
-            for session in named:
-                session.stopped = True
-            return bool(named)
+            for (guest, name), session in self._open.items():
+                if _id_of(guest, name) == id_:
+                    session.stopped = True
+                    return True
+            return False
 
     def busy(self, quiet: float) -> int:
         """Conversations in which a message is being answered, or came less than `quiet` seconds ago."""

@@ -115,8 +115,8 @@ def read_live(folder: Path) -> HostLive | None:
         return None
 
 
-def ask_stop(folder: Path, conversation: str) -> None:
-    """Have the process answer nothing more of a conversation.
+def ask_stop(folder: Path, id_: str) -> None:
+    """Have the process answer nothing more of the conversation with that :attr:`Running.id`.
 
     Raises
     ------
@@ -124,6 +124,6 @@ def ask_stop(folder: Path, conversation: str) -> None:
         No such conversation is open.
     """
     live = read_live(folder)
-    if live is None or conversation not in {one.conversation for one in live.running}:
+    if live is None or id_ not in {one.id for one in live.running}:
         raise ParameterError("work_not_running")
-    (folder / f"{STOP}{conversation}").touch()
+    (folder / f"{STOP}{id_}").touch()

@@ -604,10 +604,10 @@ class HostOperator:
         return read_live(self._folder)
 
     @operators
-    def stop(self, conversation: str) -> None:
+    def stop(self, id_: str) -> None:
         """Have the Host answer nothing more of work that runs; raises as :func:`backend.services.host_live.ask_stop`."""
-        ask_stop(self._folder, conversation)
-        self._note("stop", {"name": conversation[:12]})
+        ask_stop(self._folder, id_)
+        self._note("stop", {"name": id_[:12]})
 
     def close(self) -> None:
         """Release the database."""

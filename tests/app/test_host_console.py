@@ -17,6 +17,7 @@ from app.texts import Texts, markdown
 from backend.data.federation import MEASURES, load_federation
 from backend.errors import ModelError, SecurityError
 from backend.protocols.host import _all_kinds
+from backend.protocols.host_state import Running
 from backend.protocols.terms.approvals import Approvals
 from backend.services import Glassleaf
 from backend.services.host_live import FILE, WORK_KINDS
@@ -298,11 +299,16 @@ def test_an_open_console_shows_links_what_runs_and_what_was_given_and_stops_work
         keys = operator._folder
         operator._account.count(Question("bank", "", "score", "s", ("A1", "A2"), 2.5, 20.0))
     training = "a" * 32
+    alike = "a" * 31 + "b"
     asking = {"conversation": "b" * 32, "guest": "bank", "last": "AskApproval", "messages": 1, "quiet": 0.0}
     work = {"conversation": training, "guest": "bank", "last": "AskBinSums", "messages": 9, "quiet": 0.0}
     document = {
         "links": {"bank": {"up": True, "since": "14:02"}},
-        "running": [work | {"stopped": False}, asking | {"stopped": False}],
+        "running": [
+            work | {"stopped": False},
+            work | {"conversation": alike, "stopped": True},
+            asking | {"stopped": False},
+        ],
     }
     (keys / FILE).write_text(json.dumps(document))
     at = console(folder, monkeypatch)
@@ -311,9 +317,11 @@ def test_an_open_console_shows_links_what_runs_and_what_was_given_and_stops_work
     assert says(at, "host.runs", work=T("host.work_training"), guest="bank")
     assert says(at, "host.given", n=2, bits="2.50")
     # To ask for approval reads no record: it is no work that could be stopped.
-    assert [button.key for button in at.button if "_stop_" in str(button.key)] == [f"own_stop_{training[:12]}"]
-    at.button(key=f"own_stop_{training[:12]}").click().run()
-    assert (keys / f"stop-{training}").exists() and says(at, "host.done_stop")
+    buttons = [button for button in at.button if "_stop_" in str(button.key)]
+    assert [button.disabled for button in buttons] == [False, True]
+    buttons[0].click().run()
+    asked = Running(**work, stopped=False).id
+    assert (keys / f"stop-{asked}").exists() and says(at, "host.done_stop")
     with closing(own_host(folder, "ana")) as operator:
         assert operator.entries()[-1].action == "stop"
 

@@ -397,21 +397,22 @@ def test_the_console_sees_links_and_open_work_and_stops_it(request, companies):
         until(lambda: operator.live is not None and operator.live.links["bank"].up)
         assert operator.live.running == ()
 
-        bank.open(ONE)
-        offer = OfferKey(ONE, "paillier", b"no key")
-        assert isinstance(answered(bank, ONE, offer), Refusal)
-        purpose = StatePurpose(ONE, "card")
-        assert not isinstance(answered(bank, ONE, purpose), Refusal)
+        odd = "../../keys/1111"  # a Guest chooses its conversation's name
+        bank.open(odd)
+        offer = OfferKey(odd, "paillier", b"no key")
+        assert isinstance(answered(bank, odd, offer), Refusal)
+        purpose = StatePurpose(odd, "card")
+        assert not isinstance(answered(bank, odd, purpose), Refusal)
         until(lambda: [one.messages for one in operator.live.running] == [2])
         [shown] = operator.live.running
-        assert (shown.conversation, shown.guest, shown.last, shown.stopped) == (ONE, "bank", "StatePurpose", False)
+        assert (shown.conversation, shown.guest, shown.last, shown.stopped) == (odd, "bank", "StatePurpose", False)
 
         with pytest.raises(ParameterError) as none:
             operator.stop(TWO)
         assert none.value.code == "work_not_running"
-        operator.stop(ONE)
+        operator.stop(shown.id)
         until(lambda: operator.live.running[0].stopped)
-        refused = answered(bank, ONE, purpose)
+        refused = answered(bank, odd, purpose)
         assert isinstance(refused, Refusal) and refused.why.code == "stopped_by_operator"
         assert operator.entries()[-1].action == "stop"
         # Other work goes on.
