@@ -58,6 +58,12 @@ def find(name: str) -> Job[Any] | None:
     return _own().find(name)
 
 
+def newest(*names: str) -> Job[Any] | None:
+    """The job that this user started last, of those under some names."""
+    started = [status.name for status in known() if status.name in names]
+    return find(started[0]) if started else None
+
+
 def known() -> tuple[JobStatus, ...]:
     """All jobs of this user that are known, newest first."""
     return _own().all()
@@ -163,10 +169,11 @@ def progress(name: str) -> int:
 def speeds(model_id: str, guest: str) -> Mapping[str, Speed]:
     """Cipher → what this session's last scoring with that model and cipher took."""
     found: dict[str, Speed] = session.kept(f"speeds:{model_id}", {})
-    last = find("score")
-    if last is not None and last.result is not None and last.result.model_id == model_id:
-        found[last.result.cipher] = speed(last.result, guest)
-        session.keep(f"speeds:{model_id}", found)
+    for kind in ("score", "people"):
+        last = find(kind)
+        if last is not None and last.result is not None and last.result.model_id == model_id:
+            found[last.result.cipher] = speed(last.result, guest)
+            session.keep(f"speeds:{model_id}", found)
     return found
 
 

@@ -19,15 +19,13 @@ if TYPE_CHECKING:
     from backend.explain.direction import LearnedDirection
     from backend.explain.importance import FeatureImportance
     from backend.protocols.transport.transcript import TranscriptEntry
-    from backend.results import ModelRecord, Score, ScoreBatch
+    from backend.results import ModelRecord, ScoreBatch
     from backend.services.compliance import Finding, Question
     from backend.services.reasons import Reasons
     from backend.trees.ensemble import GuestModel, GuestTree
 
 SEVERITY = ("prohibited", "conditional", "indicator", "informational")
 NUMBERS = ("DecisionVectors", "MoreVectors", "EncryptedScores")  # messages that carry a scoring's encrypted numbers
-PAGE = 20  # scores shown at a time
-ORDERS = ("given", "highest", "lowest")
 IMPORTED = "imported"
 OWN_ANSWER = ("forest", "fl-dt")  # each of their trees gives an answer of its own
 FIGURES = {"binary": ("auc", "ks"), "classes": ("accuracy", "auc"), "number": ("rmse", "r2")}  # the first one decides
@@ -182,22 +180,6 @@ def crossings(
     """The messages with encrypted numbers that a party has sent, and those that have reached it."""
     carried = [entry for entry in transcript if entry.kind in NUMBERS]
     return tuple(e for e in carried if e.sender == party), tuple(e for e in carried if e.receiver == party)
-
-
-def page_of(scores: Sequence[Score], order: str, page: int) -> tuple[Score, ...]:
-    """The scores on `page` (from 1) of the table; those that failed come last unless the order is the file's.
-
-    They are ordered by probability (of several classes, that of the predicted one), or by value.
-    """
-    ordered = list(scores)
-    if order != "given":
-        sign = -1 if order == "highest" else 1
-        ordered.sort(key=lambda s: sign * _height(s) if s.scored else math.inf)
-    return tuple(ordered[(page - 1) * PAGE : page * PAGE])
-
-
-def _height(score: Score) -> float:
-    return score.margin if math.isnan(score.probability) else score.probability
 
 
 def shares(view: View) -> tuple[Share, ...]:

@@ -16,7 +16,7 @@ backend = session.service()
 frame.header(t, "privacy", session.notices(), view.federation)
 
 frame.section(t, "privacy.ledger", "table_two")
-last = user_jobs.find("score")
+last = user_jobs.newest("score", "people")
 done = last.result if last is not None and last.result is not None and last.result.model_id == model_id else None
 if done is None and not navigation.open_to("score", session.role()):
     roles = t.listed([t(f"sidebar.role_{role}") for role in navigation.FOR["score"]])

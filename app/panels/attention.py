@@ -25,9 +25,9 @@ def to(key: str, label: str, token: str, words: str) -> None:
     st.html(f"{MARK}<script>{CODE}({code})</script>", unsafe_allow_javascript=True)
 
 
-def order_on_a_phone(first: str) -> None:
-    """Where columns stand below each other, the one that holds the container `first` comes first."""
-    st.html(f"<style>@media (max-width: 640px) {{[data-testid=stColumn]:has(.st-key-{first}) {{order: -1}}}}</style>")
+def last_on_a_phone(key: str) -> None:
+    """Where columns stand below each other, the one that holds the container `key` comes last."""
+    st.html(f"<style>@media (max-width: 640px) {{[data-testid=stColumn]:has(.st-key-{key}) {{order: 1}}}}</style>")
 
 
 def _plain(words: str) -> str:

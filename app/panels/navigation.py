@@ -20,7 +20,7 @@ from backend.services.roles import ANALYST, OPERATOR, REGULATOR, ROLES
 
 GROUPS = {
     "start": ("overview", "demonstration"),
-    "use": ("score",),
+    "use": ("score", "people"),
     "understand": ("features", "structure", "importance", "model_card"),
     "govern": ("compliance", "validation", "decide", "report", "audit"),
     "models": ("own_data", "screen", "train", "compare_models"),
@@ -30,6 +30,7 @@ ICONS = {
     "overview": "home",
     "demonstration": "slideshow",
     "score": "lock",
+    "people": "groups",
     "decide": "rule_settings",
     "features": "dictionary",
     "structure": "account_tree",
@@ -56,18 +57,20 @@ FOR = {
     "screen": (OPERATOR,),
     "train": (OPERATOR,),
     "score": (OPERATOR, ANALYST),
+    "people": (OPERATOR, ANALYST),
     "demonstration": (OPERATOR, ANALYST),
     "host": (OPERATOR,),
 }
 # What comes after what: a presenter shows a score and how it is protected, a regulator asks for the findings first.
 WAYS = {
     OPERATOR: (
-        "overview", "demonstration", "score", "decide", "privacy", "host", "protocols", "attack_lab", "features", "structure", "importance",
-        "model_card", "compliance", "validation", "report", "audit", "own_data", "screen", "train", "compare_models",
+        "overview", "demonstration", "score", "people", "decide", "privacy", "host", "protocols", "attack_lab", "features",
+        "structure", "importance", "model_card", "compliance", "validation", "report", "audit", "own_data", "screen", "train",
+        "compare_models",
     ),
     ANALYST: (
-        "overview", "features", "structure", "importance", "model_card", "demonstration", "score", "decide", "privacy", "protocols",
-        "attack_lab", "compliance", "validation", "compare_models", "report", "audit",
+        "overview", "features", "structure", "importance", "model_card", "demonstration", "score", "people", "decide", "privacy",
+        "protocols", "attack_lab", "compliance", "validation", "compare_models", "report", "audit",
     ),
     REGULATOR: (
         "overview", "compliance", "validation", "report", "audit", "decide", "model_card", "features", "structure", "importance",

@@ -1,9 +1,9 @@
-"""Whom to score: picked from the Guest's own records, typed in, or uploaded."""
+"""Whom to score: picked from the Guest's own records, with values that are assumed, typed in, or uploaded."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 import pandas as pd
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from backend.data.dictionary import Feature
     from backend.data.table import SampleSheet
 
-WAYS = ("pick", "type", "upload")
+WAYS = ("pick", "type")
 LISTED = 100  # people in a menu, each of whom a browser draws though the menu is closed
 FACTS = 16  # values of a person on a page: hundreds at once would be slow to draw
 EVERYONE = ""
 
 
 def way(t: Texts) -> str:
-    """Which of the three ways."""
+    """Which of the two ways one person is given."""
     return controls.choice(t("score.way"), WAYS, "score_way", lambda key: t(f"score.way_{key}"))
 
 
@@ -59,7 +59,7 @@ def pick(
 ) -> str | None:
     """Choose one of the Guest's records or draw one at random, among all or those narrowed to; `current` is among them if it can be."""
     menu = st.container(horizontal=True, vertical_alignment="bottom", width="content")
-    with st.popover(t("score.narrow"), icon=":material/filter_list:", key="score_narrow"):
+    with st.popover(t("score.filter"), icon=":material/filter_list:", key="score_narrow"):
         found = _chosen(t, view, people)
     ids = [str(sample) for sample in found.index]
     if not ids:
@@ -194,9 +194,27 @@ def typed(
     return sample.strip() or t("score.new_id"), values
 
 
-def _field(t: Texts, feature: Feature, start: Any) -> str | float | None:
+def assumed(t: Texts, view: View, start: pd.Series[Any]) -> tuple[dict[str, str | float | None], tuple[str, ...]]:
+    """Draw a form with a person's values of the Guest; return the values as they are assumed, and the features that differ."""
+    st.caption(t("score.assume_hint"))
+    values: dict[str, str | float | None] = {}
+    changed = []
+    for party, feature in view.model.dictionary:
+        if party != view.model.guest:
+            continue
+        held = start.get(feature.name)
+        values[feature.name] = _field(t, feature, held, f"assumed_{start.name}", "rerun")
+        known = None if pd.isna(held) else held
+        if values[feature.name] != known:
+            changed.append(feature.name)
+    return values, tuple(changed)
+
+
+def _field(
+    t: Texts, feature: Feature, start: Any, prefix: str = "typed", on_change: Literal["ignore", "rerun"] = "ignore"
+) -> str | float | None:
     title = markdown(t.noted(t.meaning(feature), t.unit(feature)))
-    key = f"typed_{feature.name}"
+    key = f"{prefix}_{feature.name}"
     known_start = None if pd.isna(start) else start
     if feature.kind.value == "categorical":
         codes = list(feature.categories)
@@ -208,15 +226,17 @@ def _field(t: Texts, feature: Feature, start: Any) -> str | float | None:
             format_func=t.codes(feature).__getitem__,
             placeholder=t("score.missing"),
             accept_new_options=not codes,
-            on_change="ignore",
+            on_change=on_change,
         )
     if feature.kind.value == "boolean":
         choices = {1.0: t("structure.yes"), 0.0: t("structure.no")}
         return st.segmented_control(
-            title, list(choices), default=known_start, key=key, format_func=choices.__getitem__, on_change="ignore"
+            title, list(choices), default=known_start, key=key, format_func=choices.__getitem__, on_change=on_change
         )
     value = None if known_start is None else float(known_start)
-    return st.number_input(title, value=value, format="%g", key=key, placeholder=t("score.missing"), on_change="ignore")
+    return st.number_input(
+        title, value=value, format="%g", key=key, placeholder=t("score.missing"), on_change=on_change
+    )
 
 
 def upload(t: Texts, template: Callable[[], bytes]) -> Upload | None:
@@ -231,7 +251,7 @@ def upload(t: Texts, template: Callable[[], bytes]) -> Upload | None:
         on_click="ignore",
         key="template",
     )
-    found = uploads.file(t, t("upload.file"), "score_upload", SAMPLES.max_bytes // 1_000_000)
+    found = uploads.file(t, t("upload.file"), "people_upload", SAMPLES.max_bytes // 1_000_000)
     return None if found is None else Upload(found.name, found.getvalue())
 
 

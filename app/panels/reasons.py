@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import streamlit as st
 
@@ -16,6 +16,7 @@ from backend.services.reasons import methods, why_blocked
 
 if TYPE_CHECKING:
     import pandas as pd
+    from streamlit.delta_generator import DeltaGenerator
 
     from backend.data.dictionary import Feature
     from backend.data.table import SampleSheet
@@ -26,25 +27,39 @@ if TYPE_CHECKING:
 MIME = {"txt": "text/plain", "html": "text/html", "pdf": "application/pdf"}
 
 
-def asked(
-    t: Texts, view: View, done: ScoreBatch, sheet: SampleSheet | None, job: Job[Reasons] | None
-) -> tuple[Against | None, bool]:
-    """Against whom "why?" can be asked about the one person who was scored, None if it cannot; and whether it was."""
-    frame.section(t, "reasons.why", "reasons")
-    if len(done.scores) > 1 or not can_be_asked(view):
-        st.caption(t("reasons.unfit"))
-        return None, False
-    if view.task == "binary" and done.scores[0].decision == "accept":
-        st.caption(t("reasons.accepted"))
+class ReasonsForm(NamedTuple):
+    """Where reasons are drawn, whom the person is to be compared with, and whether the button was pressed."""
+
+    place: DeltaGenerator
+    against: Against
+    pressed: bool
+
+
+def fits(view: View, done: ScoreBatch, sheet: SampleSheet | None, job: Job[Reasons] | None) -> bool:
+    """Return whether reasons can be asked for now: of the person who was scored, while no others are being found."""
     same = sheet is not None and tuple(sheet.ids) == tuple(score.id for score in done.scores)
-    fits = same and done.scores[0].scored and not (job is not None and job.state == "running")
-    if not same:
-        st.caption(t("reasons.stale"))
-    against = _compared(t, view)
-    go = st.button(
-        t("reasons.ask"), icon=":material/help:", disabled=not fits, key="reasons_go", help=t("reasons.ask_help")
-    )
-    return (against if fits else None), go
+    return can_be_asked(view) and same and done.scores[0].scored and not (job is not None and job.state == "running")
+
+
+def form(t: Texts, view: View, done: ScoreBatch, job: Job[Reasons] | None, *, enabled: bool) -> ReasonsForm:
+    """Draw what asks for reasons: in a closed box below them once they were found."""
+    place = st.container()
+    offered = methods(view.model)
+    if not can_be_asked(view):
+        st.caption(t("reasons.unfit"))
+        return ReasonsForm(place, offered[0], pressed=False)
+    known = job is not None and job.result is not None and explained(job.result, done) is not None
+    box = frame.box(t("reasons.again"), "tune", "reasons_again") if known else st.container()
+    if box is None:
+        return ReasonsForm(place, offered[0], pressed=False)
+    with box:
+        if not enabled and not (job is not None and job.state == "running"):
+            st.caption(t("reasons.stale"))
+        against = _compared(t, view)
+        pressed = st.button(
+            t("reasons.ask"), icon=":material/help:", disabled=not enabled, key="reasons_go", help=t("reasons.ask_help")
+        )
+    return ReasonsForm(place, against, pressed)
 
 
 def can_be_asked(view: View) -> bool:
@@ -74,11 +89,14 @@ def draw(
     done: ScoreBatch,
     job: Job[Reasons] | None,
     own: pd.Series[Any] | None,
-    notice: Callable[[Reasons, str, str, str], bytes],
+    notice: Callable[[Reasons, str, str, str], bytes] | None,
     redraw: Callable[[], None],
     again: Callable[[], None] | None = None,
 ) -> None:
-    """The job as it stands: at work, stopped, or its answer where it is about this score; `own` are the Guest's values of the person."""
+    """Draw the job as it is: running, stopped, or its answer if it is about this score.
+
+    `own` are the Guest's values of the person; `notice` draws a notice, None if the score decides nothing.
+    """
     if job is None:
         return
     if job.state == "running":
@@ -97,7 +115,7 @@ def _answer(
     view: View,
     found: Reasons,
     own: pd.Series[Any] | None,
-    notice: Callable[[Reasons, str, str, str], bytes],
+    notice: Callable[[Reasons, str, str, str], bytes] | None,
 ) -> None:
     about = found.people[0]
     if about.problems:
@@ -115,8 +133,8 @@ def _answer(
                 icon=":material/block:",
                 title=t("reasons.blocker_title"),
             )
-    _notice(t, found, about, notice)
-    _learned(t, view, found)
+    if notice is not None:
+        _notice(t, found, about, notice)
 
 
 def _line(t: Texts, view: View, reason: Reason, own: pd.Series[Any] | None) -> str:
@@ -135,10 +153,8 @@ def _line(t: Texts, view: View, reason: Reason, own: pd.Series[Any] | None) -> s
 
 
 def _value(t: Texts, view: View, feature: Feature, reason: Reason, own: pd.Series[Any] | None) -> str:
-    """The person's value where the Guest holds it; a Host's stays there."""
-    if reason.party != view.model.guest:
-        return t("reasons.value_host")
-    if own is None or feature.name not in own:
+    """The person's value if the Guest holds it; a Host's stays there."""
+    if reason.party != view.model.guest or own is None or feature.name not in own:
         return ""
     return t("reasons.value_own", value=markdown(person.shown(t, feature, own[feature.name])))
 
@@ -163,24 +179,26 @@ def _notice(t: Texts, found: Reasons, about: PersonReasons, notice: Callable[[Re
             )
 
 
-def _learned(t: Texts, view: View, found: Reasons) -> None:
-    """What each party knows by the reasons that it did not know by the score."""
-    with st.container(border=True):
-        guest = view.model.guest
-        hosts = _hosts(view)
-        st.markdown(f"**{t('score.learned')}**")
-        st.markdown(t("words.says", who=palette.name(t, view.federation, guest), said=t("reasons.learned_guest")))
-        for host in hosts:
-            st.markdown(t("words.says", who=palette.name(t, view.federation, host), said=t("reasons.learned_host")))
-        cost = t(
-            "reasons.cost",
-            features=f"{found.features:,}",
-            seconds=t.duration(found.seconds),
-            ciphertexts=f"{found.ciphertexts:,}",
-            cipher=frame.cipher(t, found.cipher, found.key_bits),
-            bytes=size(sum(entry.bytes for entry in found.transcript)),
-        )
-        st.markdown(f":material/lock: {cost}", help=t("reasons.cost_help"))
+def learned(t: Texts, view: View, done: ScoreBatch, job: Job[Reasons] | None) -> None:
+    """Draw what each party knows by the reasons that it did not know by the score; nothing if there are none of this score."""
+    found = explained(job.result, done) if job is not None and job.result is not None else None
+    if found is None:
+        return
+    frame.section(t, "reasons.learned", "reasons")
+    guest = view.model.guest
+    hosts = _hosts(view)
+    st.markdown(t("words.says", who=palette.name(t, view.federation, guest), said=t("reasons.learned_guest")))
+    for host in hosts:
+        st.markdown(t("words.says", who=palette.name(t, view.federation, host), said=t("reasons.learned_host")))
+    cost = t(
+        "reasons.cost",
+        features=f"{found.features:,}",
+        seconds=t.duration(found.seconds),
+        ciphertexts=f"{found.ciphertexts:,}",
+        cipher=frame.cipher(t, found.cipher, found.key_bits),
+        bytes=size(sum(entry.bytes for entry in found.transcript)),
+    )
+    st.markdown(f":material/lock: {cost}", help=t("reasons.cost_help"))
 
 
 def _hosts(view: View) -> list[str]:

@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from app.panels import charts, frame, palette, result_batch, result_person, transcript
 from app.texts import Texts, amount, markdown, number
-from app.view_models import View, speed
+from app.view_models import View
 
 if TYPE_CHECKING:
     from backend.results import ScoreBatch
@@ -22,15 +22,13 @@ def usable(done: ScoreBatch) -> bool:
 
 
 def draw(t: Texts, view: View, done: ScoreBatch) -> None:
-    """The answer: one person's score, or many in figures and how fast; if nobody was scored, why."""
+    """One person's answer; if there is none, why."""
     if not usable(done):
         st.warning(t("score.nobody_scored", n=len(done.scores)), icon=":material/person_off:", title=t("frame.problem"))
         if len(done.scores) == 1:
             frame.problems(t, done.scores[0].problems)
-    elif len(done.scores) == 1:
-        result_person.draw(t, view, done)
     else:
-        result_batch.draw(t, view, done, speed(done, view.model.guest))
+        result_person.draw(t, view, done)
 
 
 def said(t: Texts, view: View, done: ScoreBatch) -> str:
@@ -45,15 +43,19 @@ def said(t: Texts, view: View, done: ScoreBatch) -> str:
     return result_batch.sentence(t, view, done)
 
 
-def take_home(t: Texts, view: View, done: ScoreBatch, csv: Callable[[], bytes]) -> None:
-    """What shows that no Host tampered with the scores, how far cover moves them, and the file; `csv` makes it on a click."""
-    if not usable(done):
-        return
+def guarded(t: Texts, view: View, done: ScoreBatch) -> None:
+    """Draw what shows that no Host tampered with the scores, and how far cover moves them."""
     if done.canaries:
         st.caption(f":material/verified_user: {t('score.canaries', n=done.canaries)}", help=t("glossary.canary"))
     if done.dither:
         words = t("score.dithered", width=markdown(amount(done.dither, t.unit(view.federation.label))))
         st.caption(f":material/blur_on: {words}", help=t("glossary.dither"))
+
+
+def take_home(t: Texts, done: ScoreBatch, csv: Callable[[], bytes]) -> None:
+    """Draw the button for the file, which `csv` makes on a click."""
+    if not usable(done):
+        return
     st.download_button(
         t("score.download"),
         csv,
@@ -65,45 +67,33 @@ def take_home(t: Texts, view: View, done: ScoreBatch, csv: Callable[[], bytes]) 
     )
 
 
-def many(t: Texts, view: View, done: ScoreBatch) -> None:
-    """The table of many people."""
-    if len(done.scores) > 1:
-        frame.section(t, "score.table")
-        result_batch.table(t, view, done)
-
-
 def learned(t: Texts, view: View, done: ScoreBatch) -> None:
     """Who knows what now."""
-    if usable(done):
-        frame.section(t, "score.learned", "transcript")
-        transcript.learned(t, view, done)
+    frame.section(t, "score.learned", "transcript")
+    transcript.learned(t, view, done)
 
 
 def computed(t: Texts, view: View, done: ScoreBatch, one: Callable[[], float], bits: int) -> None:
-    """How the scores came about, made once it is opened: one person's parts, the messages, how long it took.
+    """How the scores came about: one person's parts, the messages, how long it took.
 
     Parameters
     ----------
     one : callable
         Measures the seconds that a textbook needs for a person under a key of `bits` bits, when everything else is there.
     """
-    opened = frame.box(t("score.how"), "calculate", "score_how") if usable(done) else None
-    if opened is None:
-        return
-    with opened:
-        if len(done.scores) == 1:
-            result_person.computed(t, view, done)
-        frame.section(t, "transcript.title", "transcript")
-        transcript.draw(t, view, done)
-        left, right = st.columns(2, gap="large")
-        with left:
-            frame.section(t, "score.stages")
-            transcript.stages(t, view, done)
-        with right:
-            frame.section(t, "score.textbook", "textbook")
-            slot = st.empty()
-            slot.caption(t("score.textbook_measuring"))
-            _textbook(t, slot, done, one(), bits)
+    if len(done.scores) == 1:
+        result_person.computed(t, view, done)
+    frame.section(t, "transcript.title", "transcript")
+    transcript.draw(t, view, done)
+    left, right = st.columns(2, gap="large")
+    with left:
+        frame.section(t, "score.stages")
+        transcript.stages(t, view, done)
+    with right:
+        frame.section(t, "score.textbook", "textbook")
+        slot = st.empty()
+        slot.caption(t("score.textbook_measuring"))
+        _textbook(t, slot, done, one(), bits)
 
 
 def _textbook(t: Texts, slot: DeltaGenerator, done: ScoreBatch, one: float, bits: int) -> None:

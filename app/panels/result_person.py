@@ -20,9 +20,12 @@ BARS = 12  # classes in the picture; the table holds all
 def draw(t: Texts, view: View, batch: ScoreBatch) -> None:
     """One person's answer: what is predicted and decided, in figures and in a sentence."""
     score = batch.scores[0]
-    with st.grid("auto", min_column_width=140):
-        for title, shown, about in _tiles(t, view, score):
-            st.metric(title, shown, help=about or None, border=True)
+    first, *others = _tiles(t, view, score)
+    title, shown, about = first
+    st.metric(title, shown, help=about or None)
+    with st.grid("auto", min_column_width=120):
+        for title, shown, about in others:
+            st.metric(title, shown, help=about or None)
     st.markdown(sentence(t, view, batch))
     for words in (policies.reasons_of(t, score), policies.what_if(t, score)):
         if words:
@@ -54,8 +57,6 @@ def _tiles(t: Texts, view: View, score: Score) -> list[tuple[str, str, str]]:
     tiles = [(t("score.decision"), frame.decision(t, score), t("glossary.cutoff")), chance]
     if score.points is not None:
         tiles.append((t("score.points"), f"{score.points:,}", t("policy.points_help")))
-    if scale(view) == "log_odds":
-        tiles.append((t("score.logit"), signed(score.margin), t("glossary.log_odds")))
     return tiles
 
 

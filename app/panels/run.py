@@ -41,6 +41,17 @@ def what_if(t: Texts, policy: Policy, key: str = "score_cutoff") -> float | None
     return chosen / 100
 
 
+def what_if_box(t: Texts, policy: Policy) -> float | None:
+    """Draw a box with the slider for another line; return it, or None while the box is closed."""
+    if policy.task != "binary":
+        return None
+    opened = frame.box(t("score.other_line"), "rule", "score_other_line")
+    if opened is None:
+        return None
+    with opened:
+        return what_if(t, policy)
+
+
 def cutoff(t: Texts, policy: Policy, key: str) -> float | None:
     """Draw the slider for the line that something is measured at; return None at the policy's own line."""
     return what_if(t, policy, key)
@@ -129,21 +140,17 @@ def follow(
     t: Texts,
     view: View,
     job: Job[Any],
-    progress: Callable[[], int],
+    kind: str,
     redraw: Callable[[], None],
-    beside: Callable[[], None],
 ) -> None:
-    """The stages as they happen, and what stands `beside` them; `redraw` draws the page once it has ended."""
-    left, right = st.columns([3, 7], gap="medium")
-    with left:
-        _live(t, view, job, progress())
-    with right:
-        beside()
+    """The stages as they happen; `redraw` draws the page once the job `kind` has ended."""
+    _live(t, view, job, kind)
     if job.state != "running":
         redraw()
 
 
-def _live(t: Texts, view: View, job: Job[Any], done: int) -> None:
+def _live(t: Texts, view: View, job: Job[Any], kind: str) -> None:
+    done = user_jobs.progress(kind)
     with st.container(border=True):
         reached = STAGES.index(job.stage) if job.stage in STAGES else len(STAGES) if job.stage == "done" else 0
         lines = []
@@ -160,7 +167,7 @@ def _live(t: Texts, view: View, job: Job[Any], done: int) -> None:
         many = job.total > 1
         share = done / job.total if many else reached / len(STAGES)
         frame.progress(t, job, share, done)
-        frame.stop(t, job, "score")
+        frame.stop(t, job, kind)
 
 
 def _parties(view: View) -> tuple[str, ...]:

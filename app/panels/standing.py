@@ -57,16 +57,17 @@ def among(t: Texts, view: View, card: ModelCard, done: ScoreBatch | None, cutoff
     if spread is None or separation is None:
         return
     who = t(f"score.before_{card.sources[part.part]}", n=part.n, people=f"{part.n:,}")
-    words = t("score.among", who=who, cutoff=_whole(cutoff), declined=percent(at_or_above(part, cutoff)))
     scores = [score for score in done.scores if score.scored] if done is not None else []
     if len(scores) == 1:
         below = 1 - at_or_above(part, scores[0].probability)
-        words = t.joined(words, t("score.among_person", id=markdown(scores[0].id), below=percent(below)))
+        words = t("score.among_person", who=who, below=percent(below))
+    else:
+        words = t("score.among", who=who, cutoff=_whole(cutoff), declined=percent(at_or_above(part, cutoff)))
     edges = [100 * edge for edge in spread.edges]
     counts = [sum(column) for column in zip(*spread.counts, strict=True)]
     at = 100 * scores[0].probability if len(scores) == 1 else None
     st.markdown(words)
-    frame.drawing(_among(t, edges, counts, 100 * cutoff, at, words), "among")
+    frame.drawing(bars_by_probability(t, edges, counts, 100 * cutoff, at, words), "among")
     twin: frame.Columns = {
         t("score.probability"): [f"{low:.0f}–{high:.0f}\u00a0%" for low, high in pairwise(edges)],
         t("score.people"): counts,
@@ -74,7 +75,9 @@ def among(t: Texts, view: View, card: ModelCard, done: ScoreBatch | None, cutoff
     frame.table_twin(t, twin, words, "among")
 
 
-def _among(t: Texts, edges: Sequence[float], counts: Sequence[int], cutoff: float, at: float | None, words: str) -> str:
+def bars_by_probability(
+    t: Texts, edges: Sequence[float], counts: Sequence[int], cutoff: float, at: float | None, words: str
+) -> str:
     """A bar for the people between two edges, darker from the cut-off on, and a mark `at` the person's place; all in percent."""
     ground = TOP + PLOT
     high = max(*counts, 1)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 # kind of work → the page that starts it
 PAGES = {
     "score": "score",
+    "people": "people",
     "reasons": "score",
     "screen": "screen",
     "train": "train",
@@ -205,9 +206,9 @@ def _note(t: Texts, job: JobStatus) -> None:
         found = job.kind == "train" and job.result in {record.id for record in session.models()}
         found = found or user_jobs.find(job.name) is not None
         key = "jobs.kept_note" if job.kind in KEPT or found else "jobs.lost_note"
-        if job.kind == "score":
+        if job.kind in ("score", "people"):
             key = "jobs.waits_note" if job.waits else "jobs.lost_note"
-    elif job.state == "interrupted" and job.kind in ("score", "reasons"):
+    elif job.state == "interrupted" and job.kind in ("score", "people", "reasons"):
         key = "jobs.interrupted_score_note"
     icon = f":material/{ICONS[job.state]}:"
     row: dict[str, Any] = {"horizontal": True, "vertical_alignment": "center", "horizontal_alignment": "distribute"}

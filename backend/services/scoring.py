@@ -76,6 +76,9 @@ class ScoringRequest:
     Who would lose the scores if it stopped before it had passed them on asks to `hold` them: until :meth:`Scoring.handed_over` the same
     request gets them from the Guest's journal. `timeout` is how long busy Hosts are waited for, seconds; with
     :data:`backend.services.waiting.LASTING` those that are down are, too.
+
+    With `assumed` values of the Guest the question is counted as any other. Its answer decides nothing: the Guest does not remember it, and
+    the log counts no decision.
     """
 
     model_id: str
@@ -87,6 +90,7 @@ class ScoringRequest:
     hold: bool = False
     timeout: float = TIMEOUT
     decided_on: date | None = None
+    assumed: bool = False
 
 
 class Conversation:
@@ -207,13 +211,15 @@ class Scoring:
         )
 
         def keep() -> None:
-            if counted:
+            if counted and not request.assumed:
                 remember(self._workspace, record, request.samples, batch, rules.seen.names)
             if not request.hold:
                 self._workspace.journal(record.federation).handed_over(batch.run)
 
         note.keep = keep
         note.body = audit.of_scoring(record, batch, digest, self._compliance.pack_versions(), counted)
+        if request.assumed:
+            note.body |= {"assumed": True, "decisions": {}}
         return batch
 
     def suited(self, model_id: str, people: int) -> Cipher:

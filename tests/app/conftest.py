@@ -54,6 +54,7 @@ PAGES = (
     "validation",
     "compare_models",
     "score",
+    "people",
     "decide",
     "protocols",
     "own_data",

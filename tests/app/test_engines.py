@@ -7,15 +7,16 @@ import io
 import threading
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import pytest
 from short_keys import SHORTER
 from streamlit.testing.v1 import AppTest
 
 from app import view_models
-from app.panels import frame
-from app.texts import Texts, percent
-from app.view_models import PAGE, Speed
+from app.panels import frame, palette
+from app.texts import Texts
+from app.view_models import Speed
 from backend.data.id_forms import AS_WRITTEN
 from backend.errors import ParameterError
 from backend.jobs import Job
@@ -29,7 +30,7 @@ from tests.app.test_scoring import scored, template, uploaded
 
 T = Texts("en")
 WAY = T("score.textbook_way")
-PEOPLE = 230  # the last page of the table is not full
+PEOPLE = 230
 
 
 def with_cipher(at: AppTest, cipher: str) -> AppTest:
@@ -47,12 +48,12 @@ def many(world: World) -> bytes:
 def bulk(opened: Opened, world: World) -> AppTest:
     at = uploaded(opened, many(world))
     asked = next(radio for radio in at.radio if radio.label == T("upload.ask_ids"))  # no Host has such ids
-    return scored(with_cipher(asked.set_value(AS_WRITTEN).run(), "rlwe"))
+    return scored(with_cipher(asked.set_value(AS_WRITTEN).run(), "rlwe"), "people")
 
 
 def table(at: AppTest) -> pd.DataFrame:
     """The one table that says what became of each person."""
-    (found,) = [frame.value for frame in at.table if T("score.note") in frame.value]
+    (found,) = [frame.value for frame in at.dataframe if T("score.note") in frame.value]
     return found
 
 
@@ -211,13 +212,16 @@ def test_the_textbook_is_asked_only_after_a_score_and_with_its_own_key(opened: O
 # -- many people ----------------------------------------
 
 
-def test_many_people_are_shown_page_by_page_with_their_speed_and_downloaded_whole(
+def test_many_people_are_shown_in_a_table_to_sort_with_their_speed_and_downloaded_whole(
     bulk: AppTest, answers: Answers
 ) -> None:
     assert not bulk.exception
-    batch = job_of("score").result
-    assert len(table(bulk)) == PAGE
-    assert list(table(bulk)[T("score.id")])[:2] == ["new0", "new1"]
+    batch = job_of("people").result
+    ids = [f"new{i}" for i in range(PEOPLE)]
+    assert list(table(bulk)[T("score.id")]) == ids
+    # numbers, which a click on their head sorts as such
+    chances = [100 * score.probability for score in batch.scores]
+    assert list(table(bulk)[T("score.probability")]) == pytest.approx(chances)
     rate = next(m for m in bulk.metric if m.label == T("score.a_second"))
     assert float(rate.value.replace(",", "")) == pytest.approx(PEOPLE / batch.seconds, rel=0.01)
     assert says(bulk, "score.traffic")
@@ -227,48 +231,45 @@ def test_many_people_are_shown_page_by_page_with_their_speed_and_downloaded_whol
 
     answers["models.textbook_seconds"] = lambda model, bits: 60.0
     bulk.get_by_key("score_cipher").set_value("suited")
-    bulk.get_by_key("batch_page").set_value(12)
     bulk.run()
-    assert list(table(bulk)[T("score.id")]) == [f"new{i}" for i in range(11 * PAGE, PEOPLE)]
-    assert says(bulk, "score.rows", first=221, last=230, n=230)
     assert any(says(caption.value, "engine.suits_rlwe", n=PEOPLE) for caption in bulk.caption)
     assert (
         list(next(one.value for one in bulk.dataframe if WAY in one.value)[T("score.time")])[1] == "3.83\u00a0h"
     )  # 230 minutes
 
-    bulk.get_by_key("batch_order").set_value("highest")
-    bulk.get_by_key("batch_page").set_value(1)
-    bulk.run()
-    best = sorted((s.probability for s in batch.scores), reverse=True)[:PAGE]
-    assert list(table(bulk)[T("score.probability")]) == [percent(chance) for chance in best]
-
     lines = list(csv.DictReader(io.StringIO(Scoring.csv(batch).decode())))
-    assert [line["id"] for line in lines] == [f"new{i}" for i in range(PEOPLE)]
+    assert [line["id"] for line in lines] == ids
 
 
-def test_few_people_need_no_pages(opened: Opened, world: World) -> None:
-    at = scored(uploaded(opened, template(world).to_csv(index=False).encode()))
-    with pytest.raises(KeyError):
-        at.get_by_key("batch_page")
-    assert len(table(at)) == 2
+def test_the_histogram_counts_the_people_of_the_file_and_what_was_unusual_is_counted_above_it(
+    bulk: AppTest, world: World
+) -> None:
+    batch = job_of("people").result
+    shown = next(one.value for one in bulk.dataframe if T("score.people") in one.value and WAY not in one.value)
+    counts, _ = np.histogram([score.probability for score in batch.scores], np.linspace(0, 1, 21))
+    assert list(shown[T("score.people")]) == list(counts) and sum(counts) == PEOPLE
+    for host in world.federation.hosts:  # none of them knows new people
+        assert says(bulk, "people.absent", n=PEOPLE, people=PEOPLE, host=palette.name(T, world.federation, host.name))
+    (warning,) = [one.value for one in bulk.warning if says(one.value, "people.absent")]
+    assert says(warning, "people.absent")
 
 
 def comes_first(at: AppTest) -> bool:
-    """Whether a phone shows the answer above the form."""
-    return any("order: -1" in element.proto.body for element in at.get("html"))
+    """Whether a phone shows the answer above the person."""
+    return any("order: 1" in element.proto.body for element in at.get("html"))
 
 
-def test_on_a_phone_the_answer_stands_above_the_form_that_it_answers_and_below_that_of_others(
-    opened: Opened, world: World
-) -> None:
-    at = scored(opened("score"))
-    people = template(world)
-    uploaded(lambda page: at, people.to_csv(index=False).encode())
+def test_on_a_phone_the_answer_stands_above_the_person_whom_it_is_about_and_below_others(opened: Opened) -> None:
+    at = opened("score")
     assert not comes_first(at)
-    assert comes_first(scored(at))
-    people[world.federation.guest.id] = ["new7", "new8"]
-    at.file_uploader(key="score_upload").upload("others.csv", people.to_csv(index=False).encode())
-    assert not comes_first(at.run())
+    at = scored(at)
+    assert comes_first(at)
+    first, second = at.selectbox(key="sample").options[:2]
+    at.selectbox(key="sample").select(second)
+    assert not comes_first(at.run()) and says(at, "score.of_another", id=first)
+    at.selectbox(key="sample").select(first)
+    assert comes_first(at.run())
+    at.selectbox(key="sample").select(second)
     elsewhere = replace(job_of("score").result, model_id="m0")  # made with another model
     put_job("score", Job(lambda job: elsewhere, 1).start().wait(60))
     assert not comes_first(at.run()) and says(at, "score.other_model")

@@ -26,9 +26,9 @@ def test_a_score_under_paillier_says_that_its_canary_was_returned(opened: Opened
 def test_where_hosts_dither_the_page_says_how_far_scores_may_be_off(
     opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    drawn = result.take_home
+    drawn = result.guarded
     monkeypatch.setattr(
-        result, "take_home", lambda t, view, done, csv: drawn(t, view, replace(done, dither=0.03125, canaries=0), csv)
+        result, "guarded", lambda t, view, done: drawn(t, view, replace(done, dither=0.03125, canaries=0))
     )
     at = scored(opened("score"))
     assert not at.exception

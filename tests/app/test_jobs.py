@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from app import session, user_jobs
 from app.panels import tray
+from app.panels.scoring import About
 from app.texts import Texts, catalogue
 from backend.jobs import Job
 from backend.privacy.leakage import LeakPoint
@@ -127,12 +128,12 @@ def test_an_upload_is_there_again_while_its_scoring_runs_and_forgotten_afterward
     opened: Opened, world: World, go: threading.Event
 ) -> None:
     sheet = session.service().samples.template(world.record.id)
-    session.service().jobs.of("").start("score", lambda: waiting(go), upload=Upload("people.csv", sheet))
-    at = opened("score")
+    session.service().jobs.of("").start("people", lambda: waiting(go), upload=Upload("people.csv", sheet))
+    at = opened("people")
     assert not at.exception and says(at, "jobs.upload", name="people.csv")
     go.set()
-    job_of("score").wait(60)
-    assert not says(opened("score"), "jobs.upload", name="people.csv")
+    job_of("people").wait(60)
+    assert not says(opened("people"), "jobs.upload", name="people.csv")
 
 
 def restarted(opened: Opened, begin: Callable[[JobRegistry], object], page: str) -> AppTest:
@@ -327,7 +328,7 @@ def test_a_job_that_another_of_its_name_replaced_is_not_followed(monkeypatch: py
 
 def test_after_a_reload_the_cipher_line_is_that_of_the_scoring_at_work(opened: Opened, go: threading.Event) -> None:
     assert opened("score").get_by_key("score_cipher").value == "suited"
-    session.service().jobs.of("").start("score", lambda: waiting(go), about=("rlwe", 3072))
+    session.service().jobs.of("").start("score", lambda: waiting(go), about=About("rlwe", 3072))
     at = opened("score")
     assert not at.exception and at.get_by_key("score_cipher").value == "rlwe"
     assert any(f"**{T('engine.name_rlwe')}**" in caption.value for caption in at.caption)

@@ -15,7 +15,7 @@ from backend.store.party_store import PartyStore
 from backend.trees.serialization import load_host
 from tests.app.conftest import OFFSET, PAGES, Opened, Rendered, World, job_of
 from tests.app.reading_out import everything
-from tests.app.test_scoring import finished, scored, template, uploaded
+from tests.app.test_scoring import scored, template, uploaded
 
 HOST_NUMBER = re.compile(r"(?<![\w.,-])771,?3\d\d,?\d{3}(?:\.\d+)?(?![\w])")
 
@@ -81,7 +81,7 @@ def test_a_scored_person_leaves_no_host_number_anywhere(
 
 
 def test_a_batch_leaves_no_host_number_anywhere(opened: Opened, world: World) -> None:
-    at = finished(uploaded(opened, template(world).to_csv(index=False).encode()).button(key="score_go").click().run())
+    at = scored(uploaded(opened, template(world).to_csv(index=False).encode()), "people")
     assert not leaks(world, everything(at))
 
 

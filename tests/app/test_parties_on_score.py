@@ -12,7 +12,6 @@ from xml.etree import ElementTree
 import pytest
 from inside import runtime_of
 from streamlit.testing.v1 import AppTest
-from streamlit.testing.v1.element_tree import Block, Column, Element
 
 from app import session, user_jobs, view_models
 from app.panels import charts, frame, palette, person, result, standing, transcript
@@ -92,27 +91,14 @@ def held(go: threading.Event, job: Job[tuple[()]]) -> tuple[()]:
     return ()
 
 
-@pytest.mark.parametrize("way", person.WAYS)
-def test_what_the_parties_see_stands_beside_the_stages_whoever_is_scored(
-    opened: Opened, go: threading.Event, way: str
+@pytest.mark.parametrize("kind", ["score", "people"])
+def test_a_scoring_that_runs_shows_its_stages_and_can_be_stopped(
+    opened: Opened, go: threading.Event, kind: str
 ) -> None:
-    put_job("score", Job(partial(held, go), 1).start())
-    at = opened("score")
-    at.get_by_key("score_way").set_value(way)
-    at.run()
-    assert not at.exception
-    assert _columns_around(at.main, "cancel_score") == [
-        pytest.approx(0.3)
-    ]  # of the whole width; the strips have the rest
-
-
-def _columns_around(node: Block | Element, key: str) -> list[float] | None:
-    """The widths of the columns that the widget `key` stands in, from the outside in; None where it is not in `node`."""
-    if not isinstance(node, Block):
-        return [] if node.key == key else None
-    found = (_columns_around(child, key) for child in node.children.values())
-    inner = next((columns for columns in found if columns is not None), None)
-    return [node.weight, *inner] if inner is not None and isinstance(node, Column) else inner
+    put_job(kind, Job(partial(held, go), 1).start())
+    at = opened(kind)
+    assert not at.exception and not at.button(key=f"cancel_{kind}").disabled
+    assert at.button(key=f"{kind}_go").disabled
 
 
 def test_the_session_remembers_who_was_scored_and_sets_two_side_by_side(opened: Opened) -> None:
@@ -154,7 +140,7 @@ def test_a_score_is_placed_among_those_the_guest_knows(opened: Opened, glassleaf
     assert view_models.at_or_above(part, 0.0) == pytest.approx(1.0)
     assert view_models.at_or_above(part, 1.1) == 0.0
     at = scored(opened("score"))
-    assert says(at, "score.among") and says(at, "score.among_person")
+    assert says(at, "score.among_person") and not says(at, "score.among")
 
 
 def test_where_a_score_stands_is_drawn_with_a_bar_for_all_who_were_scored(glassleaf: Glassleaf, world: World) -> None:
@@ -163,7 +149,7 @@ def test_where_a_score_stands_is_drawn_with_a_bar_for_all_who_were_scored(glassl
     edges, counts = [100 * edge for edge in spread.edges], [sum(column) for column in zip(*spread.counts, strict=True)]
     assert sum(counts)
     for at in (None, 7.25):
-        picture = ElementTree.fromstring(standing._among(T, edges, counts, 50.0, at, "**7** people"))  # noqa: S314 - our own
+        picture = ElementTree.fromstring(standing.bars_by_probability(T, edges, counts, 50.0, at, "**7** people"))  # noqa: S314 - our own
         bars = list(picture.iter(f"{SVG}rect"))
         assert [int((bar.findtext(f"{SVG}title") or "").rsplit(" ")[-1].replace(",", "")) for bar in bars] == counts
         heights = [float(bar.get("height") or 0) for bar in bars]
@@ -191,7 +177,7 @@ def test_how_a_score_was_computed_is_made_and_the_textbook_measured_once_the_box
     answers["models.textbook_seconds"] = lambda *given: measured.append(given) or real(*given)
     monkeypatch.setattr(frame, "BOXES_OPEN", False)
     at = scored(opened("score"))
-    assert not at.exception and says(at, "score.among_person") and says(at, "score.learned_host", n=1)
+    assert not at.exception and says(at, "score.among_person") and not says(at, "score.learned_host", n=1)
     assert not measured and not says(at, "score.together") and not says(at, "transcript.sentence")
     monkeypatch.setattr(frame, "BOXES_OPEN", True)
     at = scored(opened("score"))
@@ -199,14 +185,12 @@ def test_how_a_score_was_computed_is_made_and_the_textbook_measured_once_the_box
 
 
 def test_no_usable_row_is_no_success(opened: Opened, world: World) -> None:
-    at = opened("score")
-    at.get_by_key("score_way").set_value("upload")
-    at.run()
-    at.file_uploader(key="score_upload").upload("people.csv", b"id\nZZ1\nZZ2\n")
+    at = opened("people")
+    at.file_uploader(key="people_upload").upload("people.csv", b"id\nZZ1\nZZ2\n")
     at.run()
     assert not at.exception
     with pytest.raises(KeyError):
-        at.button(key="score_go")
+        at.button(key="people_go")
     at = scored(opened("score"))
     batch = job_of("score").result
     failed = replace(batch, scores=(replace(batch.scores[0], status="failed", problems=(Remark("moments"),)),))

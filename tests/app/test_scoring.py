@@ -1,4 +1,4 @@
-"""The Score page: three ways to choose, one job at a time, and a result that can be taken home."""
+"""The pages Score and Score a file: who is chosen, one job at a time, and a result that can be taken home."""
 
 import io
 
@@ -17,13 +17,13 @@ from tests.app.reading_out import everything, says
 T = Texts("en")
 
 
-def finished(at: AppTest) -> AppTest:
-    job_of("score").wait(120)
+def finished(at: AppTest, kind: str = "score") -> AppTest:
+    job_of(kind).wait(120)
     return at.run()
 
 
-def scored(at: AppTest) -> AppTest:
-    return finished(at.button(key="score_go").click().run())
+def scored(at: AppTest, kind: str = "score") -> AppTest:
+    return finished(at.button(key=f"{kind}_go").click().run(), kind)
 
 
 def test_a_picked_person_is_scored_with_encryption(opened: Opened, world: World) -> None:
@@ -32,7 +32,7 @@ def test_a_picked_person_is_scored_with_encryption(opened: Opened, world: World)
     batch = job_of("score").result
     assert batch.cipher == "paillier"
     assert len(batch.scores) == 1
-    assert {metric.label for metric in at.metric} == {T(f"score.{k}") for k in ("probability", "decision", "logit")}
+    assert {metric.label for metric in at.metric} == {T(f"score.{k}") for k in ("probability", "decision")}
     for host in world.federation.hosts:
         assert any(host.title.en in text.value for text in at.markdown)
 
@@ -75,11 +75,27 @@ def test_a_typed_in_stranger_is_scored_without_the_hosts(opened: Opened, world: 
     assert hosts > 1 and says(at, "score.not_held", n=hosts) and not says(at, "score.not_held", n=1)
 
 
+def test_a_what_if_is_another_counted_question_that_decides_nothing(opened: Opened, world: World) -> None:
+    at = scored(opened("score"))
+    person = at.selectbox(key="sample").value
+    at.toggle(key="score_assume").set_value(True).run()
+    assert says(at, "cost.same")  # nothing differs yet
+    at.number_input(key=f"assumed_{person}_age").set_value(61.0).run()
+    assert says(at, "cost.both") and says(at, "cost.again") and not says(at, "cost.same")
+    at = scored(at)
+    assert not at.exception and says(at, "score.assumed", id=person)
+    with pytest.raises(KeyError):
+        at.get_by_key("download_scores")
+    service = session.service()
+    real = service.samples.of_person(world.record.id, person)
+    assert service.reasons.scored_before(world.record.id, real) is not None  # the decision is still remembered
+    last = [entry.body for entry in service.audit.entries("demo") if entry.action == "score"][-1]
+    assert last["assumed"] and last["counted"] and last["decisions"] == {}
+
+
 def uploaded(opened: Opened, content: bytes, name: str = "people.csv") -> AppTest:
-    at = opened("score")
-    at.get_by_key("score_way").set_value("upload")
-    at.run()
-    at.file_uploader(key="score_upload").upload(name, content)
+    at = opened("people")
+    at.file_uploader(key="people_upload").upload(name, content)
     return at.run()
 
 
@@ -92,9 +108,9 @@ def template(world: World) -> pd.DataFrame:
 
 
 def test_an_uploaded_template_is_scored_as_a_batch(opened: Opened, world: World) -> None:
-    at = scored(uploaded(opened, template(world).to_csv(index=False).encode()))
+    at = scored(uploaded(opened, template(world).to_csv(index=False).encode()), "people")
     assert not at.exception
-    assert len(job_of("score").result.scores) == 2
+    assert len(job_of("people").result.scores) == 2
     assert says(at, "score.batch_sentence", n=2, people=2)
 
 
@@ -104,8 +120,13 @@ def test_a_bad_row_is_named_and_does_not_stop_the_others(opened: Opened, world: 
     at = uploaded(opened, sheet.to_csv(index=False).encode())
     assert not at.exception
     assert "old" in everything(at) or "age" in everything(at)
-    at = scored(at)
-    assert [score.status for score in job_of("score").result.scores] == ["failed", "ok"]
+    at = scored(at, "people")
+    assert [score.status for score in job_of("people").result.scores] == ["failed", "ok"]
+    assert says(at, "people.failed", n=1, people=1)
+    assert [warning.value for warning in at.warning if says(warning.value, "people.failed", n=1, people=1)]
+    # the table has a row each, with its remark, and is one that a click on a head sorts
+    (table,) = [frame.value for frame in at.dataframe if T("score.note") in frame.value]
+    assert list(table[T("score.id")]) == list(sheet["id"]) and "old" in table[T("score.note")][0]
 
 
 @pytest.mark.parametrize(
@@ -117,26 +138,26 @@ def test_a_wrong_upload_is_explained_and_cannot_be_scored(opened: Opened, conten
     at = uploaded(opened, content)
     assert not at.exception
     assert at.warning
-    assert at.button(key="score_go").disabled
+    assert at.button(key="people_go").disabled
 
 
 def test_an_encoding_is_asked_with_what_it_would_say_and_scored_once_it_is_chosen(opened: Opened, world: World) -> None:
     known = template(world)["id"][0]
     at = uploaded(opened, f"id\n{known}\nMüller\n".encode("utf-16"))
     (question,) = [radio for radio in at.radio if radio.key and radio.key.endswith("_encoding")]
-    assert not at.exception and question.value is None and at.button(key="score_go").disabled
+    assert not at.exception and question.value is None and at.button(key="people_go").disabled
     question.set_value("utf-16").run()
-    assert not at.button(key="score_go").disabled
+    assert not at.button(key="people_go").disabled
     assert says(at, "upload.rows", n=2, rows=2, usable=1, bad=1) and "Müller" in everything(at)
-    at.file_uploader(key="score_upload").upload("another.csv", f"id\n{known}\nMeyer\n".encode("utf-16"))
+    at.file_uploader(key="people_upload").upload("another.csv", f"id\n{known}\nMeyer\n".encode("utf-16"))
     at.run()
     (question,) = [radio for radio in at.radio if radio.key and radio.key.endswith("_encoding")]
-    assert question.value is None and at.button(key="score_go").disabled
+    assert question.value is None and at.button(key="people_go").disabled
 
 
 def test_where_no_row_can_be_used_no_button_is_offered_and_each_reason_is_whole(opened: Opened) -> None:
     at = uploaded(opened, b"id\nZZ1\nZZ2\n")
-    assert not at.exception and not [button for button in at.button if button.key == "score_go"]
+    assert not at.exception and not [button for button in at.button if button.key == "people_go"]
     assert says(at, "upload.none_usable")
     listed = everything(at).replace("\\", "")
     assert all(f"Row {row}: " in listed and f"'ZZ{row - 1}'" in listed for row in (2, 3))

@@ -194,13 +194,11 @@ def test_many_people_are_counted_by_what_is_predicted(shown: Opened, tasks: Task
         ("classes", ("id", "predicted", "probability", "guest_part", "hosts_part", "note"), "score.batch_classes"),
         ("number", ("id", "value", "guest_part", "hosts_part", "note"), "score.mean"),
     ):
-        at = shown("score", model)
-        at.get_by_key("score_way").set_value("upload")
-        at.run()
-        at.file_uploader(key="score_upload").upload("people.csv", b"id\np1\np2\np3\nstranger\n")
-        at = scored(at.run())
+        at = shown("people", model)
+        at.file_uploader(key="people_upload").upload("people.csv", b"id\np1\np2\np3\nstranger\n")
+        at = scored(at.run(), "people")
         assert not at.exception
-        [shown_table] = [frame.value for frame in at.table if T("score.note") in frame.value]
+        [shown_table] = [frame.value for frame in at.dataframe if T("score.note") in frame.value]
         assert list(shown_table.columns) == [T(f"score.{name}") for name in columns]
         assert says(at, key)
         assert T("score.declined") not in {metric.label for metric in at.metric}

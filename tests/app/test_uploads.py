@@ -23,16 +23,14 @@ def elsewhere_and_back(at: AppTest, page: str) -> AppTest:
 
 @pytest.fixture
 def scoring(opened: Opened) -> AppTest:
-    at = opened("score")
-    at.get_by_key("score_way").set_value("upload")
-    at.run()
-    at.file_uploader(key="score_upload").upload("people.csv", SHEET).run()
+    at = opened("people")
+    at.file_uploader(key="people_upload").upload("people.csv", SHEET).run()
     return at
 
 
 def test_a_sheet_that_was_not_yet_scored_is_there_after_another_page_was_looked_at(scoring: AppTest) -> None:
     assert "people.csv" not in everything(scoring)  # its field shows it
-    at = elsewhere_and_back(scoring, "score")
+    at = elsewhere_and_back(scoring, "people")
     assert says(at, "upload.stays", name="people.csv", size=size(11))
     assert says(at, "upload.rows", n=2, rows=2, usable=0, bad=2)
 
@@ -40,24 +38,24 @@ def test_a_sheet_that_was_not_yet_scored_is_there_after_another_page_was_looked_
 def test_a_file_is_gone_everywhere_once_it_was_removed(scoring: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
     dropped: list[str] = []
     monkeypatch.setattr(MemoryUploadedFileManager, "remove_file", lambda _, __, file_id: dropped.append(file_id))
-    file_id = scoring.file_uploader(key="score_upload").value.file_id
-    at = elsewhere_and_back(scoring, "score")
-    at.button(key="score_upload_remove_0").click().run()
-    assert "people.csv" not in everything(at) and at.button(key="score_go")
+    file_id = scoring.file_uploader(key="people_upload").value.file_id
+    at = elsewhere_and_back(scoring, "people")
+    at.button(key="people_upload_remove_0").click().run()
+    assert "people.csv" not in everything(at) and at.button(key="people_go")
     assert dropped == [file_id]
-    assert "people.csv" not in everything(elsewhere_and_back(at, "score"))
+    assert "people.csv" not in everything(elsewhere_and_back(at, "people"))
 
 
 def test_what_was_taken_out_of_its_field_does_not_come_back(scoring: AppTest) -> None:
-    scoring.file_uploader(key="score_upload").clear().run()
-    assert "people.csv" not in everything(elsewhere_and_back(scoring, "score"))
+    scoring.file_uploader(key="people_upload").clear().run()
+    assert "people.csv" not in everything(elsewhere_and_back(scoring, "people"))
 
 
 def test_another_sheet_takes_the_place_of_the_one_of_before(scoring: AppTest) -> None:
-    at = elsewhere_and_back(scoring, "score")
-    at.file_uploader(key="score_upload").upload("others.csv", b"id\nZZ3\n").run()
+    at = elsewhere_and_back(scoring, "people")
+    at.file_uploader(key="people_upload").upload("others.csv", b"id\nZZ3\n").run()
     assert "people.csv" not in everything(at) and says(at, "upload.rows", n=1, rows=1, usable=0, bad=1)
-    at = elsewhere_and_back(at, "score")
+    at = elsewhere_and_back(at, "people")
     assert "people.csv" not in everything(at) and says(at, "upload.stays", name="others.csv", size=size(7))
 
 
@@ -77,11 +75,9 @@ def test_files_of_a_field_for_several_are_added_to_those_of_before_and_removed_o
 
 
 def test_a_file_is_nobody_elses(scoring: AppTest, opened: Opened) -> None:
-    at = opened("score")
-    at.get_by_key("score_way").set_value("upload")
-    at.run()
+    at = opened("people")
     assert "people.csv" not in everything(at)
-    assert "people.csv" in everything(elsewhere_and_back(scoring, "score"))
+    assert "people.csv" in everything(elsewhere_and_back(scoring, "people"))
 
 
 def test_a_table_that_has_become_a_draft_is_not_taken_again(opened: Opened) -> None:
@@ -93,11 +89,9 @@ def test_a_table_that_has_become_a_draft_is_not_taken_again(opened: Opened) -> N
 
 
 def test_ids_that_look_like_none_of_the_hosts_are_asked_about(opened: Opened) -> None:
-    at = opened("score")
-    at.get_by_key("score_way").set_value("upload")
-    at.run()
+    at = opened("people")
     sheet = b"id\n" + b"".join(b"no %d/7\n" % number for number in range(12))
-    at.file_uploader(key="score_upload").upload("new.csv", sheet).run()
+    at.file_uploader(key="people_upload").upload("new.csv", sheet).run()
     assert says(at, "upload.why_ids", file="new.csv")
     (question,) = [one for one in at.radio if one.key.endswith("_ids")]
     assert not says(at, "upload.rows", n=12, rows=12, usable=0, bad=12)

@@ -137,10 +137,3 @@ def test_another_line_is_a_what_if_and_no_decision() -> None:
         assert [score.what_if for score in shown.scores] == [word, "", "", ""]
         assert [score.decision for score in shown.scores] == [score.decision for score in scores]
         assert (shown.policy, shown.what_if) == (batch.policy, line)
-
-
-def test_scores_are_ordered_by_probability_and_numbers_by_value() -> None:
-    assert [s.id for s in view_models.page_of((FAILED, ONE_OF_THREE, SCORE), "highest", 1)] == ["a", "b", "d"]
-    more = replace(AMOUNT, id="e", margin=-3.0)
-    assert [s.id for s in view_models.page_of((more, FAILED, AMOUNT), "highest", 1)] == ["c", "e", "d"]
-    assert [s.id for s in view_models.page_of((FAILED, AMOUNT, more), "lowest", 1)] == ["e", "c", "d"]

@@ -66,7 +66,7 @@ def test_the_answer_of_a_score_has_no_grave_fault(
         context.set_default_timeout(PATIENCE)
         page = context.new_page()
         page.goto(f"{address}/score")
-        page.get_by_role("button", name=T("score.go")).click()
+        page.get_by_role("button", name=T("score.go_alone")).click()
         page.locator("summary", has_text=T("score.how")).click()
         page.get_by_text(T("score.textbook_here")).first.wait_for()
         assert not in_both_themes(page)

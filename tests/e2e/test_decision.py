@@ -75,8 +75,8 @@ def test_a_line_that_two_users_set_decides_at_every_door(browser, home, tmp_path
 
         # 3. A person is scored on the page, and the file is taken.
         page = visit(browser, url, "score", "operator")
-        page.get_by_role("button", name=T("score.go")).click()
-        page.get_by_role("heading", name=T("score.learned"), exact=True).wait_for()
+        page.get_by_role("button", name=T("score.go_alone")).click()
+        page.get_by_role("button", name=T("score.download")).wait_for()
         expect(page.get_by_text(T("policy.by", version=2)).first).to_be_visible(timeout=WAIT)
         with page.expect_download() as download:
             page.get_by_role("button", name=T("score.download")).click()

@@ -168,8 +168,7 @@ def test_why_a_file_is_not_taken_stands_beside_it_in_the_readers_language(addres
     large, strange = tmp_path / "people.csv", tmp_path / "people.zip"
     large.write_bytes(b"id\n" * 2_000_000)
     strange.write_bytes(b"PK")
-    open_at(phone, f"{address}/score?lang=zh", ZH("score.title"))
-    phone.get_by_role("radio", name=ZH("score.way_upload")).click()
+    open_at(phone, f"{address}/people?lang=zh", ZH("people.title"))
     for file, why in ((large, ZH("nav.upload_large", size="5 MB")), (strange, ZH("nav.upload_kind"))):
         phone.locator("input[type=file]").set_input_files(file)
         told = phone.get_by_role("alert").filter(has_text=why)
