@@ -470,7 +470,7 @@ class _HostAnswers:
         ApprovalPending, ApprovalDenied, NotAgreed, HostBusy
             If a Host has not agreed, or cannot say now.
         WrongAnswer
-            If sums are those of no records.
+            If sums are those of no records, or a number's groups are codes, or codes' are bins.
         """
         about = _about(marking, cells, periods)
         wanted = {host.name: [feature.name for feature in host.features] for host in self._runtime.federation.hosts}
@@ -490,9 +490,11 @@ class _HostAnswers:
         least = self._questions.least_asked(self._bins, self._runtime.guest.name)
         kinds = {feature.name: feature.kind for _, feature in self._runtime.federation.features()}
         for (host, feature), answer in {**answers, **before}.items():
+            numeric = kinds[feature] is Kind.NUMERIC
+            if any(one.kind == ("code" if numeric else "bin") for one in answer.groups):
+                raise WrongAnswer("groups_not_as_asked", host=host, feature=feature)
             # That there are not two groups is an answer, too.
             if least <= self._questions.records // 2:
-                numeric = kinds[feature] is Kind.NUMERIC
                 self.bits[host] += grouping_bits(self._questions.records, self._bins, least, numeric=numeric)
             if answer.groups:
                 self.counted[host, feature] = self._read(host, marking, answer)

@@ -3,7 +3,10 @@
 import csv
 import io
 import time
+from collections import Counter
 from dataclasses import replace
+from functools import partial
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -17,12 +20,14 @@ from backend.errors import HostRefused, NotAgreed, ParameterError, WrongAnswer
 from backend.evaluation.screening import information_value
 from backend.protocols.group_sums import host as group_sums_host
 from backend.protocols.group_sums.distinct import range_of
-from backend.protocols.group_sums.grouping import group
+from backend.protocols.group_sums.grouping import Group, group
 from backend.protocols.group_sums.messages import AskDistinct, GroupPairs
+from backend.protocols.simulation import simulator
 from backend.protocols.training.messages import ReportWrongAnswer
 from backend.services import Glassleaf
 from backend.services.screening import ScreeningRequest, csv_of
 from backend.store.accountant import Limits
+from backend.store.request_log import RequestLog
 
 KEY = 512
 ROWS = 800
@@ -42,7 +47,11 @@ def home(tmp_path_factory):
     folder = tmp_path_factory.mktemp("screening")
     write_demo(folder / "demo", rows=ROWS)
     add_months(folder / "demo")
-    with Glassleaf(folder, key_floor=KEY, pools=False) as glassleaf:
+    every_request = partial(RequestLog, rate=1.0)
+    with (
+        mock.patch.object(simulator, "RequestLog", every_request),
+        Glassleaf(folder, key_floor=KEY, pools=False) as glassleaf,
+    ):
         glassleaf.federations.add(folder / "demo")
         yield glassleaf
 
@@ -176,6 +185,77 @@ def test_a_host_that_raises_its_features_worth_is_found_out(glassleaf, monkeypat
     while not reported and time.monotonic() < deadline:
         time.sleep(0.05)
     assert reported == ["group_sums_do_not_add_up"]
+
+
+def test_a_host_that_calls_a_numbers_bins_codes_is_named(glassleaf, monkeypatch):
+    honest = group_sums_host.group
+
+    def as_codes(feature, column, most, least):
+        made = honest(feature, column, most, least)
+        if feature.name != "tenure_months":
+            return made
+        return replace(made, groups=tuple(replace(one, kind="code") for one in made.groups))
+
+    # patched: a Host that runs another program
+    monkeypatch.setattr(group_sums_host, "group", as_codes)
+    with raises(WrongAnswer, "groups_not_as_asked", host="telecom", feature="tenure_months"):
+        screened(glassleaf, records=150, bins=2)
+
+
+def of_feature(done, name):
+    return next(one for one in done.features if one.feature == name)
+
+
+def differences(glassleaf):
+    return Counter((one.why.code, one.parties) for one in glassleaf.audit.re_perform("demo").differences)
+
+
+def test_a_host_that_turns_its_bins_round_is_believed_and_found_by_an_auditor(glassleaf, monkeypatch):
+    honest = group_sums_host.group
+
+    def turned(feature, column, most, least):
+        made = honest(feature, column, most, least)
+        if feature.name != "tenure_months":
+            return made
+        sizes = [one.n for one in made.groups][::-1]
+        groups = tuple(Group("bin", str(number), n) for number, n in enumerate(sizes, 1))
+        return replace(made, groups=groups, index=len(groups) - 1 - made.index)
+
+    assert of_feature(screened(glassleaf, records=400, bins=4), "tenure_months").direction == "falls"
+    before = differences(glassleaf)
+    with monkeypatch.context() as patch:
+        # patched: a Host that lies in an answer of its own
+        patch.setattr(group_sums_host, "group", turned)
+        assert of_feature(screened(glassleaf, records=400, bins=4), "tenure_months").direction == "rises"
+    assert differences(glassleaf) - before == {("groups_differ", ("telecom",)): 1}
+
+
+def test_a_host_that_draws_two_groups_apart_is_believed_and_found_by_an_auditor(glassleaf, monkeypatch):
+    """It adds their difference to one and takes it from the other: every mark stays in proportion, so that the secret one agrees, too."""
+    honest = group_sums_host.sums_by
+
+    def drawn_apart(groups, message, grouped):
+        answer = honest(groups, message, grouped)
+        if message.features != ("basket_mix",):
+            return answer
+        sizes = [n for _, _, n in answer.groups[0]]
+        assert sizes[0] == sizes[1]
+        blobs = []
+        for blob in answer.sums:
+            # Either half of the pairs, by group.
+            sums = np.frombuffer(blob, dtype="<i8").reshape(2, len(sizes))
+            difference = sums[:, :1] - sums[:, 1:]
+            blobs.append((sums + difference * [1, -1]).tobytes())
+        return replace(answer, sums=tuple(blobs))
+
+    truth = of_feature(screened(glassleaf, records=300, bins=2), "basket_mix")
+    before = differences(glassleaf)
+    with monkeypatch.context() as patch:
+        # patched: a Host that lies in an answer of its own
+        patch.setattr(group_sums_host, "sums_by", drawn_apart)
+        lie = of_feature(screened(glassleaf, records=300, bins=2), "basket_mix")
+    assert lie.iv > 5 * truth.iv and (truth.worth, lie.worth) == ("nothing", "suspicious")
+    assert differences(glassleaf) - before == {("group_sums_differ", ("bank", "platform")): 1}
 
 
 def test_a_host_that_counts_books_what_was_foretold_answers_the_same_again_and_no_other_people(glassleaf, monkeypatch):

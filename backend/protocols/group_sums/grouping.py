@@ -92,6 +92,34 @@ def read_groups(message: Sequence[WireGroup], records: int) -> tuple[Group, ...]
     return groups
 
 
+def are_as_asked(groups: Sequence[Group], most: int, least: int) -> bool:
+    """Return whether a Host could have made these groups of a feature by :func:`group`.
+
+    There are two or more, of `least` records each. Either bins are numbered from 1, or codes are named once each; at most `most` of them.
+    Those without a value and the rest follow, once each.
+
+    Examples
+    --------
+    >>> are_as_asked([Group("bin", "1", 30), Group("bin", "2", 25), Group("missing", "", 20)], most=2, least=20)
+    True
+    >>> are_as_asked([Group("bin", "2", 30), Group("bin", "1", 45)], most=2, least=20)
+    False
+    """
+    if len(groups) < 2 or min(g.n for g in groups) < least:
+        return False
+    kinds = [g.kind for g in groups]
+    named = [g for g in groups if g.kind in ("bin", "code")]
+    names = [g.name for g in named]
+    ends = [[], ["missing"]]
+    if "bin" in kinds:
+        expected = [str(number) for number in range(1, len(named) + 1)]
+    else:
+        expected = list(dict.fromkeys(names))
+        ends += [["rest"], ["missing", "rest"]]
+    of_one_kind = len({g.kind for g in named}) <= 1
+    return of_one_kind and names == expected and len(names) <= most and kinds[len(named) :] in ends
+
+
 def to_wire(groups: Sequence[Group]) -> tuple[WireGroup, ...]:
     """Inverse of :func:`read_groups`."""
     return tuple((g.kind, g.name, g.n) for g in groups)

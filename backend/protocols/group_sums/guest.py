@@ -10,6 +10,7 @@ sees sums only.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,7 +20,7 @@ from backend.crypto.interface import PairKeySide
 from backend.errors import ParameterError, SecurityError, WrongAnswer
 from backend.protocols.group_sums.disclosure_bound import least_size, smallest_size, spread_of
 from backend.protocols.group_sums.distinct import LADDER
-from backend.protocols.group_sums.grouping import MIN_GROUP, Group, read_groups, to_wire
+from backend.protocols.group_sums.grouping import MIN_GROUP, Group, WireGroup, are_as_asked, read_groups, to_wire
 from backend.protocols.group_sums.messages import (
     AskDistinct,
     AskGroupPairs,
@@ -237,9 +238,9 @@ class GroupQuestions:
         name = self._session.name
         self._session.send(host, AskGroupPairs(name, rows, feature, max_groups, tuple(receivers), min_size))
         answer = self._session.expect_each(GroupPairsSent, [host])[host]
-        groups = read_groups(answer.groups, self.records)
         if answer.feature != feature:
             raise SecurityError("answered_out_of_turn", host=host)
+        groups = self._groups(host, feature, answer.groups, max_groups, min_size) if answer.groups else ()
         ones = (1,) * max(0, len(groups) - 1)
         layout = slots(ones, self.records, self._key.bits)
         self._sent[host] = _Sent(layout, ones, tuple(g.n for g in groups[:-1]), feature=feature, marks=())
@@ -289,7 +290,7 @@ class GroupQuestions:
         answers = self._session.expect_each(GroupSums, asked)
         found = {}
         for host, features in asked.items():
-            for feature, table in self._read(host, features, sender, answers[host]).items():
+            for feature, table in self._read(host, features, sender, answers[host], max_groups, min_size).items():
                 self._state(
                     name_of_sums(self._session.name, host, sender, feature, max_groups, min_size), sender, table
                 )
@@ -329,15 +330,35 @@ class GroupQuestions:
         borne = least_size(_carried(sent.layout), self.records, max_groups, self._named)
         return smallest_size(sent.spread, self.records, max_groups, max(min_size, borne))
 
-    def _read(self, host: str, asked: tuple[str, ...], sender: str, answer: GroupSums) -> dict[str, GroupTable]:
+    def _groups(
+        self, host: str, feature: str, reported: Sequence[WireGroup], max_groups: int, min_size: int
+    ) -> tuple[Group, ...]:
+        """Return a feature's groups as a Host reports them.
+
+        Raises
+        ------
+        WrongAnswer
+            If they are not groups of these records that were asked for.
+        """
+        with suppress(SecurityError):
+            groups = read_groups(reported, self.records)
+            if are_as_asked(groups, max_groups, min_size):
+                return groups
+        raise WrongAnswer("groups_not_as_asked", host=host, feature=feature)
+
+    def _read(
+        self, host: str, asked: tuple[str, ...], sender: str, answer: GroupSums, max_groups: int, min_size: int
+    ) -> dict[str, GroupTable]:
         sent = self._sent[sender]
-        groups = [read_groups(reported, self.records) for reported in answer.groups]
-        fits = len(answer.features) == len(groups) == len(set(answer.features) & set(asked)) and all(groups)
+        fits = len(answer.features) == len(answer.groups) == len(set(answer.features) & set(asked))
         batches = sent.layout[-1].number + 1 if answer.features else 0
         if not fits or answer.source != sender or len(answer.sums) != batches:
             raise SecurityError("answered_out_of_turn", host=host)
-        if not groups:
+        if not answer.features:
             return {}
+        groups = []
+        for feature, reported in zip(answer.features, answer.groups, strict=True):
+            groups.append(self._groups(host, feature, reported, max_groups, min_size))
         ends = np.cumsum([len(of_feature) for of_feature in groups])
         half = half_of(sent.layout)
         n = int(ends[-1])

@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from joints import joined
+from refused import raises
 from worlds import GUEST
 
 from backend.crypto.paillier.scheme import PaillierKeySide
-from backend.errors import Cancelled, HostRefused, PartyUnreachable, SecurityError
+from backend.errors import Cancelled, HostRefused, PartyUnreachable, SecurityError, WrongAnswer
 from backend.protocols.group_sums import guest
 from backend.protocols.group_sums.grouping import MIN_GROUP
 from backend.protocols.group_sums.guest import GroupQuestions, _possible
@@ -195,8 +196,6 @@ class TamperingHost:
         {"features": ("host0_y",)},
         {"features": ("host0_x", "host0_x")},
         {"sums": ()},
-        {"groups": ((),)},
-        {"groups": ((("bin", "1", 200), ("bin", "2", 200)),)},
     ],
 )
 def test_an_answer_to_another_question_is_discarded(changes):
@@ -228,6 +227,31 @@ def test_sums_that_their_groups_are_too_small_for_are_discarded(moved):
         assert _possible(right, questions._sent[GUEST])
         for wrong in (np.stack([sums[0], right.sums[1]]), np.stack([right.sums[0], sums[1]])):
             assert not _possible(replace(right, sums=wrong), questions._sent[GUEST])
+
+
+@pytest.mark.parametrize(
+    "reported",
+    [
+        lambda n: (),
+        lambda n: (("bin", "1", 200), ("bin", "2", 200)),
+        lambda n: (("bin", "1", MIN_GROUP - 1), ("bin", "2", n - MIN_GROUP + 1)),
+        lambda n: (("bin", "1", 50), ("bin", "2", 50), ("bin", "3", n - 100)),
+        lambda n: (("bin", "2", n // 2), ("bin", "1", n - n // 2)),
+    ],
+)
+def test_a_host_whose_groups_were_not_asked_for_is_named(reported):
+    """Of no or other records, of too few people, too many groups, or bins in another order."""
+    with asking() as (_, questions, rows):
+        n = int(rows.sum())
+        questions.send([np.ones(n, dtype=np.int64)], ["host0"])
+        questions._session = TamperingHost(questions._session, groups=(reported(n),))
+        with raises(WrongAnswer, "groups_not_as_asked", host="host0"):
+            questions.ask({"host0": ["host0_x"]}, 2)
+        marks = reported(n)
+        if marks:
+            questions._session = TamperingHost(questions._session._session, groups=marks)
+            with raises(WrongAnswer, "groups_not_as_asked", host="host0"):
+                questions.have_sent("host0", "host0_x", 2, ["host1"])
 
 
 def test_groups_of_another_feature_are_discarded():

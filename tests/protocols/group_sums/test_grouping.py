@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from backend.data.dictionary import Feature, Kind
 from backend.errors import SecurityError
 from backend.protocols.group_sums.disclosure_bound import leaves_unknown, smallest_size, spread_of
-from backend.protocols.group_sums.grouping import MIN_GROUP, group, merged, read_groups, to_wire
+from backend.protocols.group_sums.grouping import MIN_GROUP, Group, are_as_asked, group, merged, read_groups, to_wire
 from backend.protocols.terms.prices import grouping_bits
 
 
@@ -100,6 +100,7 @@ def test_no_group_is_small_and_together_they_hold_every_record(data):
         sizes = np.bincount(grouped.index, minlength=len(grouped.groups))
         assert sizes.tolist() == [g.n for g in grouped.groups] and sizes.min() >= least and sizes.sum() == len(column)
         assert read_groups(to_wire(grouped.groups), len(column)) == grouped.groups
+        assert are_as_asked(grouped.groups, most, least)
     if kind is Kind.NUMERIC and grouped.groups:  # a bin is a run of values: none of another lies between two of it
         order = column.argsort(kind="stable")
         known = [int(k) for k in grouped.index[order] if grouped.groups[int(k)].kind == "bin"]
@@ -118,6 +119,27 @@ def test_the_smallest_group_is_twenty_records():
 def test_groups_that_are_not_those_of_the_records_are_refused(wrong):
     with pytest.raises(SecurityError, match="not groups of 9 records"):
         read_groups(wrong, 9)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        [],
+        [("bin", "1", 75)],
+        [("bin", "1", 56), ("bin", "2", 19)],
+        [("bin", "1", 25), ("bin", "2", 25), ("bin", "3", 25)],
+        [("bin", "2", 35), ("bin", "1", 40)],
+        [("bin", "1", 35), ("code", "2", 40)],
+        [("bin", "1", 35), ("rest", "", 40)],
+        [("bin", "1", 35), ("missing", "", 20), ("missing", "", 20)],
+        [("code", "a", 35), ("code", "a", 40)],
+        [("code", "a", 20), ("code", "b", 20), ("code", "c", 35)],
+        [("rest", "", 35), ("code", "a", 40)],
+        [("code", "a", 35), ("rest", "", 20), ("rest", "", 20)],
+    ],
+)
+def test_groups_that_no_host_makes_of_a_feature_are_told_apart(wrong):
+    assert not are_as_asked([Group(*one) for one in wrong], most=2, least=20)
 
 
 @settings(deadline=None, max_examples=60)
