@@ -39,6 +39,7 @@ def sheet_of(given: Upload) -> SampleSheet | None:
         return None
     if sheet is not None:
         person.sheet(t, view, sheet)
+        upload.account(t, "people_account", partial(backend.samples.account, model_id, sheet))
     return sheet
 
 

@@ -38,6 +38,6 @@ else:
     monitoring.last(t, view, watched)
 frame.section(t, "monitoring.setup")
 st.markdown(t("monitoring.why"))
-asked = monitoring.setup(t, view, backend.monitoring)
+asked = monitoring.setup(t, view, backend.monitoring, backend.samples)
 words = "monitoring.again" if watched else "monitoring.go"
 offers.button(t, view, watching, words, partial(backend.monitoring.start, asked) if asked else None)

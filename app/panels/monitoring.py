@@ -16,6 +16,7 @@ from backend.services.samples import SAMPLES
 
 if TYPE_CHECKING:
     from backend.services.monitoring import Monitored, Monitoring
+    from backend.services.samples import Samples
 
 MEGABYTES = SAMPLES.max_bytes // 1_000_000
 NONE = ""
@@ -49,7 +50,7 @@ def last(t: Texts, view: View, done: Monitored) -> None:
     st.caption(t.joined(t("monitoring.run_on", made=done.made[:16].replace("T", " ") + " UTC"), t("monitoring.note")))
 
 
-def setup(t: Texts, view: View, service: Monitoring) -> MonitoringRequest | None:
+def setup(t: Texts, view: View, service: Monitoring, samples: Samples) -> MonitoringRequest | None:
     """What is to be monitored; None until there is a sheet that can be used."""
     known = {feature.name: feature for _, feature in view.federation.features()}
     left, right = st.columns(2, gap="large")
@@ -81,4 +82,5 @@ def setup(t: Texts, view: View, service: Monitoring) -> MonitoringRequest | None
         if later is None:
             return None
         upload.sheet(t, later.sheet)
+        upload.account(t, "monitoring_account", partial(samples.account, view.record.id, later.sheet))
     return MonitoringRequest(view.record.id, later, feature or NONE)

@@ -563,6 +563,7 @@ def _readings(t: Texts, federation: Federation, read: Overview) -> None:
             },
             t("own_data.readings"),
         )
+    upload.account(t, "own_account", read.document)
 
 
 def _holds(t: Texts, column: ColumnReading) -> str:
@@ -589,8 +590,10 @@ def _notice(t: Texts, column: ColumnReading) -> str:
             ("constant", column.constant),
             ("unclear", bool(column.unclear) and bool(column.codes)),
             ("apart", bool(column.unclear) and not column.codes),
+            ("unlike", bool(column.unlike)),
             ("dates", column.dates),
             ("few", column.few and not column.dates),
+            ("same_length", column.same_length and not column.dates),
         )
         if odd
     ]

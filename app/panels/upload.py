@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
 
@@ -104,6 +105,20 @@ def _ask(t: Texts, key: str, name: str, file: AmbiguousFile) -> str | None:
             persist_state="session",
         )
     return answer
+
+
+def account(t: Texts, key: str, document: Callable[[], dict[str, Any]]) -> None:
+    """How a table was read, as a file for a machine."""
+    st.download_button(
+        t("upload.account"),
+        lambda: json.dumps(document(), ensure_ascii=False, indent=2).encode(),
+        "glassleaf-reading.json",
+        "application/json",
+        icon=":material/download:",
+        on_click="ignore",
+        key=key,
+        help=t("upload.account_help"),
+    )
 
 
 def sheet(t: Texts, found: SampleSheet) -> None:

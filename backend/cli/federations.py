@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import math
 import shlex
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,7 +19,7 @@ from backend.cli.output import (
     check_out,
     open_glassleaf,
     print_result,
-    save,
+    save_account,
     split_list,
 )
 from backend.errors import ParameterError
@@ -124,20 +122,7 @@ def init(
     with open_glassleaf() as glassleaf:
         federation, read = glassleaf.federations.init_with_account(table, division, out)
     parties = {p.name: [f.name for f in p.features] for p in federation.parties}
-    document: dict[str, Any] = {
-        "federation": federation.name,
-        "folder": str(out),
-        "task": read.task,
-        "parties": parties,
-    }
-    document["label"] = {
-        "column": read.label,
-        "meaning": asdict(read.label_meaning),
-        "outcomes": read.outcomes,
-        "positive": read.positive,
-        "declined": read.positive,
-    }
-    document["columns"] = [_without_nan(asdict(column)) for column in read.columns]
+    document = {**read.document(), "folder": str(out), "parties": parties}
     document["dictionary"] = {
         "to_fill_in": str(out / TO_FILL_IN) if (out / TO_FILL_IN).exists() else "",
         "shipped": read.dictionary,
@@ -149,11 +134,9 @@ def init(
             *(f"    {_column_text(column)}" for column in read.columns if column.party == party),
         ]
     lines += [*_label_text(read), *_to_do(read, out), f"Next: glassleaf train {out}"]
-    document["notes"] = [{**note.plain(), "sentence": note.sentence()} for note in read.notes]
     lines += [f"Note: {note.sentence()}" for note in read.notes]
-    document["unclear"] = [column.name for column in read.columns if column.unclear or column.dates or column.few]
     if account is not None:
-        save(account, json.dumps(document, ensure_ascii=False, indent=2, default=str).encode())
+        save_account(account, document)
     print_result(document, lines, as_json)
 
 
@@ -166,10 +149,6 @@ def _missing_texts(wishes: list[str]) -> dict[str, list[str]]:
             raise ParameterError("missing_text_wrong", text=wish)
         marks.setdefault(column, []).append(text)
     return marks
-
-
-def _without_nan(column: dict[str, Any]) -> dict[str, Any]:
-    return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in column.items()}
 
 
 def _column_text(column: ColumnReading) -> str:
@@ -199,10 +178,19 @@ def _column_text(column: ColumnReading) -> str:
             lines.append(
                 f"UNCLEAR: {marks} are categories; where such a text means that there is no value: --missing {wish}"
             )
+    if column.unlike:
+        marks = ", ".join(f"{text!r} {count:,}" for text, count in column.unlike.items())
+        wish = shlex.quote(f"{column.name}={next(iter(column.unlike))}")
+        lines.append(f"UNCLEAR: {marks} are written unlike the other codes; if they mean no value: --missing {wish}")
     if column.dates:
         lines.append("UNCLEAR: these look like dates; a number (days, years) or leaving it out says more")
     elif column.few:
         lines.append("UNCLEAR: few whole numbers; if they are codes, give it the kind categorical in a dictionary")
+    elif column.same_length:
+        lines.append(
+            f"UNCLEAR: whole numbers that all have {len(str(int(column.high)))} digits; if they are codes (a zip code, a trade), give it "
+            "the kind categorical in a dictionary or leave it out"
+        )
     return "\n      ".join(lines)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from backend.cli.output import (
+    AccountFile,
     AsJson,
     Bits,
     Cutoff,
@@ -20,6 +21,7 @@ from backend.cli.output import (
     measured_at,
     open_glassleaf,
     print_result,
+    save_account,
     watched,
 )
 from backend.cli.scoring import remark_document
@@ -55,6 +57,7 @@ def monitor(
     decimal: Decimal = "",
     sheet: Sheet = "",
     ids: Ids = "",
+    account: AccountFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Score later people under encryption and compare them with the model's own data; exit status 3 where a trigger is reached."""
@@ -62,6 +65,8 @@ def monitor(
     with open_glassleaf() as glassleaf:
         record = glassleaf.models.get(model)
         read = glassleaf.monitoring.read(record.id, later, how=Reading(encoding, decimal, sheet, ids), label=label)
+        if account is not None:
+            save_account(account, glassleaf.samples.account(record.id, read.sheet))
         request = MonitoringRequest(record.id, read, feature, cutoff, chosen, bits)
         done = watched(glassleaf.monitoring.start(request))
     notes = read.sheet.notes

@@ -44,6 +44,13 @@ WhatIf = Annotated[
     float | None, typer.Option(help="Say of each person what another cut-off would decide; it is no decision.")
 ]
 Log = Annotated[str, typer.Option(help="How events are logged: text, or json (a line an event).")]
+AccountFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--account",
+        help="JSON file to write how the table was read to: values, ranges, codes and unread cells by column.",
+    ),
+]
 Encoding = Annotated[str, typer.Option(help="Encoding of a CSV that is not UTF-8: utf-16, gbk or latin-1.")]
 Decimal = Annotated[
     str, typer.Option(help="What decimals are written with, where the file leaves it open: point or comma.")
@@ -181,6 +188,11 @@ def check_out(out: Path) -> None:
     folder = out.parent
     if out.is_dir() or not folder.is_dir() or not os.access(out if out.exists() else folder, os.W_OK):
         raise GlassleafError("output_not_writable", file=out)
+
+
+def save_account(file: Path, account: dict[str, Any]) -> None:
+    """Write how a table was read."""
+    save(file, json.dumps(_finite(account), ensure_ascii=False, indent=2, default=str, allow_nan=False).encode())
 
 
 def day_of(written: str) -> date:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from backend.cli.output import (
+    AccountFile,
     AsJson,
     Backend,
     Bits,
@@ -27,6 +28,7 @@ from backend.cli.output import (
     print_result,
     quality_text,
     save,
+    save_account,
     watched,
     workers_of,
 )
@@ -111,14 +113,16 @@ def score(
     jobs: Jobs = 0,
     backend: Backend = "loky",
     scheduler: Scheduler = "",
+    account: AccountFile = None,
     check: Annotated[bool, typer.Option(help="Score once more on plaintext and compare (simulated Hosts).")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Score samples with encrypted inference (Fed-EINI); exit status 1 if nobody was scored, 3 if a row is not ok."""
     workers = workers_of(jobs, backend, scheduler)
     chosen = cipher_named(cipher) if cipher else None
-    if out is not None:
-        check_out(out)
+    for file in (out, account):
+        if file is not None:
+            check_out(file)
     source = samples if "://" in samples else Path(samples)
     how = Reading(encoding, decimal, sheet, ids)
     with open_glassleaf(workers) as glassleaf:
@@ -127,10 +131,12 @@ def score(
         if in_groups(source, out):
             if out is None or check:
                 raise ParameterError("long_table_needs_file")
-            stream = StreamRequest(model, source, out, table, how, what_if, chosen, bits)
+            stream = StreamRequest(model, source, out, table, how, what_if, chosen, bits, account)
             _streamed(glassleaf, stream, again, as_json)
             return
         read = glassleaf.samples.read(model, Path(samples), how=how)
+        if account is not None:
+            save_account(account, glassleaf.samples.account(record.id, read))
         request = ScoringRequest(model, read, what_if, chosen or "paillier", bits, hold=True)
         batch = _ended(glassleaf.scoring.start(request), again)
         counts = counts_of(batch.scores)

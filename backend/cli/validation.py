@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backend.cli.output import AsJson, Bits, ModelId, measured_at, open_glassleaf, print_result, watched
+from backend.cli.output import (
+    AccountFile,
+    AsJson,
+    Bits,
+    ModelId,
+    measured_at,
+    open_glassleaf,
+    print_result,
+    save_account,
+    watched,
+)
 from backend.i18n import Catalogue
 from backend.services.scoring import cipher_named
 from backend.services.validation import (
@@ -43,12 +53,15 @@ def validate(
         typer.Option(help="Of scores and sums: paillier = the fastest that holds the scores; none protects nothing."),
     ] = ValidationRequest.cipher,
     bits: Bits = ValidationRequest.key_bits,
+    account: AccountFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Run 25 tests with thresholds set beforehand; exit status 3 where one fails, 4 where a floor could not be measured."""
     own = OperatorConfig() if config is None else read_config(config)
     with open_glassleaf() as glassleaf:
         named = [glassleaf.models.get(one).id if one else "" for one in (model, challenger)]
+        if account is not None:
+            save_account(account, glassleaf.samples.account(named[0]))
         request = ValidationRequest(
             named[0], named[1], own, samples=samples, cipher=cipher_named(cipher), key_bits=bits
         )

@@ -8,14 +8,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.data.csv_file import TableText, to_column
+from backend.data.csv_file import BOOLEANS, TableText, to_column
 from backend.data.dictionary import Feature, Kind
 from backend.data.dictionary_file import read_dictionary
 from backend.data.federation import Federation
@@ -28,6 +29,8 @@ from backend.remark import Remark
 MAX_FEW = 10  # different whole numbers up to which a column of numbers may be one of codes
 MIN_SENTINELS = 2  # records with one number from which on it may stand for a missing value
 MIN_DATES = 0.9  # share of a column's texts from which on they are dates
+MIN_CODE_DIGITS = 5  # digits that all numbers of a column have, from which on they may be codes such as zip codes
+MOSTLY = 0.9  # share of a column's records from which on the others are asked about
 SHIPPED = tuple(sorted(Path(str(files("assets"))).glob("*/dictionary.csv")))
 _SENTINEL = re.compile(
     r"-(9+|1|8+)(\.0*)?|9{2,}(\.0*)?|9[678](\.0*)?"
@@ -55,8 +58,11 @@ class ColumnReading:
     unclear : dict of str to int
         Text that often means a missing value and is a category here, or a number such as -999 that stands apart from the others →
         records.
-    constant, empty, dates, few : bool
-        One value only; none at all; texts or numbers that look like dates; so few whole numbers that they may be codes.
+    unlike : dict of str to int
+        Code that is written unlike most others of its column → records: a number among texts, ``S`` among yes and no.
+    constant, empty, dates, few, same_length : bool
+        One value only; none at all; texts or numbers that look like dates; so few whole numbers that they may be codes; whole numbers
+        that have all the same number of digits, as zip codes have.
     """
 
     party: str
@@ -69,10 +75,17 @@ class ColumnReading:
     high: float
     missing: dict[str, int]
     unclear: dict[str, int]
+    unlike: dict[str, int]
     constant: bool
     empty: bool
     dates: bool
     few: bool
+    same_length: bool
+
+    @property
+    def asked_about(self) -> bool:
+        """Return whether a person has to look at what the column holds."""
+        return bool(self.unclear or self.unlike or self.dates or self.few or self.same_length)
 
 
 @dataclass(frozen=True)
@@ -98,6 +111,27 @@ class Overview:
     columns: tuple[ColumnReading, ...]
     dictionary: str
     notes: tuple[Remark, ...] = ()
+
+    def document(self) -> dict[str, Any]:
+        """Return how the table was read as a document for a machine."""
+        columns = []
+        for column in self.columns:
+            cells = asdict(column)
+            columns.append({name: None if value != value else value for name, value in cells.items()})  # noqa: PLR0124 - NaN
+        return {
+            "federation": self.federation,
+            "task": self.task,
+            "label": {
+                "column": self.label,
+                "meaning": asdict(self.label_meaning),
+                "outcomes": self.outcomes,
+                "positive": self.positive,
+                "declined": self.positive,
+            },
+            "columns": columns,
+            "notes": [{**note.plain(), "sentence": note.sentence()} for note in self.notes],
+            "unclear": [column.name for column in self.columns if column.asked_about],
+        }
 
 
 def overview(federation: Federation, text: TableText, ids: Sequence[str], notes: Sequence[Remark] = ()) -> Overview:
@@ -161,11 +195,46 @@ def _column(text: TableText, party: str, feature: Feature) -> ColumnReading:
         high=float(numbers[-1]) if len(numbers) else float("nan"),
         missing=dict(Counter(cell for cell, gone in zip(cells, absent, strict=True) if gone)),
         unclear=unclear,
+        unlike=unlike_codes({cell: n for cell, n in held.items() if cell not in feature.categories}) if coded else {},
         constant=(len(held) if coded else len(numbers)) == 1,
         empty=not held,
         dates=look_like_dates(held),
         few=2 < len(numbers) <= MAX_FEW and not np.any(numbers % 1),
+        same_length=_same_length(numbers),
     )
+
+
+def _same_length(numbers: NDArray[np.float64]) -> bool:
+    """Return whether many whole numbers have all the same number of digits; `numbers` in their order."""
+    if len(numbers) <= MAX_FEW or numbers[0] < 10 ** (MIN_CODE_DIGITS - 1) or np.any(numbers % 1):
+        return False
+    return len(str(int(numbers[0]))) == len(str(int(numbers[-1])))
+
+
+def unlike_codes(held: Mapping[str, int]) -> dict[str, int]:
+    """Return the codes that are written unlike most others of their column, with their counts.
+
+    These are the few numbers among texts, the other texts of a column that holds mostly yes and no, and the rarer of two ways to write
+    yes and no.
+
+    Examples
+    --------
+    >>> unlike_codes({"Y": 737, "0": 729, "N": 580, "T": 53}), unlike_codes({"1": 5, "2": 5, "3+": 5})
+    ({'0': 729}, {})
+    >>> unlike_codes({"N": 2052, "Y": 41, "S": 3, "A": 1}), unlike_codes({"yes": 8, "no": 7, "1": 2, "0": 3})
+    ({'S': 3, 'A': 1}, {'1': 2, '0': 3})
+    """
+    texts = [cell for cell in held if not looks_missing(cell)]
+    _, no_numbers = to_column(texts, Feature(name="code", meaning="A code"))
+    numbers = [cell for row, cell in enumerate(texts) if row not in no_numbers]
+    if numbers and 2 * len(numbers) <= len(texts) and len(numbers) < len(texts):
+        return {cell: held[cell] for cell in numbers}
+    plain = [cell for cell in texts if cell.casefold() in BOOLEANS]
+    if len({BOOLEANS[cell.casefold()] for cell in plain}) < 2:
+        return {}
+    if sum(held[cell] for cell in plain) < MOSTLY * sum(held[cell] for cell in texts):
+        return {}
+    return {cell: held[cell] for cell in texts if cell not in plain}
 
 
 def sentinels(held: Mapping[str, int]) -> dict[str, int]:

@@ -32,7 +32,7 @@ from backend.data.csv_file import (
     to_column,
     with_forms,
 )
-from backend.data.decimal_mark import Marks, like_a_number
+from backend.data.decimal_mark import Marks, like_a_number, plain
 from backend.data.dictionary import Feature, Kind
 from backend.data.federation import Federation, Party, capped
 from backend.data.held import HeldColumns, RowsOf
@@ -584,7 +584,22 @@ def _columns(
             row, cell = next(iter(read.items()))
             example = {"cell": shown(cell), "number": f"{columns[feature.name][row]:.15g}"}
             notes.append(Remark("numbers_in_another_form", {"n": len(read), **example}, column=feature.name))
+        if feature.kind is Kind.NUMERIC:
+            notes += _with_other_marks(cells, columns[feature.name], feature.name, text.marks)
     return PartyTable(party.name, ids, columns), {row: tuple(found) for row, found in unreadable.items()}, notes
+
+
+def _with_other_marks(cells: Sequence[str], numbers: NDArray[np.generic], name: str, marks: Marks) -> list[Remark]:
+    """Return a note if numbers have a decimal comma, or commas between thousands."""
+    rows = []
+    for row, number in enumerate(plain(cells, marks)):
+        if number is not None and number != cells[row] and like_a_number(cells[row]):
+            rows.append(row)
+    if not rows:
+        return []
+    code = "numbers_with_commas" if marks.decimal == "," else "numbers_with_thousands"
+    example = {"cell": shown(cells[rows[0]]), "number": f"{numbers[rows[0]]:.15g}"}
+    return [Remark(code, {"n": len(rows), **example}, column=name)]
 
 
 def _unreadable(cell: str, feature: Feature, marks: Marks) -> Remark:

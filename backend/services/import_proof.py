@@ -40,6 +40,9 @@ READ = 0.5  # share of a proof that is done once tables and library are through;
 FLOAT32 = 2.0**-24  # relative error of one addition in XGBoost
 TELLING_ROWS = 200  # records that reach a split, from which on an empty side tells something
 TELLING_SHARE = 0.05  # of the cover
+ZERO_GAP = (
+    0.02  # mean share of records on another side than the covers say, from which on zeros are tried as missing values
+)
 CHECKED_ROWS = 2_000  # of the proof
 CHANCE = 0.5  # AUC of a model that knows nothing
 
@@ -134,7 +137,8 @@ def prove(
     if theirs is not None:
         difference += _difference(file.name, against, undivided, theirs, rounding)
     auc, ranked = _ranking(federation, file.name, parts, labels[rows], ours, label_is)
-    unlike = _empty_sides(read, values[:: max(1, len(values) // CHECKED_ROWS)])
+    checked = values[:: max(1, len(values) // CHECKED_ROWS)]
+    unlike = [*_empty_sides(read, checked), *_zeros_missing(read, checked)]
     notes = [
         *parts.whole.notes,
         *notes,
@@ -169,6 +173,39 @@ def _empty_sides(read: WholeModel, values: Floats) -> list[Remark]:
         leaves_of(tree, goes_left, len(values))
     columns = [Remark("splits_on", {"name": shown(read.features[i]), "n": n}) for i, n in sorted(found.items())]
     return [Remark("cells_unlike_training", {"columns": tuple(columns)})] if columns else []
+
+
+def _zeros_missing(read: WholeModel, values: Floats) -> list[Remark]:
+    """Return a note if the file's covers fit far better once every 0 is a missing value, as XGBoost's ``missing=0`` made it in training."""
+    splits = [node for tree in read.trees for node in tree if isinstance(node, WholeSplit)]
+    numbers = sorted({split.feature for split in splits if split.threshold is not None})
+    zeros = np.zeros(values.shape, dtype=np.bool_)
+    zeros[:, numbers] = values[:, numbers] == 0
+    gap = _cover_gap(read, values)
+    if not zeros.any() or gap < ZERO_GAP:
+        return []
+    gap_without_zeros = _cover_gap(read, np.where(zeros, np.nan, values))
+    if 2 * gap_without_zeros > gap:
+        return []
+    columns = tuple(shown(read.features[i]) for i in np.flatnonzero(zeros.any(axis=0)))
+    return [Remark("zeros_seem_missing", {"columns": columns, "gap": gap, "without": gap_without_zeros})]
+
+
+def _cover_gap(read: WholeModel, values: Floats) -> float:
+    """Return by how much the shares of records that go left differ from those of the covers, 0..1: mean of all splits that many reach."""
+    gaps = []
+    for tree in read.trees:
+
+        def goes_left(i: int, rows: NDArray[np.intp], tree: WholeTree = tree) -> NDArray[np.bool_]:
+            split = cast("WholeSplit", tree[i])
+            left = split.goes_left(values[rows, split.feature])
+            covers = tree[split.left].cover + tree[split.right].cover
+            if len(rows) >= TELLING_ROWS and covers > 0:
+                gaps.append(abs(float(left.mean()) - tree[split.left].cover / covers))
+            return left
+
+        leaves_of(tree, goes_left, len(values))
+    return float(np.mean(gaps)) if gaps else 0.0
 
 
 def library_margins(file: Path, read: WholeModel, values: Floats) -> tuple[str, Floats | None, list[Remark]]:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from backend.data.dictionary import Feature, Kind
 from backend.data.federation import Federation
 from backend.data.id_forms import AS_WRITTEN, KnownIds, alike_note, check_ids, stop_if_few_held
 from backend.data.known_codes import read_codes
+from backend.data.sheet_account import SheetAccount
 from backend.data.table import SAMPLES, SampleSheet
 from backend.data.table_file import AS_IT_IS, SUFFIXES, Reading
 from backend.errors import SampleError
@@ -73,6 +75,15 @@ class Samples:
         known = self._known(model_id)
         known.stop(sheet.ids, source.name if isinstance(source, Path) else name, how)
         return understood(sheet, known)
+
+    def account(self, model_id: str, sheet: SampleSheet | None = None) -> dict[str, Any]:
+        """Return how a sheet was read, or the Guest's own table if none is given, as a document (:mod:`backend.data.sheet_account`)."""
+        if sheet is None:
+            own = self._workspace.runtime(self._models.get(model_id).federation).table
+            sheet = self._understood(model_id, SampleSheet(own.ids, own, {}, {}, ()))
+        account = SheetAccount(self._federation(model_id))
+        account.add(sheet)
+        return account.document()
 
     def _understood(self, model_id: str, sheet: SampleSheet) -> SampleSheet:
         """Return the sheet with its codes and ids compared; see :func:`understood`."""
@@ -167,20 +178,6 @@ def table_notes(
         examples = tuple(shown(ids[row]) for row in new[:3])
         notes.append(Remark("ids_new_to_guest", {"n": len(new), "rows": len(ids), "ids": examples}))
     return (*notes, *alike_note(ids), *_counted(marks))
-
-
-def added_notes(notes: dict[tuple[str, str, str], Remark], more: Sequence[Remark]) -> None:
-    """Add the notes on another group of rows to those on earlier ones: what is counted is summed."""
-    for note in more:
-        example = note.values.get("example")
-        kind = (example.code, example.column) if isinstance(example, Remark) else ("", "")
-        key = note.code, note.column or kind[1], kind[0]
-        if key in notes and "n" in note.values:
-            values = dict(notes[key].values)
-            for name in {"n", "rows"} & note.values.keys():
-                values[name] = int(str(values[name])) + int(str(note.values[name]))
-            notes[key] = replace(notes[key], values=values)
-        notes.setdefault(key, note)
 
 
 def _counted(marks: Mapping[int, tuple[Remark, ...]]) -> list[Remark]:

@@ -36,6 +36,7 @@ from backend.crypto.registry import Cipher
 from backend.data.cells import csv_text, plain_cell
 from backend.data.federation import Federation
 from backend.data.row_groups import DatabaseTable, LongFile, Survey, TableSource, sheets, survey
+from backend.data.sheet_account import SheetAccount, added_notes
 from backend.data.table import SAMPLES, SampleSheet
 from backend.data.table_file import AS_IT_IS, OLE, PARQUET, ZIP, Reading, opened
 from backend.errors import GlassleafError, ParameterError, SampleError, StoreError
@@ -58,7 +59,7 @@ from backend.results import (
 )
 from backend.services.policies import policy_of
 from backend.services.registry import Registry
-from backend.services.samples import Known, added_notes, understood
+from backend.services.samples import Known, understood
 from backend.services.scoring import KEY_BITS, Scoring, ScoringRequest, failed_score
 from backend.services.waiting import LASTING
 from backend.services.workspace import Workspace
@@ -84,6 +85,8 @@ class StreamRequest:
         Of the database.
     cipher : Cipher or None
         None = :meth:`backend.services.scoring.Scoring.suited`.
+    account : Path or None
+        JSON file that says how the table was read (:mod:`backend.data.sheet_account`).
     """
 
     model_id: str
@@ -94,6 +97,7 @@ class StreamRequest:
     what_if: float | None = None
     cipher: Cipher | None = None
     key_bits: int = KEY_BITS
+    account: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -190,7 +194,11 @@ class Streaming:
         job.total = known.rows
         resumed = partial_file.progress.rows
         job.at("score", done=resumed)
-        rest = sheets(federation, source, known, lambda: runtime.table, partial_file.progress.groups)
+        n_before = partial_file.progress.groups
+        account = SheetAccount(federation)
+        # The account is of the whole table, also if a part of it was scored before.
+        first = 0 if request.account else n_before
+        rest = sheets(federation, source, known, lambda: runtime.table, first)
         flying: deque[tuple[SampleSheet, Job[ScoreBatch] | None]] = deque()
 
         def land() -> None:
@@ -212,10 +220,13 @@ class Streaming:
         with closing(rest) as read:
             try:
                 familiar = Known.of(self._workspace, self._models, record)
-                for number, raw in enumerate(read):
-                    if partial_file.progress.rows == 0 and number == 0:
+                for number, raw in enumerate(read, first):
+                    if n_before == 0 and number == 0:
                         familiar.stop(raw.ids, source.name, request.how)
                     sheet = understood(raw, familiar)
+                    account.add(sheet)
+                    if number < n_before:
+                        continue
                     if not sheet.usable:
                         added_notes(notes, sheet.notes)
                     flying.append((sheet, self._begun(record, sheet, cipher, request, today)))
@@ -225,6 +236,8 @@ class Streaming:
                     land()
             finally:
                 self._stopped([inner for _, inner in flying if inner is not None])
+        if request.account:
+            write_whole(request.account, json.dumps(account.document(), ensure_ascii=False, indent=2).encode())
         return tuple(notes.values())
 
     @staticmethod

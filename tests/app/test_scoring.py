@@ -1,6 +1,7 @@
 """The pages Score and Score a file: who is chosen, one job at a time, and a result that can be taken home."""
 
 import io
+from collections.abc import Callable
 
 import pandas as pd
 import pytest
@@ -112,6 +113,42 @@ def test_an_uploaded_template_is_scored_as_a_batch(opened: Opened, world: World)
     assert not at.exception
     assert len(job_of("people").result.scores) == 2
     assert says(at, "score.batch_sentence", n=2, people=2)
+
+
+def many(world: World, ids: Callable[[int], str]) -> bytes:
+    """A sheet of twelve people with the Guest's values and these ids."""
+    sheet = template(world)
+    sheet = pd.concat([sheet.iloc[:1]] * 12, ignore_index=True)
+    return sheet.assign(id=[ids(number) for number in range(12)]).to_csv(index=False).encode()
+
+
+def test_people_whom_hardly_any_host_holds_are_said_with_their_scores(opened: Opened, world: World) -> None:
+    at = uploaded(opened, many(world, lambda number: f"no {number}/7"))
+    (question,) = [one for one in at.radio if one.key.endswith("_ids")]
+    at = scored(question.set_value("as-written").run(), "people")
+    assert T("upload.account") in [button.proto.label for button in at.get("download_button")]
+    batch = job_of("people").result
+    assert {score.status for score in batch.scores} == {"partial"}
+    (note,) = [note for note in batch.notes if note.code == "few_held"]
+    assert note.values == {"n": 0, "rows": 12}
+    assert note.sentence("en") in everything(at).replace("\\", "")
+
+
+def test_ids_in_another_form_stop_the_page_and_name_the_cause(opened: Opened, world: World) -> None:
+    known = template(world).id[0]
+    others = [one.lower() for one in known_ids(world)[:12]]
+    assert known.lower() != known
+    at = uploaded(opened, many(world, lambda number: others[number]))
+    assert "knows 0 of these 12 ids" in everything(at) and "upper and lower case" in everything(at)
+    assert at.button(key="people_go").disabled
+
+
+def known_ids(world: World) -> list[str]:
+    glassleaf = Glassleaf(world.home, pools=False)
+    try:
+        return glassleaf.models.test_ids(glassleaf.models.get(world.record.id))
+    finally:
+        glassleaf.close()
 
 
 def test_a_bad_row_is_named_and_does_not_stop_the_others(opened: Opened, world: World) -> None:

@@ -6,6 +6,7 @@ import json
 
 import pandas as pd
 import pytest
+from sqlalchemy import create_engine
 
 from backend.data.dictionary import Feature, Kind
 from backend.data.split import Division
@@ -140,6 +141,61 @@ def test_people_whom_the_only_host_did_not_have_stop_a_sheet_unless_they_are_mea
     assert (note["code"], note["values"]) == ("few_held", {"n": 5, "rows": 30})
 
 
+def messy_rows():
+    """Twelve people: one age is no number, one is missing, one home is unknown, two are spelt otherwise, two ages have another form."""
+    rows = rows_of()[:12]
+    changes = {0: {"age": "old"}, 1: {"age": ""}, 2: {"home": "castle"}, 3: {"home": "RENT"}, 4: {"home": "Rent"}}
+    changes |= {5: {"age": "( 35 )"}, 6: {"age": " 1 020"}}
+    return [{**row, **changes.get(number, {})} for number, row in enumerate(rows)]
+
+
+@pytest.mark.parametrize("door", ["score", "score --out", "monitor", "page"])
+def test_how_a_sheet_was_read_is_a_document_at_every_door(run, home, trained, sheet, tmp_path, monkeypatch, door):
+    monkeypatch.setattr("backend.data.row_groups.GROUP", 5)
+    account = tmp_path / "account.json"
+    rows = messy_rows() if door != "monitor" else [*messy_rows(), *rows_of()[12:40]]
+    file = sheet(rows)
+    if door == "page":
+        with Glassleaf(home, pools=False) as glassleaf:
+            document = glassleaf.samples.account(trained, glassleaf.samples.read(trained, file))
+    else:
+        options = ("--out", tmp_path / "scores.parquet") if "--out" in door else ()
+        run(door.split()[0], trained, file, "--cipher", "none", "--json", *options, "--account", account)
+        document = json.loads(account.read_text(encoding="utf-8"))
+    more = len(rows) - 12
+    assert (document["rows"], document["usable"]) == (12 + more, 11 + more)
+    columns = {column["name"]: column for column in document["columns"]}
+    assert list(columns) == ["home", "grade", "age"]
+    age = columns["age"]
+    cells = {name: age[name] for name in ("values", "missing", "unreadable", "in_another_form")}
+    assert cells == {"values": 10 + more, "missing": 1, "unreadable": 1, "in_another_form": 2}
+    assert (age["low"], age["high"], age["kind"]) == (-35, 1020, "numeric")
+    assert columns["home"]["unknown_codes"] == {"'castle'": 1, "'RENT'": 1, "'Rent'": 1}
+    assert columns["home"]["codes"]["castle"] == 1
+    assert document["rows_by_problem"] == {"cell_not_a_number": 1}
+    assert document["rows_by_remark"] == {"code_unseen": 1, "code_written_otherwise": 2}
+    assert "numbers_in_another_form" in [note["code"] for note in document["notes"]]
+
+
+def test_how_the_guests_own_table_was_read_is_a_document_for_validate(run, trained, tmp_path):
+    account = tmp_path / "account.json"
+    run("validate", trained, "--samples", "20", "--cipher", "none", "--account", account)
+    document = json.loads(account.read_text(encoding="utf-8"))
+    assert document["rows"] == document["usable"] == PEOPLE
+    columns = {column["name"]: column for column in document["columns"]}
+    assert (
+        columns["home"]["codes"] == {"rent": 134, "own": 133, "parents": 133} and not columns["home"]["unknown_codes"]
+    )
+    assert (columns["age"]["low"], columns["age"]["high"], columns["age"]["missing"]) == (20, 69, 0)
+
+
+def test_a_decimal_comma_is_said_where_a_sheet_is_scored(run, trained, sheet):
+    rows = changed(rows_of()[:12], age=lambda text: f"{text},5")
+    document = scores(run, trained, sheet(rows))[1]
+    (note,) = [note for note in document["notes"] if note["code"] == "numbers_with_commas"]
+    assert note["column"] == "age" and note["values"] == {"n": 12, "cell": "'20,5'", "number": "20.5"}
+
+
 def test_two_ids_that_differ_in_writing_alone_are_named(run, trained, sheet):
     rows = rows_of()[:3]
     rows[2] = {**rows[2], "id": rows[0]["id"].lstrip("0")}
@@ -268,6 +324,26 @@ def test_floats_that_may_have_been_several_whole_numbers_are_no_ids_and_no_codes
     whole = pd.DataFrame(rows).astype({column: "int64"})[["id", "home", "grade", "age"]]
     whole.to_parquet(table)
     assert scores(run, trained, table)[0] == 3
+
+
+@pytest.mark.parametrize("column", ["id", "grade"])
+def test_floats_of_a_database_that_may_have_been_several_whole_numbers_are_no_ids_and_no_codes(
+    run, trained, tmp_path, column
+):
+    rows = [{**row, column: float(2**53 + 2 * number)} for number, row in enumerate(rows_of()[:4])]
+    url = f"sqlite:///{tmp_path / 'bank.db'}"
+    engine = create_engine(url)
+    frame = pd.DataFrame(rows)[["id", "home", "grade", "age"]]
+    frame.to_sql("floats", engine, index=False)
+    frame.astype({column: "int64"}).to_sql("whole", engine, index=False)
+    engine.dispose()
+    out = tmp_path / "scores.csv"
+    words = ("score", trained, url, "--out", out, "--cipher", "none", "--json")
+    status, text, _ = run(*words, "--table", "floats")
+    assert status == 1 and json.loads(text)["failed"] == 4
+    assert all("too large to tell it from its neighbours" in line["problem"] for line in read(out))
+    status, text, _ = run(*words, "--table", "whole")
+    assert status == 3 and json.loads(text)["partial"] == 4
 
 
 def test_floats_that_may_have_been_several_ids_make_no_federation(run, tmp_path):

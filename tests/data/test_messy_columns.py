@@ -9,6 +9,7 @@ from backend.data.dictionary import Feature, Kind
 from backend.data.dictionary_file import parse_dictionary
 from backend.data.federation import load_federation
 from backend.data.number_forms import written_number
+from backend.data.overview import overview
 from backend.data.party_file import check_party
 from backend.data.split import Division, plan_table
 from backend.data.table import read_samples, sample_from_values
@@ -216,6 +217,48 @@ def test_a_long_meaning_is_cut_and_told(tmp_path):
 def test_yes_and_no_in_several_spellings_are_one_column_of_yes_and_no():
     assert planned(lambda i: ("Y", "yes", "1", "N", "no", "0")[i % 6]) is Kind.BOOLEAN
     assert planned(lambda i: ("是", "否")[i % 2]) is Kind.BOOLEAN
+
+
+def reading(cells, **more):
+    """How a column `x` was read whose cells are given by row."""
+    plan = planned_table(cells, **more)
+    return overview(plan.federation, plan.text, plan.ids).columns[0]
+
+
+@pytest.mark.parametrize(
+    ("codes", "asked"),
+    [
+        (("Y", "0", "N", "T"), {"0": 50}),
+        (("own", "rent", "-1"), {"-1": 66}),
+        (("yes", "no", "1", "0"), {"1": 50, "0": 50}),
+        (("1", "2", "3+"), {}),
+        (("own", "rent"), {}),
+        (("Y", "N"), {}),
+        (("1", "2", "3"), {}),
+    ],
+)
+def test_a_code_that_is_written_unlike_the_others_is_asked_about(codes, asked):
+    column = reading(lambda i: codes[i % len(codes)])
+    assert column.unlike == asked and column.asked_about == (bool(asked) or column.few)
+
+
+def test_a_text_beside_yes_and_no_is_asked_about():
+    column = reading(lambda i: "S" if i < 3 else ("Y", "N")[i % 2])
+    assert column.kind is Kind.CATEGORICAL and column.unlike == {"S": 3}
+
+
+@pytest.mark.parametrize(
+    ("cell", "asked"),
+    [
+        (lambda i: 90001 + i, True),
+        (lambda i: 1000 + i, False),
+        (lambda i: 500 * i, False),
+        (lambda i: f"{20000 + i}.5", False),
+        (lambda i: (53121, 53222)[i % 2], False),
+    ],
+)
+def test_numbers_that_are_all_of_one_length_may_be_codes(cell, asked):
+    assert reading(lambda i: str(cell(i))).same_length == asked
 
 
 def test_a_leading_zero_makes_a_code():

@@ -5,6 +5,7 @@ XGBoost compares float32 with float32, ``value < threshold`` to the left; of a c
 
 from __future__ import annotations
 
+import json
 import math
 from itertools import pairwise
 from typing import Any, Literal
@@ -146,6 +147,7 @@ def read_xgboost(name: str, document: Any) -> WholeModel:
         trees=trees,
         outputs=boosted(task, tuple(model.tree_info), count),
         gapless=columns_where(trees, one_default),
+        placeholder=_placeholder(learner.attributes),
         notes=(*_version_notes(head.version), *_notes(learner.attributes, _rounds(model, count), len(trees))),
     )
 
@@ -297,6 +299,22 @@ def _rounds(model: _Trees, count: int) -> list[int]:
         return model.iteration_indptr
     of_round = max(1, count) * max(1, model.num_parallel_tree)
     return list(range(0, len(model.trees) + 1, of_round))
+
+
+def _placeholder(attributes: dict[str, str]) -> float:
+    """Return the number that stood for a missing value, which older versions of XGBClassifier and XGBRegressor wrote; else NaN.
+
+    Examples
+    --------
+    >>> _placeholder({"scikit_learn": '{"missing": -999.0}'}), _placeholder({})
+    (-999.0, nan)
+    """
+    try:
+        settings = json.loads(attributes.get("scikit_learn", "{}"))
+    except ValueError:
+        return float("nan")
+    missing = settings.get("missing") if isinstance(settings, dict) else None
+    return float(missing) if isinstance(missing, int | float) else float("nan")
 
 
 def _notes(attributes: dict[str, str], rounds: list[int], n_trees: int) -> tuple[Remark, ...]:

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import fields
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -11,10 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from worlds import GUEST
 
+from backend.data.dictionary import Feature
+from backend.data.label import Label
 from backend.errors import ModelError
-from backend.services.import_proof import _empty_sides
+from backend.services.import_proof import _empty_sides, _zeros_missing
 from backend.trees.ensemble import Leaf
 from backend.trees.importers import read_model
+from backend.trees.importers.partition import split_between_parties
 from backend.trees.outputs import Outputs
 from tests.trees.importers.frames import (
     ANY_SEED,
@@ -272,6 +276,65 @@ def test_splits_that_the_cells_cannot_have_made_are_told(tmp_path, change, told)
     assert len(notes) == told
     for note in notes:
         assert note.code == "cells_unlike_training" and note.values["columns"][0].values["name"] == "'f0'"
+
+
+@pytest.mark.parametrize(("missing", "told"), [(0.0, True), (np.nan, False)])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_model_that_was_trained_with_zero_as_missing_is_told(tmp_path, missing, told, seed):
+    x, y = with_zeros(seed)
+    matrix = xgboost.DMatrix(x, y, missing=missing)
+    booster = xgboost.train({"objective": "binary:logistic", "max_depth": 3}, matrix, 10)
+    booster.save_model(tmp_path / "model.json")
+    notes = _zeros_missing(read_model(tmp_path / "model.json"), x)
+    assert [note.code for note in notes] == ["zeros_seem_missing"] * told
+    if told:
+        assert notes[0].values["columns"] == ("'f0'", "'f1'")
+        assert notes[0].values["gap"] > 0.1 and notes[0].values["without"] < 0.03
+        # Once the feature counts 0 as missing, nothing is left to say, and scores are the library's.
+        blank = np.where(x == 0, np.nan, x)
+        assert not _zeros_missing(read_model(tmp_path / "model.json"), blank)
+        ours = read_model(tmp_path / "model.json").margins(blank)[:, 0]
+        np.testing.assert_allclose(ours, booster.predict(matrix, output_margin=True), atol=1e-5)
+
+
+def with_zeros(seed):
+    """1,500 people with two numbers; the first is 0 for four in ten of them, who default more often."""
+    draw = np.random.default_rng(seed)
+    amount = np.where(draw.random(1500) < 0.4, 0.0, draw.gamma(2, 1, 1500))
+    steps = draw.integers(-3, 4, 1500).astype(np.float64)
+    logits = 1.5 * (amount == 0) + 0.4 * amount + 0.5 * steps - 1
+    return np.column_stack([amount, steps]), draw.random(1500) < 1 / (1 + np.exp(-logits))
+
+
+@pytest.mark.parametrize(
+    ("attribute", "missing", "passes"),
+    [
+        ('{"missing": 0.0}', (), False),
+        ('{"missing": 0.0}', ("0",), True),
+        ('{"missing": 0.0}', ("0.00", "?"), True),
+        ('{"missing": -999.0}', ("0",), False),
+        ('{"missing": NaN}', (), True),
+        ('{"missing": null}', (), True),
+        ('{"_estimator_type": "classifier"}', (), True),
+        ("[", (), True),
+    ],
+)
+def test_a_number_that_the_file_says_was_missing_in_training_has_to_be_missing_here(
+    tmp_path, attribute, missing, passes
+):
+    document = xgboost_document(feature_names=["x"])
+    document["learner"]["attributes"] = {"scikit_learn": attribute}
+    model = read_document(tmp_path, document)
+    feature = Feature(name="x", meaning="x", missing=missing)
+    label = Label(column="y", positive="1", meaning="y")
+    act = partial(split_between_parties, model, [("bank", feature)], label, "bank", ("shop",), 24)
+    if passes:
+        act()
+        return
+    with pytest.raises(ModelError) as caught:
+        act()
+    (remark,) = caught.value.remarks
+    assert remark.code == "placeholder_not_missing" and remark.values["feature"] == "'x'"
 
 
 @pytest.mark.parametrize(
