@@ -39,7 +39,7 @@ def beside() -> None:
     model_comparison.findings(t, view, found)
     frame.section(t, "comparison.made_title")
     model_comparison.made(t, view, found)
-    model_comparison.to_both(t, found, states)
+    model_comparison.to_both(t, view, found)
 
 
 frame.header(t, "compare_models", session.notices(), view.federation)

@@ -49,7 +49,7 @@ def replaces(t: Texts, view: View, found: SideBySide) -> None:
     with st.container(border=True):
         verdict.which(t, found.changes)
         model_comparison.basis(t, view, found)
-        model_comparison.open_full(t, found)
+        model_comparison.open_full(t, view, found)
 
 
 def kept_out(t: Texts, view: View, found: Sequence[KeptOut], work: Casework) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app.panels import palette
-from app.texts import Texts, bare, markdown
+from app.texts import Texts, bare
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +43,7 @@ def before(t: Texts, day: str, *, same: bool) -> None:
 
 
 def _hosts(t: Texts, view: View, names: Sequence[str]) -> str:
-    return t.listed([markdown(palette.plain(t, view.federation, name)) for name in names])
+    return t.listed([palette.name(t, view.federation, name) for name in names])
 
 
 def _bits(t: Texts, bits: float) -> str:

@@ -28,7 +28,7 @@ def panel(
 ) -> None:
     """Host by Host: its dossier as a table, or that it gave none; `take` gets a file's text and a public key."""
     for host in lacking:
-        named = markdown(palette.plain(t, view.federation, host))
+        named = palette.name(t, view.federation, host)
         st.caption(f":material/rule: {t('dossier.incomplete', host=named)}")
     for dossier in found:
         title = palette.plain(t, view.federation, dossier.host)

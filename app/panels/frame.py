@@ -16,7 +16,7 @@ import streamlit as st
 
 from app import errors, session, user_jobs, view_models
 from app.errors import Problem
-from app.panels import attention, charts, links, waits
+from app.panels import attention, charts, links, palette, waits
 from app.texts import Texts, amount, markdown, number, percent, wrap
 from backend.jobs.eta import SOON, rounded
 from backend.results import NOBODY, cell_text
@@ -261,7 +261,9 @@ def cards(shown: Mapping[str, Sequence[str]], key: str, alt: str) -> None:
     at = min(st.pagination(pages, key=f"{key}_page"), pages) if pages > 1 else 1
     page = slice((at - 1) * ROWS, at * ROWS)
     with read:
-        table({markdown(head): [markdown(cell) for cell in column[page]] for head, column in shown.items()}, alt)
+        table(
+            {markdown(head): [palette.coloured(cell) for cell in column[page]] for head, column in shown.items()}, alt
+        )
 
 
 def row_height(texts: Iterable[str], letters: int) -> int:

@@ -119,22 +119,26 @@ def pairing(t: Texts, view: View, found: SideBySide, work: Work, begin: Callable
         offers.button(t, view, work, "compare_models.pair", begin)
 
 
-def open_full(t: Texts, found: SideBySide) -> None:
+def open_full(t: Texts, view: View, found: SideBySide) -> None:
     """To the comparison on a page of its own, and to the second model."""
     both = {"model": found.before.record.id, "other": found.after.record.id}
     with st.container(horizontal=True):
         links.page("compare_models", t("comparison.open"), "compare_arrows", both)
-        links.to_model(both["other"], t("comparison.open_second", model=both["other"]), "home")
+        links.to_model(both["other"], t("comparison.open_second", model=called(t, view, found.after.record)), "home")
 
 
-def to_both(t: Texts, found: SideBySide, states: Mapping[str, ModelState]) -> None:
-    """To either model, by its name where it has one."""
+def to_both(t: Texts, view: View, found: SideBySide) -> None:
+    """To either model, by its name."""
     with st.container(horizontal=True):
         for key, side in (("first", found.before), ("second", found.after)):
-            model_id = side.record.id
-            links.to_model(
-                model_id, t(f"comparison.open_{key}", model=t.model(states[model_id].name) or model_id), "home"
-            )
+            words = t(f"comparison.open_{key}", model=called(t, view, side.record))
+            links.to_model(side.record.id, words, "home")
+
+
+def called(t: Texts, view: View, record: ModelRecord) -> str:
+    """What a model of the same federation is called."""
+    state = session.service().models.states()[record.id]
+    return frame.model_name(t, record, view.federation, state.name)
 
 
 def numbers(t: Texts, found: SideBySide) -> None:

@@ -12,6 +12,7 @@ from app.panels import frame, links
 from app.texts import Texts, markdown, percent
 from app.view_models import View
 from backend.services.roles import REGULATOR
+from backend.services.system_user import system_user
 
 if TYPE_CHECKING:
     from backend.services.lifecycle import Standing
@@ -39,7 +40,9 @@ def sentence(t: Texts, view: View) -> None:
 def named(t: Texts, standing: Standing) -> None:
     """What it is called, who answers for it, what is worth knowing; nothing if nobody said."""
     model = standing.model
-    owner = t("overview.owned", owner=markdown(model.owner)) if model.owner else ""
+    # Until somebody is named, the owner is who runs this computer, which tells a reader nothing.
+    said = model.owner not in ("", system_user())
+    owner = t("overview.owned", owner=markdown(model.owner)) if said else ""
     parts = [
         f"**{markdown(t.model(model.name))}**" if model.name else "",
         owner,

@@ -75,6 +75,21 @@ def name(t: Texts, federation: Federation, party: str) -> str:
     return f':color[{sign.glyph}]{{foreground="{sign.colour}"}} {markdown(t.party(federation, party))}'
 
 
+def coloured(cell: str) -> str:
+    """A table's cell as Markdown; a party's mark at its beginning, as :func:`plain` sets it, has its colour.
+
+    Examples
+    --------
+    >>> coloured("● Linden Bank")
+    ':color[●]{foreground="#3F77C9"} Linden Bank'
+    """
+    glyph, space, rest = cell.partition(" ")
+    for sign in (GUEST, *HOSTS):
+        if space and glyph == sign.glyph:
+            return f':color[{glyph}]{{foreground="{sign.colour}"}} {markdown(rest)}'
+    return markdown(cell)
+
+
 def plain(t: Texts, federation: Federation, party: str) -> str:
     """A party's title with its mark in front, for tables and menus."""
     return f"{mark(federation, party).glyph} {t.party(federation, party)}"

@@ -101,7 +101,7 @@ def fields(t: Texts, view: View, lines: Sequence[LedgerLine]) -> None:
 
 def told(t: Texts, view: View, found: Sequence[GivenAway], person: str) -> None:
     """What the Hosts' answers have given away, and what more answers about the model would: upper bounds."""
-    hosts = [markdown(palette.plain(t, view.federation, one.host)) for one in found]
+    hosts = [palette.name(t, view.federation, one.host) for one in found]
     counted = [host for host in found if host.people is not None]
     most = max(counted, key=lambda host: host.largest or 0.0, default=None)
     st.markdown(_told_sentence(t, view, most))

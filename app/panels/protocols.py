@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from app.panels import controls, engine, frame, palette
-from app.texts import Texts, markdown, size
+from app.texts import Texts, size
 from app.view_models import View
 from backend.services.protocol_comparison import NODE_BY_NODE_SAMPLES, PROTOCOLS, SHAPE_LIMITS, Link, Shape
 
@@ -176,7 +176,7 @@ def _hosts(t: Texts, view: View, done: Compared, hosts: Sequence[Learned]) -> st
         return t("protocols.learned_nothing")
 
     def name(party: str) -> str:
-        return t("words.host") if done.shape is not None else markdown(palette.plain(t, view.federation, party))
+        return t("words.host") if done.shape is not None else palette.name(t, view.federation, party)
 
     return t.listed([t("protocols.host_learned", party=name(host.party), bits=bits(t, host.bits)) for host in hosts])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import streamlit as st
 
@@ -42,18 +42,18 @@ def files(
     *,
     linked: bool,
 ) -> None:
-    """A button a form; the file is made, and logged, when it is pressed: what takes a while in the background, else at once.
+    """A button a form; the file is made, and logged, when it is pressed.
 
-    `linked` = the Hosts are at other companies, where one may be silent.
+    `linked` = the Hosts are at other companies, where one may be silent: a file is made in the background, and saved by a second press.
     """
     model_id = made.content.identity.model
     with st.container(horizontal=True):
         for form in ("pdf", "html", "json"):
             words = t(f"report.file_{form}")
-            if form != "pdf" and not linked:
-                _download(model_id, form, partial(export, model_id, form, t.language), words)
-                continue
             look = frame.emphasis() if form == "pdf" else "secondary"
+            if not linked:
+                _download(model_id, form, partial(export, model_id, form, t.language), words, look)
+                continue
             icon = f":material/{ICONS[form]}:"
             if st.button(words, type=look, icon=icon, key=f"report_{form}", disabled=drawing.busy):
                 drawing.start(partial(start, model_id, form, t.language))
@@ -64,12 +64,19 @@ def files(
         st.caption(f":material/translate: {t('report.no_font')}")
 
 
-def _download(model_id: str, form: str, data: Callable[[], bytes] | bytes, words: str) -> None:
+def _download(
+    model_id: str,
+    form: str,
+    data: Callable[[], bytes] | bytes,
+    words: str,
+    look: Literal["primary", "secondary"] = "secondary",
+) -> None:
     st.download_button(
         words,
         data=data,
         file_name=f"glassleaf-{model_id}.{form}",
         mime=MIME[form],
+        type=look,
         key=f"report_save_{form}",
         icon=f":material/{ICONS[form]}:",
         on_click="ignore",

@@ -8,7 +8,7 @@ import streamlit as st
 
 from app import session
 from app.panels import evidence, model_comparison, run
-from app.texts import Texts
+from app.texts import Texts, markdown
 from app.view_models import View
 from backend.services.retraining import RetrainingRequest
 
@@ -52,7 +52,9 @@ def done(t: Texts, view: View, job: Job[SideBySide]) -> None:
     if job.result is None:
         run.ended(t, job, "retraining.cancelled")
         return
-    st.caption(f":material/check_circle: {t('retraining.done', model=job.result.after.record.id)}")
+    st.caption(
+        f":material/check_circle: {t('retraining.done', model=markdown(model_comparison.called(t, view, job.result.after.record)))}"
+    )
 
 
 def beside(t: Texts, view: View, found: SideBySide) -> None:
@@ -60,4 +62,4 @@ def beside(t: Texts, view: View, found: SideBySide) -> None:
     model_comparison.headline(t, view, found)
     if found.outcomes:
         model_comparison.outcomes(t, view, found)
-    model_comparison.open_full(t, found)
+    model_comparison.open_full(t, view, found)

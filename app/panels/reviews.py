@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import streamlit as st
 
@@ -28,6 +28,7 @@ LONG = {
     ("questions", "overridden"): "questions.long_overridden",
 }
 GO = {"report": "report.decide_go", "questions": "questions.decide_go"}
+CHOOSE = {"report": "report.choose", "questions": "questions.choose"}
 
 Attempt = Callable[[str, Callable[[], object]], None]
 
@@ -82,17 +83,22 @@ def form(
     """
     emptied(f"{key}_go", f"{key}_reason")
     with st.form(key, border=False):
-        # a finding stands until it is overridden, while no answer to a question suggests itself
-        first: dict[str, Any] = {"index": 0 if kind == "report" else None, "key": f"{key}_verdict"}
-        verdict = st.radio(t(f"{kind}.decision"), VERDICTS, format_func=lambda word: t(LONG[kind, word]), **first)
+        # Nothing that decides is preselected.
+        verdict = st.radio(
+            t(f"{kind}.decision"),
+            VERDICTS,
+            index=None,
+            format_func=lambda word: t(LONG[kind, word]),
+            key=f"{key}_verdict",
+        )
         reason = st.text_area(t("report.reason"), key=f"{key}_reason", help=t("report.reason_help"), height=80)
         person = account or st.text_input(t("report.person"), key=f"{key}_reviewer")
         others = len(rules) - 1
         every = others > 0 and st.checkbox(t("compliance.decide_others", n=others), key=f"{key}_others")
         pressed = st.form_submit_button(t(GO[kind]), icon=":material/gavel:", key=f"{key}_go")
         if pressed and verdict is None:
-            frame.outcome(t, (False, t("questions.choose")))
-        elif pressed:
+            frame.outcome(t, (False, t(CHOOSE[kind])))
+        elif pressed and verdict is not None:
             decided = rules if every else rules[:1]
 
             def decide() -> None:
@@ -156,7 +162,7 @@ def sign_offs(t: Texts, signing: SignOffs, place: str, attempt: Attempt) -> None
         frame.cards(columns, f"{place}_sign_offs", t("report.sign"))
     else:
         st.markdown(t("report.no_sign_offs"))
-    emptied(f"{place}_sign_go", f"{place}_signer", f"{place}_statement")
+    emptied(f"{place}_sign_go", f"{place}_statement")
     with st.form(f"{place}_sign", border=False):
         st.markdown(t("report.sign_note"))
         person = signing.account or st.text_input(t("report.person"), key=f"{place}_signer")

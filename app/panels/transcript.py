@@ -120,7 +120,7 @@ def stages(t: Texts, view: View, done: ScoreBatch) -> None:
     words = {"slowest": t(f"stage.{slowest.name}"), "part": t.duration(slowest.seconds)}
     rest = max(0.0, done.seconds - listed)
     st.markdown(t("score.stages_sentence", total=t.duration(done.seconds), rest=t.duration(rest), **words))
-    parties = [markdown(palette.plain(t, view.federation, one.party)) if one.party else "–" for one in done.stages]
+    parties = [palette.name(t, view.federation, one.party) if one.party else "–" for one in done.stages]
     columns: frame.Columns = {
         t("score.stage"): [t(f"stage.{stage.name}") for stage in done.stages],
         t("words.party"): parties,

@@ -77,6 +77,18 @@ def decided(at: AppTest, verdict: str, reason: str = REASON) -> AppTest:
     return at.button(key=f"{place}_go").click().run()
 
 
+def test_nothing_that_decides_is_preselected_and_without_a_choice_nothing_is_decided(
+    opened: Opened, world: World, home: Path
+) -> None:
+    at = at_step(opened("compliance"), "decide")
+    place = f"decide_{first_of(at)}"
+    assert at.radio(key=f"{place}_verdict").value is None
+    at.text_area(key=f"{place}_reason").set_value(REASON)
+    at.text_input(key=f"{place}_reviewer").set_value("Rita")
+    at.button(key=f"{place}_go").click().run()
+    assert not at.exception and says(at, "report.choose") and not says(at, "report.decided", n=1)
+
+
 def as_role(at: AppTest, role: str) -> AppTest:
     at.get_by_key("role").set_value(role)
     return at.run()
@@ -108,7 +120,8 @@ def test_a_card_that_was_opened_stays_open_after_a_decision(opened: Opened) -> N
     second = second_of(at)
     at.session_state[f"finding_{second.split('~')[1]}"] = True  # open
     at.session_state[f"step_{second}"] = "decide"
-    at.run().text_area(key=f"decide_{second}_reason").set_value(REASON)
+    at.run().radio(key=f"decide_{second}_verdict").set_value("confirmed")
+    at.text_area(key=f"decide_{second}_reason").set_value(REASON)
     at.text_input(key=f"decide_{second}_reviewer").set_value("Rita")
     at.button(key=f"decide_{second}_go").click().run()
     assert not at.exception and says(at.success[0].value, "report.decided", n=1)
@@ -124,11 +137,13 @@ def test_one_decision_can_stand_for_every_law_that_flags_a_feature(opened: Opene
     at.run()
     alone, every = f"decide_{last}", f"decide_{first}"
     at.get_by_key("law_age").set_value(last).run()
+    at.radio(key=f"{alone}_verdict").set_value("confirmed")
     at.text_area(key=f"{alone}_reason").set_value(REASON)
     at.text_input(key=f"{alone}_reviewer").set_value("Rita")
     at.button(key=f"{alone}_go").click().run()  # its own alone
     assert any(says(line, "compliance.partly", n=1, whole=len(flagged)) for line in shown(at))
     at.get_by_key("law_age").set_value(first).run()
+    at.radio(key=f"{every}_verdict").set_value("confirmed")
     at.text_area(key=f"{every}_reason").set_value("Its owner has shown why.")
     at.text_input(key=f"{every}_reviewer").set_value("Rita")
     at.checkbox(key=f"{every}_others").check()
@@ -207,7 +222,8 @@ def test_the_model_is_signed_off_in_the_card(opened: Opened) -> None:
     at.text_area(key=f"{place}_statement").set_value(statement)
     at.button(key=f"{place}_sign_go").click().run()
     assert not at.exception and says(at.success[0].value, "report.signed", person="Rita", statement=statement)
-    assert at.text_area(key=f"{place}_statement").value == at.text_input(key=f"{place}_signer").value == ""
+    assert at.text_area(key=f"{place}_statement").value == ""
+    assert at.text_input(key=f"{place}_signer").value == "Rita"  # who signs again is the same
     assert says(at, "report.covers_yes") and says(at, "sidebar.role_regulator")
 
 
