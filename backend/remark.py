@@ -188,10 +188,12 @@ def template(code: str, language: str, values: Mapping[str, object] | None = Non
 def fields(code: str) -> frozenset[str]:
     """Return the names of the values that a code's sentences have, in either language and either number."""
     names = set()
-    for key, text in catalogue().items():
-        if key in (code, f"{code}.one", f"{code}.other"):
-            for sentence in (text.en, text.zh):
-                names |= {name for _, name, _, _ in string.Formatter().parse(sentence) if name}
+    for key in (code, f"{code}.one", f"{code}.other"):
+        text = catalogue().get(key)
+        if text is None:
+            continue
+        for sentence in (text.en, text.zh):
+            names |= {name for _, name, _, _ in string.Formatter().parse(sentence) if name}
     return frozenset(names)
 
 

@@ -3,16 +3,15 @@
 import ast
 import io
 import json
-import os
 import re
 import string
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import redirect_stderr
+from functools import cache
 from importlib.resources import files
 from itertools import product
 from pathlib import Path
-from unittest import mock
 
 import pytest
 
@@ -33,6 +32,7 @@ PLACES = ("at_cell", "at_row", "at_column", "and_more", "error_line", "check_pee
 ERRORS = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, GlassleafError)}
 
 
+@cache
 def sample(code: str) -> dict[str, object]:
     """Return a value for each field of a code: a number if its sentence formats one, else a text."""
     numbers = {"n"}
@@ -45,15 +45,18 @@ def sample(code: str) -> dict[str, object]:
     return {name: 3 if name in numbers else "x7" for name in fields(code)}
 
 
-def calls() -> Iterator[tuple[str, ast.Call]]:
-    """Yield every place where backend and app make an error or a remark, with the call."""
+@cache
+def calls() -> list[tuple[str, ast.Call]]:
+    """Return every place where backend and app make an error or a remark, with the call."""
+    found = []
     for folder in ("backend", "app", "pages"):
         for file in sorted((ROOT / folder).rglob("*.py")):
             for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.Call):
                     name = getattr(node.func, "id", getattr(node.func, "attr", ""))
                     if name in ERRORS | {"Remark"} and node.args:
-                        yield f"{file.relative_to(ROOT)}:{node.lineno}", node
+                        found.append((f"{file.relative_to(ROOT)}:{node.lineno}", node))
+    return found
 
 
 def texts_of(node: ast.expr) -> list[str]:
@@ -75,6 +78,21 @@ def is_code(text: str) -> bool:
         return known(text)
     pattern = re.compile(".+".join(map(re.escape, text.split("\0"))))
     return any(pattern.fullmatch(code) for code in CODES)
+
+
+def value_names(call: ast.Call, name: str) -> set[str] | None:
+    """Return the names of the values that a call gives; None if they come from a variable."""
+    if name == "Remark":
+        table = next((argument for argument in call.args[1:2]), None)
+        table = table or next((word.value for word in call.keywords if word.arg == "values"), None)
+        if table is None:
+            return set()
+        if not isinstance(table, ast.Dict) or None in table.keys:
+            return None
+        return {key.value if isinstance(key, ast.Constant) else "" for key in table.keys}
+    if any(word.arg is None for word in call.keywords) or len(call.args) > 1:
+        return None
+    return {str(word.arg) for word in call.keywords}
 
 
 def test_no_error_is_raised_with_a_sentence() -> None:
@@ -102,6 +120,31 @@ def test_every_code_is_used() -> None:
     assert not unused
 
 
+def test_every_code_that_the_backend_uses_has_a_sentence_with_its_values() -> None:
+    for place, call in calls():
+        code = call.args[0].value if isinstance(call.args[0], ast.Constant) else None
+        name = getattr(call.func, "id", getattr(call.func, "attr", ""))
+        if not isinstance(code, str) or not re.fullmatch(r"[a-z][a-z0-9_]*", code):
+            continue
+        names = value_names(call, name)
+        assert known(code), f"{place}: assets/errors has no {code}"
+        own = {
+            "row",
+            "column",
+            "host",
+            "wait",
+            "named",
+            "bound",
+            "bits",
+            "day",
+            "reason",
+            "number",
+            "waiting",
+            "purpose",
+        }
+        assert names is None or fields(code) <= names | own, f"{place}: {code} needs {sorted(fields(code))}"
+
+
 def at_the_page(error: GlassleafError, language: str) -> str:
     """Return what a page shows."""
     return worded(Texts(language), error)
@@ -109,12 +152,13 @@ def at_the_page(error: GlassleafError, language: str) -> str:
 
 def in_the_shell(error: GlassleafError, language: str) -> str:
     """Return what a command prints before it ends with status 1."""
-    with (
-        mock.patch.dict(os.environ, {"GLASSLEAF_LANGUAGE": language}),
-        redirect_stderr(io.StringIO()) as printed,
-        pytest.raises(SystemExit),
-        mock.patch("backend.cli.app", side_effect=error),
-    ):
+
+    def failing(prog_name: str) -> None:
+        raise error
+
+    with pytest.MonkeyPatch.context() as patch, redirect_stderr(io.StringIO()) as printed, pytest.raises(SystemExit):
+        patch.setenv("GLASSLEAF_LANGUAGE", language)
+        patch.setattr("backend.cli.app", failing)
         main()
     return printed.getvalue()
 
