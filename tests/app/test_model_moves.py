@@ -14,6 +14,8 @@ from tests.app.conftest import Opened, _fresh
 from tests.app.reading_out import everything
 from tests.homes import copied_home
 
+pytestmark = pytest.mark.usefixtures("quick_scrypt")
+
 T = Texts("en")
 WORDS = "correct horse battery staple"
 

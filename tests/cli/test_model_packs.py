@@ -11,7 +11,8 @@ from backend.services import model_packs
 from backend.store import guest_rows
 from backend.store.model_pack import Passphrase, read_pack
 
-FAST = ("--trees", 2, "--depth", 2, "--cipher", "none", "--most-named", 1)
+pytestmark = pytest.mark.usefixtures("quick_scrypt")
+
 WORDS = "correct horse battery staple"
 
 

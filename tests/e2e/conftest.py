@@ -1,9 +1,11 @@
 """One browser of each worker for all tests that look at the dashboard, and the dashboard that most of them look at."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from homes import copied_home, made_once
+from light_group import light_group
 
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.services import Glassleaf
@@ -23,11 +25,16 @@ def browser() -> Iterator[object]:
 
 
 @pytest.fixture(scope="session")
-def address(demo_home: Callable[[], Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def address(demo_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The demo's model and a second one to compare it with; nobody scores, trains or decides anything there."""
-    home = demo_home()
-    with Glassleaf(home, pools=False) as glassleaf:
+
+    def make(draft: Path) -> None:
+        copied_home(demo_template, draft)
         parameters = SecureBoostParameters(trees=3, depth=2, cipher="none")
-        glassleaf.training.start(TrainingRequest("demo", parameters, most_named=1.0)).get()
+        with light_group(), Glassleaf(draft, pools=False) as glassleaf:
+            glassleaf.training.start(TrainingRequest("demo", parameters, most_named=1.0)).get()
+
+    template = made_once(tmp_path_factory.getbasetemp(), "two-models-template", make)
+    home = copied_home(template, tmp_path_factory.mktemp("two-models") / "home")
     with served(home, tmp_path_factory.mktemp("log") / "dashboard.log", pools=False) as url:
         yield url
