@@ -115,15 +115,17 @@ def test_an_uploaded_template_is_scored_as_a_batch(opened: Opened, world: World)
     assert says(at, "score.batch_sentence", n=2, people=2)
 
 
-def many(world: World, ids: Callable[[int], str]) -> bytes:
-    """A sheet of twelve people with the Guest's values and these ids."""
+def many(world: World, ids: Callable[[int], str], **values: str) -> bytes:
+    """A sheet of twelve people with the Guest's values, or others, and these ids."""
     sheet = template(world)
     sheet = pd.concat([sheet.iloc[:1]] * 12, ignore_index=True)
-    return sheet.assign(id=[ids(number) for number in range(12)]).to_csv(index=False).encode()
+    return sheet.assign(**values, id=[ids(number) for number in range(12)]).to_csv(index=False).encode()
 
 
-def test_people_whom_hardly_any_host_holds_are_said_with_their_scores(opened: Opened, world: World) -> None:
-    at = uploaded(opened, many(world, lambda number: f"no {number}/7"))
+def test_people_whom_hardly_any_host_holds_and_codes_in_another_form_are_said_with_their_scores(
+    opened: Opened, world: World
+) -> None:
+    at = uploaded(opened, many(world, lambda number: f"no {number}/7", home_ownership="RENT"))
     (question,) = [one for one in at.radio if one.key.endswith("_ids")]
     at = scored(question.set_value("as-written").run(), "people")
     assert T("upload.account") in [button.proto.label for button in at.get("download_button")]
@@ -131,7 +133,9 @@ def test_people_whom_hardly_any_host_holds_are_said_with_their_scores(opened: Op
     assert {score.status for score in batch.scores} == {"partial"}
     (note,) = [note for note in batch.notes if note.code == "few_held"]
     assert note.values == {"n": 0, "rows": 12}
-    assert note.sentence("en") in everything(at).replace("\\", "")
+    shown = everything(at).replace("\\", "")
+    assert note.sentence("en") in shown
+    assert "In 12 rows, for example: home_ownership: 'RENT' differs from the code 'rent'" in shown
 
 
 def test_ids_in_another_form_stop_the_page_and_name_the_cause(opened: Opened, world: World) -> None:
