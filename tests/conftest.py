@@ -291,7 +291,7 @@ def home_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write_demo(draft / "demo", rows=600)
         with light_group(), Glassleaf(draft, pools=False) as glassleaf:
             glassleaf.federations.add(draft / "demo")
-            asked = TrainingRequest("demo", SecureBoostParameters(trees=3, depth=2, cipher="none"), most_named=1.0)
+            asked = TrainingRequest("demo", SecureBoostParameters(trees=3, depth=2, cipher="none"))
             glassleaf.training.start(asked).get()
 
     return made_once(tmp_path_factory.getbasetemp(), "home-template", make)

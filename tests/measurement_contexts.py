@@ -5,6 +5,7 @@ import pandas as pd
 from homes import copied_home, made_once
 from inside import runtime_of, workspace_of
 from lines import decide_at
+from release_rule import EVERY_SCORE
 
 from backend.crypto.workers import Workers
 from backend.data.demo import write_demo
@@ -24,7 +25,7 @@ def train_a_demo(home, change=lambda demo: None):
     change(home / "demo")
     with Glassleaf(home, key_floor=KEY, pools=False) as glassleaf:
         glassleaf.federations.add(home / "demo")
-        glassleaf.training.start(TrainingRequest("demo", PARAMETERS, most_named=1.0)).get()
+        glassleaf.training.start(TrainingRequest("demo", PARAMETERS, most_named=EVERY_SCORE)).get()
         decide_at(glassleaf, 0.5)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ from backend.services.host_live import WORK_KINDS
 if TYPE_CHECKING:
     from backend.services.host_live import HostLive
     from backend.services.host_operator import HostOperator, OwnSplit, Request
+    from backend.services.request_facts import Proposal
     from backend.store.audit_log import Entry
 
 TICK = 1.0  # seconds after which an open console sees what was asked or decided elsewhere, or runs
@@ -319,7 +320,7 @@ def _decision(t: Texts, operator: HostOperator, request: Request, key: str) -> N
             help=t("host.trainings_help" if training else "host.people_help"),
             width=220,
         )
-    scores = _scores_too(t, request, name) if training else None
+    scores = None if request.scores is None else _scores_too(t, request.scores, name)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.button(
             t("host.approve"),
@@ -337,22 +338,21 @@ def _decision(t: Texts, operator: HostOperator, request: Request, key: str) -> N
             _refuse(t, operator, approval.number, "deny", key)
 
 
-def _scores_too(t: Texts, request: Request, name: str) -> tuple[date, int] | None:
+def _scores_too(t: Texts, proposal: Proposal, name: str) -> tuple[date, int] | None:
     """Draw the choice to allow scores with the model of a training, too; return their last day and people a day, None if not chosen."""
     if not st.checkbox(t("host.scores_too"), key=f"{name}_scores", help=t("host.scores_too_help")):
         return None
-    today = datetime.now(UTC).date()
-    latest = request.proposal.latest or date.max
     with st.container(horizontal=True, vertical_alignment="bottom"):
         until = st.date_input(
             t("host.scores_until"),
-            min(today + timedelta(days=request.limits.days), latest),
-            min_value=today,
-            max_value=latest,
+            proposal.until,
+            min_value=datetime.now(UTC).date(),
+            max_value=proposal.latest or date.max,
             key=f"{name}_scores_until",
             width=180,
         )
-        per_day = st.number_input(t("host.people_per_day"), 1, 10**9, 1, key=f"{name}_scores_per_day", width=220)
+        people = proposal.per_day
+        per_day = st.number_input(t("host.people_per_day"), 1, 10**9, people, key=f"{name}_scores_per_day", width=220)
     return until, int(per_day)
 
 
@@ -406,6 +406,8 @@ def _models(t: Texts, operator: HostOperator, key: str) -> None:
             words = t("host.allowed", purposes=allowed) if allowed else t("host.nothing_allowed")
             text = t("waits.model_bits", bits=number(model.capacity))
             st.caption(t.joined(words if operator.decides else "", text))
+            if model.sealed is not None:
+                st.markdown(f":material/lock: {_worded(t, model.sealed)}")
             _splits(t, model.splits, f"{key}_{model.id}")
 
 

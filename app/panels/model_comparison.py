@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import session
-from app.panels import charts, evidence, frame, lines, links, offers, palette, sidebar, verdict
+from app.panels import charts, evidence, frame, lines, links, offers, palette, release, sidebar, verdict
 from app.texts import Texts, bare, label, markdown, number, percent, wrap
 from app.user_jobs import Work
 from app.view_models import View
@@ -268,12 +268,11 @@ def _measured(t: Texts, row: Evidence | None) -> str:
 
 def leaks(t: Texts, found: SideBySide) -> None:
     """What scores of both give away, as it was measured before each was registered."""
+    for name, side in (("first", found.before), ("second", found.after)):
+        st.markdown(f"**{t(f'comparison.{name}')}** · {release.sentence(t, side.record)}")
     measured = {leak.name: leak for leak in found.leaks}
     if not measured:
-        st.markdown(t("document.leaks_not_measured"))
         return
-    named = measured["named"]
-    st.markdown(t("comparison.leaks", before=percent(named.before), after=percent(named.after)))
     shares = ("named", "without_dither")
     rows = [
         (t(f"document.leaks_{name}"), *(percent(v) if name in shares else f"{v:g}" for v in (leak.before, leak.after)))

@@ -150,14 +150,6 @@ def sentence(t: Texts, record: ModelRecord) -> str:
     return worded(t, told_by_scores(record.release, record.score_bits))
 
 
-def headline(t: Texts, record: ModelRecord) -> str:
-    """Return the same in a few words: the share, or that it could not be measured."""
-    release = record.release
-    if release is None or not release.measurable:
-        return t("overview.not_measurable")
-    return t("overview.gives_away", share=percent(release.named))
-
-
 def before(t: Texts, record: ModelRecord) -> None:
     """The same beside what is measured again on other people."""
     if record.release is not None:

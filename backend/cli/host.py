@@ -219,6 +219,8 @@ def withdraw(operator: HostOperator, number: Number, because: Because, as_json: 
 @at_host
 def list_models(operator: HostOperator, as_json: AsJson = False) -> None:
     """List the models of which this Host keeps a part, with its own splits."""
+    from backend.cli import language_of_shell
+
     found = operator.models()
     lines: list[str] = []
     for one in found:
@@ -226,6 +228,8 @@ def list_models(operator: HostOperator, as_json: AsJson = False) -> None:
         lines.append(
             f"{one.id}  of {one.guest}, {counted(one.trees, 'trees')}, {one.capacity:.1f} bits at most: {allowed}"
         )
+        if one.sealed is not None:
+            lines.append(f"  {one.sealed.sentence(language_of_shell())}")
         lines.append(f"  in an agreement's `models`, to need no asking: {one.agreed_name}")
         lines += [f"  {_split(split)}" for split in one.splits]
     print_result([asdict(one) for one in found], lines or "No model yet.", as_json)

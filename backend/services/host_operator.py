@@ -32,7 +32,7 @@ from backend.errors import (
 from backend.i18n import Text
 from backend.link.agreement import Agreement, load_agreement, named_share
 from backend.link.config import HostConfig, load_config
-from backend.protocols.approvals.messages import IMPORT, TRAINING
+from backend.protocols.approvals.messages import IMPORT, SCORING, TRAINING
 from backend.protocols.group_sums.disclosure_bound import NAMED
 from backend.protocols.group_sums.messages import AskGroupSums
 from backend.protocols.host_half import host_half, is_current, load_half, rows_of, sampled_rows
@@ -50,7 +50,16 @@ from backend.services.holdings import Holding, at_host
 from backend.services.host_live import HostLive, ask_stop, read_live
 from backend.services.pack_files import HomeKeys, Label, Passphrase, home_keys, packed, unpacked
 from backend.services.reconciliation import exported
-from backend.services.request_facts import Counterparts, Fact, Proposal, ToldApart, facts_of, proposal_of, told_apart
+from backend.services.request_facts import (
+    Counterparts,
+    Fact,
+    Proposal,
+    ToldApart,
+    facts_of,
+    proposal_of,
+    sealed_fact,
+    told_apart,
+)
 from backend.services.roles import titles_of
 from backend.store.accountant import (
     GROUPS,
@@ -126,6 +135,8 @@ class Request:
         What its operator reads before deciding.
     proposal : Proposal
         Terms that the request needs.
+    scores : Proposal or None
+        Terms for scores with the model of a training; None if it is not a training.
     """
 
     approval: Approval
@@ -137,6 +148,7 @@ class Request:
     guest: Text
     facts: tuple[Fact, ...]
     proposal: Proposal
+    scores: Proposal | None
 
 
 @dataclass(frozen=True)
@@ -153,6 +165,8 @@ class HostedModel:
         For which it may be asked about today.
     agreed_name : str
         What stands for it in an agreement's list of models, which need no asking.
+    sealed : Remark or None
+        That it is kept sealed, and up to which share of scores that fit one path; None if it is open.
     """
 
     id: str
@@ -163,6 +177,7 @@ class HostedModel:
     capacity: float
     purposes: tuple[str, ...]
     agreed_name: str
+    sealed: Remark | None
 
 
 @dataclass(frozen=True)
@@ -330,9 +345,14 @@ class HostOperator:
         sums = any(AskGroupSums in kinds for purpose, kinds in ADMITS.items() if purpose == found.purpose)
         named = self._named if sums and not self.limits.synthetic else 0.0
         used = [split.name for split in splits]
+        today = book.today()
+        scores = None
+        if found.purpose == TRAINING:
+            scoring = Approval(found.guest, SCORING, "", "", {})
+            scores = proposal_of(scoring, self._counterparts, self.limits, today)
         return Request(
             approval=found,
-            expired=found.expired(book.today()),
+            expired=found.expired(today),
             used=book.used(found.number),
             splits=splits,
             limits=self.limits,
@@ -341,7 +361,8 @@ class HostOperator:
             facts=facts_of(
                 found, self._counterparts, self.features, used, self.limits, named, self._told_apart(found, model)
             ),
-            proposal=proposal_of(found, self._counterparts, self.limits, book.today()),
+            proposal=proposal_of(found, self._counterparts, self.limits, today),
+            scores=scores,
         )
 
     def _told_apart(self, approval: Approval, model: HostModel | None) -> ToldApart | None:
@@ -377,6 +398,7 @@ class HostOperator:
         for found in self._approvals.book.all():
             if found.state == GRANTED and not found.expired(today):
                 granted.setdefault(found.subject, []).append(found.purpose)
+        halves = HostModels(self.name, self._store)
         out: list[HostedModel] = []
         for model_id in self._store.model_ids():
             model = self._stored(model_id)
@@ -386,7 +408,9 @@ class HostOperator:
                 splits = self._splits(model)
                 about = model.guest, structure, len(model.skeletons), splits
                 name = self._store.agreed_name(structure)
-                out.append(HostedModel(model_id, *about, model.capacity, purposes, name))
+                found_sealed = halves.sealed(model_id)
+                sealed = None if found_sealed is None else sealed_fact(found_sealed.most_named)
+                out.append(HostedModel(model_id, *about, model.capacity, purposes, name, sealed))
         return tuple(out)
 
     def _model(self, asked: Approval) -> HostModel | None:

@@ -165,7 +165,8 @@ class Proposal:
     Attributes
     ----------
     until, latest : date
-        The last day that is proposed; the last one that the agreement allows, None if there is no agreement.
+        The last day that is proposed; the last one that can be chosen: the agreement's, or today if that is over; None if there is no
+        agreement.
     per_day : int
         People, or trainings.
     """
@@ -186,7 +187,8 @@ def proposal_of(approval: Approval, counterparts: Counterparts, limits: Limits, 
     purposes = counterparts.purposes_of(approval)
     latest = max((purpose.valid_until for purpose in purposes), default=None)
     if latest is not None:
-        until = max(today, min(until, latest))
+        latest = max(today, latest)
+        until = min(until, latest)
     # A person counts once a feature.
     counted = int(approval.about.get("rows", 0)) * int(approval.about.get("features", 1))
     per_day = 1 if training else max(1, counted)
@@ -225,7 +227,8 @@ def _columns(approval: Approval, own: Mapping[str, Feature], used: Sequence[str]
     else:
         return Remark("request_columns_grouped")
     if not names:
-        return Remark("request_columns_none")
+        known = approval.purpose == TRAINING or not about["own_splits"]
+        return Remark("request_columns_none" if known else "request_columns_unknown")
     titles = tuple(own[name].meaning if name in own else name for name in names)
     return Remark("request_columns", {"count": len(names), "total": max(len(own), len(names)), "names": titles})
 
@@ -300,6 +303,11 @@ def _narrow(approval: Approval) -> Remark:
     if "trees" in approval.about:
         return Remark("request_narrow_model")
     return Remark("request_narrow_sums")
+
+
+def sealed_fact(most_named: float) -> Remark:
+    """Return that a half is kept sealed, until at most this share of scores fit one path."""
+    return Remark("half_sealed", {"bound": _percent(most_named)})
 
 
 def _percent(share: float) -> str:

@@ -145,7 +145,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     federation = glassleaf.federations.add(home / "demo")
     offset_host_numbers(federation)
     grown = glassleaf.training.start(
-        TrainingRequest("demo", SecureBoostParameters(trees=6, depth=3, cipher="none"), most_named=1.0)
+        TrainingRequest("demo", SecureBoostParameters(trees=6, depth=3, cipher="none"))
     ).wait(120)
     assert grown.result is not None, grown.error
     record = grown.result

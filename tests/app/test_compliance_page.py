@@ -403,9 +403,7 @@ def test_only_the_operator_is_offered_to_train(opened: Opened) -> None:
 
 def test_models_of_other_parameters_show_what_differs(opened: Opened, home: Path, world: World) -> None:
     glassleaf = session._service(str(home))
-    grown = glassleaf.training.start(
-        TrainingRequest("demo", ForestParameters(trees=3, depth=2, cipher="none"), most_named=1.0)
-    ).get()
+    grown = glassleaf.training.start(TrainingRequest("demo", ForestParameters(trees=3, depth=2, cipher="none"))).get()
     at = opened("compare_models", model=world.record.id, other=grown.id)
     table = next(table.value for table in at.table if T("comparison.made") in table.value)
     rows = table.set_index(T("comparison.made"))

@@ -50,9 +50,7 @@ def hostile_home(tmp_path_factory):
     with Glassleaf(home, pools=False) as glassleaf:
         glassleaf.federations.add(home / "demo")
         parameters = SecureBoostParameters(trees=2, depth=3, cipher="none")
-        assert (
-            glassleaf.training.start(TrainingRequest("demo", parameters, most_named=1.0)).wait(120).result is not None
-        )
+        assert glassleaf.training.start(TrainingRequest("demo", parameters)).wait(120).result is not None
     yield home
     session._service(str(home)).close()
 

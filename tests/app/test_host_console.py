@@ -5,7 +5,8 @@ import os
 import shutil
 import subprocess
 import sys
-from contextlib import closing
+from contextlib import closing, redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,13 @@ from streamlit.testing.v1 import AppTest
 
 from app.panels import host_console
 from app.texts import Texts, markdown
+from backend.cli import main
 from backend.data.federation import MEASURES, load_federation
 from backend.errors import ModelError, SecurityError
 from backend.protocols.host import _all_kinds
-from backend.protocols.host_state import Running
+from backend.protocols.host_state import HostModels, Running, Sealed
 from backend.protocols.terms.approvals import Approvals
+from backend.remark import Remark
 from backend.services import Glassleaf
 from backend.services.host_live import FILE, WORK_KINDS
 from backend.services.host_operator import own_host, simulated_host
@@ -100,6 +103,18 @@ def test_the_console_shows_what_waits_with_own_thresholds_on_the_hosts_folder_al
     assert str(OFFSET)[:4] in said  # its own thresholds
     assert "cccccccccccc,bank" in said and ",500,2000" in said  # what it sent and took, as its receipt states
     assert not (folder.parent / "no-home").exists()
+
+
+def test_a_half_that_is_kept_sealed_is_marked(folder: Path, monkeypatch: pytest.MonkeyPatch, world: World) -> None:
+    assert not says(console(folder, monkeypatch), "half_sealed")
+    with closing(own_host(folder, "ana")) as operator:
+        HostModels(operator.name, operator._store).seal(world.record.id, Sealed(0.05, ""))
+    assert says(console(folder, monkeypatch), "half_sealed", bound="5 %")
+    monkeypatch.setattr(sys, "argv", ["glassleaf", "host", "models", "list", "--folder", str(folder)])
+    printed = StringIO()
+    with redirect_stdout(printed), pytest.raises(SystemExit):
+        main()
+    assert Remark("half_sealed", {"bound": "5 %"}).sentence() in printed.getvalue()
 
 
 def test_a_request_is_approved_and_withdrawn_in_the_console(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,7 +42,7 @@ def test_a_model_packed_elsewhere_is_registered_from_its_file(
     other = copied_home(home_template, tmp_path / "other")
     (other / "demo" / "bank.csv").write_bytes((home / "demo" / "bank.csv").read_bytes())
     with Glassleaf(other, pools=False) as glassleaf:
-        asked = TrainingRequest("demo", SecureBoostParameters(trees=2, depth=1, cipher="none"), most_named=1.0)
+        asked = TrainingRequest("demo", SecureBoostParameters(trees=2, depth=1, cipher="none"))
         record = glassleaf.training.start(asked).get()
         file = glassleaf.model_packs.pack(record.id, Passphrase(WORDS))
     at = unpacked(opened("model_card"), file)

@@ -71,7 +71,7 @@ def tasks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tasks]:
         if label == "spend":
             file = folder / name / "federation.toml"
             file.write_text(file.read_text().replace("[label]\n", '[label]\nunit = "EUR"\n'))
-        models[name] = glassleaf.training.start(TrainingRequest(name, parameters, most_named=1.0)).get()
+        models[name] = glassleaf.training.start(TrainingRequest(name, parameters)).get()
     glassleaf.close()
     yield Tasks(folder / "home", models)
     session._service(str(folder / "home")).close()

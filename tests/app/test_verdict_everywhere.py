@@ -17,6 +17,7 @@ from backend.cli import app as shell
 from backend.i18n import LANGUAGES
 from backend.reports.language import words_in
 from backend.reports.sections import outline
+from backend.results import told_by_scores
 from backend.services import Glassleaf
 from backend.services.fairness import DisparityRequest
 from backend.services.reasons import ReasonsRequest
@@ -132,3 +133,5 @@ def test_compare_answers_first_which_is_better(
     shown = page(judged, "compare_models", language, monkeypatch)
     for text in (found.headline, *(change.sentence for change in found.changes)):
         assert plain(text.in_language(language)) in shown
+    told = told_by_scores(world.record.release, world.record.score_bits)  # too few people, of either model
+    assert shown.count(plain(told.sentence(language))) == 2

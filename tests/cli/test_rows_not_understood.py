@@ -55,7 +55,7 @@ def trained(home, tmp_path_factory) -> str:
         shop = home / "codes" / "shop.csv"  # the Host has 300 of the 400
         shop.write_text("".join(shop.read_text().splitlines(keepends=True)[:301]), encoding="utf-8")
         parameters = SecureBoostParameters(trees=4, depth=3, cipher="none")
-        return glassleaf.training.start(TrainingRequest("codes", parameters, most_named=1.0)).get().id
+        return glassleaf.training.start(TrainingRequest("codes", parameters)).get().id
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from backend.protocols.training.parameters import SecureBoostParameters
 from backend.services import Glassleaf
 from backend.services.training import TrainingRequest
 from tests.e2e.serving import CHROMIUM, FLAGS, served
+from tests.release_rule import EVERY_SCORE
 
 
 @pytest.fixture(scope="session")
@@ -32,7 +33,7 @@ def address(demo_template: Path, tmp_path_factory: pytest.TempPathFactory) -> It
         copied_home(demo_template, draft)
         parameters = SecureBoostParameters(trees=3, depth=2, cipher="none")
         with light_group(), Glassleaf(draft, pools=False) as glassleaf:
-            glassleaf.training.start(TrainingRequest("demo", parameters, most_named=1.0)).get()
+            glassleaf.training.start(TrainingRequest("demo", parameters, most_named=EVERY_SCORE)).get()
 
     template = made_once(tmp_path_factory.getbasetemp(), "two-models-template", make)
     home = copied_home(template, tmp_path_factory.mktemp("two-models") / "home")

@@ -1,26 +1,64 @@
-"""What a Host's operator reads before deciding stands on its console in both languages, with Deny beside Approve."""
+"""What a Host's operator reads before deciding, and what it may then decide, in both languages: on its console, and in the shell."""
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from app.texts import Texts
+from backend.cli import main
+from backend.i18n import Text
+from backend.link.agreement import load_agreement
+from backend.link.config import load_config
+from backend.protocols.approvals.messages import SCORING, TRAINING
 from backend.services.companies import make_companies
-from backend.services.host_operator import own_host
-from backend.services.request_facts import COLUMNS, GIVE_AWAY, NARROW, WHAT_FOR, WHO
+from backend.services.host_operator import Request, own_host
+from backend.services.request_facts import BITS, COLUMNS, GIVE_AWAY, NARROW, SUM, WHAT_FOR, WHO
 from backend.store.approvals import Approval
 from backend.trees.serialization import load_host, structure_hash
-from tests.e2e.serving import PATIENCE, ROOT, SETTLED, served
+from tests.e2e.serving import PATIENCE, SETTLED, served
 
-FACTS = (WHO, WHAT_FOR, COLUMNS, GIVE_AWAY, NARROW)
-SIZES = {"wide": (1440, 900), "phone": (390, 844)}
+WIDE = {"width": 1440, "height": 900}
+PHONE = {"width": 390, "height": 844}
+LABELS = (WHO, WHAT_FOR, COLUMNS, BITS, SUM, GIVE_AWAY, NARROW)
+CODES = {
+    SCORING: {
+        "request_purpose",
+        "request_columns",
+        "request_bits",
+        "request_sum",
+        "request_named",
+        "request_alone",
+        "request_narrow_model",
+    },
+    TRAINING: {
+        "request_purpose",
+        "request_columns",
+        "request_training_bits",
+        "request_training_sum",
+        "request_most_named",
+        "request_narrow_training",
+    },
+}
+TERMS = {
+    "algorithm": "secureboost",
+    "trees": 20,
+    "depth": 3,
+    "bins": 32,
+    "exclude": [],
+    "hide_order": False,
+    "epsilon": 0.0,
+    "rows": 190,
+    "most_named": 1.0,
+    "features": 7,
+}
+BROUGHT = "m1mported00"  # the model that somebody brought along
+Shell = Callable[..., str]
 
 pytestmark = pytest.mark.e2e
 
@@ -46,25 +84,14 @@ def telecom(demo_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
         "groups": 31,
         "records": 190,
     }
-    terms = {
-        "algorithm": "secureboost",
-        "trees": 20,
-        "depth": 3,
-        "bins": 32,
-        "exclude": [],
-        "hide_order": False,
-        "epsilon": 0.0,
-        "rows": 190,
-        "most_named": 1.0,
-    }
     # An exception that somebody allowed when a model was brought along.
     brought = about | {"imported": True, "named": 0.4, "most_named": 0.5}
     with closing(own_host(folder, "ana")) as operator:
         operator._store.put_artefact(model_id, artefact)
         asks = (
             Approval(guest="bank", purpose="scoring", subject=structure_hash(model), name=model_id, about=about),
-            Approval(guest="bank", purpose="training", subject="t" * 64, name="secureboost", about=terms),
-            Approval(guest="bank", purpose="scoring", subject="i" * 64, name="m1mported00", about=brought),
+            Approval(guest="bank", purpose="training", subject="t" * 64, name="secureboost", about=TERMS),
+            Approval(guest="bank", purpose="scoring", subject="i" * 64, name=BROUGHT, about=brought),
         )
         for asked in asks:
             operator._approvals.ask(asked)
@@ -77,49 +104,119 @@ def console(telecom: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield address
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_the_operator_reads_the_five_things_before_deciding(
-    browser, console: str, telecom: Path, language: str, size: str
-) -> None:
-    width, height = SIZES[size]
-    t = Texts(language)
-    context = browser.new_context(viewport={"width": width, "height": height}, reduced_motion="reduce")
+@pytest.fixture
+def shell(telecom: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
+    """Run `glassleaf host …` on the Host's folder in a language; return what it printed."""
+
+    def run(language: str, *words: object) -> str:
+        monkeypatch.setenv("GLASSLEAF_LANGUAGE", language)
+        monkeypatch.setattr(sys, "argv", ["glassleaf", "host", *map(str, words), "--folder", str(telecom)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        printed = capsys.readouterr()
+        assert not end.value.code, printed.err
+        return printed.out
+
+    return run
+
+
+def waiting(telecom: Path) -> tuple[Request, ...]:
+    with closing(own_host(telecom, "ana")) as operator:
+        return operator.requests(waiting=True)
+
+
+def ask_training(telecom: Path, subject: str) -> int:
+    """Ask for a training as a Guest would; return the request's number."""
+    with closing(own_host(telecom, "ana")) as operator:
+        about = TERMS | {"structure": subject}
+        operator._approvals.ask(Approval("bank", TRAINING, subject, "secureboost", about))
+        return operator.requests(waiting=True)[0].approval.number
+
+
+def sentences(request: Request, language: str) -> list[tuple[str, str]]:
+    """Return the label and the sentence of each fact; the whole of what is to be read."""
+    found = []
+    for fact in request.facts:
+        value = fact.value
+        sentence = value.in_language(language) if isinstance(value, Text) else value.sentence(language)
+        found.append((fact.label.in_language(language), " ".join(sentence.split())))
+    return found
+
+
+def check_facts(request: Request) -> None:
+    """Fail unless the request has each thing that an operator has to read, with the agreement's words and its own figures."""
+    remarks = {fact.value.code: fact.value.values for fact in request.facts if not isinstance(fact.value, Text)}
+    brought = request.approval.name == BROUGHT
+    expected = CODES[request.approval.purpose]
+    if brought:  # its half is not here yet
+        expected = expected - {"request_columns", "request_alone"} | {"request_columns_unknown", "request_imported"}
+    assert set(remarks) == expected
+    assert {fact.label for fact in request.facts} == set(LABELS)
+    assert request.guest.en == "Linden Bank"
+    purpose = remarks["request_purpose"]
+    assert purpose["title"] == "Credit scores of applicants"
+    assert purpose["basis"] == "A demonstration with synthetic people"
+    assert purpose["days"] > 0
+    if request.approval.purpose == TRAINING:
+        assert remarks["request_most_named"]["bound"] == "100 %"
+    else:
+        assert remarks["request_named"]["bound"] == ("50 %" if brought else "5 %")
+
+
+def last_day(telecom: Path) -> date:
+    """Return until when the agreement allows anything."""
+    agreement = load_agreement(telecom / load_config(telecom / "host.toml").agreement)
+    return max(purpose.valid_until for purpose in agreement.purposes)
+
+
+def opened(browser, console: str, language: str):
+    context = browser.new_context(viewport=WIDE, reduced_motion="reduce")
     context.set_default_timeout(PATIENCE)
     page = context.new_page()
     page.goto(f"{console}/?lang={language}")
     page.wait_for_function(SETTLED)
+    return page
 
-    with closing(own_host(telecom, "ana")) as operator:
-        requests = operator.requests(waiting=True)
-    assert len(requests) == 3
-    exceptions = {"secureboost": "100 %", "m1mported00": "50 %"}
-    for request in requests:
+
+def day_shown(card, key: str) -> date:
+    """Return the day that a field of the form holds before anybody touches it."""
+    return date.fromisoformat(card.locator(f".st-key-{key} input").first.input_value())
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_operator_reads_all_that_matters_before_deciding(
+    browser, console: str, telecom: Path, language: str
+) -> None:
+    page = opened(browser, console, language)
+    today = datetime.now(UTC).date()
+    requests = waiting(telecom)
+    assert [request.approval.purpose for request in requests[-3:]] == [SCORING, TRAINING, SCORING]
+    for request in requests[-3:]:
+        check_facts(request)
         number = request.approval.number
         card = page.locator(f".st-key-own_request_{number}")
         words = " ".join(card.inner_text().split())
-        for label in FACTS:
-            if label != GIVE_AWAY or request.approval.purpose == "scoring":
-                assert label.in_language(language) in words
-        for fact in request.facts:
-            value = fact.value
-            sentence = value.sentence(language) if hasattr(value, "sentence") else value.in_language(language)
-            assert " ".join(sentence.split()) in words
-        if request.approval.name in exceptions:
-            code = "request_most_named" if request.approval.purpose == "training" else "request_named"
-            said = next(one for one in request.facts if getattr(one.value, "code", "") == code).value
-            assert said.values["bound"] == exceptions[request.approval.name]
-            assert " ".join(said.sentence(language).split()) in words
-        assert "Linden Bank" in words and "Credit scores of applicants" in words  # the titles, not the short names
+        for label, sentence in sentences(request, language):
+            assert label in words and sentence in words
 
-        # Deny has the weight of Approve: the same size, colour and height on the page.
+        # Nothing is preset longer than the purpose lasts, nor wider than the request needs.
+        until = day_shown(card, f"own_{number}_until")
+        per_day = int(card.locator(f".st-key-own_{number}_per_day input").input_value())
+        training = request.approval.purpose == TRAINING
+        assert today <= until <= min(last_day(telecom), today + timedelta(days=1 if training else 28))
+        assert per_day == (1 if training else request.approval.about["rows"])
+
+        # Deny has the weight of Approve: the same size and colour, beside it.
         approve = page.locator(f".st-key-own_{number}_approve button")
         deny = page.locator(f".st-key-own_{number}_deny_open button").first
         assert approve.evaluate(LOOK) == deny.evaluate(LOOK)
-        if size == "wide":
-            assert abs(approve.bounding_box()["y"] - deny.bounding_box()["y"]) < 2
-    assert t("host.approve") != t("host.deny")
-    context.close()
+        assert abs(approve.bounding_box()["y"] - deny.bounding_box()["y"]) < 2
+
+    page.set_viewport_size(PHONE)
+    page.wait_for_function(SETTLED)
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    assert approve.evaluate(LOOK) == deny.evaluate(LOOK)
+    page.context.close()
 
 
 LOOK = """button => [button.offsetWidth, button.offsetHeight, getComputedStyle(button).backgroundColor,
@@ -127,15 +224,55 @@ LOOK = """button => [button.offsetWidth, button.offsetHeight, getComputedStyle(b
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_the_shell_shows_the_same_facts_in_the_same_words(telecom: Path, language: str) -> None:
+def test_a_second_training_a_day_and_scores_with_its_model_are_terms_that_the_operator_sets(
+    browser, console: str, telecom: Path, language: str
+) -> None:
+    page = opened(browser, console, language)
+    t = Texts(language)
+    number = ask_training(telecom, language * 32)
+    card = page.locator(f".st-key-own_request_{number}")
+    card.wait_for()  # the open console finds it by itself
+    name = f"own_{number}"
+    assert " ".join(t("host.trainings_per_day").split()) in " ".join(card.inner_text().split())
+    assert t("host.scores_too") in card.inner_text() and not card.locator(f".st-key-{name}_scores_until").count()
+    per_day = card.locator(f".st-key-{name}_per_day input")
+    per_day.fill("2")
+    per_day.press("Enter")
+    page.wait_for_function(SETTLED)
+    card.locator(f".st-key-{name}_scores label").click()
+    card.locator(f".st-key-{name}_scores_until").wait_for()
+    page.wait_for_function(SETTLED)
+    scores_until = day_shown(card, f"{name}_scores_until")
+    assert scores_until <= last_day(telecom)
+    assert card.locator(f".st-key-{name}_scores_per_day input").input_value() == "1"
+    card.locator(f".st-key-{name}_approve button").click()
+    page.get_by_text(t("host.approved", number=number)).wait_for()
     with closing(own_host(telecom, "ana")) as operator:
-        requests = operator.requests(waiting=True)
-    for request in requests:
-        number = str(request.approval.number)
-        command = [sys.executable, "-m", "glassleaf", "host", "show", number, "--folder", str(telecom)]
-        environment = {**os.environ, "GLASSLEAF_LANGUAGE": language}
-        shown = subprocess.run(command, capture_output=True, text=True, check=True, env=environment, cwd=ROOT).stdout
-        for fact in request.facts:
-            value = fact.value
-            sentence = value.sentence(language) if hasattr(value, "sentence") else value.in_language(language)
-            assert f"{fact.label.in_language(language)}: {sentence}" in shown
+        grant = operator.request(number).approval
+    assert (grant.state, grant.per_day) == ("granted", 2)
+    assert (grant.scores_until, grant.scores_per_day) == (scores_until.isoformat(), 1)
+    page.context.close()
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_shell_shows_the_same_facts_in_the_same_words(telecom: Path, shell: Shell, language: str) -> None:
+    for request in waiting(telecom)[-3:]:
+        printed = " ".join(shell(language, "show", request.approval.number).split())
+        for label, sentence in sentences(request, language):
+            assert f"{label}: {sentence}" in printed
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_shell_sets_the_same_terms_and_denies_with_a_reason(telecom: Path, shell: Shell, language: str) -> None:
+    number = ask_training(telecom, "s" + language * 31)
+    until = datetime.now(UTC).date() + timedelta(days=1)
+    terms = ("--until", until, "--per-day", 2, "--scores-until", last_day(telecom), "--scores-per-day", 40)
+    assert until.isoformat() in shell(language, "approve", number, *terms)
+    other = ask_training(telecom, "d" + language * 31)
+    shell(language, "deny", other, "--because", "Too many trees")
+    with closing(own_host(telecom, "ana")) as operator:
+        grant = operator.request(number).approval
+        denied = operator.request(other).approval
+    assert (grant.state, grant.per_day, grant.scores_per_day) == ("granted", 2, 40)
+    assert grant.scores_until == last_day(telecom).isoformat()
+    assert (denied.state, denied.reason) == ("denied", "Too many trees")

@@ -41,7 +41,7 @@ def bank(tmp_path, monkeypatch):
         )
         with Glassleaf(tmp_path / "home", key_floor=512, pools=False) as glassleaf:
             glassleaf.federations.add(tmp_path / "demo")
-            glassleaf.training.start(TrainingRequest("demo", parameters, most_named=1.0)).get()
+            glassleaf.training.start(TrainingRequest("demo", parameters)).get()
             own = glassleaf.samples.table("latest").drop(columns="part").head(PEOPLE)
             own.to_csv(tmp_path / "people.csv")
             made.network.fail("", 0)

@@ -31,7 +31,7 @@ def template(tmp_path_factory):
     with Glassleaf(home, pools=False) as glassleaf:
         glassleaf.federations.add(home / "demo")
         few = SecureBoostParameters(trees=3, depth=2, cipher="none")
-        record = glassleaf.training.start(TrainingRequest("demo", few, most_named=1.0)).get()
+        record = glassleaf.training.start(TrainingRequest("demo", few)).get()
         ids = glassleaf.models.test_ids(record)
         for cipher, person in (("rlwe", ids[-1]), ("paillier", ids[-2])):  # draws keys and secrets
             sheet = glassleaf.samples.of_person(record.id, person)

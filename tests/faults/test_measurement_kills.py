@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from faults.killed_measurements import KEY, KINDS
+from release_rule import EVERY_SCORE
 
 from backend.data.demo import write_demo
 from backend.protocols.training.parameters import SecureBoostParameters
@@ -29,7 +30,7 @@ def template(tmp_path_factory):
     with Glassleaf(home, key_floor=KEY, pools=False) as glassleaf:
         glassleaf.federations.add(home / "demo")
         few = SecureBoostParameters(trees=3, depth=2, cipher="none")
-        record = glassleaf.training.start(TrainingRequest("demo", few, most_named=1.0)).get()
+        record = glassleaf.training.start(TrainingRequest("demo", few, most_named=EVERY_SCORE)).get()
         test = list(glassleaf.models.test_ids(record))
         # draws keys and secrets, of dither too, so that scores are the same in every copy
         for cipher, person in (("rlwe", test[-1]), ("paillier", test[-2])):

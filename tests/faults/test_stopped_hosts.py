@@ -38,9 +38,7 @@ def bank(tmp_path_factory):
         patch.setattr("backend.services.linked.LinkSettings", partial(LinkSettings, heartbeat=HEARTBEAT, grace=1.0))
         patch.setattr(row_groups, "GROUP", GROUP)
         with Glassleaf(all_.home, pools=False) as glassleaf:
-            record = allowed(
-                all_, lambda: glassleaf.training.start(TrainingRequest("companies", PARAMETERS, most_named=1.0)).get()
-            )
+            record = allowed(all_, lambda: glassleaf.training.start(TrainingRequest("companies", PARAMETERS)).get())
             first = glassleaf.samples.table(record.id).tail(1)
             allowed(all_, lambda: scoring(glassleaf, record, first).get())  # from here on nobody has to allow anything
             yield all_, glassleaf, record

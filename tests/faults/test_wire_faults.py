@@ -41,7 +41,7 @@ def bank(tmp_path_factory):
     federation = write_demo(folder / "demo", rows=100)
     keys = signing_keys(federation)
     with running(federation, folder / "parties", keys) as made:
-        record, trained = train(made.guest, TrainingRequest("demo", PARAMETERS, most_named=1.0), Job(lambda _: None, 0))
+        record, trained = train(made.guest, TrainingRequest("demo", PARAMETERS), Job(lambda _: None, 0))
         sent, artefacts = made.network.sent, {}
         for name, database in made.kept.items():
             with database.read() as session:
@@ -75,7 +75,7 @@ class Bank:
                     session.merge(ArtefactRow(**row))
 
     def train(self, made):
-        record, trained = train(made.guest, TrainingRequest("demo", PARAMETERS, most_named=1.0), Job(lambda _: None, 0))
+        record, trained = train(made.guest, TrainingRequest("demo", PARAMETERS), Job(lambda _: None, 0))
         return dump_guest(trained.model), {name: self.rules(made, name, record.id) for name in made.hosts}
 
     @staticmethod

@@ -120,9 +120,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     write_demo(home / "demo", rows=300)
     with light_group(), Glassleaf(home, pools=False) as glassleaf:
         glassleaf.federations.add(home / "demo")
-        glassleaf.training.start(
-            TrainingRequest("demo", SecureBoostParameters(trees=2, depth=2, cipher="none"), most_named=1.0)
-        ).get()
+        glassleaf.training.start(TrainingRequest("demo", SecureBoostParameters(trees=2, depth=2, cipher="none"))).get()
         made = glassleaf.reports.make("latest")
     return {name: form(made, "en") for name, form in FORMS.items()}
 

@@ -31,6 +31,7 @@ from backend.services.scoring import ScoringRequest
 from backend.services.screening import ScreeningRequest
 from backend.services.training import TrainingRequest
 from backend.services.validation_run import ValidationRequest
+from tests.release_rule import EVERY_SCORE
 
 Start = Callable[[Glassleaf, str], Job[Any]]
 
@@ -52,13 +53,13 @@ def score(people: int, cipher: Any) -> Start:
 def train(trees: int, cipher: Any) -> Start:
     def start(glassleaf: Glassleaf, model: str) -> Job[Any]:
         parameters = SecureBoostParameters(trees=trees, depth=3, learning_rate=0.3, cipher=cipher)
-        return glassleaf.training.start(TrainingRequest("demo", parameters, most_named=1.0))
+        return glassleaf.training.start(TrainingRequest("demo", parameters, most_named=EVERY_SCORE))
 
     return start
 
 
 def forest(glassleaf: Glassleaf, model: str) -> Job[Any]:
-    return glassleaf.training.start(TrainingRequest("demo", ForestParameters(trees=12), most_named=1.0))
+    return glassleaf.training.start(TrainingRequest("demo", ForestParameters(trees=12), most_named=EVERY_SCORE))
 
 
 def reasons(people: int, cipher: Any) -> Start:

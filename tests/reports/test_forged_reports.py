@@ -39,9 +39,7 @@ def glassleaf(home):
     write_demo(home / "demo", rows=300)
     glassleaf = Glassleaf(home, pools=False, actor="ana", key_floor=512)
     glassleaf.federations.add(home / "demo")
-    glassleaf.training.start(
-        TrainingRequest("demo", SecureBoostParameters(trees=2, depth=2, cipher="none"), most_named=1.0)
-    ).get()
+    glassleaf.training.start(TrainingRequest("demo", SecureBoostParameters(trees=2, depth=2, cipher="none"))).get()
     glassleaf.reports.sign_off("latest", "Rita", "Read, and discussed with the owner.")
     yield glassleaf
     glassleaf.close()

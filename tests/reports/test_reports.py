@@ -83,9 +83,7 @@ def home(tmp_path_factory):
 def glassleaf(home):
     glassleaf = Glassleaf(home, pools=False, actor="ana")
     glassleaf.federations.add(home / "demo")
-    glassleaf.training.start(
-        TrainingRequest("demo", SecureBoostParameters(trees=5, depth=3, cipher="none"), most_named=1.0)
-    ).get()
+    glassleaf.training.start(TrainingRequest("demo", SecureBoostParameters(trees=5, depth=3, cipher="none"))).get()
     federation = glassleaf.federations.get("demo")
     ids = "\n".join([federation.guest.id, *glassleaf.samples.table("latest").index[:2]])
     glassleaf.scoring.start(

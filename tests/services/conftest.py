@@ -27,12 +27,18 @@ def _light_crypto(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
-@pytest.fixture(params=["demo", "bank", "credit_card"])
+@pytest.fixture(
+    params=[
+        "demo",
+        pytest.param("bank", marks=pytest.mark.slow),
+        pytest.param("credit_card", marks=pytest.mark.slow),
+    ]
+)
 def table(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """A folder with a federation of one of three tables; its Hosts leave dither to the environment."""
     folder = tmp_path / "federation"
     if request.param == "demo":
-        write_demo(folder, rows=3000)
+        write_demo(folder, rows=1300)  # of whom all parties hold 1,000 and more
         return folder
     if request.param == "bank":
         csv = request.getfixturevalue("bank_csv")

@@ -4,6 +4,7 @@ import math
 from pathlib import Path
 
 import pytest
+from release_rule import EVERY_SCORE
 
 from backend.errors import SecurityError, SignInError
 from backend.protocols.training.parameters import SecureBoostParameters
@@ -149,7 +150,7 @@ def test_a_regulator_can_neither_train_nor_score_nor_name_reasons(glassleaf):
     sheet = glassleaf.samples.of_person(model, ids[0])
     for job in (
         other.training.start(
-            TrainingRequest("demo", SecureBoostParameters(trees=1, depth=1, cipher="none"), most_named=1.0)
+            TrainingRequest("demo", SecureBoostParameters(trees=1, depth=1, cipher="none"), most_named=EVERY_SCORE)
         ),
         other.scoring.start(ScoringRequest(model, sheet, cipher="none")),
         other.reasons.start(ReasonsRequest(model, sheet)),
@@ -179,7 +180,9 @@ def test_whoever_trained_a_model_decides_nothing_about_it_in_another_role_or_und
     model = (
         signed_in(glassleaf, "operator")
         .training.start(
-            TrainingRequest("demo", SecureBoostParameters(trees=1, depth=2, cipher="none", seed=3), most_named=1.0)
+            TrainingRequest(
+                "demo", SecureBoostParameters(trees=1, depth=2, cipher="none", seed=3), most_named=EVERY_SCORE
+            )
         )
         .get()
     )

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from measurement_contexts import PARAMETERS, TrainedDemo
+from release_rule import EVERY_SCORE
 
 from backend.data.dictionary import Feature, Kind
 from backend.errors import HostRefused, ParameterError
@@ -64,7 +65,7 @@ def test_every_combination_is_trained_and_the_model_itself_comes_first(demo, at_
     settings = [(t.without, t.depth, t.reg_lambda) for t in at_host.tried]
     assert settings == [((), 3, 1.0), ((), 1, 1.0), (("gender",), 3, 1.0), (("gender",), 1, 1.0)]
     assert (at_host.tried[0].model, at_host.tried[0].sha256) == (demo.record.id, demo.record.content_hash)
-    oracle = TrainingRequest("demo", PARAMETERS, exclude=("gender",), most_named=1.0)
+    oracle = TrainingRequest("demo", PARAMETERS, exclude=("gender",), most_named=EVERY_SCORE)
     assert demo.glassleaf.training.start(oracle).get().content_hash == at_host.tried[2].sha256
 
 
@@ -248,7 +249,7 @@ def test_what_cannot_be_searched_is_refused_before_anything_is_asked_or_trained(
 
 def test_an_algorithm_without_the_lever_says_so(demo):
     forest = ForestParameters(trees=2, depth=2, cipher="none")
-    record = demo.glassleaf.training.start(TrainingRequest("demo", forest, most_named=1.0)).get()
+    record = demo.glassleaf.training.start(TrainingRequest("demo", forest, most_named=EVERY_SCORE)).get()
     with pytest.raises(ParameterError, match="forest has no reg_lambda"):
         demo.glassleaf.alternatives.start(AlternativesRequest(record.id, "gender", lambdas=(2.0,))).get()
 

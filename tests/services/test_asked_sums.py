@@ -8,6 +8,7 @@ import pytest
 from answering import Answering
 from inside import workspace_of
 from measurement_contexts import KEY, TrainedDemo
+from release_rule import EVERY_SCORE
 from sqlalchemy import text
 
 from backend.errors import ApprovalPending, HostBusy, HostRefused, PartyUnreachable
@@ -222,7 +223,7 @@ def test_a_curve_at_another_cut_off_leaves_validation_without_decisions_by_the_f
 def test_another_model_on_the_same_people_is_refused_and_gets_nothing_of_the_first_ones(demo):
     demo.disparity()
     smaller = SecureBoostParameters(trees=2, depth=2, learning_rate=0.4, cipher="none")
-    other = demo.glassleaf.training.start(TrainingRequest("demo", smaller, most_named=1.0)).get()
+    other = demo.glassleaf.training.start(TrainingRequest("demo", smaller, most_named=EVERY_SCORE)).get()
     with pytest.raises(HostRefused, match=r"Nothing was begun: .* 28 days"):
         demo.glassleaf.fairness.start_disparity(replace(demo.request(), model_id=other.id)).get()
     done = demo.glassleaf.validation.start(

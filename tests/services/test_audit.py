@@ -33,7 +33,7 @@ def home(tmp_path_factory):
 def glassleaf(home):
     glassleaf = Glassleaf(home, pools=False, actor="ana", key_floor=512)
     glassleaf.federations.add(home / "demo")
-    glassleaf.training.start(TrainingRequest("demo", SMALL, most_named=1.0)).get()
+    glassleaf.training.start(TrainingRequest("demo", SMALL)).get()
     yield glassleaf
     glassleaf.close()
 
@@ -104,7 +104,7 @@ def test_a_scoring_that_failed_is_logged_with_the_errors_type(glassleaf):
 
 
 def test_a_training_that_was_stopped_is_logged(glassleaf):
-    job = glassleaf.training.start(TrainingRequest("demo", SMALL, most_named=1.0))
+    job = glassleaf.training.start(TrainingRequest("demo", SMALL))
     job.cancel()
     with pytest.raises(Cancelled):
         job.get()

@@ -27,7 +27,7 @@ def home(tmp_path_factory):
     write_demo(folder / "demo", rows=400)
     glassleaf = Glassleaf(folder / "home", key_floor=KEY, pools=False)
     name = glassleaf.federations.add(folder / "demo").name
-    glassleaf.training.start(TrainingRequest(name, GROWN, most_named=1.0)).get()
+    glassleaf.training.start(TrainingRequest(name, GROWN)).get()
     glassleaf.close()
     return folder / "home"
 
@@ -111,7 +111,7 @@ def test_dask_clusters_at_both_parties_give_the_same_scores_and_the_same_trees(h
         assert units(glassleaf, 60, "rlwe")[0] == expected
         for cipher in ("rlwe", "paillier"):
             grown = replace(GROWN, cipher=cipher, key_bits=2048)
-            record = glassleaf.training.start(TrainingRequest(name, grown, most_named=1.0)).get()
+            record = glassleaf.training.start(TrainingRequest(name, grown)).get()
             assert glassleaf.models.get("latest").id == record.id and units(glassleaf, 300, "none")[0] == plain
         glassleaf.close()
         hosts.close()
@@ -156,7 +156,7 @@ def test_groups_are_not_summed_under_rlwe(home):
 
 def test_a_scale_that_the_lattice_cannot_hold_is_refused_in_words(home):
     glassleaf = opened(home)
-    record = glassleaf.training.start(TrainingRequest("demo", replace(GROWN, score_bits=24), most_named=1.0)).get()
+    record = glassleaf.training.start(TrainingRequest("demo", replace(GROWN, score_bits=24))).get()
     request = ScoringRequest(record.id, first(glassleaf, 1), 0.5, "rlwe", KEY)
     with pytest.raises(ParameterError, match="fewer score bits"):
         glassleaf.scoring.start(request).get()
@@ -166,9 +166,7 @@ def test_a_scale_that_the_lattice_cannot_hold_is_refused_in_words(home):
 def test_both_ways_to_align_give_the_same_model_and_say_how_many_records_met(home):
     glassleaf = opened(home)
     records = [
-        glassleaf.training.start(
-            TrainingRequest("demo", replace(GROWN, trees=1, alignment=method), most_named=1.0)
-        ).get()
+        glassleaf.training.start(TrainingRequest("demo", replace(GROWN, trees=1, alignment=method))).get()
         for method in ("dh", "bloom")
     ]
     parties = glassleaf.federations.get("demo").parties

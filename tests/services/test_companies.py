@@ -86,7 +86,7 @@ def trained(glassleaf, folder, companies=None):
     name = glassleaf.federations.add(folder).name
     while True:
         try:
-            return glassleaf.training.start(TrainingRequest(name, PARAMETERS, most_named=1.0)).get()
+            return glassleaf.training.start(TrainingRequest(name, PARAMETERS)).get()
         except ApprovalPending:
             allow_all(companies)
 

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pypdfium2
 import pytest
+from release_rule import EVERY_SCORE
 
 from backend.data.credit_card import split_credit_card
 from backend.i18n import brief
@@ -38,7 +39,7 @@ def walk(credit_card_csv, tmp_path_factory):
     glassleaf = Glassleaf(home / "home", pools=False, actor="ana")
     name = glassleaf.federations.add(home / "cards").name
     asked = SecureBoostParameters(trees=40, depth=4, cipher="none")
-    before = glassleaf.training.start(TrainingRequest(name, asked, most_named=1.0)).get().id
+    before = glassleaf.training.start(TrainingRequest(name, asked, most_named=EVERY_SCORE)).get().id
     glassleaf.age_check.start(AgeRequest(before, "AGE", cipher="none")).get()
     glassleaf.fairness.start_proxies(ProxyRequest(before, "SEX", records=1000, cipher="none")).get()
     pair = glassleaf.retraining.start(RetrainingRequest(before, WITHOUT, by=WITHOUT, cipher="none")).get()

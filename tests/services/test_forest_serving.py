@@ -1,6 +1,7 @@
 """A forest served while a worker is lost: every batch is answered, and all trees are back in the end."""
 
 import pytest
+from release_rule import EVERY_SCORE
 
 from backend.errors import Cancelled, ModelError, ParameterError
 from backend.protocols.training.forest import ForestParameters
@@ -14,7 +15,7 @@ FOREST = ForestParameters(trees=6, depth=2, bins=8, cipher="none")
 @pytest.fixture(scope="module")
 def glassleaf(demo_home):
     opened = Glassleaf(demo_home(), key_floor=512, pools=False)
-    opened.training.start(TrainingRequest("demo", FOREST, most_named=1.0)).get()
+    opened.training.start(TrainingRequest("demo", FOREST, most_named=EVERY_SCORE)).get()
     yield opened
     opened.close()
 

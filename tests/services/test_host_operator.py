@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from homes import copied_home
+from release_rule import EVERY_SCORE
 from typer.testing import CliRunner
 
 from backend.cli import app
@@ -50,7 +51,7 @@ def told(demo_home):
     federation = load_federation(told.home / "demo")
     hosts = tuple(h.model_copy(update={"approval": "ask" if h.name == HOST else None}) for h in federation.hosts)
     write_federation(federation.model_copy(update={"hosts": hosts}), federation.folder)
-    training = TrainingRequest("demo", SecureBoostParameters(trees=2, depth=2, cipher="none"), most_named=1.0)
+    training = TrainingRequest("demo", SecureBoostParameters(trees=2, depth=2, cipher="none"), most_named=EVERY_SCORE)
     with closing(Glassleaf(told.home, pools=False)) as glassleaf:
         for name, work in (
             ("score", lambda: score(glassleaf)),
@@ -385,7 +386,9 @@ def test_the_operators_own_process_books_a_training_and_shows_the_default_of_bit
 @pytest.mark.parametrize("together", [True, False])
 def test_scores_are_allowed_together_with_their_training_or_wait_for_their_own_request(told, tmp_path, together):
     home = copied_home(told.home, tmp_path / "home")
-    training = TrainingRequest("demo", SecureBoostParameters(trees=2, depth=2, bins=12, cipher="none"), most_named=1.0)
+    training = TrainingRequest(
+        "demo", SecureBoostParameters(trees=2, depth=2, bins=12, cipher="none"), most_named=EVERY_SCORE
+    )
     with closing(Glassleaf(home, pools=False)) as glassleaf:
         with pytest.raises(ApprovalPending):
             glassleaf.training.start(training).get()

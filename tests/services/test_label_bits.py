@@ -4,6 +4,7 @@ import json
 from dataclasses import asdict
 
 import pytest
+from release_rule import EVERY_SCORE
 
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.results import read_record
@@ -18,7 +19,7 @@ def test_a_bound_shows_in_the_record_and_records_of_older_versions_have_no_figur
     with Glassleaf(demo_home(), key_floor=512, pools=False) as glassleaf:
         told = {}
         for bound in (0.0, 0.02):
-            asked = TrainingRequest("demo", SecureBoostParameters(**SMALL, label_bound=bound), most_named=1.0)
+            asked = TrainingRequest("demo", SecureBoostParameters(**SMALL, label_bound=bound), most_named=EVERY_SCORE)
             record = glassleaf.training.start(asked).get()
             told[bound] = glassleaf.models.get(record.id).label_bits
             assert told[bound] == record.label_bits

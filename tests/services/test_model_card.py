@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from measurement_contexts import TrainedDemo
+from release_rule import EVERY_SCORE
 from sqlalchemy import create_engine, text
 
 from backend.errors import Cancelled, ParameterError
@@ -99,7 +100,7 @@ def test_scoring_again_can_be_stopped_and_an_empty_request_is_refused(context):
     ids=["forest", "median", "opboost"],
 )
 def test_every_way_of_growing_leaves_the_scores_its_metrics_are_made_of(context, parameters):
-    record = context.glassleaf.training.start(TrainingRequest("demo", parameters, most_named=1.0)).get()
+    record = context.glassleaf.training.start(TrainingRequest("demo", parameters, most_named=EVERY_SCORE)).get()
     card = context.glassleaf.model_cards.get(record.id)
     assert card.parts[0].part == "test" and card.parts[0].figure("auc").value == pytest.approx(record.metrics.auc)
     assert [p.part for p in card.parts] == [p for p in PARTS if p in card.sources]

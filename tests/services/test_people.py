@@ -33,9 +33,7 @@ def glassleaf(tmp_path_factory):
         glassleaf = Glassleaf(home, pools=False, actor="ana", key_floor=512)
         glassleaf.federations.add(home / "demo")
         glassleaf.training.start(
-            TrainingRequest(
-                "demo", SecureBoostParameters(trees=4, depth=3, cipher="none", row_sample=0.9), most_named=1.0
-            )
+            TrainingRequest("demo", SecureBoostParameters(trees=4, depth=3, cipher="none", row_sample=0.9))
         ).get()
         yield glassleaf
         glassleaf.close()

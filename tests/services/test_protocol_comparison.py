@@ -34,9 +34,7 @@ def home(tmp_path_factory):
     home = tmp_path_factory.mktemp("compare") / "home"
     write_demo(home / "demo", rows=400)
     glassleaf = Glassleaf(home, key_floor=KEY, pools=False)
-    glassleaf.training.start(
-        TrainingRequest(glassleaf.federations.add(home / "demo").name, GROWN, most_named=1.0)
-    ).get()
+    glassleaf.training.start(TrainingRequest(glassleaf.federations.add(home / "demo").name, GROWN)).get()
     glassleaf.close()
     return home
 

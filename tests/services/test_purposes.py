@@ -4,6 +4,7 @@ from contextlib import closing
 
 import pytest
 from inside import runtime_of
+from release_rule import EVERY_SCORE
 from typer.testing import CliRunner
 
 from backend.cli import app
@@ -111,7 +112,7 @@ def test_every_measurement_asks_for_its_own_purpose(glassleaf, purpose):
 def test_a_forest_is_trained_without_agreement_and_served_where_the_host_agrees_to_just_that(glassleaf):
     forest = ForestParameters(trees=4, depth=2, bins=8, cipher="none")
     agree(glassleaf, "proxies")
-    record = glassleaf.training.start(TrainingRequest("demo", forest, most_named=1.0)).get()
+    record = glassleaf.training.start(TrainingRequest("demo", forest, most_named=EVERY_SCORE)).get()
     request = ServingRequest(record.id, samples=4, batches=3, workers=2, lost_at=3)
     with pytest.raises(NotAgreed):
         glassleaf.forest_serving.start(request).get()

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from lines import decide_at
 from measurement_contexts import KEY, TrainedDemo
+from release_rule import EVERY_SCORE
 
 from backend.compliance.assessment import ELDERLY
 from backend.data.table import PartyTable
@@ -69,7 +70,7 @@ def test_training_counts_its_records_by_leaf_and_score_as_a_walk_with_all_column
     models = context.glassleaf.models
     record = context.record
     if parameters is not None:
-        record = context.glassleaf.training.start(TrainingRequest("demo", parameters, most_named=1.0)).get()
+        record = context.glassleaf.training.start(TrainingRequest("demo", parameters, most_named=EVERY_SCORE)).get()
     model = models.guest_model(record.id)
     people = context.people.loc[[i for i, part in models.part_of(record).items() if part == "training"]]
     rules, columns = together(context, record, people)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from homes import copied_home
 from inside import runtime_of
+from release_rule import EVERY_SCORE
 
 from backend.data.table import SampleSheet
 from backend.errors import ParameterError, ReleaseRefused
@@ -100,7 +101,7 @@ def test_without_dither_there_is_nothing_to_tell_apart(small, monkeypatch):
 @pytest.mark.slow
 def test_a_forest_s_shares_get_a_quarter_of_the_width(glassleaf):
     record = glassleaf.training.start(
-        TrainingRequest("demo", ForestParameters(trees=4, depth=3, cipher="none"), most_named=1.0)
+        TrainingRequest("demo", ForestParameters(trees=4, depth=3, cipher="none"), most_named=EVERY_SCORE)
     ).get()
     assert record.release.dither == glassleaf.models.dither(record.id) == 0.0625 / 4
     sheet = glassleaf.samples.of_person(record.id, glassleaf.samples.table(record.id).index[0])
@@ -115,13 +116,13 @@ def test_a_model_that_names_more_than_was_allowed_is_not_registered(glassleaf, m
     with pytest.raises(ParameterError, match="fit one path only among 2,000 records"):
         glassleaf.training.start(TrainingRequest("demo", asked, most_named=0.0)).get()
     assert [record.id for record in glassleaf.models.all()] == before
-    assert glassleaf.training.start(TrainingRequest("demo", asked, most_named=1.0)).get().release.named > 0.0
+    assert glassleaf.training.start(TrainingRequest("demo", asked, most_named=EVERY_SCORE)).get().release.named > 0.0
 
 
 @pytest.mark.slow
 def test_a_coarser_scale_is_taken_where_it_may_be_and_the_record_and_the_log_say_so(glassleaf):
     asked = SecureBoostParameters(trees=4, depth=3, cipher="none", score_bits=16)
-    fine = glassleaf.training.start(TrainingRequest("demo", asked, most_named=1.0)).get()
+    fine = glassleaf.training.start(TrainingRequest("demo", asked, most_named=EVERY_SCORE)).get()
     shares = [share for _, share in fine.release.unique]
     assert shares[0] > shares[-1] and fine.release.asked_bits is None
     most = shares[-1]
@@ -138,7 +139,7 @@ def test_a_coarser_scale_is_taken_where_it_may_be_and_the_record_and_the_log_say
 def test_a_scale_that_names_few_enough_is_kept_and_no_coarser_one_taken(small, monkeypatch):
     monkeypatch.setenv("GLASSLEAF_DITHER", "0.0625")
     asked = SecureBoostParameters(trees=4, depth=3, cipher="none", score_bits=16)
-    record = small.training.start(TrainingRequest("demo", asked, most_named=1.0, coarser=True)).get()
+    record = small.training.start(TrainingRequest("demo", asked, most_named=EVERY_SCORE, coarser=True)).get()
     assert record.score_bits == 16 and record.release.asked_bits is None
 
 
@@ -172,7 +173,7 @@ def test_one_tree_that_names_its_leaves_is_refused_with_what_would_pass(glasslea
     assert refused.value.named > 0.5 and "shallower" not in str(refused.value)
     advice = DecisionTreeParameters(depth=3, cipher="none", alignment="dh", min_samples_leaf=LEAF_PEOPLE)
     assert f"--min-samples-leaf {LEAF_PEOPLE} --most-named 1" in str(refused.value)
-    record = glassleaf.training.start(TrainingRequest("demo", advice, most_named=1.0)).get()
+    record = glassleaf.training.start(TrainingRequest("demo", advice, most_named=EVERY_SCORE)).get()
     nodes = glassleaf.models.guest_model(record.id).trees[0].nodes
     assert min(node.cover for node in nodes if isinstance(node, Leaf)) >= LEAF_PEOPLE
     assert "--algorithm forest" in str(refused.value)
@@ -222,19 +223,6 @@ def test_the_frontier_marks_what_the_hosts_add(glassleaf):
     found = {(point.score_bits, point.dither): point for point in points}
     assert found[10, 0.0625].unique < found[10, 0.0].unique and found[10, 0.0].people == 100
     assert [e.action for e in glassleaf.audit.entries("demo")][-1] == "leak-audit"
-
-
-@pytest.mark.slow
-def test_the_share_that_is_found_lies_in_the_range_that_was_foretold(table, tmp_path, monkeypatch):
-    monkeypatch.setenv("GLASSLEAF_DITHER", "0.0625")
-    with Glassleaf(tmp_path / "home", key_floor=512, pools=False) as opened:
-        name = opened.federations.add(table).name
-        for trees in (3, 20):
-            asked = SecureBoostParameters(trees=trees, depth=3, cipher="none", score_bits=10)
-            said = opened.training.foretell(TrainingRequest(name, asked))
-            release = opened.training.start(TrainingRequest(name, asked, most_named=1.0)).get().release
-            assert said.code == "scores_will_tell" and release.measurable
-            assert said.values["low"] - 0.02 <= release.named <= said.values["high"] + 0.01
 
 
 def test_more_trees_and_wider_dither_are_foretold_to_hide_paths_and_one_tree_and_classes_to_show_them():

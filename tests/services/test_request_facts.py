@@ -74,6 +74,12 @@ def test_own_columns_are_named_by_their_meaning_and_counted_once() -> None:
     assert facts["Our columns"].values["names"] == (Text("Monthly bill", "月账单"),)  # age is left out
 
 
+def test_a_part_of_a_model_that_is_not_here_is_not_said_to_use_no_column() -> None:
+    assert "request_columns_unknown" in codes(SCORING, used=())
+    none = Approval(guest="bank", purpose="scoring", subject="s" * 64, name="m1", about={**ABOUT, "own_splits": 0})
+    assert "request_columns_none" in codes(none, used=())
+
+
 def test_bits_are_stated_for_a_person_and_in_sum() -> None:
     facts = {fact.label.en: fact.value for fact in facts_of(SCORING, AGREED, OWN, ("bill",), LIMITS, 0.0, None)}
     assert facts["Reveals about a person"].values["bits"] == 2.5
@@ -115,6 +121,11 @@ def test_what_own_splits_tell_apart_is_counted_over_the_hosts_records() -> None:
     table = PartyTable("shop", ("a", "b", "c", "d"), {"bill": np.array([5.0, 20.0, 30.0, 40.0])})
     assert told_apart(model, table) == ToldApart(4, 2, 0.25)  # "a" alone is below 10
     assert told_apart(HostModel("shop", "bank", ("shop",), (skeleton,), {}, "salt"), table) is None
+
+
+def test_after_the_agreements_last_day_only_today_can_be_chosen() -> None:
+    proposal = proposal_of(SCORING, AGREED, LIMITS, END + timedelta(days=1))
+    assert proposal.until == proposal.latest == END + timedelta(days=1)
 
 
 @pytest.mark.parametrize(

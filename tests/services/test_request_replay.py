@@ -6,6 +6,7 @@ from functools import partial
 
 import pytest
 from inside import runtime_of, workspace_of
+from release_rule import EVERY_SCORE
 from sqlalchemy import text
 
 from backend.data.table import SampleSheet
@@ -49,7 +50,7 @@ def test_requests_of_an_honest_guest_are_opened_and_then_forgotten(glassleaf):
 @pytest.mark.slow
 def test_an_imported_and_a_trained_half_are_both_registered(glassleaf):
     record = glassleaf.training.start(
-        TrainingRequest("demo", SecureBoostParameters(trees=2, depth=2, cipher="none"), most_named=1.0)
+        TrainingRequest("demo", SecureBoostParameters(trees=2, depth=2, cipher="none"), most_named=EVERY_SCORE)
     ).get()
     _, registered = runtime_of(glassleaf).operator.logged(record.hosts[0])
     told = registered(record.id)

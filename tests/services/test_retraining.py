@@ -31,7 +31,7 @@ def glassleaf(tmp_path_factory):
     write_demo(home / "demo", rows=600)
     glassleaf = Glassleaf(home, pools=False, actor="ana")
     glassleaf.federations.add(home / "demo")
-    glassleaf.training.start(TrainingRequest("demo", PARAMETERS, exclude=("in_blacklist",), most_named=1.0)).get()
+    glassleaf.training.start(TrainingRequest("demo", PARAMETERS, exclude=("in_blacklist",))).get()
     yield glassleaf
     glassleaf.close()
 
@@ -55,7 +55,7 @@ def found(glassleaf, before):
 
 def test_the_new_model_is_what_a_training_without_the_features_gives(glassleaf, before, found):
     after = found.after.record
-    asked = TrainingRequest("demo", PARAMETERS, before.hosts, ("in_blacklist", *WITHOUT), most_named=1.0)
+    asked = TrainingRequest("demo", PARAMETERS, before.hosts, ("in_blacklist", *WITHOUT))
     oracle = glassleaf.training.start(asked).get()
     assert after.content_hash == oracle.content_hash and repr(after.metrics) == repr(oracle.metrics)
     assert after.parameters == before.parameters and after.exclude == ("in_blacklist", *WITHOUT)
@@ -91,7 +91,7 @@ def test_the_difference_is_measured_on_the_test_people_whom_both_score(glassleaf
 
 def test_models_of_other_test_people_are_not_paired(glassleaf, before, found):
     drawn_otherwise = replace(PARAMETERS, trees=1, seed=PARAMETERS.seed + 1)
-    other = glassleaf.training.start(TrainingRequest("demo", drawn_otherwise, most_named=1.0)).get()
+    other = glassleaf.training.start(TrainingRequest("demo", drawn_otherwise)).get()
     with pytest.raises(ParameterError, match="not tested on the same people"):
         glassleaf.model_differences.start(DifferenceRequest(before.id, other.id)).get()
 
@@ -163,9 +163,7 @@ def test_a_forest_is_retrained_as_a_forest_and_stays_where_an_operator_has_yet_t
     parts = glassleaf.models, Auditor(workspace_of(glassleaf), "ana", OPERATOR), glassleaf.training, glassleaf.fairness
     differences = Answering(glassleaf.model_differences, {"measure": pending})
     retraining, waited = Retraining(workspace_of(glassleaf), *parts, differences, glassleaf.reports), []
-    grown = glassleaf.training.start(
-        TrainingRequest("demo", ForestParameters(trees=2, depth=2, cipher="none"), most_named=1.0)
-    ).get()
+    grown = glassleaf.training.start(TrainingRequest("demo", ForestParameters(trees=2, depth=2, cipher="none"))).get()
     asked = RetrainingRequest(grown.id, ("gender",), cipher="none")
     found = retraining.start(asked, lambda *of: waited.append(of)).get()
     assert found.after.record.algorithm == "forest" and found.after.record.parameters == grown.parameters
@@ -189,7 +187,7 @@ def test_two_models_of_two_federations_are_not_compared(glassleaf, before, tmp_p
     toml = tmp_path / "other" / "federation.toml"
     toml.write_text(toml.read_text().replace('name = "demo"', 'name = "second"', 1))
     glassleaf.federations.add(tmp_path / "other")
-    grown = glassleaf.training.start(TrainingRequest("second", PARAMETERS, most_named=1.0)).get()
+    grown = glassleaf.training.start(TrainingRequest("second", PARAMETERS)).get()
     with pytest.raises(ParameterError, match="two models of one federation"):
         glassleaf.reports.compare(before.id, grown.id)
     with pytest.raises(ModelError):

@@ -10,6 +10,7 @@ import pandas as pd
 import psutil
 import pytest
 from inside import runtime_of
+from release_rule import EVERY_SCORE
 
 from backend.data.demo import PLANTED, write_demo
 from backend.data.split import Division
@@ -174,7 +175,7 @@ def test_the_download_neutralises_formulas_and_keeps_numbers(glassleaf):
 
 def test_training_is_registered_with_its_curve_and_can_leave_features_out(glassleaf):
     parameters = SecureBoostParameters(trees=2, depth=2, cipher="none")
-    job = glassleaf.training.start(TrainingRequest("demo", parameters, exclude=(GENDER,), most_named=1.0))
+    job = glassleaf.training.start(TrainingRequest("demo", parameters, exclude=(GENDER,), most_named=EVERY_SCORE))
     record = job.get()
     assert job.state == "done" and len(job.points) == 2 and record.exclude == (GENDER,)
     assert GENDER not in {f.feature for f in glassleaf.compliance.assess(record.id).findings}
@@ -218,7 +219,7 @@ def test_a_host_that_is_down_is_an_error_in_words_and_comes_back_with_a_new_door
     write_demo(tmp_path / "d", rows=200)
     other = Glassleaf(tmp_path / "home", pools=False)
     name = other.federations.add(tmp_path / "d").name
-    request = TrainingRequest(name, SecureBoostParameters(trees=1, cipher="none"), most_named=1.0)
+    request = TrainingRequest(name, SecureBoostParameters(trees=1, cipher="none"))
     other.training.start(request).get()
     host = other.federations.get(name).hosts[0].name
     runtime_of(other, name).operator.stop(host)
@@ -235,7 +236,7 @@ def test_a_host_that_is_killed_half_way_ends_the_batch_in_words_and_nothing_hang
     write_demo(tmp_path / "d", rows=400)
     glassleaf = Glassleaf(tmp_path / "home", key_floor=1024, pools=False)
     name = glassleaf.federations.add(tmp_path / "d").name
-    glassleaf.training.start(TrainingRequest(name, SecureBoostParameters(trees=3, cipher="none"), most_named=1.0)).get()
+    glassleaf.training.start(TrainingRequest(name, SecureBoostParameters(trees=3, cipher="none"))).get()
     ids = [*glassleaf.samples.table("latest").index]
     # 1,024 bits: slow enough for a Host to be stopped between two messages.
     job = glassleaf.scoring.start(ScoringRequest("latest", sheet_of(glassleaf, *ids), key_bits=1024))
@@ -289,9 +290,7 @@ def test_the_same_data_under_two_names_gives_two_models_that_are_both_found(tmp_
         assert 'name = "demo"' in text
         file.write_text(text.replace('name = "demo"', f'name = "{name}"', 1), encoding="utf-8")
         glassleaf.federations.add(tmp_path / name)
-        glassleaf.training.start(
-            TrainingRequest(name, SecureBoostParameters(trees=1, cipher="none"), most_named=1.0)
-        ).get()
+        glassleaf.training.start(TrainingRequest(name, SecureBoostParameters(trees=1, cipher="none"))).get()
     records = glassleaf.models.all()
     assert {r.federation for r in records} == {"first", "second"}
     assert [glassleaf.models.get(r.id).federation for r in records] == [r.federation for r in records]

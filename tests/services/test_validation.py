@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from measurement_contexts import KEY, TrainedDemo
+from release_rule import EVERY_SCORE
 from sklearn.metrics import brier_score_loss, roc_auc_score
 
 from backend.errors import Cancelled, HostRefused, ParameterError, PartyUnreachable, SecurityError
@@ -33,7 +34,7 @@ class ValidatedDemo(TrainedDemo):
     def __init__(self, folder):
         super().__init__(folder)
         weaker = SecureBoostParameters(trees=2, depth=2, learning_rate=0.4, cipher="none")
-        self.other = self.glassleaf.training.start(TrainingRequest("demo", weaker, most_named=1.0)).get()
+        self.other = self.glassleaf.training.start(TrainingRequest("demo", weaker, most_named=EVERY_SCORE)).get()
         self.plain, self.encrypted = self.validated("none"), self.validated("paillier")
 
     def request(self, cipher="none", **given):

@@ -183,7 +183,7 @@ def test_people_are_scored_and_counted_with_every_party_on_the_server(url, tmp_p
     with Glassleaf(tmp_path / "home", key_floor=512, pools=False) as glassleaf:
         glassleaf.federations.add(tmp_path / "demo")
         few = SecureBoostParameters(trees=2, depth=2, cipher="none")
-        record = glassleaf.training.start(TrainingRequest("demo", few, most_named=1.0)).get()
+        record = glassleaf.training.start(TrainingRequest("demo", few)).get()
         sheet = glassleaf.samples.of_person(record.id, glassleaf.models.test_ids(record)[0])
         batch = glassleaf.scoring.start(ScoringRequest(record.id, sheet, key_bits=512)).get()
         assert batch.scores[0].status == "ok" and glassleaf.audit.verify("demo").holds

@@ -52,7 +52,7 @@ def timed(tmp_path_factory):
     toml.write_text('time = "month"\n' + toml.read_text())
     with Glassleaf(home, pools=False) as glassleaf:
         glassleaf.federations.add(home / "demo")
-        request = TrainingRequest("demo", SecureBoostParameters(trees=2, depth=2, cipher="none"), most_named=1.0)
+        request = TrainingRequest("demo", SecureBoostParameters(trees=2, depth=2, cipher="none"))
         yield glassleaf, glassleaf.training.start(request).get(), table
 
 
