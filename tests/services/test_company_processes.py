@@ -7,7 +7,9 @@ import subprocess
 import sys
 import tomllib
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 import tomli_w
@@ -17,6 +19,8 @@ from backend.data.demo import write_demo
 pytestmark = pytest.mark.slow
 TIMEOUT = 240.0
 SOME_NOT_OK = 3  # exit status of a score whose rows are not all ok, e.g. of people whom a Host does not know
+ROWS = 200
+SCORE = ("--cipher", "rlwe", "--json")
 TRAIN = ("--trees", "2", "--depth", "2", "--bins", "4", "--cipher", "rlwe")
 
 
@@ -67,38 +71,63 @@ def asked_until_allowed(made, *words, home):
     raise AssertionError("it still waits for an approval")
 
 
-def test_three_processes_train_and_score_as_the_simulation_does(tmp_path):
-    made = glassleaf("companies", "--out", tmp_path / "companies", "--rows", 200, "--json", home=tmp_path / "none")
-    bank = tmp_path / "companies" / "bank"
-    home = bank / "home"
-    people = tmp_path / "people.csv"
+@dataclass(frozen=True)
+class Scored:
+    """Three companies that have trained and scored everybody, and stopped.
+
+    Attributes
+    ----------
+    made : dict
+        What ``glassleaf companies`` printed.
+    home : Path
+        The bank's.
+    record, batch, log : dict
+        What training, scoring and the check of the log printed.
+    """
+
+    made: dict[str, Any]
+    home: Path
+    record: dict[str, Any]
+    batch: dict[str, Any]
+    log: dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("three") / "companies"
+    made = glassleaf("companies", "--out", folder, "--rows", ROWS, "--json", home=folder.parent / "none")
+    home = folder / "bank" / "home"
     with hosts(made):
         record = asked_until_allowed(made, "train", "companies", *TRAIN, "--json", home=home)
-        rows = (bank / "bank.csv").read_text().splitlines()[:9]
-        people.write_text("\n".join(rows) + "\n")
-        score = ("score", "latest", people, "--cipher", "rlwe", "--json")
-        apart = asked_until_allowed(made, *score, home=home)
-        (log,) = glassleaf("audit", "verify", "--json", home=home).values()
-        assert log["holds"] and set(log["witnesses"]) == set(made["hosts"]), "a command waits for its Hosts to dial in"
-    down = glassleaf(*score, home=home, check=False)
-    assert down.returncode == 1 and "Nothing was sent" in down.stderr
-    assert any(host in down.stderr for host in made["hosts"])
+        batch = asked_until_allowed(made, "score", "latest", folder / "bank" / "bank.csv", *SCORE, home=home)
+        log = glassleaf("audit", "verify", "--json", home=home)
+    return Scored(made, home, record, batch, log)
 
-    write_demo(tmp_path / "demo", rows=200)
+
+def test_three_processes_train_and_score_as_the_simulation_does(scored, tmp_path):
+    (log,) = scored.log.values()
+    assert log["holds"] and set(log["witnesses"]) == set(scored.made["hosts"]), (
+        "a command waits for its Hosts to dial in"
+    )
+    people = scored.home.parent / "bank.csv"
+    down = glassleaf("score", "latest", people, *SCORE, home=scored.home, check=False)
+    assert down.returncode == 1 and "Nothing was sent" in down.stderr
+    assert any(host in down.stderr for host in scored.made["hosts"])
+
+    write_demo(tmp_path / "demo", rows=ROWS)
     together = tmp_path / "together"
     simulated = glassleaf("train", tmp_path / "demo", *TRAIN, "--json", home=together)
-    assert (record["n_trees"], record["metrics"]) == (simulated["n_trees"], simulated["metrics"])
-    alone = glassleaf(*score, home=together)
-    assert [(s["id"], s["margin"]) for s in apart["scores"]] == [(s["id"], s["margin"]) for s in alone["scores"]]
+    assert (scored.record["n_trees"], scored.record["metrics"]) == (simulated["n_trees"], simulated["metrics"])
+    alone = json.loads(glassleaf("score", "latest", people, *SCORE, home=together, check=False).stdout)
+    apart = [(one["id"], one["margin"]) for one in scored.batch["scores"]]
+    assert apart == [(one["id"], one["margin"]) for one in alone["scores"]]
 
 
-def test_three_companies_hand_an_auditor_their_halves_who_recomputes_scores_and_sees_what_does_not_fit(tmp_path):
-    made = glassleaf("companies", "--out", tmp_path / "companies", "--rows", 200, "--json", home=tmp_path / "none")
-    home = tmp_path / "companies" / "bank" / "home"
-    with hosts(made):
-        asked_until_allowed(made, "train", "companies", *TRAIN, "--json", home=home)
-        score = ("score", "latest", tmp_path / "companies" / "bank" / "bank.csv", "--cipher", "rlwe", "--json")
-        asked_until_allowed(made, *score, home=home)
+def test_three_companies_hand_an_auditor_their_halves_who_recomputes_scores_and_sees_what_does_not_fit(
+    scored, tmp_path
+):
+    made = scored.made
+    home = scored.home
     samples = {host: tmp_path / f"{host}.half" for host in made["hosts"]}
     for host, folder in made["hosts"].items():
         glassleaf("host", "sample", "--folder", folder, "--out", samples[host], "--json", home=tmp_path / "none")
