@@ -454,7 +454,13 @@ function attack(deck, stage, step) {
     shown.append(text("h3", "", side.title), text("p", "big", side.big), bar, text("p", "", side.counted))
     list.append(shown)
   })
-  stage.append(list, text("p", "note", step.note))
+  const more = text("p", "more", `${deck.data.labels.in_the_lab} `)
+  deck.data.lab.forEach(one => {
+    const link = text("a", "", one.title)
+    link.href = one.to
+    more.append(link, " ")
+  })
+  stage.append(list, text("p", "note", step.note), more)
 }
 
 function race(deck, stage, step) {

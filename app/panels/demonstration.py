@@ -34,6 +34,7 @@ LINK = "step"  # what the address calls the step
 STEPS = ("parties", "ask", "hosts", "sum", "answer", "attack", "race", "learned")
 # Step → the piece of a run that it shows.
 NEEDS = dict(zip(STEPS, ("", "score", "score", "score", "score", "attack", "race", "race"), strict=True))
+MORE_ATTACKS = ("H4", "H5")  # a Host's, which the lab shows without and with the defence
 COLUMNS = 3  # of a party that are named on its card
 Json = dict[str, Any]
 
@@ -111,11 +112,15 @@ def deck(t: Texts, start: str, steps: Sequence[Json], parties: Sequence[Json], l
     leave : mapping of str to str
         What the address of the page after the demonstration names.
     """
-    labels = {name: t(f"demonstration.{name}") for name in ("steps", "back", "next", "keys", "leave")}
+    labels = {name: t(f"demonstration.{name}") for name in ("steps", "back", "next", "keys", "leave", "in_the_lab")}
     labels["other"] = t("demonstration.in_other_language")
     labels["other_language"] = "en" if t.language == "zh" else "zh"
     labels["leave_to"] = f"overview?{urlencode(leave)}"
-    return {"start": start, "labels": labels, "parties": list(parties), "steps": list(steps)}
+    lab = []
+    for id_ in MORE_ATTACKS:
+        address = urlencode({**leave, "attack": id_})
+        lab.append({"title": t(f"attack.{id_.lower()}_title"), "to": f"attack_lab?{address}"})
+    return {"start": start, "labels": labels, "parties": list(parties), "steps": list(steps), "lab": lab}
 
 
 def parties_of(t: Texts, federation: Federation, names: Sequence[str] = ()) -> list[Json]:

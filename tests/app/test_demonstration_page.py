@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from urllib.parse import parse_qs, urlparse
 
 import pytest
 from inside import runtime_of
@@ -148,6 +149,16 @@ def test_before_anything_has_been_run_each_step_says_for_what_it_waits(opened: O
 def test_the_attack_and_the_race_are_among_those_there_are() -> None:
     assert ATTACK in {attack.id for attack in AttackRuns.all()}
     assert set(RACE) <= set(PROTOCOLS) and RACE[0] == PROTOCOLS[0]
+
+
+def test_from_the_step_of_the_attack_a_presenter_goes_to_a_hosts_attacks_in_the_lab(
+    opened: Opened, answers: Answers
+) -> None:
+    names = {attack.id: T(f"attack.{attack.text}_title") for attack in AttackRuns.all()}
+    links = deck(opened("demonstration", step="attack"))["lab"]
+    asked = [parse_qs(urlparse(link["to"]).query)["attack"] for link in links]
+    assert asked == [["H4"], ["H5"]]
+    assert [link["title"] for link in links] == [names["H4"], names["H5"]]
 
 
 def test_a_link_names_a_step_and_one_that_is_none_says_so(opened: Opened, answers: Answers) -> None:
