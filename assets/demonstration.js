@@ -128,6 +128,7 @@ class Deck {
     if (step.waiting) {
       stage.append(waiting(step.waiting))
       if (step.press) stage.append(button("press", step.press, step.press, () => this.asks()))
+      if (step.cards?.length) cards(stage, step.cards, "asked")
     } else paint(this, stage, step, box)
     this.mark()
     history.replaceState(history.state, "", address({ step: step.id }))

@@ -10,6 +10,7 @@ import streamlit as st
 from app import session, user_jobs
 from app.panels import demonstration, frame
 from backend.errors import ApprovalPending, GlassleafError, PartyUnreachable
+from backend.services.demonstration import Shown
 from backend.services.training import FIRST_PARAMETERS, TrainingRequest
 
 if TYPE_CHECKING:
@@ -46,12 +47,22 @@ def begin() -> None:
         request = TrainingRequest(federation.name, FIRST_PARAMETERS)
         user_jobs.start("train", lambda: backend.training.start(request), about=request)
     else:
-        user_jobs.start(key, partial(backend.demonstration.start, chosen))
+        last = user_jobs.find(key)
+        before = last.result if last is not None else None
+        user_jobs.start(key, partial(backend.demonstration.start, chosen, before))
 
 
 def asked() -> Job[Any] | None:
     """What was asked of the Hosts last; None if nothing was."""
     return user_jobs.find("train" if chosen is None else key)
+
+
+def pending(job: Job[Any]) -> bool:
+    """Return whether it has ended at an operator who has not decided: whole, or at the reasons."""
+    if job.state == "running":
+        return False
+    lacking = job.result.failed.values() if isinstance(job.result, Shown) else ()
+    return any(isinstance(why, ApprovalPending) for why in (job.failure, *lacking))
 
 
 def ahead() -> demonstration.Ahead:
@@ -68,7 +79,8 @@ def ahead() -> demonstration.Ahead:
         return demonstration.Ahead(links, t("demonstration.waits_model") if chosen is None else "")
     if isinstance(why, ApprovalPending):
         host = t.party(federation, why.host)
-        return demonstration.Ahead(links, t("demonstration.waits_approval", host=host, number=why.number))
+        waits = t("demonstration.waits_approval", host=host, number=why.number)
+        return demonstration.Ahead(links, waits, decides=why.host)
     if why is not None:
         return demonstration.Ahead(links, frame.explained(t, why), t("demonstration.ask_again"))
     names = t.listed([t.party(federation, host.name) for host in federation.hosts])
@@ -113,8 +125,7 @@ def deck() -> None:
     else:
         st.markdown(t("demonstration.waits_companies"))
     waiting = asked()
-    pending = waiting is not None and isinstance(waiting.failure, ApprovalPending)
-    if linked and waiting is not None and pending and waiting.seconds_ago > AGAIN_SECONDS:
+    if linked and waiting is not None and pending(waiting) and waiting.seconds_ago > AGAIN_SECONDS:
         begin()  # an operator may have decided meanwhile; nobody is counted for asking
     if stands() != stood:
         st.rerun()

@@ -15,6 +15,7 @@ import streamlit as st
 from app.panels import palette
 from app.texts import Texts, bare, number, percent, size
 from app.view_models import View, crossings
+from backend.errors import ApprovalPending
 from backend.services.attack_runs import works
 
 if TYPE_CHECKING:
@@ -75,11 +76,14 @@ class Ahead:
         For what everything waits; empty = for the run itself.
     press : str
         Words of the button that asks the Hosts; empty = there is nothing to ask.
+    decides : str
+        Host whose operator decides now; empty = none does.
     """
 
     links: dict[str, tuple[bool, str]] = field(default_factory=dict)
     waiting: str = ""
     press: str = ""
+    decides: str = ""
 
 
 def links(t: Texts, states: Mapping[str, LinkState]) -> dict[str, tuple[bool, str]]:
@@ -161,7 +165,8 @@ def steps(
             words |= _parties(t, federation, ahead)
         elif why:
             words["waiting"] = ahead.waiting or why
-            words["press"] = ahead.press if step == "ask" else ""
+            if step == "ask":
+                words |= {"press": ahead.press, "cards": _asked(t, federation, ahead)}
         elif shown is not None and view is not None:
             words |= _shown(t, view, step, shown, look)
         made.append(words)
@@ -222,6 +227,20 @@ def _parties(t: Texts, federation: Federation, ahead: Ahead) -> Json:
             lines.insert(0, {"text": f"● {words}", "kind": "good" if up else "quiet"})
         cards.append({**party, "lines": lines})
     return {"words": t("demonstration.words_parties", guest=guest, hosts=hosts), "cards": cards}
+
+
+def _asked(t: Texts, federation: Federation, ahead: Ahead) -> list[Json]:
+    """Return the Hosts that are asked, each with its link and whether its operator decides now; none without links."""
+    cards = []
+    for party in parties_of(t, federation):
+        if party["name"] not in ahead.links:
+            continue
+        up, words = ahead.links[party["name"]]
+        lines = [{"text": f"● {words}", "kind": "good" if up else "quiet"}]
+        if party["name"] == ahead.decides:
+            lines.append({"text": t("demonstration.decides")})
+        cards.append({**party, "lines": lines})
+    return cards
 
 
 def _box(t: Texts, entry: TranscriptEntry, sender: str) -> Json:
@@ -329,8 +348,11 @@ def _bands(t: Texts, policy: Policy) -> Json:
 
 def _reasons(t: Texts, view: View, shown: Shown, score: Score) -> Json:
     if shown.reasons is None:
-        failed = "reasons" in shown.failed
-        said = t("demonstration.no_reasons" if failed else "demonstration.waits_reasons")
+        why = shown.failed.get("reasons")
+        said = t("demonstration.waits_reasons" if why is None else "demonstration.no_reasons")
+        if isinstance(why, ApprovalPending):
+            host = t.party(view.federation, why.host)
+            said = t("demonstration.waits_reasons_approval", host=host, number=why.number)
         return {"why": t("demonstration.why"), "reasons": [], "reasons_said": said}
     found = shown.reasons.people[0].reasons
     lines = [_reason(t, view, reason) for reason in found]

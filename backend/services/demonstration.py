@@ -139,22 +139,27 @@ class Demonstration:
         order = np.argsort(expected, kind="stable")
         return str(people.ids[order[int(HIGH * (len(order) - 1))]])
 
-    def start(self, model_id: str) -> Job[Shown]:
+    def start(self, model_id: str, before: Shown | None = None) -> Job[Shown]:
         """Score the person, then give reasons, attack the scoring and race it, in the background; ``job.result`` grows piece by piece.
 
         ``job.stage`` is what runs, ``job.done`` the number of pieces that are there. A piece that fails is left out, with the reason; the
         others are run all the same, but for a score that fails: without it the job fails.
-        """
-        return Job[Shown](lambda job: self._run(model_id, job), len(PIECES)).start()
 
-    def _run(self, model_id: str, job: Job[Shown]) -> Shown:
+        Parameters
+        ----------
+        before : Shown, optional
+            What an earlier run has shown: only what it lacks is run.
+        """
+        return Job[Shown](lambda job: self._run(model_id, job, before), len(PIECES)).start()
+
+    def _run(self, model_id: str, job: Job[Shown], before: Shown | None) -> Shown:
         record = self._models.get(model_id)
         runtime = self._workspace.runtime(record.federation)
         counted = not runtime.simulated
-        shown = Shown(model_id, self.person(model_id))
+        shown = before or Shown(model_id, self.person(model_id))
         job.result = shown
         sheet = self._samples.of_person(model_id, shown.person)
-        scored = self._scoring.run(ScoringRequest(model_id, sheet), job, counted=counted)
+        scored = shown.scored or self._scoring.run(ScoringRequest(model_id, sheet), job, counted=counted)
         job.result = shown = replace(shown, scored=scored)
 
         def reasons() -> Reasons:
@@ -175,9 +180,12 @@ class Demonstration:
         )
         for name, run in pieces:
             job.check()
+            if getattr(shown, name) is not None:
+                continue
             job.at(name, runtime.guest.name)
             try:
                 shown = run(shown)
+                shown = replace(shown, failed={one: why for one, why in shown.failed.items() if one != name})
             except GlassleafError as error:
                 job.check()
                 shown = replace(shown, failed={**shown.failed, name: error})

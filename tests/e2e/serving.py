@@ -12,6 +12,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 NAVIGATION = ".st-key-navigation"  # the links in the sidebar
@@ -21,6 +22,9 @@ OPEN = """name => [...document.querySelectorAll("[data-testid=stSidebar] a")]
 SETTLED = """() => document.querySelector("[data-testid=stApp]")?.dataset.testScriptState === "notRunning"
     && document.querySelector("h1") && !document.querySelector("[data-testid=stSkeleton], [data-stale=true]")"""
 PATIENCE = 240_000  # ms, for a busy machine
+PICTURES = os.environ.get("GLASSLEAF_SCREENSHOTS") == "1"
+IMAGES = ROOT / "docs" / "images"
+MOST_BYTES = 200_000  # of one picture in the repository
 CHROMIUM = Path("/usr/bin/chromium")
 FLAGS = [
     "--no-sandbox",
@@ -30,6 +34,16 @@ FLAGS = [
     "--disable-sync",
     "--no-first-run",
 ]
+
+
+def picture(page: Any, name: str) -> None:
+    """Keep a picture of a page for the documents, where ``GLASSLEAF_SCREENSHOTS=1`` asks for it."""
+    if not PICTURES:
+        return
+    IMAGES.mkdir(parents=True, exist_ok=True)
+    file = IMAGES / f"{name}.png"
+    page.screenshot(path=str(file))
+    assert file.stat().st_size <= MOST_BYTES, f"{file.name} is {file.stat().st_size:,} bytes, at most {MOST_BYTES:,}"
 
 
 def free_port() -> int:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from app.texts import Texts
-from tests.e2e.serving import PATIENCE, SETTLED, wait_until_up
+from tests.e2e.serving import PATIENCE, SETTLED, picture, wait_until_up
 
 T = Texts("en")
 WINDOW = {"width": 1440, "height": 900}
@@ -71,6 +71,10 @@ def test_a_training_and_a_score_are_asked_for_allowed_and_seen_in_the_windows_of
     for page, port in zip((bank, *consoles), ports, strict=True):
         page.goto(f"http://localhost:{port}")
 
+    def pictures(step: int) -> None:
+        picture(bank, f"two-windows-{step}-bank")
+        picture(consoles[0], f"two-windows-{step}-host")
+
     # 1. Both sides open on who is connected.
     bank.wait_for_url("**/demonstration*")
     connected = T("demonstration.connected", since="").strip()
@@ -78,6 +82,7 @@ def test_a_training_and_a_score_are_asked_for_allowed_and_seen_in_the_windows_of
         bank.locator(".deck .good", has_text=connected).nth(nth).wait_for()
     for console in consoles:
         console.get_by_text(T("host.connected", since="").strip()).first.wait_for()
+    pictures(1)
 
     # 2. The first training is asked for by a key; a console shows by itself what is asked, and a score is allowed with it.
     bank.keyboard.press("ArrowRight")
@@ -85,6 +90,8 @@ def test_a_training_and_a_score_are_asked_for_allowed_and_seen_in_the_windows_of
     bank.keyboard.press("ArrowRight")
     for console in consoles:
         console.locator(".st-key-own_1_approve").wait_for()
+    pictures(2)
+    for console in consoles:
         console.locator(".st-key-own_1_scores label").click()
         settled(console)
         press(console, "own_1_approve")
@@ -92,6 +99,7 @@ def test_a_training_and_a_score_are_asked_for_allowed_and_seen_in_the_windows_of
     # 3. The bank goes on by itself once all have decided; the score is asked for by a key.
     bank.get_by_text(T("demonstration.ask_score", hosts="").split(".")[0]).wait_for()
     bank.locator(".deck .press").wait_for()
+    pictures(3)
     bank.keyboard.press("ArrowRight")
     bank.locator(".deck .fly .box").first.wait_for()
     bank.keyboard.press("5")
@@ -100,4 +108,15 @@ def test_a_training_and_a_score_are_asked_for_allowed_and_seen_in_the_windows_of
     # 4. The Hosts' windows show what was given, without a press.
     for console in consoles:
         console.get_by_text(T("host.given", n=1, bits="").split("**")[2].split(",")[0].strip()).first.wait_for()
+    pictures(4)
+
+    # 5. Reasons have an approval of their own; the bank shows them once it is there, without a press.
+    bank.locator(
+        ".deck .why", has_text=T("demonstration.waits_reasons_approval", host="", number=3).split(":")[0]
+    ).wait_for()
+    for console in consoles:
+        console.locator("[class*=st-key-own_][class*=_approve] button").click()
+        settled(console)
+    bank.locator(".deck .why li").first.wait_for()
+    pictures(5)
     context.close()

@@ -10,7 +10,7 @@ import pytest
 
 from app.panels.demonstration import STEPS
 from app.texts import Texts
-from tests.e2e.serving import PATIENCE, SETTLED, served
+from tests.e2e.serving import PATIENCE, SETTLED, picture, served
 from tests.e2e.test_accessibility import in_both_themes
 
 SIZES = {"wide": (1440, 900), "phone": (390, 844)}
@@ -70,6 +70,8 @@ def test_eight_steps_are_told_from_the_keys_alone(browser: Any, shown: str, lang
         assert not page.evaluate(SIDEWAYS)
         assert deck.evaluate(MOVING) == 0  # as the reader asks for
         assert not in_both_themes(page)
+        if size == "wide":
+            picture(page, f"demonstration-{number + 1}-{language}")
     page.keyboard.press("ArrowRight")  # there is no ninth
     assert f"step={STEPS[-1]}" in page.url
     page.keyboard.press("5")

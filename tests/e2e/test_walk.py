@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import math
-import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,14 +16,11 @@ import pytest
 
 from app.session import WALKED
 from app.texts import Texts
-from tests.e2e.serving import NAVIGATION, OPEN, PATIENCE, ROOT, SETTLED, served
+from tests.e2e.serving import NAVIGATION, OPEN, PATIENCE, PICTURES, SETTLED, picture, served
 
 expect = pytest.importorskip("playwright.sync_api").expect
 T = Texts("en")
 FIRST_ROWS = T("people.histogram", n=5000, people="5,000").replace("**", "")
-PICTURES = os.environ.get("GLASSLEAF_SCREENSHOTS") == "1"
-IMAGES = ROOT / "docs" / "images"
-MOST_BYTES = 200_000  # of one picture in the repository
 
 pytestmark = pytest.mark.e2e
 
@@ -47,15 +43,6 @@ def _settle(page) -> None:
     """Wait until the script has run; for pictures also until the charts stand."""
     page.wait_for_timeout(900 if PICTURES else 150)  # until the script of a click has begun
     page.wait_for_function(SETTLED)
-
-
-def _picture(page, name: str) -> None:
-    if not PICTURES:
-        return
-    IMAGES.mkdir(parents=True, exist_ok=True)
-    file = IMAGES / f"{name}.png"
-    page.screenshot(path=str(file))
-    assert file.stat().st_size <= MOST_BYTES, f"{file.name} is {file.stat().st_size:,} bytes, at most {MOST_BYTES:,}"
 
 
 def _go(page, title: str) -> None:
@@ -92,7 +79,7 @@ def test_the_main_walk_from_an_empty_home_to_the_scores_file(empty: str, browser
         page.get_by_role("button", name=T("empty.prepare")).click()
         page.get_by_text(T("states.unapproved")).wait_for()
         _settle(page)
-        _picture(page, "overview")
+        picture(page, "overview")
 
         page.get_by_role("button", name=re.compile(r"Review \d+ findings?")).click()
         page.get_by_role("heading", level=3, name=re.compile("Gender")).wait_for()
@@ -107,7 +94,7 @@ def test_the_main_walk_from_an_empty_home_to_the_scores_file(empty: str, browser
         page.get_by_role("button", name=T("score.go_why")).click()
         page.locator(".st-key-reasons_again").wait_for()  # with the score, by the same press
         _settle(page)
-        _picture(page, "score")
+        picture(page, "score")
         page.locator("summary", has_text=T("score.how")).click()
         page.get_by_role("heading", name=T("score.learned"), exact=True).wait_for()
         page.get_by_role("heading", name=T("transcript.title"), exact=True).wait_for()
