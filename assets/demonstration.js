@@ -54,9 +54,12 @@ class Deck {
     this.draw(first)
   }
 
-  // Draw what stands around every step: buttons and links.
+  // Draw what stands around every step, buttons and links, unless it stands already: who has reached one by keys stays there.
   frame() {
     const { labels, steps } = this.data
+    const now = JSON.stringify([labels, steps.map(step => [step.id, step.title])])
+    if (now === this.framed) return
+    this.framed = now
     const nav = this.root.querySelector("nav")
     nav.setAttribute("aria-label", labels.steps)
     const parts = [button("back", "←", labels.back, () => this.go(this.at - 1))]
@@ -112,7 +115,10 @@ class Deck {
   draw(anew) {
     const step = this.data.steps[this.at]
     const now = JSON.stringify(step)
-    if (!anew && now === this.drawn) return
+    if (!anew && now === this.drawn) {
+      this.mark()
+      return
+    }
     this.drawn = now
     this.root.dataset.step = step.id
     this.root.querySelector(".count").textContent = `${this.at + 1} / ${this.data.steps.length}`

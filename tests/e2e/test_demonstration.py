@@ -70,6 +70,10 @@ def test_eight_steps_are_told_from_the_keys_alone(browser: Any, shown: str, lang
         assert not page.evaluate(SIDEWAYS)
         assert deck.evaluate(MOVING) == 0  # as the reader asks for
         assert not in_both_themes(page)
+        # Both themes are news of the same step: it stays marked.
+        assert page.locator(f"{DECK} nav [aria-current]").inner_text() == str(number + 1)
+        page.emulate_media(color_scheme="light")
+        settled(page)
         if size == "wide":
             picture(page, f"demonstration-{number + 1}-{language}")
     page.keyboard.press("ArrowRight")  # there is no ninth
