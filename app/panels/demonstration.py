@@ -292,7 +292,10 @@ def _hosts(t: Texts, view: View, scored: ScoreBatch, look: Callable[[str], HostV
                 "said": said,
             }
         )
-    return {"words": t("demonstration.words_hosts", hosts=t.listed(names)), "hosts": hosts}
+    words = t("demonstration.words_hosts", hosts=t.listed(names))
+    if look is not None:
+        words = t.joined(words, t("demonstration.only_here"))
+    return {"words": words, "hosts": hosts}
 
 
 def _sum(t: Texts, view: View, scored: ScoreBatch) -> Json:
