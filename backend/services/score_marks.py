@@ -112,13 +112,32 @@ def host_mark(not_held_by: tuple[str, ...], chain: tuple[str, ...]) -> tuple[Mar
     return ("no_host",) if len(not_held_by) == len(chain) else ("some_hosts",)
 
 
+@dataclass
+class HeldCount:
+    """How many people of a table were scored, and how many of them one of the `hosts` that were asked holds."""
+
+    hosts: int
+    scored: int = 0
+    held: int = 0
+
+    def add(self, scores: Sequence[Score]) -> None:
+        """Count more people."""
+        answered = [score for score in scores if score.scored]
+        self.scored += len(answered)
+        self.held += sum(len(score.not_held_by) < self.hosts for score in answered)
+
+    def notes(self) -> tuple[Remark, ...]:
+        """Return a note if of ten or more people fewer than half are held by any Host."""
+        if self.scored < FEW or 2 * self.held >= self.scored:
+            return ()
+        return (Remark("few_held", {"n": self.held, "rows": self.scored}),)
+
+
 def few_held(scores: Sequence[Score], hosts: int) -> tuple[Remark, ...]:
     """Return a note if of ten or more people fewer than half are held by any of the `hosts` that were asked."""
-    answered = [score for score in scores if score.scored]
-    held = sum(len(score.not_held_by) < hosts for score in answered)
-    if len(answered) < FEW or 2 * held >= len(answered):
-        return ()
-    return (Remark("few_held", {"n": held, "rows": len(answered)}),)
+    count = HeldCount(hosts)
+    count.add(scores)
+    return count.notes()
 
 
 def decided(score: Score, policy: Policy, marks: tuple[Mark, ...]) -> Score:

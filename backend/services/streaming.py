@@ -60,6 +60,7 @@ from backend.results import (
 from backend.services.policies import policy_of
 from backend.services.registry import Registry
 from backend.services.samples import Known, understood
+from backend.services.score_marks import HeldCount
 from backend.services.scoring import KEY_BITS, Scoring, ScoringRequest, failed_score
 from backend.services.waiting import LASTING
 from backend.services.workspace import Workspace
@@ -196,6 +197,7 @@ class Streaming:
         job.at("score", done=resumed)
         n_before = partial_file.progress.groups
         account = SheetAccount(federation)
+        held = HeldCount(len(self._models.compiled(record).guest.folding.steps))
         # The account is of the whole table, also if a part of it was scored before.
         first = 0 if request.account else n_before
         rest = sheets(federation, source, known, lambda: runtime.table, first)
@@ -211,8 +213,10 @@ class Streaming:
                 scores, batch = self._followed(sheet, inner, job)
             run = "" if batch is None else batch.run
             partial_file.add(scores, run, 0.0 if batch is None else batch.dither)
+            held.add(scores)
             if batch is not None:
-                added_notes(notes, batch.notes)
+                # How many people the Hosts hold is said of the whole table.
+                added_notes(notes, [note for note in batch.notes if note.code != "few_held"])
             self._hand_over(record, run)
             flying.popleft()
             job.at("score", done=before + count)
@@ -238,7 +242,7 @@ class Streaming:
                 self._stopped([inner for _, inner in flying if inner is not None])
         if request.account:
             write_whole(request.account, json.dumps(account.document(), ensure_ascii=False, indent=2).encode())
-        return tuple(notes.values())
+        return (*notes.values(), *held.notes())
 
     @staticmethod
     def _stopped(inner: Sequence[Job[ScoreBatch]]) -> None:

@@ -216,6 +216,17 @@ def test_what_is_counted_is_counted_over_all_groups_of_a_long_table(run, trained
     assert counted == {"code_written_otherwise": 100, "code_unseen": 100}
 
 
+def test_people_whom_no_host_holds_are_counted_over_all_groups_of_a_long_table(
+    run, trained, sheet, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("backend.data.row_groups.GROUP", 50)
+    rows = rows_of()[250:400]  # the Host has the first 50 of them
+    words = ("--ids", "as-written", "--out", tmp_path / "scores.parquet")
+    status, document, _ = scores(run, trained, sheet(rows), *words)
+    (note,) = [note for note in document["notes"] if note["code"] == "few_held"]
+    assert status == 3 and note["values"] == {"n": 50, "rows": 150}
+
+
 def test_monitoring_names_new_codes_and_the_share_of_rows_understood_in_part(run, trained, sheet):
     rows = rows_of()[:40]
     for number in range(10):
