@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app import session, view_models
-from app.panels import attention, findings, tree_choice
+from app.panels import attention, findings, frame, tree_choice
 from app.texts import Texts, markdown
 from backend.i18n import LANGUAGES, Text
 from backend.protocols.training.forest import ForestParameters
@@ -357,7 +357,9 @@ def test_the_model_is_retrained_from_the_card_and_compared_there(opened: Opened,
     at.run()
     assert not at.exception
     new = job.result.after.record
-    assert any(T("retraining.done", model=new.id) in i.value for i in at.caption)
+    federation = session.view(new.id).federation
+    named = markdown(frame.model_name(T, new, federation, session.service().models.states()[new.id].name))
+    assert new.id not in named and any(T("retraining.done", model=named) in i.value for i in at.caption)
     assert new.exclude == ("gender", "marital_status")
     for key in ("comparison.outcomes_note", "comparison.without", "comparison.paired"):
         assert says(at, key)
