@@ -183,15 +183,17 @@ def answered(asked: Question, answer: DeltaGenerator, reason: DeltaGenerator) ->
         return None
     last = panel.last
     done = view_models.with_what_if(last, what_if) if last is not None else None
-    with among:
-        card = backend.model_cards.get(model_id)
-        standing.among(t, view, card, done, policy.cutoff if what_if is None else what_if)
     remembered = None
     if done is None and asked.sheet is not None and not asked.assumed:
         remembered = backend.reasons.scored_before(model_id, asked.sheet)
+    explained_of = remembered if done is None else done
+    with among:
+        card = backend.model_cards.get(model_id)
+        standing.among(t, view, card, explained_of, policy.cutoff if what_if is None else what_if)
     with shown:
         if remembered is not None and (job is None or job.result is not None):
-            policies.remembered(t, remembered.scores[0], remembered.decided[:10])
+            result.draw(t, view, remembered)
+            st.caption(f":material/history: {policies.remembered(t, remembered)}")
         elif done is not None:
             drawn(done, asked)
         elif job is None:
@@ -203,7 +205,6 @@ def answered(asked: Question, answer: DeltaGenerator, reason: DeltaGenerator) ->
     if done is not None and not (panel.about is not None and panel.about.assumed):
         with answer:
             result.take_home(t, done, partial(backend.scoring.csv, done))
-    explained_of = remembered if done is None else done
     with reason:
         frame.section(t, "reasons.why", "reasons")
         if explained_of is not None and result.usable(explained_of):
@@ -284,9 +285,9 @@ def draw_page() -> None:
     line = st.container(horizontal=True, vertical_alignment="center")
     asked = question(card, line, bar)
     last = panel.last
-    if panel.running is not None or (last is not None and about_chosen(last, asked)):
-        attention.last_on_a_phone("score_person")
     shown = answered(asked, answer, reason)
+    if panel.running is not None or (shown is not None and about_chosen(shown, asked)):
+        attention.last_on_a_phone("score_person")
     if shown is None:
         return
     if last is not None:

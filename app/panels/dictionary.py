@@ -121,8 +121,12 @@ def table(
     def shown(feature: Feature, text: str) -> str:
         return unknown if feature.name in hidden else text
 
-    # with its party's mark: a phone shows no other column
-    meanings = [f"{palette.mark(view.federation, party).glyph} {hidden.get(f.name, t.meaning(f))}" for party, f in rows]
+    # With its party's mark and a flag: a phone shows the gain and this column.
+    meanings = []
+    for party, feature in rows:
+        glyph = palette.mark(view.federation, party).glyph
+        flag = " ⚑" if flags.get(feature.name) and feature.name not in hidden else ""
+        meanings.append(f"{glyph}{flag} {hidden.get(feature.name, t.meaning(feature))}")
     parties = [palette.plain(t, view.federation, party) for party, _ in rows]
     asked = view_models.asked(view.compliance)
     flagged = [shown(f, _flagged(t, flags.get(f.name, ()), bool(asked.get(f.name)))) for _, f in rows]
@@ -134,9 +138,9 @@ def table(
     tall = frame.row_height(meanings, ONE_LINE)
     frame.dressed(
         {
+            "share": ([100 * importance[f.name].gain_share for _, f in rows], gains),
             "meaning": (meanings, text(t("features.meaning"), width=320)),
             "party": (parties, text(t("words.party"), width=115)),
-            "share": ([100 * importance[f.name].gain_share for _, f in rows], gains),
             "flags": (flagged, text(t("features.flags"), width=100, help=t("glossary.flag"))),
             "code": ([shown(f, f.name) for _, f in rows], text(t("features.code"), width=125)),
         },

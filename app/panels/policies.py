@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from backend.remark import Remark
-    from backend.results import Score
+    from backend.results import Score, ScoreBatch
     from backend.services.policies import Policy, PolicyStanding, PolicyVersion
 
 
@@ -112,12 +112,11 @@ def measured_at(t: Texts, cutoff: float, version: int | None) -> str:
     return t(f"policy.at_{line_kind(version)}", cutoff=percent(cutoff), version=version)
 
 
-def remembered(t: Texts, score: Score, day: str) -> None:
-    """Draw the decision about a person who was scored before."""
-    points = "" if score.points is None else t("policy.remembered_points", points=score.points)
-    version = t("policy.by", version=score.policy) if score.policy else t("policy.by_base_rate")
-    words = t("policy.remembered", day=day, decision=t(f"score.{score.decision}"), chance=percent(score.probability))
-    st.info(t.joined(words, points, version, reasons_of(t, score)), icon=":material/history:")
+def remembered(t: Texts, before: ScoreBatch) -> str:
+    """Return when a person was scored before, and which version of the policy decided."""
+    version = before.scores[0].policy
+    by = t("policy.by", version=version) if version else t("policy.by_base_rate")
+    return t.joined(t("policy.remembered", day=before.decided[:10]), by)
 
 
 def reasons_of(t: Texts, score: Score) -> str:

@@ -162,16 +162,21 @@ class Leakage:
         found = []
         for step in self._models.compiled(record).guest.folding.steps:
             spent = set()
+            told_at_most = dict(costs)
+            if runtime.simulated:  # all that a Host could ever tell of its half bounds each answer
+                capacity = runtime.operator.capacity(step.host, record.id)
+                told_at_most = {kind: min(bits, capacity) for kind, bits in costs.items()}
             if person and runtime.simulated:
                 account = runtime.operator.account(step.host)
-                capacity = runtime.operator.capacity(step.host, record.id)
                 structure = runtime.operator.structure(step.host, record.id)
                 for kind in (SCORE, REASONS):
-                    told = min(costs.get(kind, 0.0), capacity)
+                    told = told_at_most.get(kind, 0.0)
                     question = Question(record.guest, "", kind, structure, (person,), told, capacity)
                     if account.reached(question).any():
                         spent.add(kind)
-            found.append(AnswerCost(step.host, costs[SCORE], costs.get(REASONS), SCORE in spent, REASONS in spent))
+            found.append(
+                AnswerCost(step.host, told_at_most[SCORE], told_at_most.get(REASONS), SCORE in spent, REASONS in spent)
+            )
         return tuple(found)
 
     def _costs(self, record: ModelRecord) -> dict[str, float]:

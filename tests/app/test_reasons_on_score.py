@@ -2,13 +2,15 @@
 
 from dataclasses import replace
 from functools import partial
+from math import ceil
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from app import session
 from app.panels import frame
-from app.texts import Texts, markdown, percent
+from app.texts import Texts, bare, markdown, percent
 from app.view_models import explained
 from backend.i18n import Text
 from backend.jobs import Job
@@ -145,6 +147,7 @@ def test_a_prohibited_reason_is_shown_in_red_and_the_file_says_why_there_is_no_n
 def test_one_press_asks_for_score_and_reasons_and_says_before_what_both_cost(opened: Opened, world: World) -> None:
     at = opened("score")
     assert says(at, "cost.both") and not at.button(key="score_go_why").disabled
+    _as_the_privacy_page_says(at, world)
     at = finished(at.button(key="score_go_why").click().run(), "score")
     at = finished(at.run(), "reasons")
     found = job_of("reasons").result
@@ -163,3 +166,14 @@ def test_where_a_persons_budget_is_spent_nothing_can_be_asked(opened: Opened, mo
     at = opened("score")
     assert says(at, "cost.spent")
     assert at.button(key="score_go").disabled and at.button(key="score_go_why").disabled
+
+
+def _as_the_privacy_page_says(at: AppTest, world: World) -> None:
+    """What a score and its reasons cost is never more than the page Privacy says of the same model."""
+    leakage = session.service().leakage
+    told = {host.host: host for host in leakage.given_away(world.record.id)}
+    for cost in leakage.cost_of_answers(world.record.id):
+        costs = told[cost.host].costs
+        assert (cost.score, cost.reasons) == (costs["score"], costs["reasons"])
+    most = T("privacy.bits", bits=bare(ceil(max(host.costs["reasons"] for host in told.values()))))
+    assert any(most in caption.value for caption in at.caption)
