@@ -5,8 +5,11 @@ rows with everybody else's known, the worst case of both. It must not exceed wha
 fixed, as if the Guest knew it.
 
 The gate decides from messages and history, never from records, so one decision of operator and account serves all tables: the first Host
-takes it, and the others play it. A rule and a handler run for every table. A Host that would decide otherwise is found, and has an operator
-and an account of its own from then on. :func:`alone` runs a Host without any of this; a test compares the two.
+takes it, and the others play it. A Host that would decide otherwise is found, and has an operator and an account of its own from then on.
+
+A Host knows of its table what the gate has opened. So all tables have one Host, which gets the opened cells of one after the other, until a
+handler leaves something in the conversation: then tables that differ in those cells have Hosts of their own, which hear everything again.
+:func:`alone` runs a Host without any of this; a test compares the two.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
@@ -29,21 +32,25 @@ from leak_worlds import (
     KEY,
     MODEL,
     Table,
+    ToyCipher,
+    ToyNodeCipher,
     ToyNoise,
     ToyStore,
     World,
     approve_what_was_agreed,
 )
 from numpy.typing import NDArray
-from sqlalchemy import delete
 
 from backend.crypto.plain import PlainKeySide
 from backend.data.federation import MEASURES
+from backend.data.table import PartyTable
 from backend.errors import GlassleafError
+from backend.protocols.explanations.host_factors import CompiledFactors
 from backend.protocols.explanations.messages import AskCohort, ContributionSums
 from backend.protocols.explanations.paillier_layout import PaillierLayout
 from backend.protocols.explanations.shape import ReasonShape
 from backend.protocols.host import HostParty
+from backend.protocols.host_state import ServedModel
 from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores
 from backend.protocols.terms.approvals import Approvals
 from backend.protocols.terms.gate import Gate
@@ -52,6 +59,7 @@ from backend.protocols.terms.prices import book_approved
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import ApprovalPending
 from backend.store.accountant import Accountant, Question
+from backend.store.approvals import Approval
 from backend.store.database import Database
 from backend.store.party_store import PartyStore
 from backend.store.request_log import RequestLog
@@ -64,6 +72,8 @@ EXACT = 1e-9  # bits
 
 Reply = tuple[tuple[object, ...], ...]
 """What a Host sends in answer to one message, read in the clear; a refusal is a part, too."""
+KNOWN: Reply = (("known",),)
+"""In place of what a Host sends whose table the Guest knows already."""
 
 
 class OffTapeError(BaseException):
@@ -82,6 +92,8 @@ class Tape:
         What the rule read, or how it refused; None if the message did not come as far as the gate.
     decision : Permit, ApprovalPending or GlassleafError, optional
         What the gate decided.
+    decided : object
+        What operator and account saw of the message, once it was looked at.
     reply : tuple
         What was sent.
     """
@@ -89,14 +101,13 @@ class Tape:
     calls: list[tuple[tuple[str, str], object]] = field(default_factory=list)
     ask: Ask | GlassleafError | None = None
     decision: Permit | ApprovalPending | GlassleafError | None = None
+    decided: object = None
     reply: Reply = ()
 
-    def clear(self) -> None:
-        """Begin with the next message."""
-        self.calls.clear()
-        self.ask = None
-        self.decision = None
-        self.reply = ()
+    def become(self, other: Tape) -> None:
+        """Hold what another tape holds."""
+        for part in fields(self):
+            setattr(self, part.name, getattr(other, part.name))
 
 
 # Not the account's decision, or made of records.
@@ -199,7 +210,7 @@ def empty_database() -> Database:
     database = FREE.pop()
     with database.write() as session:
         for table in Base.metadata.sorted_tables:
-            session.execute(delete(table))
+            session.connection().exec_driver_sql(f"delete from {table.name}")  # noqa: S608 - a name of the schema
     return database
 
 
@@ -227,6 +238,8 @@ class Candidate:
     def __init__(self, world: World, table: Table, account: Account, tape: Tape, *, plays: bool) -> None:
         self._tape = tape
         self._place = [0]
+        self._numbered = world.numbered
+        # Of the table that it has now: request → the answer that is stored.
         self._replies: dict[str, object] = {}
 
         def taped(real: object) -> Any:
@@ -261,8 +274,8 @@ class Candidate:
         """Return what the Host sends, and how it refuses."""
         return self._sent(message, partial(self.host.answer, GUEST, message))
 
-    def play(self, message: Message) -> Reply:
-        """Return what the Host sends if operator and account decide as the first Host's did.
+    def read(self, message: Message) -> Permit | Reply:
+        """Return the permit of a message, if operator and account decide as the first Host's did; or what is sent without records.
 
         Raises
         ------
@@ -291,14 +304,39 @@ class Candidate:
             if _books(ask):
                 raise OffTapeError
             decision = Permit(asked, ask, (), None, None)
-        elif _decided_by(ask) != _decided_by(tape.ask):
-            raise OffTapeError
+        else:
+            tape.decided = tape.decided or _decided_by(tape.ask)
+            if _decided_by(ask) != tape.decided:
+                raise OffTapeError
         if not isinstance(decision, Permit):
             return tape.reply
         self.host._partial_models.trainings.note(GUEST, ask.notes)
-        stored = decision.stored and self._replies[ask.reply]
-        permit = replace(decision, asked=asked, ask=ask, stored=cast("bytes | None", stored))
-        return self._sent(message, partial(self._handled, gate, kind, permit, message))
+        return replace(decision, asked=asked, ask=ask)
+
+    def opened(self, permit: Permit) -> list[int]:
+        """Return which cells of the table a permit opens."""
+        cells: list[int] = []
+        for records in replace(self.host._gate, table=self._numbered).records(permit).values():
+            for column in records.columns.values():
+                cells += column[~np.isnan(column)].astype(np.int64).tolist()
+        return cells
+
+    def have(self, table: PartyTable, replies: dict[str, object]) -> None:
+        """Have a table, and the answers that are stored with it."""
+        self.host._gate = replace(self.host._gate, table=table)
+        self._replies = replies
+
+    def answer(self, permit: Permit, message: Message) -> Reply:
+        """Return what the Host sends to a message that has a permit."""
+        gate = self.host._gate
+        stored = permit.stored and self._replies[permit.ask.reply]
+        permit = replace(permit, stored=cast("bytes | None", stored))
+        return self._sent(message, partial(self._handled, gate, gate.kinds[type(message)], permit, message))
+
+    def left(self) -> object:
+        """Return what is left in the conversation, and which models there are: equal only if nothing has changed."""
+        models = self.host._partial_models
+        return _contents(self.host._sessions.of(CONVERSATION, GUEST)._work, []), sorted(models._served)
 
     def _handled(self, gate: Gate, kind: Kind, permit: Permit, message: Message) -> Iterable[tuple[str, Message]]:
         """Yield what the handler answers; what is stored until the Guest has it is stored here."""
@@ -376,11 +414,18 @@ class TapedGate(Gate):
 
     def _rule(self, kind: Kind, asked: Asked) -> Ask:
         try:
-            self._tape.ask = kind.rule(asked)
+            ask = kind.rule(asked)
         except GlassleafError as error:
             self._tape.ask = error
             raise
-        return self._tape.ask
+        if ask.approval is not None:
+            about = ask.approval
+            # A new one, which the database may take.
+            ask = replace(
+                ask, approval=Approval(about.guest, about.purpose, about.subject, about.name, dict(about.about))
+            )
+        self._tape.ask = ask
+        return ask
 
     def open(self, *arguments: Any) -> Permit | ApprovalPending:
         """Decide about a message, and write it down."""
@@ -390,6 +435,29 @@ class TapedGate(Gate):
             self._tape.decision = error
             raise
         return self._tape.decision
+
+
+def _contents(value: Any, path: list[int]) -> object:
+    """Return what an object holds, all the way down; of a model or a cipher, which nothing changes, which one it is."""
+    inside = [*path, id(value)]
+    held: object = id(value)
+    if value is None or isinstance(value, int | float | str | bytes):
+        held = value
+    elif isinstance(value, np.ndarray):
+        held = value.dtype.str, value.shape, value.tobytes() if value.dtype != object else repr(value.tolist())
+    elif hasattr(value, "hexdigest"):
+        held = value.hexdigest()
+    elif isinstance(value, ServedModel | ToyCipher | ToyNodeCipher | CompiledFactors) or id(value) in path:
+        pass
+    elif isinstance(value, Mapping):
+        held = [(_contents(key, inside), _contents(part, inside)) for key, part in value.items()]
+    elif isinstance(value, list | tuple):
+        held = [_contents(part, inside) for part in value]
+    elif isinstance(value, set | frozenset):
+        held = sorted(map(repr, value))
+    elif hasattr(value, "__dict__"):
+        held = type(value).__name__, [(name, _contents(part, inside)) for name, part in vars(value).items()]
+    return held
 
 
 def _books(ask: Ask) -> bool:
@@ -484,25 +552,94 @@ class Hosts:
 
     def __init__(self, world: World, leading: Table, places: Sequence[int]) -> None:
         self.places = list(places)
+        self._world = world
         self.account = Account(world)
         self._tape = Tape()
+        self._heard: list[tuple[Message, Tape]] = []
         self.first = Candidate(world, leading, self.account, self._tape, plays=False)
-        self._others = {
-            place: Candidate(world, world.tables[place], self.account, self._tape, plays=True) for place in places
-        }
+        # Host → the tables that it has one after the other: none has left anything in it that another one has not.
+        self._alike = {self._plays(): self.places}
+        # Table → request → the answer that is stored.
+        self._stored: dict[int, dict[str, object]] = {place: {} for place in places}
 
-    def say(self, message: Message, replies: dict[int, Reply]) -> list[int]:
-        """Send a message to every Host; note the replies, and return whose Hosts have decided otherwise and leave."""
-        self._tape.clear()
+    def _plays(self) -> Candidate:
+        return Candidate(self._world, self._world.typical, self.account, self._tape, plays=True)
+
+    def say(self, message: Message, replies: dict[int, Reply], known: Set[int] = frozenset()) -> list[int]:
+        """Send a message to every Host; note the replies, and return whose Hosts have decided otherwise and leave.
+
+        Parameters
+        ----------
+        known : set of int
+            Tables that are the only ones with their transcript: what their Hosts say tells nothing more, and is left out.
+        """
+        self._tape.become(Tape())
         self._tape.reply = self.first.say(message)
-        leaving = []
-        for place in self.places:
+        self._heard.append((message, replace(self._tape)))
+        leaving: list[int] = []
+        for host, having in list(self._alike.items()):
+            del self._alike[host]
+            places = [place for place in having if place not in known]
+            if not places:
+                continue
             try:
-                replies[place] = self._others[place].play(message)
+                permit = host.read(message)
             except OffTapeError:
-                leaving.append(place)
+                leaving += places
+                continue
+            if isinstance(permit, Permit):
+                self._answer(host, places, permit, message, replies)
+            else:
+                self._alike[host] = places
+                replies.update(dict.fromkeys(places, permit))
         self.places = [place for place in self.places if place not in leaving]
         return leaving
+
+    def _answer(
+        self, host: Candidate, places: list[int], permit: Permit, message: Message, replies: dict[int, Reply]
+    ) -> None:
+        """Note what tables send to a message, and which Hosts they have from now on."""
+        own, *others = self._told_apart(places, host.opened(permit))
+        before = host.left() if others else None
+        self._reply(host, own, permit, message, replies)
+        if others and host.left() == before:
+            for part in others:
+                self._reply(host, part, permit, message, replies)
+            if host.left() == before:
+                self._alike[host] = places
+                return
+            host = self._caught_up(own)
+        self._alike[host] = own
+        for part in others:
+            self._alike[self._caught_up(part, replies)] = part
+
+    def _reply(
+        self, host: Candidate, part: list[int], permit: Permit, message: Message, replies: dict[int, Reply]
+    ) -> None:
+        """Note what tables send that are alike in all cells that are opened."""
+        host.have(self._world.held[part[0]], self._stored[part[0]])
+        replies.update(dict.fromkeys(part, host.answer(permit, message)))
+        self._stored.update({place: dict(self._stored[part[0]]) for place in part})
+
+    def _told_apart(self, places: list[int], cells: list[int]) -> list[list[int]]:
+        """Return tables by what they have in some cells."""
+        parts: dict[bytes, list[int]] = {}
+        for place, values in zip(places, self._world.cells[np.ix_(places, cells)], strict=True):
+            parts.setdefault(values.tobytes(), []).append(place)
+        return list(parts.values())
+
+    def _caught_up(self, part: list[int], replies: dict[int, Reply] | None = None) -> Candidate:
+        """Return a new Host that has heard everything; note what it answers last."""
+        host = self._plays()
+        said = {} if replies is None else replies
+        for message, tape in self._heard:
+            self._tape.become(tape)
+            permit = host.read(message)
+            if isinstance(permit, Permit):
+                self._reply(host, part, permit, message, said)
+            else:
+                said.update(dict.fromkeys(part, permit))
+        return host
 
     @property
     def reply(self) -> Reply:
@@ -538,10 +675,12 @@ class Crowd:
     def say(self, message: Message) -> Reply:
         """Send a message to every Host; return what the Host of the typical table sends."""
         self._history.append(message)
-        replies: dict[int, Reply] = {}
+        numbers, counts = np.unique(self._classes, return_counts=True)
+        known = set(np.flatnonzero(np.isin(self._classes, numbers[counts == 1])).tolist())
+        replies: dict[int, Reply] = dict.fromkeys(known, KNOWN)
         leaving: list[int] = []
         for hosts in self.hosts:
-            leaving += hosts.say(message, replies)
+            leaving += hosts.say(message, replies, known)
         reply = self.hosts[0].reply
         while leaving:
             leaving = self._begin_again(leaving, replies)

@@ -43,6 +43,14 @@ Moves = st.SearchStrategy[Script]
 
 
 @dataclass(frozen=True)
+class Begun:
+    """Conversations with the same first move, and the ways in which they go on from there."""
+
+    first: Script
+    ways: list[list[Script]]
+
+
+@dataclass(frozen=True)
 class Conversations:
     """Random conversations of one kind.
 
@@ -56,6 +64,8 @@ class Conversations:
         Kinds of message of which enough have to be answered: refusals alone prove nothing.
     most : int
         Moves after the first.
+    ways : int
+        Conversations with the same first move.
     share : float
         Of the conversations of a run, for a kind that takes long.
     """
@@ -64,13 +74,15 @@ class Conversations:
     first: Moves
     moves: Moves
     answered: tuple[str, ...]
-    most: int = 3
+    most: int = 1
+    ways: int = 5
     share: float = 1.0
 
     @property
-    def conversations(self) -> st.SearchStrategy[list[Script]]:
+    def conversations(self) -> st.SearchStrategy[Begun]:
         """Return whole conversations."""
-        return st.builds(lambda first, others: [first, *others], self.first, st.lists(self.moves, max_size=self.most))
+        way = st.lists(self.moves, min_size=1, max_size=self.most)
+        return st.builds(Begun, self.first, st.lists(way, min_size=self.ways, max_size=self.ways))
 
 
 def people_of(world: World, least: int = 1) -> st.SearchStrategy[list[int]]:
@@ -256,23 +268,20 @@ def screened(world: World, *stated: str) -> Moves:
 
 SCORED = ("DecisionVectors", "MoreVectors")
 SCORES = {
-    "scores": Conversations(SMALL, scores(SMALL), st.one_of(scores(SMALL), purposes("card")), SCORED),
-    "scores of one bit": Conversations(FINE, scores(FINE), scores(FINE), SCORED),
+    "scores": Conversations(SMALL, scores(SMALL), st.one_of(scores(SMALL), purposes("card")), SCORED, most=2),
+    "scores of one bit": Conversations(FINE, scores(FINE), scores(FINE), SCORED, most=2),
     "permuted": Conversations(
-        SMALL, changed(SMALL, PermuteValues), scores(SMALL), ("DecisionVectors", "PermuteValues"), most=2
+        SMALL, changed(SMALL, PermuteValues), scores(SMALL), ("DecisionVectors", "PermuteValues")
     ),
-    "blanked": Conversations(
-        SMALL, changed(SMALL, BlankValues), scores(SMALL), ("DecisionVectors", "BlankValues"), most=2
-    ),
+    "blanked": Conversations(SMALL, changed(SMALL, BlankValues), scores(SMALL), ("DecisionVectors", "BlankValues")),
     "permuted, scores of one bit": Conversations(
         FINE,
         changed(FINE, PermuteValues),
         st.one_of(scores(FINE), changed(FINE, PermuteValues), changed(FINE, BlankValues)),
         ("DecisionVectors", "PermuteValues"),
+        most=2,
     ),
-    "ages": Conversations(
-        AGED, aged(AGED), st.one_of(aged(AGED), scores(AGED)), ("AssignAges", "DecisionVectors"), most=2
-    ),
+    "ages": Conversations(AGED, aged(AGED), st.one_of(aged(AGED), scores(AGED)), ("AssignAges", "DecisionVectors")),
 }
 TRAININGS = {
     "training": Conversations(
@@ -280,16 +289,16 @@ TRAININGS = {
         trainings(DEEP),
         parts_of_trainings(DEEP),
         ("StartTraining", "Gradients", "MoreGradients", "AskBinSums", "TakeSplit", "KeepModel"),
-        most=1,
+        ways=10,
     ),
     "training, node by node": Conversations(
         BY_NODE,
         trainings(BY_NODE, node_sums),
         parts_of_trainings(BY_NODE, node_sums),
         ("StartTraining", "AskNodeSums", "NodePairs", "TakeSplit", "KeepModel"),
-        most=1,
+        ways=10,
     ),
-    "layouts": Conversations(WIDE, layouts(WIDE), scores(WIDE), ("KeepModel", "DecisionVectors"), most=1, share=0.9),
+    "layouts": Conversations(WIDE, layouts(WIDE), scores(WIDE), ("KeepModel", "DecisionVectors"), ways=10),
 }
 SUMS_AND_NAMES = {
     "reasons": Conversations(
@@ -297,23 +306,19 @@ SUMS_AND_NAMES = {
         named(NAMED),
         named(NAMED),
         ("AskReasons", "OpenRanking", "ReasonTerms", "ChooseLabels"),
-        most=2,
-        share=0.6,
+        ways=10,
     ),
-    "cohorts": Conversations(WIDE, cohorts(WIDE), cohorts(WIDE), ("AskCohort", "ReasonTerms"), most=1),
+    "cohorts": Conversations(WIDE, cohorts(WIDE), cohorts(WIDE), ("AskCohort", "ReasonTerms"), ways=10),
     "groups": Conversations(
-        GROUPED, groups(GROUPED), groups(GROUPED), ("GroupPairs", "MoreGroupPairs", "AskGroupSums")
+        GROUPED, groups(GROUPED), groups(GROUPED), ("GroupPairs", "MoreGroupPairs", "AskGroupSums"), most=2
     ),
     "screening": Conversations(
         GROUPED,
         screened(GROUPED, "screening"),
         st.one_of(screened(GROUPED, "screening", "disparity"), groups(GROUPED)),
         ("AskDistinct",),
-        most=2,
     ),
-    "pairs of groups": Conversations(
-        PAIRS, pairs(PAIRS), pairs(PAIRS), ("AskGroupPairs", "AskGroupSums"), most=2, share=0.45
-    ),
+    "pairs of groups": Conversations(PAIRS, pairs(PAIRS), pairs(PAIRS), ("AskGroupPairs", "AskGroupSums"), ways=10),
 }
 MIXED = {
     "mixed": Conversations(
@@ -331,8 +336,7 @@ MIXED = {
             groups(WIDE),
         ),
         ("DecisionVectors", "StartTraining", "Gradients"),
-        most=2,
-        share=0.7,
+        ways=10,
     ),
 }
 CONVERSATIONS = {**SCORES, **TRAININGS, **SUMS_AND_NAMES, **MIXED}

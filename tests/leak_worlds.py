@@ -6,12 +6,13 @@ import itertools
 import random
 import secrets
 import sys
+import typing
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -37,6 +38,7 @@ from backend.protocols.ranking.circuit import outputs
 from backend.protocols.ranking.host import Blinded, MarkedNumbers
 from backend.protocols.ranking.shape import OTHER, RankingShape
 from backend.protocols.scoring import age_classes
+from backend.protocols.terms import approvals
 from backend.protocols.terms.floors import Floors
 from backend.protocols.terms.noise import HostNoise
 from backend.protocols.training import binned, pair_pieces
@@ -171,6 +173,17 @@ class World:
             return sum(count * count for of_feature in counts for count in of_feature.values())
 
         return min(self.tables, key=crowding)
+
+    @cached_property
+    def held(self) -> tuple[PartyTable, ...]:
+        """Return every table as the Host holds it."""
+        return tuple(self.records(table) for table in self.tables)
+
+    @cached_property
+    def numbered(self) -> PartyTable:
+        """Return a table in which each cell has its place in :attr:`cells`."""
+        places = np.arange(self.people * len(self.features), dtype=float).reshape(self.people, len(self.features))
+        return PartyTable(HOST, self.ids, {name: places[:, k] for k, name in enumerate(self.features)})
 
     def records(self, table: Table) -> PartyTable:
         """Return a table as the Host holds it."""
@@ -438,6 +451,10 @@ def toy_floors() -> Iterator[None]:
         ):
             patch.setattr(module, name, remembered(getattr(module, name)))
         patch.setattr(explanations_host, "CompiledFactors", remembered(CompiledFactors))
+        # patched: what each message is asked for again and again: requests, and which methods a cipher has
+        patch.setattr(approvals, "about_model", remembered(approvals.about_model))
+        patch.setattr(approvals, "about_training", remembered(approvals.about_training))
+        patch.setattr(typing, "_get_protocol_attrs", cache(typing._get_protocol_attrs))
         yield
 
 
@@ -445,11 +462,11 @@ def remembered(function: Callable[..., Item]) -> Callable[..., Item]:
     """Return a pure function that is worked out once for equal arguments."""
     results: dict[object, tuple[Item, object]] = {}
 
-    def call(*arguments: Any) -> Item:
-        key = tuple(_as_key(argument) for argument in arguments)
+    def call(*arguments: Any, **options: Any) -> Item:
+        key = (*map(_as_key, arguments), *options.items())
         if key not in results:
             # With the arguments, so that none is another one at the same address.
-            results[key] = function(*arguments), arguments
+            results[key] = function(*arguments, **options), arguments
         return results[key][0]
 
     return call

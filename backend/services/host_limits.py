@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import ceil
 
 from backend.link.agreement import Agreement, asks_for_sums, floors_of
 from backend.link.config import HostConfig
@@ -25,7 +26,8 @@ def limits_as_enforced(config: HostConfig, agreement: Agreement, records: int) -
     """
     limits = limits_of(config, agreement, records)
     floors = floors_of(agreement)
-    windows = YEAR // limits.days
+    # The last window may begin on the year's last day: of 28 days, 14 begin in 365.
+    windows = ceil(YEAR / limits.days)
     if floors.synthetic:
         yield Remark("limit_synthetic")
     yield from _answers(limits, windows)

@@ -1,6 +1,6 @@
 """What `host check` prints of each limit: as it is enforced, what a year adds, and whether it binds."""
 
-from datetime import date
+from datetime import date, timedelta
 from types import SimpleNamespace
 
 import pytest
@@ -8,7 +8,8 @@ import pytest
 from backend.data.dictionary import Feature
 from backend.link.agreement import Purpose
 from backend.services.host_limits import limits_as_enforced
-from backend.store.accountant import QUERIES_SYNTHETIC
+from backend.store.accountant import QUERIES_SYNTHETIC, SCORE, Accountant, Limits, Question
+from backend.store.database import Database
 
 FEATURES = tuple(Feature(name=f"x{i}", meaning="x") for i in range(10))
 
@@ -36,14 +37,25 @@ def of(synthetic=False, floors=None, rows_per_day=0, **limits):
 
 def test_by_default_every_limit_of_a_real_host_binds_but_the_volume():
     limits = of()
-    assert limits["limit_answers"] == {"answers": 1, "days": 28, "year": 13}
-    assert limits["limit_bits"]["bits"] > 140 and limits["limit_bits"]["year"] == 13 * limits["limit_bits"]["bits"]
+    assert limits["limit_answers"] == {"answers": 1, "days": 28, "year": 14}
+    assert limits["limit_bits"]["bits"] > 140 and limits["limit_bits"]["year"] == 14 * limits["limit_bits"]["bits"]
     assert limits["limit_groups"] == {"size": 50, "share": 50} and limits["limit_dither"] == {"dither": 0.0625}
     assert {code for code in limits if code.endswith(("_none", "_free"))} == {
         "limit_volume_none",
         "limit_measures_none",
         "limit_sums_free",
     }
+
+
+def test_a_year_adds_what_the_account_answers_if_it_is_asked_on_each_of_365_days():
+    day = date(2026, 1, 1)
+    account = Accountant(Database(), Limits(1), today=lambda: day)
+    answered = 0
+    for days in range(0, 365, 7):  # on other days a window of 28 days cannot end
+        day = date(2026, 1, 1) + timedelta(days)
+        if not account.count(Question("bank", "", SCORE, "trees", ("a",), 1.0, 1.0)).any():
+            answered += 1
+    assert of()["limit_answers"]["year"] == answered
 
 
 def test_the_stricter_of_configuration_and_agreement_is_printed():
