@@ -12,7 +12,7 @@ WORKERS ?= 2
 TEST_WORKERS ?= $(shell expr $(WORKERS) + 1)
 COMPANIES ?= $(shell mktemp -d -u "$${TMPDIR:-/tmp}/glassleaf-companies-XXXXXX")
 INPUTS ?= 10000
-# conversations of each kind with the toy world of the leak oracle, or a multiple of it
+# conversations of each kind with the toy world of the leak oracle
 LEAKS ?= 400
 KILLS ?= 100
 # What an edit loop leaves out: whole homes, pages, links, measurements, the wheel and what stands at the end of a branch; and tests marked slow.

@@ -17,7 +17,7 @@ from leak_moves import CONVERSATIONS, Begun
 from leak_scripts import Script
 from leak_worlds import toy_floors
 
-EXAMPLES = int(os.environ.get("LEAK_EXAMPLES") or 100)  # conversations of a kind; of some that take long, a share of it
+EXAMPLES = int(os.environ.get("LEAK_EXAMPLES") or 100)  # conversations of a kind
 ANSWERS = 20  # that a kind has to have got at least: refusals alone prove nothing
 
 
@@ -26,9 +26,7 @@ def check_conversations(name: str) -> None:
     kind = CONVERSATIONS[name]
     answers: Counter[str] = Counter()
 
-    @settings(
-        max_examples=ceil(kind.share * EXAMPLES / kind.ways), deadline=None, suppress_health_check=list(HealthCheck)
-    )
+    @settings(max_examples=ceil(EXAMPLES / kind.ways), deadline=None, suppress_health_check=list(HealthCheck))
     @given(kind.conversations)
     def converse(begun: Begun) -> None:
         crowd = Crowd(kind.world)

@@ -66,8 +66,6 @@ class Conversations:
         Moves after the first.
     ways : int
         Conversations with the same first move.
-    share : float
-        Of the conversations of a run, for a kind that takes long.
     """
 
     world: World
@@ -76,7 +74,6 @@ class Conversations:
     answered: tuple[str, ...]
     most: int = 1
     ways: int = 5
-    share: float = 1.0
 
     @property
     def conversations(self) -> st.SearchStrategy[Begun]:
