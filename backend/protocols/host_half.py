@@ -214,7 +214,8 @@ def host_half(
         index = table.row_of.get(row.subject)
         values: dict[str, Value] = {}
         if index is not None:
-            values = {name: _plain(table.columns[name][index]) for name in sorted(served.features)}
+            own = table.columns_of(np.array([index]), sorted(served.features))
+            values = {name: _plain(column[0]) for name, column in own.items()}
         layout = served.model.layout
         added = 0
         vector = row.vector
@@ -260,13 +261,13 @@ def _half_of_sums(
         features = sorted(served.features)
     else:
         features = sorted(set(about["features"]))
-    places = [table.row_of.get(person) for person in people]
+    rows = table.row_of.of(people)
+    held = (rows >= 0).tolist()
     values = {}
-    for name in features:
-        column = table.columns[name]
-        values[name] = [None if place is None else _plain(column[place]) for place in places]
-    held = tuple(place is not None for place in places)
-    return HostSums(row.kind, row.model_id, row.request, people, held, values, about, changed)
+    for name, column in table.columns_of(rows[rows >= 0], features).items():
+        found = iter(column)
+        values[name] = [_plain(next(found)) if here else None for here in held]
+    return HostSums(row.kind, row.model_id, row.request, people, tuple(held), values, about, changed)
 
 
 def _plain(value: Any) -> Value:

@@ -47,6 +47,7 @@ class _Half:
         self._runtime = runtime
         self._store = store
         self._models: dict[str, str] = {}
+        self._trees: dict[str, int] = {}
         self._registered: dict[str, dict[str, str]] = {}
         self._scores: dict[str, ScoreStatement] = {}
         self._names: dict[str, NamesStatement] = {}
@@ -86,7 +87,7 @@ class _Half:
         with suppress(GlassleafError):
             key = self._runtime.keys.of(row.public_key)
             if row.kind == SCORE:
-                trees = len(load_guest(self._models[row.model_id]).trees)
+                trees = self._trees_of(row.model_id)
                 numbers = canaries(key.seed, row.model_id, (row.person,), trees)[:, 0]
                 self._canaries[row.request, row.place] = tuple(numbers.tolist())
             self._opened[host, row.number] = open_vector(key, row.vector)
@@ -112,6 +113,12 @@ class _Half:
                 self._models[model_id] = self._store.artefact(model_id)
                 record = self._store.record(model_id)
                 self._registered[model_id] = {} if record is None else json.loads(record)["host_hashes"]
+
+    def _trees_of(self, model_id: str) -> int:
+        """Return how many trees a model has, which is read of it once."""
+        if model_id not in self._trees:
+            self._trees[model_id] = len(load_guest(self._models[model_id]).trees)
+        return self._trees[model_id]
 
     def _stated(self, name: str) -> str | None:
         journal = self._runtime.journal
