@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Iterator
+from functools import cache
 
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Block, Element
@@ -63,20 +64,53 @@ def says(at: AppTest | str, key: str, language: str = "en", **known: object) -> 
 
     What Markdown escapes is compared without the backslashes.
     """
-    shown = (at if isinstance(at, str) else "\n".join([*prose(at), everything(at)])).replace("\\", "")
+    shown = (at if isinstance(at, str) else "\n".join([*prose(at), everything(at)])).replace(BACKSLASH, "")
     tight = language == "zh"  # there spaces stand between scripts, whatever the text says
-    patterns = (_pattern(text, known) for text in _versions(language, key, known))
-    return any(
-        re.search(pattern.replace("\\ ", "").replace(" ", ""), shown.replace(" ", ""))
-        if tight
-        else re.search(pattern, shown)
-        for pattern in patterns
-    )
+    if tight:
+        shown = shown.replace(" ", "")
+    for text in _versions(language, key, known):
+        pieces = _pieces(text, known)
+        if tight:
+            pieces = [piece.replace(" ", "") for piece in pieces]
+        if in_this_order(pieces, shown):
+            return True
+    return False
+
+
+def in_this_order(pieces: list[str], shown: str) -> bool:
+    """Whether pieces stand in a text one after another with anything but a new line between them.
+
+    A regular expression took the square of a line's length and more: lines that hold a chart have some 100,000 letters.
+    """
+    first, *others = pieces
+    start = shown.find(first)
+    while start >= 0:
+        after = start + len(first)
+        if _follow(others, shown, after):
+            return True
+        # behind a later place of the same line stands less
+        following = start + 1 if "\n" in first else _line_end(shown, after) + 1
+        start = shown.find(first, following) if following <= len(shown) else -1
+    return False
+
+
+def _follow(pieces: list[str], shown: str, at: int) -> bool:
+    for piece in pieces:
+        at = shown.find(piece, at, _line_end(shown, at) + len(piece))
+        if at < 0:
+            return False
+        at += len(piece)
+    return True
+
+
+def _line_end(shown: str, at: int) -> int:
+    end = shown.find("\n", at)
+    return len(shown) if end < 0 else end
 
 
 def _versions(language: str, key: str, known: dict[str, object]) -> list[str]:
     """Return the page's text or the error's sentence; its singular and plural, or the one that ``n`` asks for."""
-    texts = {code: text.in_language(language) for code, text in errors().items()} | catalogue(language)
+    texts = _texts(language)
     if key in texts:
         return [texts[key]]
     if "n" in known:
@@ -84,9 +118,21 @@ def _versions(language: str, key: str, known: dict[str, object]) -> list[str]:
     return [texts[f"{key}.one"], texts[f"{key}.other"]]
 
 
-def _pattern(text: str, known: dict[str, object]) -> str:
-    return "".join(
-        re.escape(words)
-        + ("" if name is None else re.escape(str(known[name]).replace(BACKSLASH, "")) if name in known else "(?:.*?)")
-        for words, name, _, _ in string.Formatter().parse(text)
-    )
+@cache
+def _texts(language: str) -> dict[str, str]:
+    """Return the pages' texts and the errors' sentences."""
+    return {code: text.in_language(language) for code, text in errors().items()} | catalogue(language)
+
+
+def _pieces(text: str, known: dict[str, object]) -> list[str]:
+    """Return what stands between the values that may be any, known values filled in."""
+    pieces = [""]
+    for words, name, _, _ in string.Formatter().parse(text):
+        pieces[-1] += words
+        if name is None:
+            continue
+        if name in known:
+            pieces[-1] += str(known[name]).replace(BACKSLASH, "")
+        else:
+            pieces.append("")
+    return pieces
