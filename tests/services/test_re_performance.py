@@ -27,10 +27,28 @@ CONSTANT = 1 << 10  # a logit, in units of 2^-10
 
 
 @pytest.fixture(scope="module")
-def glassleaf(demo_home):
-    opened = Glassleaf(demo_home(), key_floor=512, pools=False)
+def place(demo_home):
+    return demo_home()
+
+
+@pytest.fixture(scope="module")
+def glassleaf(place):
+    opened = Glassleaf(place, key_floor=512, pools=False)
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def shell(monkeypatch, capsys):
+    """Run a command of the shell; returns its exit status and what it printed."""
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["backend", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return int(ended.value.code or 0), capsys.readouterr().out
+
+    return run
 
 
 def everybody(glassleaf, people, cipher="rlwe"):
@@ -60,7 +78,7 @@ def halves_of(glassleaf):
     ]
 
 
-def test_a_planted_constant_in_a_run_of_a_thousand_scores_is_found(glassleaf, monkeypatch):
+def test_a_planted_constant_in_a_run_of_a_thousand_scores_is_found(glassleaf, place, monkeypatch, shell):
     everybody(glassleaf, range(100))
     honest = glassleaf.audit.re_perform("demo")
     assert honest.scores > 1 and honest.differences == () and honest.not_covered == ()
@@ -76,6 +94,10 @@ def test_a_planted_constant_in_a_run_of_a_thousand_scores_is_found(glassleaf, mo
     assert all(one.by == (1.0,) and {runtime_of(glassleaf).guest.name, last} <= set(one.parties) for one in moved)
     logged = [entry for entry in glassleaf.audit.entries("demo") if entry.action == "re-perform"]
     assert [entry.body["differences"] for entry in logged] == [0, len(moved)]
+    monkeypatch.setenv("GLASSLEAF_HOME", str(place))
+    code, said = shell("audit", "re-perform", "demo", "--json")
+    assert code == 1
+    assert [one["code"] for one in json.loads(said)[0]["differences"]] == ["score_differs"] * len(moved)
 
 
 @pytest.fixture
@@ -155,7 +177,7 @@ def test_another_persons_record_is_found_if_the_host_shows_the_true_one(sampled,
     assert all(set(one.parties) & hosts for one in found.differences)
 
 
-def test_the_shell_finds_it_too_from_the_files_of_all_parties(demo_home, tmp_path, monkeypatch, capsys):
+def test_the_shell_finds_it_too_from_the_files_of_all_parties(demo_home, tmp_path, monkeypatch, shell):
     home = demo_home()
     monkeypatch.setenv("GLASSLEAF_HOME", str(home))
     monkeypatch.setattr(simulator, "RequestLog", partial(RequestLog, rate=1.0))
@@ -165,12 +187,6 @@ def test_the_shell_finds_it_too_from_the_files_of_all_parties(demo_home, tmp_pat
         everybody(opened, range(60), "none")
         hosts = runtime_of(opened).hosts
         opened.close()
-
-    def shell(*words):
-        monkeypatch.setattr(sys, "argv", ["backend", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return int(ended.value.code or 0), capsys.readouterr().out
 
     for also in ((), tuple(f"{host}.half" for host in hosts)):
         for host in hosts:
