@@ -29,8 +29,9 @@ from tests.e2e.measure_pages import measure as walk
 from tests.e2e.serving import CHROMIUM, FLAGS, free_port, served
 
 NAMES = [
-    *("overview", "features", "structure", "importance", "model_card", "compliance", "validation", "compare_models"),
-    *("score", "privacy", "protocols", "attack_lab", "host", "own_data", "train", "report", "audit"),
+    *("overview", "demonstration", "features", "structure", "importance", "model_card", "compliance", "validation"),
+    *("decide", "compare_models", "score", "people", "privacy", "protocols", "attack_lab", "host", "own_data"),
+    *("screen", "train", "report", "audit"),
 ]
 ANSWERED = ("score", "privacy")  # what shows the answer of a scoring
 ROUNDS = 3

@@ -97,7 +97,7 @@ async def score_somebody(url: str, query: str = "") -> None:
     async with asyncio.timeout(LONGEST_SCORE), connected(url) as session:
         await session.open(query=query)
         await session.open("score", query)
-        await session.open("score", query, press=Texts("en")("score.go"))
+        await session.open("score", query, press=Texts("en")("score.go_alone"))
         while not session.tiles:
             await asyncio.sleep(1.0)
             await session.open("score", query)
