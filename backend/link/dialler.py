@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import random
 import threading
 import time
@@ -223,6 +224,7 @@ def reason(error: BaseException, node: Node) -> Remark:
     for phrase, code in _DETAILS.items():
         if phrase in details:
             return Remark(code)
-    if node.settings.proxy and "proxy" in details.lower():
-        return Remark("proxy_refused", {"proxy": node.settings.proxy})
+    proxy = node.settings.proxy or os.environ.get("https_proxy", "")
+    if proxy and "proxy" in details.lower():
+        return Remark("proxy_refused", {"proxy": proxy})
     return Remark(_STATES[state]) if state in _STATES else Remark("link_failed", {"state": str(state)})

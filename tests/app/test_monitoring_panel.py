@@ -49,6 +49,7 @@ def test_a_sheet_that_was_handed_in_is_monitored(opened: Opened, glassleaf: Glas
     at = opened("validation")
     at.file_uploader(key="monitoring_sheet").upload("later.csv", sheet_of(glassleaf, world), "text/csv").run()
     assert not at.exception and not at.button(key="monitoring_go").disabled
+    assert T("upload.account") in [button.proto.label for button in at.get("download_button")]
     at.button(key="monitoring_go").click().run()
     job = job_of(f"monitoring:{world.record.id}")
     job.cancel()

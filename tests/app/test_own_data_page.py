@@ -87,6 +87,7 @@ def test_a_messy_table_is_mended_by_one_press_each_and_the_page_says_how_it_was_
     assert at.button(key="own_next").disabled  # Own and own
     at.checkbox(key=key(at, "one_spelling_home")).check().run()
     assert not at.exception and not at.button(key="own_next").disabled
+    assert T("upload.account") in [button.proto.label for button in at.get("download_button")]
     shown = everything(at).replace("\\", "")
     assert "40 cells were read as numbers" not in shown and "39 cells were read as numbers" in shown
     assert "1 row without an outcome was left out: line 10" in shown

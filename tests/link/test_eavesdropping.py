@@ -5,7 +5,7 @@ import threading
 from contextlib import suppress
 
 import pytest
-from companies import IN_TIME, Proxy
+from companies import IN_TIME, Proxy, until
 
 from backend.link.dialler import is_local
 from backend.link.kinds import all_kinds
@@ -58,8 +58,9 @@ def test_the_bytes_of_all_links_hold_no_id_no_feature_and_no_kind(links):
 class ConnectProxy(Proxy):
     """An HTTP proxy as stands at a company's edge: it knows CONNECT, and sees whom one talks to."""
 
-    def __init__(self):
+    def __init__(self, passes=True):
         super().__init__()
+        self.passes = passes
         self.asked = []
 
     def _accept(self):
@@ -76,6 +77,10 @@ class ConnectProxy(Proxy):
             while b"\r\n\r\n" not in head:
                 head += near.recv(1)
             self.asked.append(head.split(b"\r\n")[0].decode())
+            if not self.passes:
+                near.sendall(b"HTTP/1.1 403 Forbidden\r\n\r\n")
+                near.close()
+                return
             far = socket.create_connection(("localhost", self.target))
             with self._lock:
                 self._pairs.append((near, far))
@@ -109,6 +114,24 @@ def test_the_environments_proxy_is_used(links, monkeypatch):
         shop = links._wire("shop", connect={"bank": f"bank.invalid:{links.port}"})
         links.up(shop)
         assert edge.asked and bank.is_up("shop")
+
+
+@pytest.mark.parametrize("set_in", ["environment", "host.toml"])
+def test_a_proxy_that_lets_nothing_through_is_named(links, monkeypatch, set_in):
+    with ConnectProxy(passes=False) as edge:
+        links.bank()
+        for variable in ("no_proxy", "no_grpc_proxy", "grpc_proxy", "http_proxy", "https_proxy"):
+            monkeypatch.delenv(variable, raising=False)
+        address = f"http://127.0.0.1:{edge.port}"
+        more = {"proxy": address}
+        if set_in == "environment":
+            monkeypatch.setenv("https_proxy", address)
+            more = {}
+        shop = links._wire("shop", connect={"bank": f"bank.invalid:{links.port}"}, **more)
+        shop.open()
+        until(lambda: shop.states()["bank"].values["why"].code != "link_not_yet")
+        why = shop.states()["bank"].values["why"]
+        assert (why.code, why.values) == ("proxy_refused", {"proxy": address})
 
 
 @pytest.mark.parametrize("set_in", ["environment", "host.toml"])

@@ -170,8 +170,9 @@ def _columns(
         except ModelError as error:
             problems += error.remarks
             continue
-        if not texts and not _reads_as_missing(feature, model.placeholder):
-            values = {"file": model.file, "feature": shown(name), "number": f"{model.placeholder:g}"}
+        placeholder = model.placeholder
+        if not texts and placeholder is not None and not _reads_as_missing(feature, placeholder):
+            values = {"file": model.file, "feature": shown(name), "number": f"{placeholder:g}"}
             problems.append(Remark("placeholder_not_missing", values))
         columns[i] = _Column(owner, feature, texts)
     if problems:
@@ -180,9 +181,9 @@ def _columns(
 
 
 def _reads_as_missing(feature: Feature, placeholder: float) -> bool:
-    """Return whether a feature counts the number as missing that stood for a missing value in training, if there was one."""
+    """Return whether a feature counts the number as missing that stood for a missing value in training."""
     numbers = [float(text) for text in feature.missing if _is_number(text)]
-    return math.isnan(placeholder) or placeholder in numbers
+    return placeholder in numbers
 
 
 def _texts(

@@ -87,8 +87,8 @@ class WholeModel:
         Columns of numbers in which training seems to have met no missing value: their splits send one where the library does by default.
     seen_codes : mapping of int to frozenset of int
         Categorical column → the codes that occurred in training, if the file says so.
-    placeholder : float
-        The number that stood for a missing value in training, if the file says one; else NaN.
+    placeholder : float or None
+        The number that stood for a missing value in training, if the file says one.
     raw_scale : float
         What the library's raw score is multiplied by to give a margin.
     notes : tuple of Remark
@@ -105,7 +105,7 @@ class WholeModel:
     outcomes: tuple[str, ...] = ()
     gapless: frozenset[int] = frozenset()
     seen_codes: Mapping[int, frozenset[int]] = field(default_factory=dict)
-    placeholder: float = float("nan")
+    placeholder: float | None = None
     raw_scale: float = 1.0
     notes: tuple[Remark, ...] = ()
 

@@ -301,20 +301,20 @@ def _rounds(model: _Trees, count: int) -> list[int]:
     return list(range(0, len(model.trees) + 1, of_round))
 
 
-def _placeholder(attributes: dict[str, str]) -> float:
-    """Return the number that stood for a missing value, which older versions of XGBClassifier and XGBRegressor wrote; else NaN.
+def _placeholder(attributes: dict[str, str]) -> float | None:
+    """Return the number that stood for a missing value, if the file has one: older versions of XGBClassifier and XGBRegressor wrote it.
 
     Examples
     --------
     >>> _placeholder({"scikit_learn": '{"missing": -999.0}'}), _placeholder({})
-    (-999.0, nan)
+    (-999.0, None)
     """
     try:
         settings = json.loads(attributes.get("scikit_learn", "{}"))
     except ValueError:
-        return float("nan")
+        return None
     missing = settings.get("missing") if isinstance(settings, dict) else None
-    return float(missing) if isinstance(missing, int | float) else float("nan")
+    return float(missing) if isinstance(missing, int | float) and not math.isnan(missing) else None
 
 
 def _notes(attributes: dict[str, str], rounds: list[int], n_trees: int) -> tuple[Remark, ...]:
