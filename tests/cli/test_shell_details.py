@@ -55,6 +55,12 @@ def test_the_lines_for_python_run(home, capsys, monkeypatch):
     assert capsys.readouterr().out.count("'ok'") == 2
 
 
+def test_lines_for_python_import_what_an_installation_has():
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    texts = [page.read_text(encoding="utf-8") for page in pages]
+    assert not [text for text in texts if re.search(r"^ *(from|import) (backend|app|pages)\b", text, re.MULTILINE)]
+
+
 def test_the_lines_for_scikit_learn_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     estimator = RandomForestClassifier(2, max_depth=2, random_state=0).fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
