@@ -7,7 +7,7 @@ import shutil
 import pytest
 from homes import copied_home
 
-from backend.services import model_packs
+from backend.services import host_operator, model_packs
 from backend.store import guest_rows
 from backend.store.model_pack import Passphrase, read_pack
 
@@ -181,6 +181,40 @@ def test_a_pack_that_is_not_as_it_should_be_is_refused(
     status, _, error = new("models", "unpack", *asked)
     assert status == 1 and words in error
     assert model not in new("models")[1]
+
+
+def test_a_hosts_pack_that_is_not_as_it_should_be_is_refused_and_nothing_of_it_is_stored(
+    run, new, home, model, packed, passphrase, monkeypatch, tmp_path
+):
+    host, other = hosts_of(home)[:2]
+    file = tmp_path / "host.pack"
+    assert run("host", "models", "pack", model, "--out", file, *passphrase, *at(host))[0] == 0
+    good = file.read_bytes()
+    line, _, body = good.partition(b"\n")
+
+    def unpacked(blob=good, party=host):
+        file.write_bytes(blob)
+        return new("host", "models", "unpack", file, *passphrase, *at(party))
+
+    def is_refused(result, words):
+        assert result[0] == 1 and words in result[2], result
+
+    is_refused(unpacked(good[:-1] + bytes([good[-1] ^ 1])), "does not open")
+    is_refused(unpacked(line.replace(model.encode(), b"m" + b"0" * 10) + b"\n" + body), "does not open")
+    is_refused(unpacked(good[:20]), "no packed model")
+    is_refused(unpacked(party=other), f"{host} (host)")
+    is_refused(unpacked(packed.read_bytes()), "bank (guest)")
+    with monkeypatch.context() as patch:
+        patch.setattr(host_operator, "__version__", "9.9")
+        is_refused(unpacked(), "packed by Glassleaf")
+    table = new.folder / "demo" / f"{host}.csv"
+    whole = table.read_text()
+    table.write_text("\n".join(whole.splitlines()[:-1]) + "\n")
+    is_refused(unpacked(), "other records")
+    table.write_text(whole)
+    # A half that is here already would be refused: nothing of the others was stored.
+    status, _, error = unpacked()
+    assert status == 0, error
 
 
 def test_a_pack_of_another_home_of_the_party_sealed_for_this_one_opens_by_its_name(run, new, model, tmp_path):
