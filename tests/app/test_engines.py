@@ -21,7 +21,6 @@ from backend.data.id_forms import AS_WRITTEN
 from backend.errors import ParameterError
 from backend.jobs import Job
 from backend.protocols.guest_runtime import PoolLevel
-from backend.results import Score
 from backend.services import Glassleaf, scoring
 from backend.services.scoring import Scoring, ScoringRequest
 from tests.app.conftest import Answers, Opened, World, job_of, put_job
@@ -352,13 +351,3 @@ def test_speed_counts_bytes_each_way_a_person(glassleaf: Glassleaf, world: World
     )
     assert view_models.speed(synthetic, "bank") == Speed(people=3, seconds=0.5, out=200, between=30, back=12)
     assert view_models.speed(synthetic, "bank").a_second == 6
-
-
-def test_failed_rows_come_last_when_the_table_is_ordered() -> None:
-    def score(name: str, probability: float, status: str = "ok") -> Score:
-        return Score(name, status, "", 0.0, probability, "", (probability,), "", 0.0, 0.0, 0.0, 0, ())
-
-    scores = [score("a", 0.2), score("b", float("nan"), "failed"), score("c", 0.9)]
-    order = {name: [s.id for s in view_models.page_of(scores, name, 1)] for name in view_models.ORDERS}
-    assert order == {"given": ["a", "b", "c"], "highest": ["c", "a", "b"], "lowest": ["a", "c", "b"]}
-    assert view_models.page_of(scores, "given", 2) == ()
