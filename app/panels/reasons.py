@@ -104,7 +104,7 @@ def draw(
     elif job.result is None:
         run.ended(t, job, again=again)
     elif (found := explained(job.result, done)) is not None:
-        if found.against == "approved" and found.cutoff != done.cutoff:
+        if _of_another_line(found, done):
             st.info(t("compared.other_cutoff", cutoff=percent(found.cutoff)))
             return
         _answer(t, view, found, own, notice)
@@ -179,10 +179,15 @@ def _notice(t: Texts, found: Reasons, about: PersonReasons, notice: Callable[[Re
             )
 
 
+def _of_another_line(found: Reasons, done: ScoreBatch) -> bool:
+    """Return whether they compare with people who were only just approved at a line that has moved since."""
+    return found.against == "approved" and found.cutoff != done.cutoff
+
+
 def learned(t: Texts, view: View, done: ScoreBatch, job: Job[Reasons] | None) -> None:
     """Draw what each party knows by the reasons that it did not know by the score; nothing if there are none of this score."""
     found = explained(job.result, done) if job is not None and job.result is not None else None
-    if found is None:
+    if found is None or _of_another_line(found, done):
         return
     frame.section(t, "reasons.learned", "reasons")
     guest = view.model.guest

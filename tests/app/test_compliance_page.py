@@ -8,11 +8,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app import session, view_models
+from app.errors import worded
 from app.panels import attention, findings, frame, tree_choice
 from app.texts import Texts, markdown
 from backend.i18n import LANGUAGES, Text
 from backend.protocols.training.forest import ForestParameters
-from backend.results import ModelRecord
+from backend.results import ModelRecord, told_by_scores
 from backend.services import Glassleaf
 from backend.services.retraining import RetrainingRequest
 from backend.services.training import TrainingRequest
@@ -376,7 +377,8 @@ def test_two_models_are_compared_on_a_page_of_their_own(opened: Opened, retraine
     for key in ("numbers", "findings_title", "made_title"):
         assert says(shown, f"comparison.{key}", language)
     # among fewer than 1,000 records the share is not measurable
-    assert not retrained.release.measurable and says(shown, "document.leaks_not_measured", language)
+    assert not retrained.release.measurable
+    assert worded(t, told_by_scores(retrained.release, retrained.score_bits)) in shown
     one, other = at.session_state["model"], at.session_state["other"]
     picker, beside = (
         next(b for b in at.selectbox if b.label == t(key)) for key in ("sidebar.model", "compare_models.beside")

@@ -16,6 +16,7 @@ from tests.e2e.test_accessibility import in_both_themes
 SIZES = {"wide": (1440, 900), "phone": (390, 844)}
 SMALLEST = {"wide": 28, "phone": 14}  # pixels
 DECK = ".deck"
+LOOKED_AT = (("en", "wide"), ("zh", "phone"))  # for faults of accessibility, which takes seconds a step
 # Every element with words of its own that is narrower in letters than allowed.
 SMALL = """(deck, least) => [...deck.querySelectorAll("*")].filter(one =>
     [...one.childNodes].some(node => node.nodeType === 3 && node.textContent.trim())
@@ -69,11 +70,12 @@ def test_eight_steps_are_told_from_the_keys_alone(browser: Any, shown: str, lang
         assert deck.evaluate(SMALL, SMALLEST[size]) == []
         assert not page.evaluate(SIDEWAYS)
         assert deck.evaluate(MOVING) == 0  # as the reader asks for
-        assert not in_both_themes(page)
-        # Both themes are news of the same step: it stays marked.
-        assert page.locator(f"{DECK} nav [aria-current]").inner_text() == str(number + 1)
-        page.emulate_media(color_scheme="light")
-        settled(page)
+        if (language, size) in LOOKED_AT:
+            assert not in_both_themes(page)
+            # Both themes are news of the same step: it stays marked.
+            assert page.locator(f"{DECK} nav [aria-current]").inner_text() == str(number + 1)
+            page.emulate_media(color_scheme="light")
+            settled(page)
         if size == "wide":
             picture(page, f"demonstration-{number + 1}-{language}")
     page.keyboard.press("ArrowRight")  # there is no ninth
