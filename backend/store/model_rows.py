@@ -37,8 +37,14 @@ def check_new(session: Session, model_id: str) -> None:
 
 def write_rows(session: Session, table: type[Base], rows: Sequence[Mapping[str, Any]]) -> None:
     """Write rows; a table's columns are those of this version, or nothing is written."""
+    check_columns(table, rows)
+    if rows:
+        session.execute(insert(table), [dict(row) for row in rows])
+
+
+def check_columns(table: type[Base], rows: Sequence[Mapping[str, Any]]) -> None:
+    """Raise ParameterError if a row's columns are not those of this version."""
     expected = {column.name for column in table.__table__.columns} - {NUMBER}
     for row in rows:
         if set(row) != expected:
             raise ParameterError("pack_rows_differ", table=table.__tablename__)
-        session.execute(insert(table), [dict(row)])
