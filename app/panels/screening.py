@@ -88,12 +88,14 @@ def _sentence(
 
 
 def _bar(t: Texts, chosen: Federation, one: ScreenedFeature, feature: Feature) -> charts.Bar:
+    worth = t(f"screen.worth_{one.worth}")
+    figures = f"{number(one.iv)} · {worth}"
     warning = ""
     if one.adds == "nothing":
         warning = t("screen.bar_adds_nothing")
     elif one.worth == "suspicious":
-        warning = t("screen.worth_suspicious")
-    figures = f"{number(one.iv)} · {t(f'screen.worth_{one.worth}')}"
+        figures = number(one.iv)
+        warning = worth  # said once
     hover = t("screen.hover", missing=_missing(t, one), distinct=_distinct(t, one))
     return charts.Bar(t.meaning(feature), figures, one.iv, palette.mark(chosen, one.party), hover, warning=warning)
 

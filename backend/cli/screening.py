@@ -83,8 +83,8 @@ def _line(one: ScreenedFeature) -> str:
     parts.append(f"missing {_missing(one)}, {_distinct(one)} distinct values")
     if one.psi is not None and one.psi_chance is not None:
         parts.append(f"PSI {one.psi:.3f} [{one.psi_chance:.3f}]")
-    if one.adds is not None and one.added is not None:
-        parts.append(f"adds {one.added:.3f}: {ADDS[one.adds]}")
+    if one.adds is not None and one.added is not None and one.added_chance is not None:
+        parts.append(f"adds {one.added:.3f} ({one.added_chance:.3f} by chance): {ADDS[one.adds]}")
     if one.measured:
         parts.append(f"answered on {one.measured}")
     return "; ".join(parts)

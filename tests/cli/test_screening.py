@@ -13,6 +13,11 @@ def test_features_are_screened_printed_and_written(run, tmp_path):
     rows = list(csv.DictReader(file.read_text(encoding="utf-8-sig").splitlines()))
     for row in rows:
         assert f"{float(row['iv']):.3f} [{float(row['iv_chance']):.3f}] {row['feature']} ({row['party']})" in text
+        if row["added"]:
+            assert (
+                f"adds {float(row['added']):.3f} ({float(row['added_chance']):.3f} by chance): {ADDS[row['adds']]}"
+                in text
+            )
     assert any(words in text for words in ADDS.values()) and "bits about each person were booked" in text
     status, text, _ = run("screen", "demo", "--cipher", "none", "--json")
     done = json.loads(text)
