@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from backend.errors import GlassleafError, SecurityError
 from backend.link.agreement import days_left, load_in_force
@@ -92,10 +91,9 @@ def _dial(node: Node, peer: Peer) -> Iterator[CheckedStep]:
     from backend.link.dialler import Connection, reason  # noqa: PLC0415
 
     address = node.settings.connect.get(peer.name, peer.party.address)
-    proxy = node.settings.proxy or os.environ.get("https_proxy", "")
+    proxy = node.settings.proxy_address
     if proxy:
-        parts = urlsplit(proxy)
-        reached = _reach("proxy", f"{parts.hostname}:{parts.port or 80}")
+        reached = _reach("proxy", proxy)
     else:
         yield CheckedStep("proxy", True, Remark("check_no_proxy"))
         reached = _reach("port", address)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import random
 import threading
 import time
@@ -224,7 +223,7 @@ def reason(error: BaseException, node: Node) -> Remark:
     for phrase, code in _DETAILS.items():
         if phrase in details:
             return Remark(code)
-    proxy = node.settings.proxy or os.environ.get("https_proxy", "")
+    proxy = node.settings.proxy_address
     if proxy and "proxy" in details.lower():
-        return Remark("proxy_refused", {"proxy": proxy})
+        return Remark("proxy_refused", {"proxy": f"http://{proxy}"})
     return Remark(_STATES[state]) if state in _STATES else Remark("link_failed", {"state": str(state)})

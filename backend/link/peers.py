@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
+import os
+import re
 import threading
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from urllib.parse import urlsplit
 
 from backend.link.agreement import AgreedParty
 from backend.link.config import HostConfig
@@ -60,6 +63,12 @@ class LinkSettings:
     bind: str = ""
     proxy: str = ""
     connect: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def proxy_address(self) -> str:
+        """Host and port of the proxy, without the password that its URL may have; empty if there is no proxy."""
+        place = urlsplit(self.proxy or os.environ.get("https_proxy", "")).netloc.rpartition("@")[2]
+        return place if not place or re.search(r":\d+$", place) else f"{place}:80"
 
     @classmethod
     def of(cls, config: HostConfig) -> LinkSettings:

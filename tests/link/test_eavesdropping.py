@@ -116,22 +116,26 @@ def test_the_environments_proxy_is_used(links, monkeypatch):
         assert edge.asked and bank.is_up("shop")
 
 
+def named_proxy(monkeypatch, set_in, address):
+    """Name a proxy in the environment; or return it as a setting of the link."""
+    for variable in ("no_proxy", "no_grpc_proxy", "grpc_proxy", "http_proxy", "https_proxy"):
+        monkeypatch.delenv(variable, raising=False)
+    if set_in == "host.toml":
+        return {"proxy": address}
+    monkeypatch.setenv("https_proxy", address)
+    return {}
+
+
 @pytest.mark.parametrize("set_in", ["environment", "host.toml"])
-def test_a_proxy_that_lets_nothing_through_is_named(links, monkeypatch, set_in):
+def test_a_proxy_that_lets_nothing_through_is_named_without_its_password(links, monkeypatch, set_in):
     with ConnectProxy(passes=False) as edge:
         links.bank()
-        for variable in ("no_proxy", "no_grpc_proxy", "grpc_proxy", "http_proxy", "https_proxy"):
-            monkeypatch.delenv(variable, raising=False)
-        address = f"http://127.0.0.1:{edge.port}"
-        more = {"proxy": address}
-        if set_in == "environment":
-            monkeypatch.setenv("https_proxy", address)
-            more = {}
+        more = named_proxy(monkeypatch, set_in, f"http://clerk:secret@127.0.0.1:{edge.port}")
         shop = links._wire("shop", connect={"bank": f"bank.invalid:{links.port}"}, **more)
         shop.open()
         until(lambda: shop.states()["bank"].values["why"].code != "link_not_yet")
         why = shop.states()["bank"].values["why"]
-        assert (why.code, why.values) == ("proxy_refused", {"proxy": address})
+        assert (why.code, why.values) == ("proxy_refused", {"proxy": f"http://127.0.0.1:{edge.port}"})
 
 
 @pytest.mark.parametrize("set_in", ["environment", "host.toml"])
@@ -139,13 +143,7 @@ def test_a_link_on_one_machine_goes_past_a_proxy(links, monkeypatch, set_in):
     with ConnectProxy() as edge:
         bank = links.bank()
         edge.target = links.port
-        for variable in ("no_proxy", "no_grpc_proxy", "grpc_proxy", "http_proxy", "https_proxy"):
-            monkeypatch.delenv(variable, raising=False)
-        address = f"http://127.0.0.1:{edge.port}"
-        more = {"proxy": address}
-        if set_in == "environment":
-            monkeypatch.setenv("https_proxy", address)
-            more = {}
+        more = named_proxy(monkeypatch, set_in, f"http://127.0.0.1:{edge.port}")
         shop = links._wire("shop", connect={"bank": f"localhost:{links.port}"}, **more)
         links.up(shop)
         assert bank.is_up("shop") and not edge.asked
