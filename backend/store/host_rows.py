@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
-from sqlalchemy import ColumnElement, text
+from sqlalchemy import ColumnElement, Table, case
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
 from backend.errors import SecurityError
@@ -15,15 +16,6 @@ from backend.store.schema import AnswerRow, Approval, ArtefactRow, Base, SecretR
 
 TABLES: tuple[type[Base], ...] = (ArtefactRow, Approval, AnswerRow, SecretRow)
 DITHER = "dither"  # the secret that a Host's dither follows from
-# how often a person was asked about on a day; what is known here stays if it is more
-_MERGE_ANSWER = text("""
-INSERT INTO answers (subject, kind, structure, guest, day, asked, bits, capacity)
-VALUES (:subject, :kind, :structure, :guest, :day, :asked, :bits, :capacity)
-ON CONFLICT (subject, kind, structure, guest, day) DO UPDATE SET
-asked = CASE WHEN excluded.asked > answers.asked THEN excluded.asked ELSE answers.asked END,
-bits = CASE WHEN excluded.bits > answers.bits THEN excluded.bits ELSE answers.bits END,
-capacity = CASE WHEN excluded.capacity > answers.capacity THEN excluded.capacity ELSE answers.capacity END
-""")
 
 
 def host_rows(session: Session, model_id: str, structure: str, guest: str) -> Rows:
@@ -72,9 +64,21 @@ def write_host_rows(session: Session, rows: Rows, model_id: str, sign: Callable[
             approval.signature = sign(approval)
     answers = rows[AnswerRow.__tablename__]
     check_columns(AnswerRow, answers)
-    if answers:  # a screening of thirty thousand people leaves a million
-        session.execute(_MERGE_ANSWER, answers)
+    if answers:  # one statement for all: a screening leaves thirty rows a person
+        session.execute(_merging_answers(session.get_bind().dialect.name), answers)
     write_rows(session, SecretRow, [row for row in secrets if session.get(SecretRow, row["name"]) is None])
+
+
+def _merging_answers(dialect: str) -> sqlite.Insert | postgresql.Insert:
+    """Return the statement that writes how often a person was asked about on a day, or keeps the larger of each count if that is known."""
+    table = cast("Table", AnswerRow.__table__)
+    statement = postgresql.insert(table) if dialect == "postgresql" else sqlite.insert(table)
+    larger = {}
+    for column in table.columns:
+        if not column.primary_key:
+            new = statement.excluded[column.name]
+            larger[column.name] = case((new > column, new), else_=column)
+    return statement.on_conflict_do_update(index_elements=list(table.primary_key), set_=larger)
 
 
 def approval_of(row: Mapping[str, Any]) -> Approval:
