@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from hashlib import sha256
@@ -14,7 +13,7 @@ from app import session
 from app.panels import frame
 from app.texts import Texts, markdown, size
 from backend.errors import AmbiguousFile
-from backend.services.samples import SUFFIXES, Reading
+from backend.services.samples import SUFFIXES, Reading, account_file
 
 if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
@@ -111,7 +110,7 @@ def account(t: Texts, key: str, document: Callable[[], dict[str, Any]]) -> None:
     """How a table was read, as a file for a machine."""
     st.download_button(
         t("upload.account"),
-        lambda: json.dumps(document(), ensure_ascii=False, indent=2).encode(),
+        lambda: account_file(document()),
         "glassleaf-reading.json",
         "application/json",
         icon=":material/download:",

@@ -26,6 +26,7 @@ from backend.policy.bands import line_kind
 from backend.remark import reason_of
 from backend.results import DEMO
 from backend.services import Glassleaf
+from backend.services.samples import account_file, finite
 
 if TYPE_CHECKING:
     from backend.crypto.workers import Workers
@@ -169,18 +170,9 @@ def print_result(document: Any, text: str | Iterable[str], as_json: bool, *, ok:
     In JSON a figure that does not apply is null (RFC 8259 knows no NaN).
     """
     shown = text if isinstance(text, str) else "\n".join(text)
-    print(json.dumps(_finite(document), indent=1, default=str, allow_nan=False) if as_json else shown)  # noqa: T201
+    print(json.dumps(finite(document), indent=1, default=str, allow_nan=False) if as_json else shown)  # noqa: T201
     if not ok:
         raise typer.Exit(1)
-
-
-def _finite(value: Any) -> Any:
-    """The same with null for every number that is not finite."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: _finite(one) for key, one in value.items()}
-    return [_finite(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def check_out(out: Path) -> None:
@@ -192,7 +184,7 @@ def check_out(out: Path) -> None:
 
 def save_account(file: Path, account: dict[str, Any]) -> None:
     """Write how a table was read."""
-    save(file, json.dumps(_finite(account), ensure_ascii=False, indent=2, default=str, allow_nan=False).encode())
+    save(file, account_file(account))
 
 
 def day_of(written: str) -> date:

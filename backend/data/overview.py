@@ -113,11 +113,7 @@ class Overview:
     notes: tuple[Remark, ...] = ()
 
     def document(self) -> dict[str, Any]:
-        """Return how the table was read as a document for a machine."""
-        columns = []
-        for column in self.columns:
-            cells = asdict(column)
-            columns.append({name: None if value != value else value for name, value in cells.items()})  # noqa: PLR0124 - NaN
+        """Return how the table was read as a document for a machine; NaN is a number that there is not."""
         return {
             "federation": self.federation,
             "task": self.task,
@@ -128,7 +124,7 @@ class Overview:
                 "positive": self.positive,
                 "declined": self.positive,
             },
-            "columns": columns,
+            "columns": [asdict(column) for column in self.columns],
             "notes": [{**note.plain(), "sentence": note.sentence()} for note in self.notes],
             "unclear": [column.name for column in self.columns if column.asked_about],
         }

@@ -40,9 +40,8 @@ READ = 0.5  # share of a proof that is done once tables and library are through;
 FLOAT32 = 2.0**-24  # relative error of one addition in XGBoost
 TELLING_ROWS = 200  # records that reach a split, from which on an empty side tells something
 TELLING_SHARE = 0.05  # of the cover
-ZERO_GAP = (
-    0.02  # mean share of records on another side than the covers say, from which on zeros are tried as missing values
-)
+# Mean share of records on another side than the covers say, from which on zeros are tried as missing values.
+ZERO_GAP = 0.02
 CHECKED_ROWS = 2_000  # of the proof
 CHANCE = 0.5  # AUC of a model that knows nothing
 
