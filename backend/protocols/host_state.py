@@ -129,7 +129,7 @@ class Running(NamedTuple):
 
     @property
     def id(self) -> str:
-        """What stands for it in names of files and buttons; the name alone is as its Guest chose it."""
+        """Hash that names its files and buttons: the conversation's own name is chosen by the Guest."""
         return _id_of(self.guest, self.conversation)
 
 

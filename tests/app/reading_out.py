@@ -78,7 +78,7 @@ def says(at: AppTest | str, key: str, language: str = "en", **known: object) -> 
 
 
 def in_this_order(pieces: list[str], shown: str) -> bool:
-    """Whether pieces stand in a text one after another with anything but a new line between them.
+    """Return whether a text has these pieces one after another, on one line.
 
     A regular expression took the square of a line's length and more: lines that hold a chart have some 100,000 letters.
     """

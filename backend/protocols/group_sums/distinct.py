@@ -30,7 +30,7 @@ def place_of(column: NDArray[np.generic]) -> int:
 
 
 def present_values(column: NDArray[np.generic]) -> NDArray[np.generic]:
-    """Return the values that there are, of a column in which NaN or None stands for a missing one."""
+    """Return the values of a column without the missing ones, which are NaN or None."""
     if column.dtype == object:
         there = np.array([value is not None for value in column], dtype=bool)
     else:
