@@ -45,11 +45,14 @@ def unusual(t: Texts, view: View, done: ScoreBatch) -> None:
     for note in done.notes:
         lines.append(f":material/help: {_worded(t, note)}")
     marked = sum(bool(score.problems or score.remarks or score.marks) for score in done.scores)
-    if not lines:
+    if not lines and not marked:
         st.success(t("people.nothing_unusual", n=len(done.scores)), icon=":material/check_circle:")
         return
     heading = t("people.unusual", n=marked, marked=f"{marked:,}", people=f"{len(done.scores):,}")
-    st.warning("  \n".join(lines), icon=":material/report:", title=heading)
+    if lines:
+        st.warning("  \n".join(lines), icon=":material/report:", title=heading)
+    else:
+        st.warning(heading, icon=":material/report:")
 
 
 def _worded(t: Texts, remark: Remark) -> str:

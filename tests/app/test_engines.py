@@ -253,6 +253,20 @@ def test_the_histogram_counts_the_people_of_the_file_and_what_was_unusual_is_cou
     assert says(warning, "people.absent")
 
 
+def test_a_marked_person_is_never_said_to_be_nothing_unusual(bulk: AppTest) -> None:
+    job = job_of("people")
+    batch = job.result
+    odd = replace(batch.scores[0], not_held_by=(), remarks=(), problems=(), marks=("unseen_category",))
+    try:
+        job.result = replace(batch, scores=(odd,), notes=())
+        bulk.run()
+        assert not says(bulk, "people.nothing_unusual", n=1)
+        assert T("people.unusual", n=1, marked="1", people="1") in [one.value for one in bulk.warning]
+    finally:
+        job.result = batch
+        bulk.run()
+
+
 def comes_first(at: AppTest) -> bool:
     """Whether a phone shows the answer above the person."""
     return any("order: 1" in element.proto.body for element in at.get("html"))
