@@ -13,7 +13,8 @@ from app import session
 from app.panels import frame
 from app.texts import Texts, markdown, size
 from backend.errors import AmbiguousFile
-from backend.services.samples import SUFFIXES, Reading, account_file
+from backend.services.json_text import json_text
+from backend.services.samples import SUFFIXES, Reading
 
 if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
@@ -110,7 +111,7 @@ def account(t: Texts, key: str, document: Callable[[], dict[str, Any]]) -> None:
     """How a table was read, as a file for a machine."""
     st.download_button(
         t("upload.account"),
-        lambda: account_file(document()),
+        lambda: json_text(document()).encode(),
         "glassleaf-reading.json",
         "application/json",
         icon=":material/download:",

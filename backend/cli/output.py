@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import errno
-import json
 import math
 import os
 import socket
@@ -26,7 +25,7 @@ from backend.policy.bands import line_kind
 from backend.remark import reason_of
 from backend.results import DEMO
 from backend.services import Glassleaf
-from backend.services.samples import account_file, finite
+from backend.services.json_text import json_text
 
 if TYPE_CHECKING:
     from backend.crypto.workers import Workers
@@ -170,7 +169,7 @@ def print_result(document: Any, text: str | Iterable[str], as_json: bool, *, ok:
     In JSON a figure that does not apply is null (RFC 8259 knows no NaN).
     """
     shown = text if isinstance(text, str) else "\n".join(text)
-    print(json.dumps(finite(document), indent=1, default=str, allow_nan=False) if as_json else shown)  # noqa: T201
+    print(json_text(document, indent=1, ascii_only=True) if as_json else shown)  # noqa: T201
     if not ok:
         raise typer.Exit(1)
 
@@ -184,7 +183,7 @@ def check_out(out: Path) -> None:
 
 def save_account(file: Path, account: dict[str, Any]) -> None:
     """Write how a table was read."""
-    save(file, account_file(account))
+    save(file, json_text(account).encode())
 
 
 def day_of(written: str) -> date:

@@ -5,8 +5,6 @@ Holds counts, codes and ranges of the sheet that somebody handed in; so it is fo
 
 from __future__ import annotations
 
-import json
-import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -134,20 +132,6 @@ def added_notes(notes: dict[tuple[str, str, str], Remark], more: Sequence[Remark
                 values[name] = int(str(values[name])) + int(str(note.values[name]))
             notes[key] = replace(notes[key], values=values)
         notes.setdefault(key, note)
-
-
-def account_file(document: dict[str, Any]) -> bytes:
-    """Return an account as the bytes of a JSON file."""
-    return json.dumps(finite(document), ensure_ascii=False, indent=2, default=str, allow_nan=False).encode()
-
-
-def finite(value: Any) -> Any:
-    """Return the same with None in place of every number that is not finite: JSON has no such numbers."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: finite(one) for key, one in value.items()}
-    return [finite(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def _all_of(remarks: Iterable[tuple[Remark, ...]]) -> list[Remark]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -10,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from backend.i18n import Text
 from backend.remark import Remark
 from backend.results import ModelRecord, Score, ScoreBatch, Status, counts_of
+from backend.services.json_text import finite
 from backend.services.online import Person, Value
 from backend.services.policies import Policy
 from backend.services.reasons import Against, PersonReasons
@@ -112,8 +112,8 @@ class ScoreAnswer(BaseModel):
             id=score.id,
             status=score.status,
             problem=score.problem,
-            score=_finite(score.margin),
-            probability=_finite(score.probability),
+            score=finite(score.margin),
+            probability=finite(score.probability),
             decision=score.decision,
             band=score.band,
             points=score.points,
@@ -121,9 +121,9 @@ class ScoreAnswer(BaseModel):
             marks=list(score.marks),
             what_if=score.what_if,
             predicted=score.predicted,
-            base=_finite(score.base),
-            guest_part=_finite(score.guest_part),
-            hosts_part=_finite(score.hosts_part),
+            base=finite(score.base),
+            guest_part=finite(score.guest_part),
+            hosts_part=finite(score.hosts_part),
             not_held_by=list(score.not_held_by),
             remarks=[RemarkAnswer.of(remark) for remark in score.remarks],
         )
@@ -240,7 +240,3 @@ def model_answer(record: ModelRecord, name: str, state: str, columns: list[Colum
     """From what the services answer."""
     about = {"created": record.created, "algorithm": record.algorithm, "task": record.task}
     return ModelAnswer(id=record.id, name=name, state=state, hosts=list(record.hosts), columns=columns, **about)
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -18,7 +18,7 @@ from backend.data.dictionary import Feature, Kind
 from backend.data.federation import Federation
 from backend.data.id_forms import AS_WRITTEN, KnownIds, alike_note, check_ids, stop_if_few_held
 from backend.data.known_codes import read_codes
-from backend.data.sheet_account import SheetAccount, account_file, finite
+from backend.data.sheet_account import SheetAccount
 from backend.data.table import SAMPLES, SampleSheet
 from backend.data.table_file import AS_IT_IS, SUFFIXES, Reading
 from backend.errors import SampleError
@@ -28,7 +28,7 @@ from backend.services.registry import Registry
 from backend.services.score_marks import seen_of
 from backend.services.workspace import Workspace
 
-__all__ = ["AS_WRITTEN", "SAMPLES", "SUFFIXES", "Reading", "Samples", "account_file", "finite"]
+__all__ = ["AS_WRITTEN", "SAMPLES", "SUFFIXES", "Reading", "Samples"]
 WHOLE = 1e15  # up to here a float is written as a whole number where it is one
 
 

@@ -36,7 +36,7 @@ from backend.crypto.registry import Cipher
 from backend.data.cells import csv_text, plain_cell
 from backend.data.federation import Federation
 from backend.data.row_groups import DatabaseTable, LongFile, Survey, TableSource, sheets, survey
-from backend.data.sheet_account import SheetAccount, account_file, added_notes
+from backend.data.sheet_account import SheetAccount, added_notes
 from backend.data.table import SAMPLES, SampleSheet
 from backend.data.table_file import AS_IT_IS, OLE, PARQUET, ZIP, Reading, opened
 from backend.errors import GlassleafError, ParameterError, SampleError, StoreError
@@ -57,6 +57,7 @@ from backend.results import (
     scores_head,
     scores_rows,
 )
+from backend.services.json_text import json_text
 from backend.services.policies import policy_of
 from backend.services.registry import Registry
 from backend.services.samples import Known, understood
@@ -241,7 +242,7 @@ class Streaming:
             finally:
                 self._stopped([inner for _, inner in flying if inner is not None])
         if request.account:
-            write_whole(request.account, account_file(account.document()))
+            write_whole(request.account, json_text(account.document()).encode())
         return (*notes.values(), *held.notes())
 
     @staticmethod
