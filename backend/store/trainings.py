@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from hashlib import sha256
-from typing import Any
+from typing import Any, cast
 
-from sqlalchemy import delete, select
+from sqlalchemy import Table, delete, insert, select, update
 from sqlalchemy.orm import Session
 
 from backend.errors import QuestionRefused, SecurityError
@@ -106,30 +106,36 @@ class HostTrainings:
         SecurityError
             If it was asked for in another way before, or too often; of the note's own class.
         """
+        table = cast(Table, TrainingRow.__table__)
+        asked = select(table.c.request, table.c.question, table.c.body).where(
+            table.c.guest == guest, table.c.request.in_({note.name for note in notes})
+        )
         with self._database.write() as session:
+            connection = session.connection()
+            known = {name: (digest, body) for name, digest, body in connection.execute(asked)}
+            made = timestamp()
+            new: list[dict[str, str]] = []
             for note in notes:
-                row = session.get(TrainingRow, (guest, note.name))
-                if row is None:
+                digest, body = known.get(note.name, ("", ""))
+                if not digest:
                     body = "1" if note.most else "{}"
-                    session.add(
-                        TrainingRow(
-                            guest=guest, request=note.name, question=note.digest, created=timestamp(), body=body
-                        )
-                    )
-                    continue
-                if row.question != note.digest:
+                    row = {"guest": guest, "request": note.name, "question": note.digest, "created": made, "body": body}
+                    new.append(row)
+                elif digest != note.digest or (note.most and int(body) >= note.most):
                     raise note.error(note.code)
-                if note.most:
-                    answers = int(row.body)
-                    if answers >= note.most:
-                        raise note.error(note.code)
-                    row.body = str(answers + 1)
+                elif note.most:
+                    body = str(int(body) + 1)
+                    row_of = table.c.guest == guest, table.c.request == note.name
+                    connection.execute(update(table).where(*row_of).values(body=body))
+                known[note.name] = (note.digest, body)
+            if new:
+                connection.execute(insert(table), new)
 
     def noted(self, guest: str, name: str) -> str:
         """Return the digest that was noted under a name; empty if none was."""
+        asked = select(TrainingRow.question).where(TrainingRow.guest == guest, TrainingRow.request == name)
         with self._database.read() as session:
-            row = session.get(TrainingRow, (guest, name))
-            return "" if row is None else row.question
+            return session.scalar(asked) or ""
 
     def spend(self, guest: str, spending: Spending) -> None:
         """Note that ranks with some noise are sent, which is the same whenever they are sent again.

@@ -182,11 +182,12 @@ def _read_node(data: Mapping[str, Any]) -> Split | Leaf:
 
 
 def _rules(rules: Mapping[NodeKey, SplitRule]) -> list[dict[str, Any]]:
-    sets = ("left_categories", "right_categories")
-    return [
-        {"tree": tree, "node": node, **asdict(rule), **{name: sorted(getattr(rule, name)) for name in sets}}
-        for (tree, node), rule in sorted(rules.items())
-    ]
+    return [{"tree": tree, "node": node, **_rule(rule)} for (tree, node), rule in sorted(rules.items())]
+
+
+def _rule(rule: SplitRule) -> dict[str, Any]:
+    fields = {name: getattr(rule, name) for name in SplitRule.__slots__}
+    return fields | {name: sorted(fields[name]) for name in ("left_categories", "right_categories")}
 
 
 def _read_rules(data: list[dict[str, Any]]) -> dict[NodeKey, SplitRule]:

@@ -169,6 +169,11 @@ class GrowthRecord:
         self._check_size(here.counted, least)
         here.routed = bits
 
+    def awaits_split(self, tree: int, node: int) -> bool:
+        """Whether this Host has answered the node's sums since it was started, and has not split it."""
+        here = self._trees.get(tree, {}).get(node)
+        return here is not None and here.counted is not None and here.left is None and not here.children
+
     def split(self, tree: int, node: int, parent: int, routed: Flags, left: Flags) -> None:
         """Take down how this Host has split a node; `left` are the rows of `routed` that go left, ``(n_joint,)``."""
         self._open(tree)

@@ -271,8 +271,9 @@ def read_split(asked: Asked) -> Ask:
     inside = history.rows(message.rows)
     name = f"{message.tree}.{message.node}.split"
     digest = sha256(encode(replace(message, conversation=""))).hexdigest()
-    # The same split as before a break: its sums are not asked for again.
-    if history.request and asked.models.trainings.noted(asked.sender, f"{history.request}.{name}") == digest:
+    again = history.request and not history.growth.awaits_split(message.tree, message.node)
+    if again and asked.models.trainings.noted(asked.sender, f"{history.request}.{name}") == digest:
+        # The same split as before a break: its sums are not asked for again.
         return Ask(approval=approval, subject=inside)
     history.growth.begin_split(message.tree, message.node, message.parent, inside, history.group_size)
     note = Note(f"{history.request}.{name}", digest, "node_answered_otherwise", MAX_ANSWERS)
