@@ -16,6 +16,7 @@ from backend.services.compliance import Finding
 from backend.services.fairness import (
     DIFFERENCE,
     MEASURES,
+    PAIR,
     PAIR_P,
     RATIO,
     REFERENCE_GROUP,
@@ -25,6 +26,7 @@ from backend.services.fairness import (
     Proxies,
     ProxyRequest,
     ages_in_words,
+    features_of,
     measure_in_words,
     widest,
 )
@@ -36,13 +38,13 @@ if TYPE_CHECKING:
     from backend.i18n import Text
     from backend.jobs import Job
 
-EVIDENCE = {"proxies": "link", "outcomes": "groups"}
+EVIDENCE = {"proxies": "link", "outcomes": "groups", "together": "join_inner"}
 
 
 def both(t: Texts, view: View, found: Finding | KeptOut, place: str) -> None:
     """What goes with a feature, and outcomes by its groups; what was not measured is a line, or both are."""
     on = {"proxies": found.proxies_on, "outcomes": found.disparities_on}
-    lacking = [name for name in EVIDENCE if (found.proxies if name == "proxies" else found.disparities) is None]
+    lacking = [name for name in on if (found.proxies if name == "proxies" else found.disparities) is None]
     with st.container(horizontal=True):
         for name in lacking:
             _titled(t, name, _not_measured(t, view, on[name]))
@@ -52,6 +54,7 @@ def both(t: Texts, view: View, found: Finding | KeptOut, place: str) -> None:
     if "outcomes" not in lacking:
         _titled(t, "outcomes")
         outcomes(t, view, found, place)
+    together(t, view, found.feature, place)
     if isinstance(found, Finding):
         ages(t, found, place)
 
@@ -68,8 +71,10 @@ def of_kind(
         _titled(t, "proxies")
         proxies(t, view, found, place)
     elif isinstance(asked, DisparityRequest):
-        _titled(t, "outcomes")
-        outcomes(t, view, found, place)
+        if not asked.crossed:
+            _titled(t, "outcomes")
+            outcomes(t, view, found, place)
+        together(t, view, found.feature, place)
     elif isinstance(found, Finding):
         ages(t, found, place)
 
@@ -121,11 +126,24 @@ def proxies(t: Texts, view: View, finding: Finding | KeptOut, place: str) -> Non
 
 def outcomes(t: Texts, view: View, finding: Finding | KeptOut, place: str) -> None:
     """Groups at a glance: the verdict, acceptance by group as dots, the ratio along the cut-off; all rates one press away."""
-    found = finding.disparities
-    on = finding.disparities_on
-    if found is None:
-        st.markdown(_not_measured(t, view, on))
+    if finding.disparities is None:
+        st.markdown(_not_measured(t, view, finding.disparities_on))
         return
+    _groups(t, view, finding.feature, finding.disparities, finding.disparities_on, place)
+
+
+def together(t: Texts, view: View, feature: str, place: str) -> None:
+    """Draw what was measured of a feature together with another one: groups of both, and which were too small."""
+    for name, (rows, on) in session.service().compliance.together(view.record.id, feature).items():
+        _titled(t, "together", brief(t, view, name))
+        _groups(t, view, name, rows, on, f"{place}_{name}")
+        small = [group(t, row) for row in rows if row.measure == "selection rate" and row.value is None]
+        if small:
+            st.caption(f":material/visibility_off: {t('compliance.small', n=len(small), groups=t.listed(small))}")
+
+
+def _groups(t: Texts, view: View, name: str, found: Sequence[Evidence], on: Basis | None, place: str) -> None:
+    """Draw the groups of a feature, or of two together."""
     accepted = [row for row in found if row.measure == "selection rate"]
     compared = {(row.about, row.measure): row for row in found}
     reference = next((row for row in found if row.measure == f"selection rate, {REFERENCE_GROUP}"), None)
@@ -134,7 +152,7 @@ def outcomes(t: Texts, view: View, finding: Finding | KeptOut, place: str) -> No
         st.markdown(t.joined(t("compliance.outcomes_none"), _at(t, on)))
         return
     for fact in session.service().verdicts.of(view.record.id).of("outcomes"):
-        if fact.about == finding.feature:
+        if fact.about == name:
             verdict.line(t, fact)
     apart = t.joined(_apart(t, reference, furthest, compared), _at(t, on))
     if _line_decides(view, on):
@@ -293,12 +311,31 @@ def request(
             st.caption(t("compliance.elderly_help"))
             return AgeRequest(view.record.id, feature)
         entry = named(view, feature)
-        return DisparityRequest(
-            view.record.id,
-            feature,
-            run.cutoff(t, session.policy(view), f"measure_cutoff_{place}"),
-            disparity.reference(t, entry and entry[1], place),
+        cutoff = run.cutoff(t, session.policy(view), f"measure_cutoff_{place}")
+        crossed = _crossed(t, view, feature, place)
+        if crossed:
+            return DisparityRequest(view.record.id, feature, cutoff, crossed=crossed)
+        return DisparityRequest(view.record.id, feature, cutoff, disparity.reference(t, entry and entry[1], place))
+
+
+def _crossed(t: Texts, view: View, feature: str, place: str) -> str:
+    """Ask for a second feature to count by, too; empty = none. Flagged ones come first."""
+    flagged = {finding.feature for finding in view.compliance.findings}
+    partners = [one.name for one in session.service().fairness.partners(view.record, feature)]
+    partners.sort(key=lambda name: name not in flagged)
+
+    def words(name: str) -> str:
+        return plain(t, view, name) if name else t("compliance.alone")
+
+    return str(
+        st.selectbox(
+            t("compliance.together_with"),
+            ["", *partners],
+            format_func=words,
+            help=t("compliance.together_help"),
+            key=f"together_{place}",
         )
+    )
 
 
 def measured(t: Texts, view: View, job: Job[Any]) -> None:
@@ -338,7 +375,10 @@ def named(view: View, name: str) -> tuple[str, Feature] | None:
 
 
 def plain(t: Texts, view: View, name: str) -> str:
-    """A feature's meaning in short; its name where nobody has it any more."""
+    """A feature's meaning in short, of two together both; its name where nobody has it any more."""
+    names = features_of(name, [name] if named(view, name) else ())
+    if len(names) > 1:
+        return PAIR.join(plain(t, view, one) for one in names)
     found = named(view, name)
     return t.brief(found[1]) if found else name
 

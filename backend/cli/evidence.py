@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
@@ -13,7 +13,7 @@ import typer
 from backend.cli.output import AsJson, Bits, Cutoff, ModelId, measured_at, open_glassleaf, print_result, watched
 from backend.i18n import counted
 from backend.services.age_check import AgeRequest
-from backend.services.fairness import DisparityRequest, ProxyRequest, apart_from_rest, group_names, members_of_rest
+from backend.services.fairness import MIN_GROUP, DisparityRequest, ProxyRequest, apart_from_rest, members_of_rest
 from backend.services.scoring import cipher_named
 
 if TYPE_CHECKING:
@@ -38,26 +38,32 @@ def disparity(
     reference: Annotated[
         str, typer.Option(help="Compare with this group: a code, or a bin's number; default the largest.")
     ] = "",
+    together_with: Annotated[
+        str,
+        typer.Option(
+            "--with", help="A second feature: acceptance by both together. At least one of the two is the Guest's."
+        ),
+    ] = "",
     bits: Bits = DisparityRequest.key_bits,
     as_json: AsJson = False,
 ) -> None:
     """Measure decisions by the groups of a feature, encrypted where a Host holds it; kept for findings and reports."""
     with open_glassleaf() as glassleaf:
         record = glassleaf.models.get(model)
-        request = DisparityRequest(record.id, feature, cutoff, reference, key_bits=bits)
+        request = DisparityRequest(record.id, feature, cutoff, reference, key_bits=bits, crossed=together_with)
         done = watched(glassleaf.fairness.start_disparity(request))
         groups = [outcome.group for outcome in done.groups]
         disclosed = glassleaf.models.feature(record, feature)
-        names = dict(zip(groups, group_names(groups, disclosed), strict=True))
-        rest = next((name.en for group, name in names.items() if group.kind == "rest"), "")
-        called = partial(_named, rest=rest)
+        names = dict(zip((*groups, *done.small), glassleaf.fairness.names(record, done), strict=True))
+        called = partial(_named, names={group: name.en for group, name in names.items()})
         before = f", answered by the Host before, on {done.measured}" if done.measured else ""
         lines = [
-            f"{feature} ({done.party}), {counted(done.n, 'records')}, cut-off {measured_at(done.cutoff, done.policy)}{before}:"
+            f"{done.feature} ({done.party}), {counted(done.n, 'records')}, cut-off {measured_at(done.cutoff, done.policy)}{before}:"
         ]
         for outcome in done.groups:
             rates = "  ".join(f"{name} {_share(rate)}" for name, rate in outcome.rates.items())
             lines.append(f"  {called(outcome.group)}, n={outcome.group.n:,}: {rates}")
+        lines += [f"  {called(group)}: suppressed, fewer than {MIN_GROUP} records" for group in done.small]
         for gap in done.gaps:
             if gap.reference is None:
                 continue
@@ -71,7 +77,7 @@ def disparity(
         lines += _without_cutoff(done, called)
         lines += _by_cutoff(done, called)
         document = asdict(done)
-        if rest:
+        if any(group.kind == "rest" for group in groups):
             codes, without_value = members_of_rest(apart_from_rest(groups), disclosed.categories)
             document["rest"] = {"codes": codes, "without_value": without_value}
         print_result(document, "\n".join(lines if done.groups else [*lines, "  no two groups of 20 records"]), as_json)
@@ -183,9 +189,9 @@ def _up(bits: float | None) -> str:
     return f"{math.ceil(10 * (bits or 0.0)) / 10:.1f}"
 
 
-def _named(group: Group, rest: str) -> str:
-    """Return what a group is called; `rest` says who is in the one that was put together."""
-    return rest if group.kind == "rest" else f"{group.kind} {group.name}".strip()
+def _named(group: Group, names: Mapping[Group, str]) -> str:
+    """Return what a group is called: a code or a bin by its own name, what was put together in words."""
+    return names[group] if group.kind in ("rest", "pair") else f"{group.kind} {group.name}".strip()
 
 
 def _share(rate: Rate) -> str:

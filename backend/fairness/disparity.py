@@ -17,8 +17,9 @@ any two. A ratio is an indicator, not a finding of law (fairlearn's own caution 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Literal, Protocol, TypeVar
 
 import numpy as np
@@ -49,6 +50,8 @@ FOUR_FIFTHS = 0.8  # 29 CFR 1607.4(D), of employment; in lending an indicator
 LABELLED = ("true positive rate", "false positive rate")
 
 Measure = Literal["selection rate", "true positive rate", "false positive rate"]
+SELECTION: Measure = "selection rate"
+PAIR = " × "  # between two features, and between their groups
 MEASURES: tuple[Measure, ...] = ("selection rate", "true positive rate", "false positive rate")
 # columns of cells that a rate counts, and that it counts among: accepted positive, accepted other, declined positive, declined other
 CELLS_OF: dict[Measure, tuple[list[int], list[int]]] = {
@@ -205,6 +208,10 @@ class Disparity:
         The day, UTC, of an answer that the Host gave before; empty = just now.
     policy : int or None
         Version of the policy whose line the cut-off is; None = another line.
+    pairs : tuple of (Group, Group)
+        Of two features together: which group of each makes a group of `groups`, then of `small`; empty of one feature.
+    small : tuple of Group
+        Groups of two features together with fewer than 20 records, as few as none: they are left out, and their `n` is 0.
     """
 
     party: str
@@ -218,6 +225,85 @@ class Disparity:
     source: Literal["records", "sums"]
     measured: str = ""
     policy: int | None = None
+    pairs: tuple[tuple[Group, Group], ...] = ()
+    small: tuple[Group, ...] = ()
+
+
+def of_pairs(
+    party: str,
+    feature: str,
+    cutoff: float,
+    features: tuple[Sequence[Group], Sequence[Group]],
+    people: Counts,
+    accepted: Counts,
+    source: Literal["records", "sums"],
+    *,
+    reference: str = "",
+    seed: int,
+) -> Disparity:
+    """Return acceptance by the groups of two features together; cells of fewer than 20 records are left out.
+
+    Parameters
+    ----------
+    people, accepted : ndarray of int64
+        ``(groups of the first feature, groups of the second)``.
+
+    Raises
+    ------
+    ParameterError
+        No group is called `reference`.
+    SecurityError
+        The counts cannot be those of any records.
+    """
+    if people.size and ((accepted < 0) | (accepted > people)).any():
+        raise SecurityError("impossible_group_sums")
+    large = []
+    small = []
+    for (i, one), (j, other) in product(enumerate(features[0]), enumerate(features[1])):
+        name = f"{one.name or one.kind}{PAIR}{other.name or other.kind}"
+        if people[i, j] >= MIN_GROUP:
+            large.append((Group("pair", name, int(people[i, j])), int(accepted[i, j]), (one, other)))
+        else:
+            small.append((Group("pair", name, 0), (one, other)))
+    groups = tuple(group for group, _, _ in large)
+    _check_reference(feature, groups, reference)
+    n = np.array([group.n for group in groups], dtype=np.int64)
+    chosen = np.array([count for _, count, _ in large], dtype=np.int64)
+    nobody = np.zeros_like(n)
+    # Labels are not counted: everybody stands among those without the positive one.
+    cells = np.stack([nobody, chosen, nobody, n - chosen], axis=-1)
+    unknown = np.zeros(len(n))
+    counts = _Counts(groups, cells, unknown, unknown, chosen[None], labelled=False, labels=False)
+    shares = _shares(cells, SELECTION)
+    outcomes = []
+    for k, group in enumerate(groups):
+        rates = {SELECTION: _rate(float(shares[k]), group.n)}
+        outcomes.append(GroupOutcome(group, rates, SUPPRESSED, SUPPRESSED, SUPPRESSED, 0.0))
+    gap = _gap(SELECTION, counts, shares, reference, np.random.default_rng(seed))
+    return Disparity(
+        party,
+        feature,
+        int(n.sum()),
+        cutoff,
+        tuple(outcomes),
+        (gap,),
+        (),
+        (),
+        source,
+        pairs=(*(pair for _, _, pair in large), *(pair for _, pair in small)),
+        small=tuple(group for group, _ in small),
+    )
+
+
+def features_of(name: str, known: Container[str] = ()) -> tuple[str, ...]:
+    """Return the two features of what was measured of both together, else the one feature.
+
+    Examples
+    --------
+    >>> features_of("age × gender"), features_of("age")
+    (('age', 'gender'), ('age',))
+    """
+    return (name,) if name in known else tuple(name.split(PAIR))
 
 
 def from_sums(
@@ -292,9 +378,10 @@ def as_evidence(disparity: Disparity, names: Sequence[Text]) -> tuple[Evidence, 
     Parameters
     ----------
     names : sequence of Text
-        Of the groups, in their order.
+        Of the groups, in their order; then of those that are too small.
     """
-    words = {outcome.group: name for name, outcome in zip(names, disparity.groups, strict=True)}
+    groups = [outcome.group for outcome in disparity.groups]
+    words = dict(zip((*groups, *disparity.small), names, strict=True))
 
     def row(group: Group, measure: str, rate: Rate, cutoff: float | None = None) -> Evidence:
         return Evidence(words[group], measure, rate.n, rate.value, rate.low, rate.high, cutoff)
@@ -303,6 +390,7 @@ def as_evidence(disparity: Disparity, names: Sequence[Text]) -> tuple[Evidence, 
         return row(other.group, f"{measure}, {PAIR_P}", Rate(n, other.p, None, None))
 
     rows = [row(o.group, measure, rate) for o in disparity.groups for measure, rate in o.rates.items()]
+    rows += [row(group, SELECTION, SUPPRESSED) for group in disparity.small]
     rates = {outcome.group: outcome.rates for outcome in disparity.groups}
     for gap in disparity.gaps:
         if gap.reference is None:
@@ -313,7 +401,7 @@ def as_evidence(disparity: Disparity, names: Sequence[Text]) -> tuple[Evidence, 
             rows.append(row(other.group, f"{gap.measure}, {RATIO}", other.ratio))
             rows.append(by_itself(other, gap.measure, other.difference.n))
         rows.append(Evidence(ALL_GROUPS, f"{gap.measure}, {P}", gap.n, gap.p, None, None))
-    rows += [row(outcome.group, SCORE, outcome.score) for outcome in disparity.groups]
+    rows += [row(outcome.group, SCORE, outcome.score) for outcome in disparity.groups if outcome.score.n]
     for compared in disparity.scores:
         rows += [row(compared.group, f"{SCORE}, {SMD}", compared.smd), by_itself(compared, SCORE, compared.smd.n)]
     for at in disparity.cutoffs:
@@ -407,8 +495,7 @@ def _disparity(
     reference: str,
     seed: int,
 ) -> Disparity:
-    if reference and counts.groups and reference not in (names := [g.name or g.kind for g in counts.groups]):
-        raise ParameterError("no_such_group", feature=feature, group=reference, known=tuple(names))
+    _check_reference(feature, counts.groups, reference)
     outcomes = tuple(_outcome(k, counts, values) for k in range(len(counts.groups)))
     draw = np.random.default_rng(seed)
     gaps = tuple(_gap(m, counts, values[m], reference, draw) for m in MEASURES) if outcomes else ()
@@ -425,6 +512,13 @@ def _disparity(
         _range(marking, counts, base),
         source,
     )
+
+
+def _check_reference(feature: str, groups: Sequence[Group], reference: str) -> None:
+    """Raise ParameterError if there are groups, and none is called so."""
+    names = tuple(group.name or group.kind for group in groups)
+    if reference and names and reference not in names:
+        raise ParameterError("no_such_group", feature=feature, group=reference, known=names)
 
 
 def _outcome(k: int, counts: _Counts, values: dict[Measure, Floats]) -> GroupOutcome:

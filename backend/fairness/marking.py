@@ -4,18 +4,23 @@ Whoever reads sums of several marks reads those of their differences too: people
 set of one person would tell that person's group. So no set that can be told apart may hold between 1 and 19 of the records: the cut-offs
 of the range are tenths of these records' scores, at least 20 records from each other, from the decision's cut-off and from either end;
 the range, decisions by label, and labels are left out where they would tell fewer apart. Scores are rounded as far as the figures allow.
+
+Decisions may be crossed with groups of the Guest's own feature: the same sums then count people by two features together. A Host cannot
+read the marks, so it does not learn who is in a group of the Guest's.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
 from backend.errors import FewRecords, ParameterError
 from backend.protocols.group_sums.disclosure_bound import leaves_unknown, spread_of
-from backend.protocols.group_sums.grouping import MIN_GROUP
+from backend.protocols.group_sums.grouping import MIN_GROUP, Group, WireGroup, read_groups
 from backend.protocols.group_sums.values import Counts
 
 SCORE_BITS = 12  # probabilities, squared errors and their squares are summed in units of 2**-12
@@ -25,6 +30,7 @@ TENTHS = 10  # of the records, between two cut-offs of the range
 FIXED = 7  # marks before those of the range: accepted, positive, both, probability, squared deviation, squared error, its square
 
 Floats = NDArray[np.float64]
+Index = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,10 @@ class Marking:
         Whether labels are counted at all; without them there are no errors either.
     decisions : bool
         Whether decisions are counted at all.
+    crossed : str
+        A feature of the Guest's by whose groups people and decisions are counted, too; empty = none.
+    crossed_groups : tuple of WireGroup
+        Its groups.
     """
 
     cutoff: float
@@ -57,14 +67,32 @@ class Marking:
     labels: bool = True
     decisions: bool = True
     square_bits: int = SQUARE_BITS
+    crossed: str = ""
+    crossed_groups: tuple[WireGroup, ...] = ()
+
+    @property
+    def flags(self) -> int:
+        """Number of marks of 0 or 1 after the fixed ones."""
+        return len(self.others) + max(0, 2 * len(self.crossed_groups) - 1)
 
     @property
     def range(self) -> tuple[float, ...]:
         """All cut-offs, ascending."""
         return tuple(sorted((self.cutoff, *self.others)))
 
-    def marks(self, labels: NDArray[np.bool_], probabilities: Floats) -> tuple[list[Counts], list[int]]:
-        """Marks of records, ``(n,)`` each, and the largest value of each: :data:`FIXED`, then accepted at each of the other cut-offs."""
+    def marks(
+        self, labels: NDArray[np.bool_], probabilities: Floats, crossed: Index | None = None
+    ) -> tuple[list[Counts], list[int]]:
+        """Return marks of records, ``(n,)`` each, and the largest value of each.
+
+        First :data:`FIXED`, then accepted at each of the other cut-offs; then who is in each group of the crossed feature but the last,
+        and who of each group is accepted.
+
+        Parameters
+        ----------
+        crossed : ndarray of int, optional
+            ``(n,)``: the group of the crossed feature.
+        """
         accepted = (probabilities < self.cutoff) & self.decisions
         units = np.rint(probabilities * (1 << SCORE_BITS)).astype(np.int64)
         squares = np.rint((probabilities - self.centre) ** 2 * ((1 << self.square_bits) / self.scale)).astype(np.int64)
@@ -72,6 +100,10 @@ class Marking:
         losses = [np.rint(x * (1 << SCORE_BITS)).astype(np.int64) for x in (errors, errors**2)]
         flags = [accepted, labels & self.labels, accepted & labels & self.labelled]
         more = [(probabilities < cutoff).astype(np.int64) for cutoff in self.others]
+        if crossed is not None:
+            members = [crossed == k for k in range(len(self.crossed_groups))]
+            more += [member.astype(np.int64) for member in members[:-1]]
+            more += [(member & accepted).astype(np.int64) for member in members]
         return [*(flag.astype(np.int64) for flag in flags), units, squares, *losses, *more], bounds(
             len(more), self.square_bits
         )
@@ -79,8 +111,18 @@ class Marking:
     def ladder(self, accepted: Counts, more: Counts) -> Counts:
         """``(cutoffs, groups)``: accepted by group at each cut-off of the range, from the sums of its marks."""
         order = np.argsort((self.cutoff, *self.others), kind="stable")
-        out: Counts = np.vstack([accepted, more.reshape(len(self.others), len(accepted))])[order]
+        at_others = more[: len(self.others)].reshape(len(self.others), len(accepted))
+        out: Counts = np.vstack([accepted, at_others])[order]
         return out
+
+    def cells(self, groups: Sequence[Group], sums: Counts) -> tuple[tuple[Group, ...], Counts, Counts]:
+        """Return the groups of the crossed feature, and ``(crossed groups, groups)`` people and accepted, from sums of all marks."""
+        n = np.array([g.n for g in groups], dtype=np.int64)
+        own = read_groups(self.crossed_groups, int(n.sum()))
+        first = FIXED + len(self.others)
+        members = sums[first : first + len(own) - 1]
+        people = np.vstack([members, n - members.sum(axis=0)])
+        return own, people, sums[first + len(own) - 1 :]
 
     def variances(self, n: Counts, probability: Floats, squares: Counts) -> Floats:
         """``(groups,)``: variances of probabilities, from sums of probabilities and of squares."""
@@ -98,7 +140,13 @@ def bounds(others: int = TENTHS - 1, square_bits: int = SQUARE_BITS) -> list[int
 
 
 def mark(
-    cutoff: float, labels: NDArray[np.bool_], probabilities: Floats, *, own: bool, undecided: bool = False
+    cutoff: float,
+    labels: NDArray[np.bool_],
+    probabilities: Floats,
+    *,
+    own: bool,
+    undecided: bool = False,
+    crossed: tuple[str, Sequence[WireGroup], Index] | None = None,
 ) -> Marking:
     """How these records are to be marked: with as much as leaves no small set that can be told apart.
 
@@ -108,6 +156,8 @@ def mark(
         Whether the Guest holds the groups, so that nothing is disclosed to it.
     undecided : bool
         Whether decisions may be left out where they would tell few records apart.
+    crossed : (str, sequence of WireGroup, ndarray of int), optional
+        A feature of the Guest's to count decisions by, too; its groups, and each record's.
 
     Raises
     ------
@@ -124,37 +174,59 @@ def mark(
     ways += [Marking(cutoff, others, False, centre, scale, labels=False) for others in (tenths, ())]
     if undecided:
         ways += [Marking(cutoff, (), False, centre, scale, by, decisions=False) for by in (True, False)]
+    index = None
+    if crossed is not None:
+        name, groups, index = crossed
+        ways = [replace(way, crossed=name, crossed_groups=tuple(groups)) for way in ways]
     tried = (replace(way, square_bits=bits) for way in ways for bits in (SQUARE_BITS, COARSE_BITS))
-    found = next((way for way in tried if own or _names_nobody(way, labels, probabilities)), None)
+    found = next((way for way in tried if own or _names_nobody(way, labels, probabilities, index)), None)
     if found is None:
         accepted = int((probabilities < cutoff).sum())
         raise FewRecords("few_records_a_side", cutoff=cutoff, accepted=accepted, of=len(labels), least=MIN_GROUP)
     return found
 
 
-def _names_nobody(marking: Marking, labels: NDArray[np.bool_], probabilities: Floats) -> bool:
+def _names_nobody(
+    marking: Marking, labels: NDArray[np.bool_], probabilities: Floats, crossed: Index | None = None
+) -> bool:
     """Whether sums over groups tell no few records apart: not by differences, nor, where groups are halves, by fitting one set alone."""
     half = len(labels) // 2
-    made, _ = marking.marks(labels, probabilities)
+    made, _ = marking.marks(labels, probabilities, crossed)
     fits = half < MIN_GROUP or leaves_unknown(spread_of(made), [half, len(labels) - half])
-    return fits and smallest(marking, labels, probabilities) >= MIN_GROUP
+    return fits and smallest(marking, labels, probabilities, crossed) >= MIN_GROUP
 
 
-def smallest(marking: Marking, labels: NDArray[np.bool_], probabilities: Floats) -> int:
-    """Records of the smallest set that sums of the marks tell apart.
+def smallest(marking: Marking, labels: NDArray[np.bool_], probabilities: Floats, crossed: Index | None = None) -> int:
+    """Return a lower bound of the number of records that a combination of the sums is about.
 
-    Such a set is made of whole intervals between cut-offs, and of the positive or the other records of all intervals that have both
-    (:attr:`Marking.labelled`: of those on one side of the cut-off): what is the same in an interval, and what is the same for a label.
+    A combination weighs a record by its interval between cut-offs, plus its label, plus its group of the crossed feature on its side of the
+    cut-off. How few records can have a weight other than 0? The labels weigh in: of two records that differ in the label alone, one has
+    a weight, so that at least the fewer of both count in every cell of interval and group. They do not: the same holds of two intervals in
+    every group. Nor do the intervals: then a group on one side counts as a whole.
     """
     cutoffs = np.array(marking.range if marking.decisions else (), dtype=np.float64)
     interval = np.searchsorted(cutoffs, probabilities, side="right")
     count = len(cutoffs) + 1
-    cells = np.stack([np.bincount(interval[labels == label], minlength=count) for label in (True, False)])
-    mixed = cells * cells.all(axis=0)
+    groups = np.zeros(len(labels), dtype=np.intp) if crossed is None else crossed
+    cells = np.zeros((2, count, int(groups.max(initial=0)) + 1), dtype=np.int64)
+    np.add.at(cells, (labels.astype(np.intp), interval, groups), 1)
     declined = np.arange(count) > marking.range.index(marking.cutoff)
-    sides = [mixed[:, ~declined], mixed[:, declined]] if marking.labelled else [mixed] if marking.labels else []
-    sizes = np.concatenate([cells.sum(axis=0), *(side.sum(axis=1) for side in sides)])
-    return int(sizes[sizes > 0].min(initial=len(labels)))
+    sides = [cells[:, ~declined], cells[:, declined]] if marking.decisions else [cells]
+    sizes = [len(labels)]
+    for side in sides:
+        people = side.sum(axis=0)
+        people = people[people.sum(axis=1) > 0]
+        sizes += [n for n in people.sum(axis=0).tolist() if n]
+        sizes += [int(np.minimum(one, other).sum()) for one, other in combinations(people, 2)]
+        if crossed is None:
+            sizes += people.sum(axis=1).tolist()
+    if marking.labels:
+        by_label = [int(side.min(axis=0).sum()) for side in sides]
+        if not marking.labelled:
+            by_label = [sum(by_label)]
+        # A label that follows from the interval tells nothing more.
+        sizes += [n for n in by_label if n or crossed is not None]
+    return min(sizes)
 
 
 def _tenths(cutoff: float, probabilities: Floats) -> tuple[float, ...]:

@@ -68,7 +68,9 @@ class AnsweredSums:
     @property
     def marking(self) -> Marking:
         """How outcomes were marked."""
-        return Marking(**{**self.about, "others": tuple(self.about["others"])})
+        others = tuple(self.about["others"])
+        groups = tuple((kind, name, n) for kind, name, n in self.about.get("crossed_groups", ()))
+        return Marking(**{**self.about, "others": others, "crossed_groups": groups})
 
     def decided_at(self, cutoff: float) -> AnsweredSums:
         """The same without decisions, where they were marked at another cut-off: labels, scores and errors have none."""
@@ -208,17 +210,19 @@ class AskedSums:
         wanted: Mapping[str, Sequence[str]],
         *,
         min_size: int = MIN_GROUP,
+        crossed: NDArray[np.intp] | None = None,
     ) -> tuple[dict[Key, AnsweredSums], Refused]:
         """:meth:`ask` for what disparity, validation, monitoring and curves need of outcomes, all in one question; ``(records,)`` each.
 
-        With coarse squares, then without a range of cut-offs, if not even halves of these records can bear the sums of more.
+        With coarse squares, then without a range of cut-offs, if not even halves of these records can bear the sums of more. `crossed` is
+        each record's group of the feature that the marking crosses decisions with.
         """
         coarse = replace(marking, square_bits=COARSE_BITS)
         ways = marking, coarse, replace(coarse, others=())
-        sizes = (questions.borne_by(bounds(len(w.others), w.square_bits), self.max_groups) for w in ways)
+        sizes = (questions.borne_by(bounds(w.flags, w.square_bits), self.max_groups) for w in ways)
         borne = (way for way, size in zip(ways, sizes, strict=True) if size <= questions.records // 2)
         marking = next(borne, ways[-1])
-        marks, largest = marking.marks(labels, probabilities)
+        marks, largest = marking.marks(labels, probabilities, crossed)
         return self.ask(questions, ids, marks, largest, asdict(marking), wanted, min_size=min_size)
 
     def ask(

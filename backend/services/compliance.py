@@ -32,6 +32,7 @@ from backend.compliance.rule_pack import (
 )
 from backend.explain.importance import feature_importance
 from backend.fairness.age_discrimination import read_check
+from backend.fairness.disparity import features_of
 from backend.fairness.evidence import Basis, Evidence
 from backend.i18n import Text
 from backend.results import ModelRecord
@@ -139,6 +140,16 @@ class Compliance:
             )
             for name in record.exclude
         )
+
+    def together(self, model_id: str, feature: str) -> dict[str, tuple[tuple[Evidence, ...], Basis]]:
+        """Return what was measured of a feature together with another one, by the name of the pair."""
+        found = MeasuredEvidence(self._models, self._models.get(model_id))
+        pairs = {}
+        for name, rows in found.disparities.items():
+            names = features_of(name)
+            if len(names) > 1 and feature in names:
+                pairs[name] = rows, found.bases[DISPARITY, name]
+        return pairs
 
     def pack_versions(self) -> dict[str, str]:
         """Name → version of the packs that every model is assessed by."""

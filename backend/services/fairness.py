@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher
 from backend.data.dictionary import Feature, Kind
 from backend.data.federation import Federation
-from backend.errors import HostRefused, ParameterError, QuestionRefused
+from backend.errors import FewRecords, HostRefused, ParameterError, QuestionRefused
 from backend.evaluation.validation.words import members_of_rest, rest_in_words
 from backend.fairness import disparity
 from backend.fairness.age_discrimination import in_words as ages_in_words
@@ -28,24 +28,26 @@ from backend.fairness.disparity import (
     DIFFERENCE,
     FOUR_FIFTHS,
     MEASURES,
+    PAIR,
     PAIR_P,
     RATIO,
     SCORE,
     SMD,
     Disparity,
     P,
+    features_of,
     measure_in_words,
     widest,
 )
 from backend.fairness.disparity import REFERENCE as REFERENCE_GROUP
 from backend.fairness.evidence import Basis, Evidence
-from backend.fairness.marking import check_cutoff, mark
+from backend.fairness.marking import COARSE_BITS, Marking, bounds, check_cutoff, mark
 from backend.fairness.proxies import Association, associations
 from backend.fairness.proxies import as_evidence as proxy_evidence
 from backend.i18n import LANGUAGES, Catalogue, Text, in_both, texts_in
 from backend.jobs import Job, work
 from backend.protocols.group_sums.contingency import ContingencyTable, Wanted
-from backend.protocols.group_sums.grouping import GROUP_LIMITS, MIN_GROUP, Group, group, read_groups, to_wire
+from backend.protocols.group_sums.grouping import GROUP_LIMITS, MIN_GROUP, Group, Grouped, group, read_groups, to_wire
 from backend.protocols.group_sums.guest import GroupQuestions, GroupTable
 from backend.protocols.group_sums.values import Counts
 from backend.results import JOINT, TRAINING, ModelRecord
@@ -71,6 +73,8 @@ __all__ = [
     "FOUR_FIFTHS",
     "GROUPS",
     "MEASURES",
+    "MIN_GROUP",
+    "PAIR",
     "PAIR_P",
     "RATIO",
     "REFERENCE_GROUP",
@@ -84,6 +88,7 @@ __all__ = [
     "ProxyRequest",
     "ages_in_words",
     "apart_from_rest",
+    "features_of",
     "measure_in_words",
     "members_of_rest",
     "widest",
@@ -92,6 +97,7 @@ __all__ = [
 RECORDS = 5000  # joint records that associations are measured on: V to ±0.03
 GROUPS = 5  # of a protected attribute that is a number
 BINS = 10  # of a feature that may go with it
+_NOBODY = np.zeros((0, 0), dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -111,6 +117,8 @@ class DisparityRequest:
     cipher : {"paillier", "paillier-short", "none"}
     key_bits : int
         Of the sums by group; scores come under the fastest cipher that holds them.
+    crossed : str
+        A second feature: then acceptance is by the groups of both together. At least one of the two is the Guest's; empty = none.
     usual : str
         The group, in English, that a search for alternatives compared with, so that both name one; if there is none such, the largest.
         One of five bins is none of four.
@@ -126,6 +134,7 @@ class DisparityRequest:
     key_bits: int = KEY_BITS
     seed: int = 7
     usual: str = ""
+    crossed: str = ""
 
 
 @dataclass(frozen=True)
@@ -192,8 +201,8 @@ class Fairness:
         return self.start_proxies(request) if isinstance(request, ProxyRequest) else self.start_disparity(request)
 
     def start_disparity(self, request: DisparityRequest) -> Job[Disparity]:
-        """Measure outcomes by the groups of a feature in the background."""
-        size = f"{DISPARITY} {request.feature}"
+        """Measure outcomes by the groups of a feature, or of two together, in the background."""
+        size = f"{DISPARITY} {request.feature} {request.crossed}".rstrip()
         return Job[Disparity](lambda job: self.disparity(request, job), 1, size=size).start()
 
     def disparity(self, request: DisparityRequest, job: Job[Any]) -> Disparity:
@@ -201,15 +210,33 @@ class Fairness:
         record = self._models.get(request.model_id)
         line = line_for(self._measurement.workspace, record, request.cutoff)
         request = replace(request, usual=self._searched_with(record, request.feature), cutoff=line.cutoff)
-        with self._measurement.asking(record, DISPARITY, request.feature):
+        name = measured_as(self._measurement.workspace.federation(record.federation), request)
+        with self._measurement.asking(record, DISPARITY, name):
             done = measure_disparity(self._measurement.context(record), request, job)
         done = replace(done, policy=line.version)
-        feature = self._models.feature(record, request.feature)
-        groups = [outcome.group for outcome in done.groups]
-        rows = disparity.as_evidence(done, group_names(groups, feature))
+        rows = disparity.as_evidence(done, self.names(record, done))
         basis = Basis(done.n, done.cutoff, measured=done.measured, policy=done.policy)
-        self._keep(record, DISPARITY, request.feature, rows, basis)
+        self._keep(record, DISPARITY, name, rows, basis)
         return done
+
+    def names(self, record: ModelRecord, done: Disparity) -> tuple[Text, ...]:
+        """Return the names of the groups that were compared, then of those that are too small."""
+        if done.pairs:
+            first, second = (self._models.feature(record, name) for name in features_of(done.feature))
+            return pair_names(done.pairs, first, second)
+        groups = [outcome.group for outcome in done.groups]
+        return group_names(groups, self._models.feature(record, done.feature)) if groups else ()
+
+    def partners(self, record: ModelRecord, feature: str) -> tuple[Feature, ...]:
+        """Return the features that one can be measured together with: of the two at least one is the Guest's."""
+        federation = self._measurement.workspace.federation(record.federation)
+        guest = federation.guest.name
+        party, _ = feature_of(federation, feature)
+        partners = []
+        for other, entry in federation.features():
+            if entry.name != feature and guest in (party, other):
+                partners.append(entry)
+        return tuple(partners)
 
     def _searched_with(self, record: ModelRecord, feature: str) -> str:
         """The group, in English, that the last search by a feature compared with; empty if there was none."""
@@ -251,6 +278,28 @@ def group_names(groups: Sequence[Group], feature: Feature) -> tuple[Text, ...]:
     return tuple(names)
 
 
+def pair_names(pairs: Sequence[tuple[Group, Group]], first: Feature, second: Feature) -> tuple[Text, ...]:
+    """Return the names of groups of two features together."""
+    of_first = list(dict.fromkeys(one for one, _ in pairs))
+    of_second = list(dict.fromkeys(other for _, other in pairs))
+    first_names = dict(zip(of_first, group_names(of_first, first), strict=True))
+    second_names = dict(zip(of_second, group_names(of_second, second), strict=True))
+    names = []
+    for one, other in pairs:
+        words = [first_names[one], second_names[other]]
+        names.append(Text(PAIR.join(text.en for text in words), PAIR.join(text.in_language("zh") for text in words)))
+    return tuple(names)
+
+
+def measured_as(federation: Federation, request: DisparityRequest) -> str:
+    """Return the name that outcomes are kept under: the feature's, or of two those of both, in the federation's order."""
+    if not request.crossed:
+        return request.feature
+    order = [feature.name for _, feature in federation.features()]
+    names = (request.feature, request.crossed)
+    return PAIR.join(sorted(names, key=lambda name: order.index(name) if name in order else 0))
+
+
 def apart_from_rest(groups: Sequence[Group]) -> tuple[str, ...]:
     """Return the names of the groups that were not put together; an empty text stands for people without a value."""
     return tuple(group.name for group in groups if group.kind in ("code", "missing"))
@@ -266,12 +315,13 @@ def _rest_in_words(groups: Sequence[Group], feature: Feature) -> Text:
 
 
 def measure_disparity(context: MeasurementContext, request: DisparityRequest, job: Job[Disparity]) -> Disparity:
-    """Score test records, then compare decisions and labels between the groups of a feature.
+    """Score test records, then compare decisions and labels between the groups of a feature, or acceptance between those of two.
 
     Raises
     ------
     ParameterError
-        The feature, the cut-off, the number of groups or samples is not usable, or the model does not tell two outcomes apart.
+        A feature, the cut-off, the number of groups or samples is not usable, no two features together can be measured, or the model does
+        not tell two outcomes apart.
     Cancelled, PartyUnreachable, SecurityError
         See :meth:`backend.protocols.transport.channel.Session.expect`.
     """
@@ -282,7 +332,7 @@ def measure_disparity(context: MeasurementContext, request: DisparityRequest, jo
     task = context.record.task
     if task != "binary":
         raise ParameterError("only_two_outcomes", task=task)
-    party, feature = feature_of(runtime.federation, request.feature)
+    party, feature, crossed = _asked_features(runtime.federation, request)
     _check_groups(request.groups)
     key = (party, feature.name)
     own = party == runtime.guest.name
@@ -295,7 +345,7 @@ def measure_disparity(context: MeasurementContext, request: DisparityRequest, jo
         with work.part(0.0, AHEAD):
             refused = sessions.ask_ahead(context, rows, wanted, request.groups, request.cipher, request.key_bits)
         if refused is not None:
-            return _measured_before(sums, party, feature, request, refused)
+            return _measured_before(context, sums, party, feature, request, refused)
     with work.part(AHEAD, SCORED):
         scored, margins = sessions.score(context, runtime.table.take(rows), request.cipher)
     rows = rows[scored]
@@ -303,6 +353,10 @@ def measure_disparity(context: MeasurementContext, request: DisparityRequest, jo
     labels = runtime.labels()[rows] > 0
     if own:
         grouped = group(feature, runtime.table.columns[feature.name][rows], request.groups)
+        if crossed is not None:
+            other = group(crossed, runtime.table.columns[crossed.name][rows], request.groups)
+            accepted = probabilities < line
+            return _pairs_of_records(context, request, feature, grouped, other, accepted)
         return disparity.from_records(
             party,
             feature.name,
@@ -317,16 +371,128 @@ def measure_disparity(context: MeasurementContext, request: DisparityRequest, jo
     with sessions.begin((party,)) as session, work.part(SCORED, 1.0):
         with work.part(0.0, ALIGNED):
             questions, at = sessions.ask_about(session, request.cipher, request.key_bits, rows)
-        marking = mark(line, labels[at], probabilities[at], own=False)
+        outcomes = labels[at], probabilities[at]
+        index = None
+        if crossed is None:
+            marking = mark(line, *outcomes, own=False)
+        else:
+            column = runtime.table.columns[crossed.name][rows[at]]
+            marking, index = _crossed_marking(line, outcomes, crossed, column, request.groups, questions)
         ids = runtime.table.take(rows[at]).ids
         with work.part(ALIGNED, 1.0):
-            found, not_answered = sums.outcomes(questions, ids, labels[at], probabilities[at], marking, wanted)
+            found, not_answered = sums.outcomes(questions, ids, *outcomes, marking, wanted, crossed=index)
     if key in not_answered:  # another process was first
-        return _measured_before(sums, party, feature, request, not_answered[key])
-    return _from_answer(party, feature, found[key], request)
+        return _measured_before(context, sums, party, feature, request, not_answered[key])
+    return _from_answer(context, party, feature, found[key], request)
+
+
+def _asked_features(federation: Federation, request: DisparityRequest) -> tuple[str, Feature, Feature | None]:
+    """Return a feature and whose it is, and the Guest's feature that it is crossed with, if any.
+
+    Raises
+    ------
+    ParameterError
+        A feature is unknown, both are one, or neither is the Guest's.
+    """
+    party, feature = feature_of(federation, request.feature)
+    if not request.crossed:
+        return party, feature, None
+    other, crossed = feature_of(federation, request.crossed)
+    if crossed.name == feature.name:
+        raise ParameterError("crossed_with_itself", feature=feature.name)
+    guest = federation.guest.name
+    if other == guest:
+        return party, feature, crossed
+    if party == guest:
+        return other, crossed, feature
+    raise ParameterError("neither_is_the_guests", feature=feature.name, other=crossed.name)
+
+
+def _crossed_marking(
+    line: float,
+    outcomes: tuple[NDArray[np.bool_], NDArray[np.float64]],
+    crossed: Feature,
+    column: NDArray[np.generic],
+    most: int,
+    questions: GroupQuestions,
+) -> tuple[Marking, NDArray[np.intp]]:
+    """Return how decisions are crossed with a feature of the Guest's, and each record's group.
+
+    Small groups are put together until no sum is about few people and the Host's groups can bear all sums.
+
+    Raises
+    ------
+    ParameterError
+        The feature does not make two such groups.
+    """
+    refused = ParameterError("fewer_than_two_groups", feature=crossed.name, least=MIN_GROUP)
+    min_size = MIN_GROUP
+    while True:
+        grouped = group(crossed, column, most, min_size)
+        if not grouped.groups:
+            raise refused
+        try:
+            marking = mark(line, *outcomes, own=False, crossed=(crossed.name, to_wire(grouped.groups), grouped.index))
+        except FewRecords as error:
+            refused = error
+        else:
+            shortest = bounds(replace(marking, others=()).flags, COARSE_BITS)
+            if questions.borne_by(shortest, most) <= questions.records // 2:
+                return marking, grouped.index
+        min_size += min_size // 2
+
+
+def _pairs_of_records(
+    context: MeasurementContext,
+    request: DisparityRequest,
+    feature: Feature,
+    grouped: Grouped,
+    other: Grouped,
+    accepted: NDArray[np.bool_],
+) -> Disparity:
+    """Return acceptance by two features of the Guest's together."""
+    shape = len(grouped.groups), len(other.groups)
+    people = np.zeros(shape, dtype=np.int64)
+    chosen = np.zeros(shape, dtype=np.int64)
+    if people.size:
+        np.add.at(people, (grouped.index, other.index), 1)
+        np.add.at(chosen, (grouped.index, other.index), accepted.astype(np.int64))
+    sides = {grouped.feature: grouped.groups, other.feature: other.groups}
+    return _pairs(context, request, feature.name, sides, people, chosen, "records")
+
+
+def _pairs(
+    context: MeasurementContext,
+    request: DisparityRequest,
+    first: str,
+    sides: Mapping[str, Sequence[Group]],
+    people: Counts,
+    accepted: Counts,
+    source: Literal["records", "sums"],
+) -> Disparity:
+    """Return acceptance by two features together, in the order that they are kept in; `first` is that of the rows."""
+    federation = context.runtime.federation
+    name = measured_as(federation, request)
+    names = features_of(name)
+    if names[0] != first:
+        people = people.T
+        accepted = accepted.T
+    parties = dict.fromkeys(feature_of(federation, one)[0] for one in names)
+    return disparity.of_pairs(
+        PAIR.join(parties),
+        name,
+        request.cutoff or 0.0,
+        (sides[names[0]], sides[names[1]]),
+        people,
+        accepted,
+        source,
+        reference=request.reference,
+        seed=request.seed,
+    )
 
 
 def _measured_before(
+    context: MeasurementContext,
     sums: AskedSums,
     party: str,
     feature: Feature,
@@ -335,17 +501,27 @@ def _measured_before(
 ) -> Disparity:
     """What the Host answered about the same model and decision before; raises what it refuses with if there is no such answer."""
     key = party, feature.name
-    table = sums.kept([key], {"cutoff": request.cutoff}).get(key)
+    about: dict[str, object] = {"cutoff": request.cutoff}
+    if request.crossed:
+        about["crossed"] = request.crossed if feature.name == request.feature else request.feature
+    table = sums.kept([key], about).get(key)
     if table is None or not table.marking.decisions:
         raise refused
-    return replace(_from_answer(party, feature, table, request), measured=table.day)
+    return replace(_from_answer(context, party, feature, table, request), measured=table.day)
 
 
-def _from_answer(party: str, feature: Feature, table: AnsweredSums, request: DisparityRequest) -> Disparity:
+def _from_answer(
+    context: MeasurementContext, party: str, feature: Feature, table: AnsweredSums, request: DisparityRequest
+) -> Disparity:
+    marking = table.marking
+    if request.crossed:
+        groups, people, accepted = marking.cells(table.groups, table.sums) if table.groups else ((), _NOBODY, _NOBODY)
+        sides = {marking.crossed: groups, feature.name: table.groups}
+        return _pairs(context, request, marking.crossed, sides, people, accepted, "sums")
     return disparity.from_sums(
         party,
         feature.name,
-        table.marking,
+        marking,
         table.groups,
         table.sums,
         reference=compared_with(request, table.groups, feature),

@@ -31,6 +31,7 @@ from backend.errors import (
     ParameterError,
     QuestionRefused,
 )
+from backend.fairness.disparity import features_of
 from backend.fairness.evidence import Basis
 from backend.jobs import Job, work
 from backend.protocols.alignment.exchange import align
@@ -279,7 +280,8 @@ class Measurement:
     def _last_asked(self, federation: str, feature: str) -> Remark | None:
         """Return a remark about the last measurement in the log that asked for groups of a feature; None if there was none."""
         for entry in reversed(self.workspace.audit_log(federation).entries()):
-            asks = entry.action in BY_ANY or (entry.action in BY_ONE and entry.body.get("feature") == feature)
+            by_one = entry.action in BY_ONE and feature in features_of(entry.body.get("feature", ""))
+            asks = entry.action in BY_ANY or by_one
             if asks and entry.body.get("outcome") == DONE:
                 model = entry.body["model"]
                 day = entry.time[:10]

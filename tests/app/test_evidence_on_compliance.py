@@ -193,6 +193,45 @@ def test_decisions_are_measured_from_the_page_and_the_card_shows_them(opened: Op
     )
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_two_features_together_have_groups_of_their_own_and_the_small_ones_are_named(
+    opened: Opened, answers: Answers, language: str
+) -> None:
+    young, old = Text("young × women", "年轻 × 女"), Text("old × women", "年老 × 女")
+    rows = (
+        *OUTCOMES,
+        Evidence(young, "selection rate", 0, None, None, None),
+        Evidence(old, "selection rate", 0, None, None, None),
+    )
+    answers["compliance.together"] = lambda model, feature: {f"age × {feature}": (rows, Basis(285, 0.3))}
+    at = opened("compliance", lang=language)
+    assert not at.exception
+    t = Texts(language)
+    assert any(text.startswith(f":material/join_inner: **{t('compliance.together')}**") for text in texts(at))
+    named = t.listed([t.text(young), t.text(old)])
+    assert says(at, "compliance.small", language, n=2, groups=named)
+
+
+def test_a_second_feature_is_chosen_where_decisions_are_measured(opened: Opened, home: Path) -> None:
+    at = opened("compliance")
+    place = to_measure(at, "disparity")
+    choice = at.selectbox(key=f"together_{place}")
+    assert choice.value == "" and len(choice.options) > 1  # nothing is preselected
+    record = session.view(at.session_state["model"]).record
+    names = [one.name for one in session._service(str(home)).fairness.partners(record, FEATURE)]
+    assert "age" in names and "basket_mix" not in names  # another Host's
+    choice.set_value("home_ownership").run()
+    assert not [box for box in at.selectbox if box.key == f"reference_{place}"]
+    at.slider(key=f"measure_cutoff_{place}").set_value(12).run()
+    at.button(key=f"evidence_go_{place}").click().run()
+    evidence_job(at).wait(120)
+    at.run()
+    done = evidence_job(at).result
+    assert isinstance(done, Disparity), evidence_job(at).error
+    assert done.feature == "home_ownership × gender" and not at.exception
+    assert any(text.startswith(":material/join_inner:") and " × " in text for text in texts(at))
+
+
 def test_associated_features_are_measured_from_the_page_and_the_card_shows_them(opened: Opened) -> None:
     at = measured(opened("compliance"), "proxies")
     assert not at.exception

@@ -57,6 +57,25 @@ def test_women_are_not_compared_with_a_mixture_without_a_word(run, home, model):
     assert any("put together" in name for name in named) and any("合并" in name for name in chinese)
 
 
+def test_two_features_together_stand_in_report_and_verdict_and_small_groups_are_named(run, home, model):
+    status, text, error = run("disparity", model, "gender", "--with", "age")
+    assert status == 0, error
+    assert text.startswith("age × gender (guest)")
+    document = json.loads(run("disparity", model, "gender", "--with", "age", "--json")[1])
+    small = [group["name"] for group in document["small"]]
+    assert small and text.count("suppressed, fewer than 20 records") == len(small)
+    assert all(group["n"] == 0 for group in document["small"])
+    assert all(outcome["group"]["n"] >= 20 for outcome in document["groups"])
+    report = json.loads(run("report", model)[1])
+    measured = next(line for line in report["content"]["fairness"] if line["feature"] == "age × gender")
+    assert measured["meaning"]["en"].endswith(" × Gender")
+    hidden = [row for row in measured["measures"] if row["measure"] == "selection rate" and row["value"] is None]
+    assert [row["n"] for row in hidden] == [0] * len(small)
+    with Glassleaf(home, pools=False) as glassleaf:
+        facts = glassleaf.verdicts.of(model).of("outcomes")
+    assert "age × gender" in [fact.about for fact in facts]
+
+
 def test_a_slice_of_the_validation_says_who_was_put_together(run, home, model):
     status, text, error = run("validate", model, "--json")
     assert status in (0, 3, 4), error

@@ -13,9 +13,17 @@ from scipy.stats import ttest_ind
 
 from backend.errors import ParameterError, SecurityError
 from backend.fairness import disparity, significance
-from backend.fairness.disparity import MEASURES, SUPPRESSED, from_records, from_sums, measure_in_words
+from backend.fairness.disparity import (
+    MEASURES,
+    SUPPRESSED,
+    as_evidence,
+    from_records,
+    from_sums,
+    measure_in_words,
+    of_pairs,
+)
 from backend.fairness.intervals import of_difference, of_ratio
-from backend.fairness.marking import FIXED, MIN_GROUP, Marking, check_cutoff, mark
+from backend.fairness.marking import FIXED, MIN_GROUP, Marking, check_cutoff, mark, smallest
 from backend.fairness.significance import by_chance
 from backend.i18n import LANGUAGES, Catalogue, Text
 from backend.protocols.group_sums.grouping import Group
@@ -152,6 +160,73 @@ def test_no_set_of_records_that_a_hosts_sums_tell_apart_is_small(n, seed, cutoff
     left = sets - sets @ np.linalg.pinv(kinds) @ kinds
     found = sets[np.abs(left).max(axis=1) < 1e-9] @ sizes
     assert len(found) >= 2 and all(size == 0 or size >= MIN_GROUP for size in found)
+
+
+@given(st.integers(60, 200), st.integers(0, 10**6), st.sampled_from([0.2, 0.5]), st.integers(2, 12), st.integers(1, 4))
+@settings(max_examples=40, deadline=None)
+def test_no_combination_of_a_hosts_sums_is_about_few_records(n, seed, cutoff, ties, groups):
+    """Not a difference of two sets either, and not if decisions are crossed with a feature of the Guest's."""
+    draw = np.random.default_rng(seed)
+    probabilities = np.round(draw.beta(1, 2, n) * ties) / ties
+    labels = draw.random(n) < probabilities
+    index = draw.integers(0, groups, n)
+    index[:groups] = range(groups)
+    wire = [("code", str(k), int((index == k).sum())) for k in range(groups)]
+    crossed = None if groups == 1 else ("age", wire, index)
+    try:
+        marking = mark(cutoff, labels, probabilities, own=False, crossed=crossed)
+    except ParameterError:
+        return
+    marks, largest = marking.marks(labels, probabilities, None if groups == 1 else index)
+    assert len(largest) == len(marks) == FIXED + marking.flags
+    told = np.array([np.ones(n), *marks[:3], *marks[FIXED:]])
+    kinds, sizes = np.unique(told, axis=1, return_counts=True)  # records that are marked alike
+    rank = np.linalg.matrix_rank(kinds)
+    for _ in range(60):
+        few = []
+        for kind in draw.permutation(len(sizes)).tolist():
+            if sizes[[*few, kind]].sum() < MIN_GROUP:
+                few.append(kind)
+        # A combination that is 0 for all others would be one fewer among these.
+        assert np.linalg.matrix_rank(np.delete(kinds, few, axis=1)) == rank
+
+
+def test_a_positive_record_less_another_intervals_negative_one_is_about_two_people():
+    probabilities = np.repeat([0.1, 0.2, 0.9], 60)
+    labels = np.repeat([False, True, False], 60)
+    labels[[0, 60]] = True, False  # one of each in the other interval
+    marking = mark(0.5, labels, probabilities, own=False)
+    along = dataclasses.replace(marking, others=(0.2,))
+    # Positive labels less those between the cut-offs are one person less another one.
+    assert smallest(along, labels, probabilities) == 2
+    assert marking.labelled and not marking.others
+
+
+def test_two_features_together_by_hand():
+    """Women accepted less often are seen among the young alone; of the old there are too few."""
+    of_age = Group("bin", "1", 140), Group("bin", "2", 119)
+    of_sex = Group("code", "f", 119), Group("code", "m", 140)
+    people_in = np.array([[100, 40], [19, 100]])
+    accepted = np.array([[30, 32], [19, 80]])
+    done = of_pairs("bank", "age × sex", 0.5, (of_age, of_sex), people_in, accepted, "records", seed=0)
+    assert [(g.group.name, g.group.n) for g in done.groups] == [("1 × f", 100), ("1 × m", 40), ("2 × m", 100)]
+    assert [g.rates["selection rate"].value for g in done.groups] == [0.3, 0.8, 0.8]
+    assert done.small == (Group("pair", "2 × f", 0),) and done.n == 240
+    (gap,) = done.gaps
+    assert gap.reference.name == "1 × f" and [o.ratio.value for o in gap.others] == pytest.approx([8 / 3, 8 / 3])
+    names = [Text(name) for name in ("young women", "young men", "old men", "old women")]
+    rows = as_evidence(done, names)
+    (small,) = [row for row in rows if row.about == Text("old women")]
+    assert (small.n, small.value, small.low, small.high) == (0, None, None, None)
+    assert {row.measure.partition(",")[0] for row in rows} == {"selection rate"}
+
+
+def test_two_features_that_make_no_groups_are_compared_with_nothing():
+    empty = np.zeros((0, 0), dtype=np.int64)
+    done = of_pairs("bank", "age × sex", 0.5, ((), ()), empty, empty, "records", seed=0, reference="x")
+    assert (done.groups, done.small, as_evidence(done, ())) == ((), (), ())
+    with pytest.raises(SecurityError):
+        of_pairs("b", "f", 0.5, ((Group("code", "a", 30),),) * 2, np.array([[30]]), np.array([[31]]), "sums", seed=0)
 
 
 def test_what_would_tell_few_apart_is_not_asked_of_a_host():

@@ -113,6 +113,17 @@ def test_disparity_follows_from_what_was_answered_for_validation(demo):
     assert demo.answers() == before and set(before.values()) == {1}
 
 
+def test_an_answer_about_two_features_together_serves_the_one_alone_and_not_the_other_way_round(demo):
+    half = {"cutoff": float(np.median(demo.probabilities()))}
+    together = demo.disparity(crossed="home_ownership", **half)
+    again = demo.disparity(crossed="home_ownership", **half)
+    assert together.groups and again.measured == today() and replace(again, measured="") == together
+    alone = demo.disparity(**half)
+    assert alone.measured == today() and alone.n == SAMPLES and [g.group.name for g in alone.groups] == ["1", "2"]
+    with pytest.raises(HostRefused):
+        demo.disparity(crossed="age", **half)
+
+
 def test_disparity_first_serves_validation_in_its_turn(demo):
     demo.disparity()
     done = demo.validated()

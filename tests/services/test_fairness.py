@@ -2,20 +2,22 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from types import SimpleNamespace
 
 import measurement_contexts
 import numpy as np
+import pandas as pd
 import pytest
-from measurement_contexts import KEY
+from measurement_contexts import KEY, code_of
 
 from backend.compliance.assessment import assess, with_evidence
 from backend.data.demo import PLANTED
-from backend.errors import Cancelled, HostRefused, ParameterError
+from backend.errors import Cancelled, FewRecords, HostRefused, ParameterError
 from backend.fairness.disparity import as_evidence
 from backend.fairness.proxies import as_evidence as proxy_evidence
 from backend.jobs import Job, work
-from backend.protocols.group_sums.grouping import Group, to_wire
+from backend.protocols.group_sums.grouping import Group, group, to_wire
 from backend.services.asked_sums import GROUPS_OF, AnsweredSums
 from backend.services.fairness import DisparityRequest, ProxyRequest, _Crossed, measure_disparity, measure_proxies
 from backend.store.accountant import Limits
@@ -33,6 +35,19 @@ class TrainedDemo(measurement_contexts.TrainedDemo):
     def disparity(self, feature, cipher="none", **options):
         request = DisparityRequest(self.record.id, feature, CUTOFF, cipher=cipher, key_bits=KEY, **options)
         return Job(lambda job: measure_disparity(self.measured, request, job), 1)
+
+    def together(self, feature, crossed, cipher="none", **options):
+        """Of two features, at a line that accepts half of the people: few records bear no other."""
+        request = DisparityRequest(self.record.id, feature, self.middle, cipher=cipher, key_bits=KEY, crossed=crossed)
+        return Job(lambda job: measure_disparity(self.measured, replace(request, **options), job), 1)
+
+    @cached_property
+    def middle(self):
+        return float(np.median(self.predicted))
+
+    @cached_property
+    def predicted(self):
+        return self.probabilities()
 
 
 @pytest.fixture(scope="module")
@@ -126,6 +141,80 @@ def test_outcomes_under_encryption_are_the_same(context):
     assert plain.scores[0].smd.value is not None and len(plain.cutoffs) > 1
 
 
+@pytest.mark.parametrize(("feature", "crossed"), [("gender", "home_ownership"), ("home_ownership", "gender")])
+def test_a_feature_of_a_host_and_one_of_the_guest_are_counted_together(context, feature, crossed):
+    disparity = context.together(feature, crossed).start().get()
+    assert (disparity.party, disparity.feature, disparity.source) == PAIR
+    assert_counted_in_one_hand(context, disparity, "home_ownership", "gender")
+
+
+def test_decisions_about_too_few_people_of_a_group_are_not_asked_of_a_host(context):
+    nearly_all = float(np.quantile(context.predicted, 0.97))
+    refused = context.together("gender", "home_ownership", cutoff=nearly_all).start()
+    with pytest.raises(FewRecords):
+        refused.get()
+
+
+def test_two_features_of_the_guest_are_counted_together(context):
+    disparity = context.together("home_ownership", "age").start().get()
+    assert disparity.source == "records" and disparity.party == "bank"
+    assert_counted_in_one_hand(context, disparity, *disparity.feature.split(" × "))
+
+
+PAIR = ("bank × telecom", "home_ownership × gender", "sums")
+
+
+def in_bins(context, feature):
+    """Number of each test person's bin of a feature of the Guest's."""
+    entry = next(f for party, f in context.runtime.federation.features() if f.name == feature)
+    ids = context.predicted.index
+    grouped = group(entry, context.people.loc[ids, feature].to_numpy(dtype=float), 5)
+    return pd.Series([grouped.groups[k].name for k in grouped.index], index=ids)
+
+
+def assert_counted_in_one_hand(context, disparity, first, second):
+    """Each cell is what all columns in one table give; one of fewer than 20 people is named, and no number of it is."""
+    people = context.people.loc[context.predicted.index].assign(p=context.predicted)
+    assert len(disparity.groups) > 3 and not disparity.cutoffs and not disparity.scores
+    left = len(people)
+    for outcome, pair in zip(disparity.groups, disparity.pairs, strict=False):
+        own = people
+        for place, (feature, cell) in enumerate(zip((first, second), pair, strict=True)):
+            column = own[feature].map(code_of)
+            if cell.kind == "bin":
+                column = in_bins(context, feature)[own.index]
+            named = {both[place].name for both in disparity.pairs}
+            own = own[column == cell.name] if cell.kind in ("code", "bin") else own[~column.isin(named)]
+        rate = outcome.rates["selection rate"]
+        assert (outcome.group.n, rate.n, rate.value) == (
+            len(own),
+            len(own),
+            pytest.approx((own.p < context.middle).mean()),
+        )
+        assert len(own) >= 20
+        left -= len(own)
+    assert all(group.n == 0 for group in disparity.small) and 0 <= left < 20 * max(1, len(disparity.small))
+    assert len(disparity.pairs) == len(disparity.groups) + len(disparity.small)
+
+
+def test_two_features_together_are_the_same_under_encryption(context):
+    plain, encrypted = (
+        context.together("gender", "home_ownership", cipher, samples=200).start().get()
+        for cipher in ("none", "paillier")
+    )
+    assert plain == encrypted and plain.groups
+
+
+def test_a_host_reads_nothing_of_the_guests_feature_when_two_are_counted_together(context):
+    together = context.together("gender", "home_ownership", samples=200).start()
+    alone = context.together("gender", "", samples=200).start()
+    sent = []
+    for job in (together, alone):
+        job.get()
+        sent.append([entry.kind for entry in job.transcript if entry.receiver == "telecom"])
+    assert sent[0] == sent[1] and "AskGroupSums" in sent[0]
+
+
 @pytest.mark.parametrize("measure", ["disparity", "proxies of a Host's", "proxies of the Guest's"])
 def test_a_measurement_reports_shares_that_never_go_back(context, measure):
     shares = []
@@ -189,6 +278,9 @@ def test_the_evidence_belongs_to_a_compliance_finding(context):
         ("disparity", {"feature": "gender", "samples": 0}, "0 test records"),
         ("disparity", {"feature": "gender", "samples": 10_000}, "10,000 test records"),
         ("disparity", {"feature": "gender", "groups": 99}, "; 99 were requested"),
+        ("disparity", {"feature": "gender", "crossed": "gender"}, "together with itself"),
+        ("disparity", {"feature": "gender", "crossed": "basket_mix"}, "only if the Guest holds one"),
+        ("together", {"feature": "home_ownership", "crossed": "age", "reference": "x"}, "has no group x"),
     ],
 )
 def test_what_cannot_be_measured_is_refused_in_words(context, measure, options, reason):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, cast, get_args
+from typing import Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,8 @@ from backend.errors import SecurityError
 MIN_GROUP = 20  # records of the smallest group that another party may learn of
 GROUP_LIMITS = (2, 32)  # groups of one feature, beside those who have no value
 
-GroupKind = Literal["code", "bin", "missing", "rest"]
+GroupKind = Literal["code", "bin", "missing", "rest", "pair"]
+ON_THE_WIRE = ("code", "bin", "missing", "rest")
 WireGroup = tuple[str, str, int]  # kind, name, records
 
 
@@ -26,8 +27,9 @@ class Group:
 
     Attributes
     ----------
-    kind : {"code", "bin", "missing", "rest"}
-        One code of a category (or 0 and 1); one bin of numbers; those who have no value; all small groups together.
+    kind : {"code", "bin", "missing", "rest", "pair"}
+        One code of a category (or 0 and 1); one bin of numbers; those who have no value; all small groups together; those who are in one
+        group of each of two features, which the Guest puts together and no message names.
     name : str
         The code, or the bin's number, 1 being the lowest values; else empty.
     n : int
@@ -85,9 +87,8 @@ def group(feature: Feature, column: NDArray[np.generic], max_groups: int, min_si
 
 def read_groups(message: Sequence[WireGroup], records: int) -> tuple[Group, ...]:
     """Groups as another party reports them; raises SecurityError if a kind is not known, or their sizes do not add up to `records`."""
-    known = get_args(GroupKind)
     groups = tuple(Group(cast(GroupKind, kind), name, n) for kind, name, n in message)
-    if any(g.kind not in known or g.n < 1 for g in groups) or (groups and sum(g.n for g in groups) != records):
+    if any(g.kind not in ON_THE_WIRE or g.n < 1 for g in groups) or (groups and sum(g.n for g in groups) != records):
         raise SecurityError("groups_of_other_records", records=records)
     return groups
 

@@ -15,7 +15,9 @@ from backend.evaluation.validation.suite import Validation
 from backend.explain.direction import LearnedDirection
 from backend.explain.importance import FeatureImportance
 from backend.fairness.alternatives import Search
+from backend.fairness.disparity import PAIR, features_of
 from backend.fairness.evidence import Basis, Evidence
+from backend.i18n import LANGUAGES, Text, brief
 from backend.policy.bands import Policy
 from backend.privacy.given_away import GivenAway
 from backend.reports.model_comparison import SideBySide
@@ -115,8 +117,13 @@ class Sources:
     policy_version: PolicyVersion | None = None
 
     def feature(self, name: str) -> Feature:
-        """A feature of the federation, or of the model where the federation no longer offers it."""
-        return self._features.get(name) or Feature(name=name, meaning=name)
+        """A feature of the federation, or of the model where the federation no longer offers it; two together as one."""
+        names = features_of(name, self._features)
+        if len(names) == 1:
+            return self._features.get(name) or Feature(name=name, meaning=name)
+        meanings = [self.feature(one).meaning for one in names]
+        both = Text(*(PAIR.join(brief(meaning.in_language(code)) for meaning in meanings) for code in LANGUAGES))
+        return Feature(name=name, meaning=both)
 
     @cached_property
     def _features(self) -> dict[str, Feature]:

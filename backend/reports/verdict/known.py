@@ -11,8 +11,9 @@ from backend.evaluation.performance import Performance
 from backend.evaluation.validation.monitoring import Monitored
 from backend.evaluation.validation.suite import Validation
 from backend.explain.direction import LearnedDirection
+from backend.fairness.disparity import PAIR, features_of
 from backend.fairness.evidence import Basis, Evidence
-from backend.i18n import Text, brief
+from backend.i18n import LANGUAGES, Text, brief
 from backend.policy.bands import Policy
 from backend.results import ModelRecord
 from backend.store.reviews import Review
@@ -59,7 +60,11 @@ class Known:
     policy: Policy
 
     def name(self, feature: str) -> Text:
-        """Return the meaning of a feature in short, or its name if nobody wrote one."""
+        """Return the meaning of a feature in short, or its name if nobody wrote one; of two features together both."""
+        names = features_of(feature, self.features)
+        if len(names) > 1:
+            words = [self.name(name) for name in names]
+            return Text(*(PAIR.join(text.in_language(language) for text in words) for language in LANGUAGES))
         entry = self.features.get(feature)
         if entry is None:
             return Text(feature)

@@ -12,7 +12,7 @@ from statistics import NormalDist
 
 from backend.compliance.assessment import DISPARITY, ELDERLY, PROXIES
 from backend.fairness.age_discrimination import AgeCheck, AgeGap
-from backend.fairness.disparity import BY_CUTOFF, DIFFERENCE, FOUR_FIFTHS, RATIO, REFERENCE
+from backend.fairness.disparity import BY_CUTOFF, DIFFERENCE, FOUR_FIFTHS, RATIO, REFERENCE, features_of
 from backend.fairness.evidence import Evidence
 from backend.fairness.intervals import TAILS, Z
 from backend.i18n import Text
@@ -141,6 +141,12 @@ def _acceptance(known: Known, feature: str) -> Fact:
     name = known.name(feature)
     title = Remark("verdict_title_acceptance", {"feature": name}).both()
     along = not line_is_set(known, feature)
+    if along and len(features_of(feature, known.features)) > 1:
+        # Two features together are counted at one line alone, and no other one may lead.
+        basis = known.bases.get((DISPARITY, feature))
+        line = "–" if basis is None or basis.cutoff is None else written(basis.cutoff, "share")
+        unjudged = Remark("verdict_pair_without_line", {"feature": name, "line": line})
+        return Fact("outcomes", feature, "not_measured", title, unjudged.both(), PAGE)
     found = comparisons(rows, along=along)
     if not found:
         sentence = Remark("verdict_groups_too_small", {"feature": name})

@@ -69,6 +69,18 @@ def test_no_line_leads_that_nobody_set(known):
     assert earlier.state == "broken"
 
 
+def test_two_features_together_are_judged_at_the_line_alone(known):
+    rows = acceptance([(MEN, 90, 100), (WOMEN, 40, 100)])
+    offered = (feature("age", "Age of the applicant", "年龄"), feature("sex", "Sex", "性别"))
+    of_line = {("disparity", "age × sex"): Basis(200, 0.3, policy=1)}
+    (fact,) = judge(known(offered, disparities={"age × sex": rows}, bases=of_line)).of("outcomes")
+    assert (fact.about, fact.state) == ("age × sex", "broken")
+    assert (fact.title.en, fact.title.zh) == ("Acceptance by Age of the applicant × Sex", "按年龄 × 性别的通过率")
+    elsewhere = {("disparity", "age × sex"): Basis(200, 0.5)}
+    (fact,) = judge(known(offered, disparities={"age × sex": rows}, bases=elsewhere)).of("outcomes")
+    assert fact.state == "not_measured" and "50.0\u00a0%" in fact.sentence.en and fact.figure is None
+
+
 def test_the_smallest_gap_that_could_be_seen_is_nearly_three_standard_errors():
     low, high = of_difference(0.8, 400, 0.9, 400)
     row = Evidence(WOMEN, "selection rate, difference", 800, -0.1, low, high)
