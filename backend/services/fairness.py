@@ -433,8 +433,8 @@ def _crossed_marking(
             raise refused
         try:
             marking = mark(line, *outcomes, own=False, crossed=(crossed.name, to_wire(grouped.groups), grouped.index))
-        except FewRecords as error:
-            refused = error
+        except FewRecords:
+            refused = FewRecords("few_records_together", feature=crossed.name, cutoff=line, least=MIN_GROUP)
         else:
             shortest = bounds(replace(marking, others=()).flags, COARSE_BITS)
             if questions.borne_by(shortest, most) <= questions.records // 2:
