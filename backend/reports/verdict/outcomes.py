@@ -143,9 +143,9 @@ def _acceptance(known: Known, feature: str) -> Fact:
     along = not line_is_set(known, feature)
     if along and len(features_of(feature, known.features)) > 1:
         # Two features together are counted at one line alone, and no other one may lead.
-        basis = known.bases.get((DISPARITY, feature))
-        line = "–" if basis is None or basis.cutoff is None else written(basis.cutoff, "share")
-        unjudged = Remark("verdict_pair_without_line", {"feature": name, "line": line})
+        measured_on = known.bases.get((DISPARITY, feature))
+        shown = "–" if measured_on is None or measured_on.cutoff is None else written(measured_on.cutoff, "share")
+        unjudged = Remark("verdict_pair_without_line", {"feature": name, "line": shown})
         return Fact("outcomes", feature, "not_measured", title, unjudged.both(), PAGE)
     found = comparisons(rows, along=along)
     if not found:
