@@ -20,7 +20,7 @@ SLOW := $(addprefix tests/,app bench cli crypto docs e2e faults fuzz link oracle
 # What is imported is compiled once, not by every process of every run.
 unexport PYTHONDONTWRITEBYTECODE
 CLAIMS := cipher curves training training_ciphers label_leak alignment coverage score_bits ranking reasons backgrounds privacy startup sessions memory links \
-	stream online processes
+	stream online processes verdicts
 
 .PHONY: help
 help: ## List the targets

@@ -399,6 +399,25 @@ def coverage(results: Results) -> str:
     return f"{table([{'figure': figure} for figure in figures], columns)}\n\n{note}"
 
 
+def verdicts(results: Results) -> str:
+    """How often a validation's test shows a breach, leaves it undecided or passes, where the truth is known."""
+    columns: dict[str, Column] = {
+        "test": "`{test}`",
+        "truth": "{truth}",
+        "records": "{n:,}",
+        "fails": "{fail:.0%}",
+        "warns": "{warn:.0%}",
+        "undecided": "{undecided:.0%}",
+        "passes": "{pass:.0%}",
+        "by the figure alone it would fail": "{alone:.0%}",
+    }
+    note = (
+        f"{results['runs']:,} simulated validations a row. Calibration by group is of 24 features in four equal groups, as many figures as "
+        "on the credit cards; a group has a quarter of the records. In `disparity` a third of the people are in the smaller group."
+    )
+    return f"{table(results['rows'], columns)}\n\n{note}"
+
+
 def label_leak(results: Results) -> str:
     """What a Host infers about labels in training, by the bound on what sets tell."""
     columns: dict[str, Column] = {
@@ -663,6 +682,7 @@ BLOCKS: dict[str, tuple[str, Callable[[Results], str]]] = {
     "startup": ("startup", startup),
     "training": ("training", training),
     "training_ciphers": ("training_ciphers", training_ciphers),
+    "verdicts": ("verdicts", verdicts),
     "where": ("curves", where),
 }
 

@@ -39,8 +39,7 @@ def _row(test: Test) -> str:
 def _limit(limit: MeasureLimits) -> str:
     side = "below" if limit.sense == "min" else "above"
     ends = [f"{name} {side} {end:g}" for name, end in (("warns", limit.warn), ("fails", limit.fail)) if end is not None]
-    how = {"": "", "fail": " (fails by its whole interval)", "both": " (by its whole interval)"}[limit.certain]
-    return f"`{limit.measure}` {', '.join(ends)}{how}"
+    return f"`{limit.measure}` {', '.join(ends)}"
 
 
 if __name__ == "__main__":

@@ -24,7 +24,9 @@ NONE = ""
 
 def last(t: Texts, view: View, done: Monitored) -> None:
     """The verdict, every figure, and predicted against observed by tenth."""
-    show = {"pass": st.success, "warn": st.warning, "fail": st.error, "incomplete": st.warning}[done.verdict]
+    show = {"pass": st.success, "undecided": st.info, "warn": st.warning, "fail": st.error, "incomplete": st.warning}[
+        done.verdict
+    ]
     show(t(f"monitoring.overall_{done.verdict}"), icon=validation.ICONS[done.verdict])
     counted = {"n": f"{done.n:,}", "failed": f"{done.failed:,}", "outcomes": f"{done.outcomes:,}"}
     at = t("policy.measured", cutoff=policies.measured_at(t, done.cutoff, done.policy))

@@ -10,7 +10,14 @@ import streamlit as st
 from app.panels import charts, controls, evidence, frame, palette, policies
 from app.texts import Texts, markdown, number, percent
 from app.view_models import View
-from backend.services.validation import about_in_words, by_day, headroom_used, limit_in_words, value_in_words
+from backend.services.validation import (
+    about_in_words,
+    by_day,
+    headroom_used,
+    limit_in_words,
+    seen_in_words,
+    value_in_words,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -21,6 +28,7 @@ if TYPE_CHECKING:
 
 ICONS = {
     "pass": ":material/check_circle:",
+    "undecided": ":material/help:",
     "warn": ":material/warning:",
     "fail": ":material/cancel:",
     "not_provided": ":material/remove:",
@@ -60,6 +68,7 @@ def basis(t: Texts, view: View, done: Validation) -> None:
         t(
             "validation.sentence",
             passed=done.count("pass"),
+            undecided=done.count("undecided"),
             warned=done.count("warn"),
             failed=done.count("fail"),
             missing=done.count("not_provided"),
@@ -80,8 +89,8 @@ def basis(t: Texts, view: View, done: Validation) -> None:
             t("validation.unexamined", listed=columns(t, view, done.unexamined)), icon=":material/visibility_off:"
         )
     answered_before(t, view, done.again)
-    if done.undecided:
-        st.caption(t("validation.undecided", listed=columns(t, view, done.undecided)))
+    if done.without_decisions:
+        st.caption(t("validation.without_decisions", listed=columns(t, view, done.without_decisions)))
     st.caption(t("validation.made", version=done.version, made=done.made[:16].replace("T", " ") + " UTC"))
 
 
@@ -99,7 +108,7 @@ def columns(t: Texts, view: View, keys: Iterable[tuple[str, str]]) -> str:
 
 def tests(t: Texts, view: View, done: Validation) -> None:
     """Every test with its verdict, worst figure, thresholds and source."""
-    verdicts = [v for v in ("fail", "warn", "pass", "not_provided", "off") if done.count(v)]
+    verdicts = [v for v in ("fail", "warn", "undecided", "pass", "not_provided", "off") if done.count(v)]
     wanted = controls.narrow(
         t, t("validation.head_verdict"), verdicts, "validation_verdicts", lambda v: t(f"validation.verdict_{v}")
     )
@@ -133,9 +142,9 @@ def _worst(t: Texts, view: View, known: Mapping[str, Feature], test: Tested) -> 
         return t(f"validation.missing_{test.missing}")
     one = test.figures[0]
     words = markdown(f"{_about(t, view, known, one)}: {value_in_words(t, one.figure, number)}")
-    limits = limit_in_words(t, one.figure.measure, one.sense, one.warn, one.fail, one.certain)
-    more = "" if test.compared == 1 else t("validation.compared", n=test.compared)
-    return f"{t.noted(words, more)}  \n{limits}"
+    limits = limit_in_words(t, one.figure.measure, one.sense, one.warn, one.fail)
+    more = "" if len(test.figures) == 1 else t("validation.compared", n=len(test.figures))
+    return f"{t.noted(words, more)}  \n{limits}{seen_in_words(t, one.figure.measure, one.sense, one.shows_from)}"
 
 
 def _about(t: Texts, view: View, known: Mapping[str, Feature], judged: Judged) -> str:
@@ -152,27 +161,29 @@ def headroom(t: Texts, done: Validation) -> None:
     """How much of the room to failing each test has used up."""
     found = []
     for test in done.tests:
-        used = [share for one in test.figures if (share := headroom_used(one)) is not None]
+        used = [room for one in test.figures if (room := headroom_used(one)) is not None]
         if used:
-            found.append((test, max(used)))
+            found.append((test, *used[0]))
     if not found:
         return
-    found.sort(key=lambda pair: -pair[1])
-    beyond = sum(share > 1 for _, share in found)
+    found.sort(key=lambda row: -row[1])
+    failing = sum(test.verdict == "fail" for test, *_ in found)
     bars = [
         charts.Bar(
             t(f"validation.test_{test.id}"),
             f"{percent(share)} · {t(f'validation.verdict_{test.verdict}')}",
             share,
             palette.NOBODY,
+            low=best,
+            high=worst,
         )
-        for test, share in found
+        for test, share, best, worst in found
     ]
-    sentence = t("validation.chart_sentence", near=beyond, n=len(found))
+    sentence = t("validation.chart_sentence", failing=failing, n=len(found))
     twin: frame.Columns = {
-        t("validation.head_test"): [t(f"validation.test_{test.id}") for test, _ in found],
-        t("validation.head_group"): [t(f"validation.group_{test.group}") for test, _ in found],
-        t("validation.used"): [percent(share) for _, share in found],
-        t("validation.head_verdict"): [t(f"validation.verdict_{test.verdict}") for test, _ in found],
+        t("validation.head_test"): [t(f"validation.test_{test.id}") for test, *_ in found],
+        t("validation.head_group"): [t(f"validation.group_{test.group}") for test, *_ in found],
+        t("validation.used"): [percent(share) for _, share, *_ in found],
+        t("validation.head_verdict"): [t(f"validation.verdict_{test.verdict}") for test, *_ in found],
     }
     frame.chart(t, charts.bars(bars, sentence, 1.0), sentence, twin, "validation_room")

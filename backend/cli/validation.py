@@ -28,6 +28,7 @@ from backend.services.validation import (
     by_day,
     limit_in_words,
     read_config,
+    seen_in_words,
     value_in_words,
 )
 
@@ -35,7 +36,13 @@ if TYPE_CHECKING:
     from backend.services.validation import Again, Tested, Validation
 
 app = typer.Typer(add_completion=False)
-STATUS = {"pass": 0, "warn": 0, "fail": 3, "incomplete": 4}  # exit status; 1 = an error, 2 = a wrong command line
+STATUS = {
+    "pass": 0,
+    "undecided": 0,
+    "warn": 0,
+    "fail": 3,
+    "incomplete": 4,
+}  # exit status; 1 = an error, 2 = a wrong command line
 
 
 @app.command()
@@ -77,6 +84,7 @@ def _text(done: Validation, headline: str) -> str:
     say = Catalogue("en")
     many = {
         "passed": done.count("pass"),
+        "undecided": done.count("undecided"),
         "warned": done.count("warn"),
         "failed": done.count("fail"),
         "missing": done.count("not_provided"),
@@ -93,8 +101,9 @@ def _text(done: Validation, headline: str) -> str:
     if done.unexamined:
         lines.append(say("validation.unexamined", listed=", ".join(f"{f} ({p})" for p, f in done.unexamined)))
     lines += answered_before(say, done.again)
-    if done.undecided:
-        lines.append(say("validation.undecided", listed=", ".join(f"{f} ({p})" for p, f in done.undecided)))
+    if done.without_decisions:
+        listed = ", ".join(f"{feature} ({party})" for party, feature in done.without_decisions)
+        lines.append(say("validation.without_decisions", listed=listed))
     return "\n".join(lines)
 
 
@@ -115,4 +124,5 @@ def worst(say: Catalogue, test: Tested) -> str:
     one = test.figures[0]
     about = about_in_words(say, one.figure, one.figure.feature, one.figure.party, {})
     value = value_in_words(say, one.figure, lambda number: f"{number:z.3f}")
-    return f"{about}: {value} ({limit_in_words(say, one.figure.measure, one.sense, one.warn, one.fail, one.certain)})"
+    limits = limit_in_words(say, one.figure.measure, one.sense, one.warn, one.fail)
+    return f"{about}: {value} ({limits}{seen_in_words(say, one.figure.measure, one.sense, one.shows_from)})"

@@ -475,8 +475,10 @@ class FigureLine(Part):
     sense: Literal["min", "max"]
     warn: float | None
     fail: float | None
-    certain: Literal["", "fail", "both"]
     verdict: str
+    shows_from: float | None = Field(
+        None, description="of an undecided figure: the value at which a breach would show with an interval as wide"
+    )
     apart: tuple[str, ...] = ()
 
 
@@ -489,11 +491,10 @@ class TestLine(Part):
     group: str
     floor: bool = Field(description="cannot be switched off")
     source: Text
-    verdict: Literal["pass", "warn", "fail", "not_provided", "off"]
+    verdict: Literal["pass", "undecided", "warn", "fail", "not_provided", "off"]
     missing: str = Field(description="why it was not provided")
     because: str = Field(description="why the operator switched it off")
-    compared: int
-    figures: tuple[FigureLine, ...] = Field(description="the worst first, at most three")
+    figures: tuple[FigureLine, ...] = Field(description="all of them, the worst first")
 
 
 class ValidationSection(Part):
@@ -501,7 +502,7 @@ class ValidationSection(Part):
 
     made: str
     version: str
-    verdict: Literal["pass", "warn", "fail", "incomplete"]
+    verdict: Literal["pass", "undecided", "warn", "fail", "incomplete"]
     n: int
     training: int
     cutoff: float
@@ -515,7 +516,7 @@ class ValidationSection(Part):
     again: tuple[tuple[str, str, str], ...] = Field(
         (), description="(party, feature, day) of answers that a Host gave before"
     )
-    undecided: tuple[tuple[str, str], ...] = Field(
+    without_decisions: tuple[tuple[str, str], ...] = Field(
         (), description="(party, feature) about whose groups no Host answered at this cut-off"
     )
     tests: tuple[TestLine, ...]
@@ -526,7 +527,7 @@ class MonitoringSection(Part):
 
     made: str
     version: str = Field(description="of the triggers")
-    verdict: Literal["pass", "warn", "fail", "incomplete"]
+    verdict: Literal["pass", "undecided", "warn", "fail", "incomplete"]
     n: int
     failed: int = Field(description="people of the sheet who were not scored")
     outcomes: int = Field(description="people who were scored and whose outcome is known")

@@ -23,6 +23,7 @@ from backend.evaluation.validation.words import (
     about_in_words,
     headroom_used,
     limit_in_words,
+    seen_in_words,
     value_in_words,
 )
 from backend.jobs import Job, work
@@ -47,6 +48,7 @@ __all__ = [
     "headroom_used",
     "limit_in_words",
     "read_config",
+    "seen_in_words",
     "value_in_words",
 ]
 

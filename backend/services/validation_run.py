@@ -100,7 +100,7 @@ class ValidationRun:
         self.found: dict[str, Found] = {} if self._binary else dict.fromkeys(_TWO_OUTCOMES, "two_outcomes")
         self._unexamined: set[Key] = set()
         self._again: set[tuple[str, str, str]] = set()
-        self._undecided: set[Key] = set()
+        self._without_decisions: set[Key] = set()
         self._rows: Rows = np.empty(0, dtype=np.intp)
         self._margins: Floats = np.empty((0, self._outputs.count))
         self._seen = 0
@@ -122,7 +122,7 @@ class ValidationRun:
             self._suite.tightened,
             tuple(sorted(self._unexamined)),
             tuple(sorted(self._again)),
-            tuple(sorted(self._undecided)),
+            tuple(sorted(self._without_decisions)),
             self._suite.policy,
         )
 
@@ -247,7 +247,9 @@ class ValidationRun:
         self.found["weak_spots"] = slices.weak_spots(test)
         own = {key: found for key, found in test.items() if key[1] in protected}
         ratios = slices.impact_ratios(own) if protected else "no_attribute"
-        self.found["disparity"] = "undecided" if ratios == "few_people" and self._undecided & own.keys() else ratios
+        self.found["disparity"] = (
+            "without_decisions" if ratios == "few_people" and self._without_decisions & own.keys() else ratios
+        )
         self.found["time"] = self._over_time(test)
         seen = [i for i in training if i in self._runtime.table.row_of]
         if not seen:
@@ -317,7 +319,7 @@ class ValidationRun:
         before = {key: table.decided_at(self._suite.cutoff) for key, table in asked.kept(refused, {}).items()}
         self._again |= {(*key, table.day) for key, table in before.items()}
         self._unexamined |= refused - before.keys()
-        self._undecided |= {key for key, table in (tables | before).items() if not table.marking.decisions}
+        self._without_decisions |= {key for key, table in (tables | before).items() if not table.marking.decisions}
         found = {key: slices.slices(t.groups, t.sums, t.marking) for key, t in (tables | before).items()}
         return {key: own for key, own in found.items() if own}
 

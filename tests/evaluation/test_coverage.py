@@ -1,7 +1,6 @@
 """How often intervals hold the truth, on populations whose truth is known: those about fairness are counted by `bench.coverage`."""
 
 from functools import cache
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -275,10 +274,10 @@ def test_what_two_models_differ_by_on_other_people(name):
         sides = []
         for at, by in ((1, seed), (2, seed + 50_000)):
             sample = two_models(N, by)
-            one = performance(sample[0], sample[at], ONE_LOGIT, "test", by).figure(name)
-            sides.append((one.value, SimpleNamespace(intervals={name: (one.low, one.high)})))
-        (before, first), (after, second) = sides
-        low, high = model_comparison._apart(name, before, after, first, second)
+            sides.append(performance(sample[0], sample[at], ONE_LOGIT, "test", by).figure(name))
+        before, after = sides
+        ends = (before.low, before.high), (after.low, after.high)
+        low, high = model_comparison._apart(before.value, after.value, *ends)
         held += low <= true <= high
     assert held >= LEAST
 

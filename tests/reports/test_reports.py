@@ -443,7 +443,7 @@ def test_a_finding_says_where_the_suite_alone_measured_its_feature(report):
     finding = report.content.assessment.findings[0].model_copy(update={"disparities": None, "disparities_on": None})
     line = FigureLine(
         measure="impact_ratio", party="", feature=finding.feature, kind="code", group="1", value=0.9, low=None, high=None,
-        n=99, sense="min", warn=0.8, fail=0.8, certain="fail", verdict="pass",
+        n=99, sense="min", warn=None, fail=0.8, verdict="pass",
     )  # fmt: skip
     one = TestLine.model_construct(id="disparity", figures=(line,))
     suite = ValidationSection.model_construct(tests=(one,))

@@ -225,7 +225,7 @@ def test_a_curve_at_another_cut_off_leaves_validation_without_decisions_by_the_f
     request = ValidationRequest(demo.record.id, samples=SAMPLES, cipher="none", key_bits=KEY)
     request = replace(request, config=OperatorConfig(attributes=(TENURE,)))
     done = demo.glassleaf.validation.start(request).get()
-    assert done.undecided == ((HOST, TENURE),) and (HOST, TENURE, today()) in done.again and not done.unexamined
+    assert done.without_decisions == ((HOST, TENURE),) and (HOST, TENURE, today()) in done.again and not done.unexamined
     by_test = figures(done)
     assert any(one.feature == TENURE for one in by_test["group_calibration"])
     assert FEATURE in (compared := {one.feature for one in by_test["disparity"]}) and TENURE not in compared

@@ -23,8 +23,8 @@ from backend.i18n import Text
 from backend.remark import Remark
 
 Sense = Literal["min", "max"]
-Verdict = Literal["pass", "warn", "fail", "not_provided", "off"]
-Overall = Literal["pass", "warn", "fail", "incomplete"]
+Verdict = Literal["pass", "undecided", "warn", "fail", "not_provided", "off"]
+Overall = Literal["pass", "undecided", "warn", "fail", "incomplete"]
 Missing = Literal[
     "two_outcomes",
     "no_scores",
@@ -37,7 +37,7 @@ Missing = Literal[
     "no_outcomes",
     "no_feature_named",
     "few_people",
-    "undecided",
+    "without_decisions",
     "few_trees",
     "few_records",
     "not_measured",
@@ -47,8 +47,7 @@ Missing = Literal[
 ]
 EXCUSED: frozenset[Missing] = frozenset({"two_outcomes", "no_host", "no_direction", "no_attribute", "few_trees"})
 """Where a floor has nothing to measure; any other gap leaves the whole incomplete."""
-WORST: dict[Verdict, int] = {"fail": 3, "warn": 2, "pass": 1, "not_provided": 0, "off": 0}
-MAX_SHOWN = 10  # figures of a test that are kept, the worst first
+WORST: dict[Verdict, int] = {"fail": 4, "warn": 3, "undecided": 2, "pass": 1, "not_provided": 0, "off": 0}
 MAX_BYTES = 100_000  # of an operator's file
 CUTOFF = 0.5
 
@@ -65,16 +64,18 @@ class MeasureLimits(_Part):
     sense : {"min", "max"}
         Whether smaller or larger values are worse.
     warn, fail : float or None
-        Beyond which the test warns and fails.
-    certain : {"", "fail", "both"}
-        Whether it fails, or fails and warns, only if the whole interval lies beyond the threshold.
+        The test warns or fails if the whole interval lies beyond it.
     """
 
     measure: str
     sense: Sense
     warn: float | None = None
     fail: float | None = None
-    certain: Literal["", "fail", "both"] = ""
+
+    @property
+    def last(self) -> float | None:
+        """The limit that a test has to stay within to pass."""
+        return self.warn if self.fail is None else self.fail
 
     def worse(self, value: float, than: float) -> bool:
         """Whether a value lies beyond another in the bad direction."""
@@ -164,6 +165,12 @@ class Figure:
     group: str = ""
     apart: tuple[str, ...] = ()
 
+    def ends(self, sense: Sense) -> tuple[float | None, float | None]:
+        """The best and the worst end of its interval; its value twice, where it has none."""
+        low = self.value if self.low is None else self.low
+        high = self.value if self.high is None else self.high
+        return (high, low) if sense == "min" else (low, high)
+
 
 @dataclass(frozen=True)
 class Judged:
@@ -173,14 +180,16 @@ class Judged:
     sense: Sense
     warn: float | None
     fail: float | None
-    certain: Literal["", "fail", "both"]
     verdict: Verdict
 
     @property
-    def deciding(self) -> float | None:
-        """The value, or the end of its interval that decides whether the test fails."""
-        near = self.figure.high if self.sense == "min" else self.figure.low
-        return self.figure.value if not self.certain or near is None else near
+    def shows_from(self) -> float | None:
+        """The value at which a breach would show with an interval as wide as this one; None if it is not undecided."""
+        best = self.figure.ends(self.sense)[0]
+        last = self.warn if self.fail is None else self.fail
+        if self.verdict != "undecided" or self.figure.value is None or best is None or last is None:
+            return None
+        return last + self.figure.value - best
 
 
 @dataclass(frozen=True)
@@ -194,9 +203,7 @@ class Tested:
     because : str
         The operator's reason, where it was switched off.
     figures : tuple of Judged
-        The worst first, at most :data:`MAX_SHOWN`.
-    compared : int
-        Figures in all.
+        All of them, the worst first.
     """
 
     id: str
@@ -207,7 +214,6 @@ class Tested:
     missing: str = ""
     because: str = ""
     figures: tuple[Judged, ...] = ()
-    compared: int = 0
 
 
 Again = tuple[tuple[str, str, str], ...]
@@ -238,7 +244,7 @@ class Validation:
         Measures whose thresholds are the operator's.
     unexamined : tuple of (str, str)
         (party, feature) about whose groups a Host refused to answer.
-    undecided : tuple of (str, str)
+    without_decisions : tuple of (str, str)
         (party, feature) whose groups a Host answered about, but not about decisions at this cut-off.
     policy : int or None
         Version of the policy whose line the cut-off is; None = another line.
@@ -257,7 +263,7 @@ class Validation:
     tightened: tuple[str, ...] = ()
     unexamined: tuple[tuple[str, str], ...] = ()
     again: Again = ()
-    undecided: tuple[tuple[str, str], ...] = ()
+    without_decisions: tuple[tuple[str, str], ...] = ()
     policy: int | None = None
 
     def count(self, verdict: Verdict) -> int:
@@ -292,7 +298,7 @@ def read_validation(kept: dict[str, Any]) -> Validation:
         "tightened": tuple(kept["tightened"]),
         "unexamined": tuple((party, feature) for party, feature in kept["unexamined"]),
         "again": tuple((party, feature, day) for party, feature, day in kept.get("again", ())),
-        "undecided": tuple((party, feature) for party, feature in kept.get("undecided", ())),
+        "without_decisions": tuple((party, feature) for party, feature in kept.get("without_decisions", ())),
     }
     return Validation(**{**kept, **lists})
 
@@ -337,7 +343,7 @@ class Suite:
         if all(one.figure.value is None for one in judged):
             return replace(blank, missing="few_people")
         judged.sort(key=_badness, reverse=True)
-        return replace(blank, verdict=judged[0].verdict, figures=tuple(judged[:MAX_SHOWN]), compared=len(judged))
+        return replace(blank, verdict=judged[0].verdict, figures=tuple(judged))
 
 
 def overall(tested: Sequence[Tested]) -> Overall:
@@ -347,29 +353,33 @@ def overall(tested: Sequence[Tested]) -> Overall:
         return "fail"
     if any(test.floor and test.verdict == "not_provided" and test.missing not in EXCUSED for test in tested):
         return "incomplete"
-    return "warn" if "warn" in verdicts else "pass"
+    ordered: tuple[Overall, ...] = ("warn", "undecided")
+    return next((verdict for verdict in ordered if verdict in verdicts), "pass")
 
 
 def verdict_of(limit: MeasureLimits, figure: Figure) -> Verdict:
-    """Pass, warn or fail by one figure; a figure that is not disclosed is not provided."""
-    value = figure.value
-    if value is None:
+    """What one figure shows, by its interval: every measure is judged so.
+
+    It fails or warns if the whole interval lies beyond the limit. It passes if the whole interval lies within the last limit: a failure is
+    ruled out. In between the records do not decide. A figure that is not disclosed is not provided.
+    """
+    best, worst = figure.ends(limit.sense)
+    if best is None or worst is None:
         return "not_provided"
-    near = figure.high if limit.sense == "min" else figure.low
-    sure = value if near is None else near
-    if limit.fail is not None and limit.worse(sure if limit.certain else value, limit.fail):
+    if limit.fail is not None and limit.worse(best, limit.fail):
         return "fail"
-    seen = sure if limit.certain == "both" else value
-    return "warn" if limit.warn is not None and limit.worse(seen, limit.warn) else "pass"
+    if limit.warn is not None and limit.worse(best, limit.warn):
+        return "warn"
+    return "undecided" if limit.last is not None and limit.worse(worst, limit.last) else "pass"
 
 
 def _judged(limit: MeasureLimits, figure: Figure) -> Judged:
-    return Judged(figure, limit.sense, limit.warn, limit.fail, limit.certain, verdict_of(limit, figure))
+    return Judged(figure, limit.sense, limit.warn, limit.fail, verdict_of(limit, figure))
 
 
 def _badness(one: Judged) -> tuple[int, float]:
-    """Worst verdict first, then how far the figure lies in the bad direction of its threshold."""
-    value = one.deciding
+    """Worst verdict first, then how far the figure itself lies in the bad direction of its limit."""
+    value = one.figure.value
     bound = next((b for b in (one.fail, one.warn) if b is not None), 0.0)
     apart = 0.0 if value is None else bound - value if one.sense == "min" else value - bound
     return WORST[one.verdict], float(apart)

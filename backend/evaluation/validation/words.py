@@ -113,20 +113,18 @@ def value_in_words(say: Say, figure: Figure, show: Callable[[float], str]) -> st
     return shown(figure.value) + ends + _unit(say, figure.measure) + records
 
 
-def limit_in_words(say: Say, measure: str, sense: Sense, warn: float | None, fail: float | None, certain: str) -> str:
-    """Beyond what the test warns and fails, in the unit of the value, and what of its interval has to lie there."""
+def limit_in_words(say: Say, measure: str, sense: Sense, warn: float | None, fail: float | None) -> str:
+    """Beyond what the test warns and fails, in the unit of the value."""
 
     def shown(end: float) -> str:
         scaled = f"{100 * end:g}" if measure in POINTS | SHARES else f"{end:g}"
         return scaled + _unit(say, measure)
 
-    limits = say("words.comma").join(
+    return say("words.comma").join(
         say(f"validation_words.{name}_{sense}", end=shown(end))
         for name, end in (("warn", warn), ("fail", fail))
         if end is not None
     )
-    by = f"{certain}_chance" if certain and measure == "psi" else certain
-    return limits + (say(f"validation_words.certain_{by}") if by else "")
 
 
 def _unit(say: Say, measure: str) -> str:
@@ -134,10 +132,30 @@ def _unit(say: Say, measure: str) -> str:
     return "\u00a0%" if measure in SHARES else f" {say('validation_words.points')}" if measure in POINTS else ""
 
 
-def headroom_used(judged: Judged) -> float | None:
-    """How much of the room to failing is used up, 0 … 2 (1 = at the threshold); None if there is no such room."""
-    end = judged.deciding
-    if end is None or not judged.fail:
+def seen_in_words(say: Say, measure: str, sense: Sense, shows_from: float | None) -> str:
+    """The value at which a breach would have shown; empty if the figure is not undecided."""
+    if shows_from is None:
+        return ""
+    scaled = f"{100 * shows_from:.1f}" if measure in POINTS | SHARES else f"{shows_from:.2f}"
+    return say(f"validation_words.shows_{sense}", end=scaled.replace("-", "−") + _unit(say, measure))
+
+
+def headroom_used(judged: Judged) -> tuple[float, float, float] | None:
+    """How much of the room to failing a figure and the best and worst end of its interval use up, 0 … 2 (1 = at the limit).
+
+    None if there is no such room.
+    """
+    best, worst = judged.figure.ends(judged.sense)
+    limit = judged.fail
+    if not limit or judged.figure.value is None or best is None or worst is None:
         return None
-    share = end / judged.fail if judged.sense == "max" else judged.fail / end if end > 0 else 2.0
-    return min(max(share, 0.0), 2.0)
+
+    def used(end: float) -> float:
+        share = 2.0
+        if judged.sense == "max":
+            share = end / limit
+        elif end > 0:
+            share = limit / end
+        return min(max(share, 0.0), 2.0)
+
+    return used(judged.figure.value), used(best), used(worst)

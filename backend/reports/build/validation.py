@@ -1,4 +1,4 @@
-"""The suite's last run, and the last monitoring run, in a report: every test, and of its figures the worst."""
+"""The suite's last run, and the last monitoring run, in a report: every test with all of its figures."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from backend.evaluation.validation.monitoring import Monitored
 from backend.evaluation.validation.suite import Tested, Validation
 from backend.reports import schema as report
 from backend.reports.build.fill import fill, fill_each
-
-SHOWN = 3  # figures of a test
 
 
 def validation(found: Validation | None) -> report.ValidationSection | None:
@@ -26,5 +24,5 @@ def monitoring(found: Monitored | None) -> report.MonitoringSection | None:
 
 
 def _test(test: Tested) -> report.TestLine:
-    rows = tuple(fill(report.FigureLine, judged, judged.figure) for judged in test.figures[:SHOWN])
+    rows = tuple(fill(report.FigureLine, judged, judged.figure) for judged in test.figures)
     return fill(report.TestLine, test, figures=rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from backend.evaluation.validation.suite import Again, Figure, by_day
-from backend.evaluation.validation.words import about_in_words, limit_in_words, value_in_words
+from backend.evaluation.validation.words import about_in_words, limit_in_words, seen_in_words, value_in_words
 from backend.reports.blocks import Block, Paragraph, Table
 from backend.reports.schema import FigureLine, TestLine, ValidationSection
 from backend.reports.sections.writer import Writer, figure, minute, whole
@@ -48,8 +48,8 @@ def validation(write: Writer) -> list[Block]:
         names = (say(f"validation.measure_{name}") for name in found.tightened)
         lines.append(say("validation.tightened", listed=write.listed(names)))
     before = answered_before(write, found.again)
-    if found.undecided:
-        before.append(say("validation.undecided", listed=by_party(write, found.undecided)))
+    if found.without_decisions:
+        before.append(say("validation.without_decisions", listed=by_party(write, found.without_decisions)))
     return [
         Paragraph(counts(write, found), "finding" if found.verdict == "fail" else "plain"),
         *(Paragraph(line, "finding") for line in lines),
@@ -65,6 +65,7 @@ def counts(write: Writer, found: ValidationSection) -> str:
         name: sum(test.verdict == verdict for test in found.tests)
         for name, verdict in (
             ("passed", "pass"),
+            ("undecided", "undecided"),
             ("warned", "warn"),
             ("failed", "fail"),
             ("missing", "not_provided"),
@@ -101,8 +102,9 @@ def _worst(write: Writer, test: TestLine) -> str:
 
 def _line(write: Writer, one: FigureLine) -> str:
     about, value = said(write, one)
-    limits = limit_in_words(write.words, one.measure, one.sense, one.warn, one.fail, one.certain)
-    return write.says(about, f"{value}\n{limits}")
+    limits = limit_in_words(write.words, one.measure, one.sense, one.warn, one.fail)
+    seen = seen_in_words(write.words, one.measure, one.sense, one.shows_from)
+    return write.says(about, f"{value}\n{limits}{seen}")
 
 
 def said(write: Writer, one: FigureLine) -> tuple[str, str]:

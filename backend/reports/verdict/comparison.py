@@ -308,7 +308,7 @@ def _tests(before: Verdict, after: Verdict) -> Iterator[Change]:
     """Yield which tests of the validation fail in one model only."""
     title = Remark("verdict_title_validation").both()
     sides = [side.of("test") for side in (before, after)]
-    if not all(any(fact.about or fact.state == "no_breach" for fact in side) for side in sides):
+    if not all(any(fact.state != "not_measured" for fact in side) for side in sides):
         yield Change("test", "", "not_measured", title, Remark("verdict_tests_not_comparable").both())
         return
     failing = [{fact.about: fact for fact in side if fact.state == "broken"} for side in sides]

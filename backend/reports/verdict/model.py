@@ -31,7 +31,7 @@ def model_facts(known: Known) -> Iterator[Fact]:
 
 
 def _suite(known: Known) -> Iterator[Fact]:
-    """Yield the validation: each test that fails or warns, then those that were not measured, then those that pass."""
+    """Yield the validation: each test that fails or warns, then those undecided, those not measured and those that pass."""
     done = known.validation
     if done is None:
         title = Remark("verdict_title_validation").both()
@@ -57,6 +57,9 @@ def _tests(known: Known, kind: Kind, page: str, tests: Sequence[Tested]) -> Iter
             yield _test(known, kind, page, test, "broken")
         elif test.verdict == "warn":
             yield _test(known, kind, page, test, "undecided")
+    undecided = [test for test in tests if test.verdict == "undecided"]
+    if undecided:
+        yield _listed(kind, page, undecided, "undecided")
     missing = [test for test in tests if test.verdict == "not_provided"]
     if missing:
         yield _listed(kind, page, missing, "not_measured")
@@ -89,7 +92,7 @@ def _test(known: Known, kind: Kind, page: str, test: Tested, state: State) -> Fa
         about = about_in_words(say, figure, feature, party, codes)
         value = value_in_words(say, figure, lambda value: written(value, "number"))
         words.append(say("words.says", who=about, said=value))
-        limits.append(limit_in_words(say, figure.measure, worst.sense, worst.warn, worst.fail, worst.certain))
+        limits.append(limit_in_words(say, figure.measure, worst.sense, worst.warn, worst.fail))
     values = {"test": _name(test), "figure": Text(*words), "limits": Text(*limits)}
     sentence = Remark("verdict_test_fails", values) if state == "broken" else Remark("verdict_test_warns", values)
     title = Remark("verdict_title_test_fails" if state == "broken" else "verdict_title_test_warns", values)
@@ -111,10 +114,13 @@ def _measured(figure: Measured) -> Figure | None:
 def _listed(kind: Kind, page: str, tests: Sequence[Tested], state: State) -> Fact:
     """Return several tests as one fact, each by its name."""
     names = tuple(_name(test) for test in tests)
-    values = {"n": len(tests), "tests": named(names, len(names) if state == "not_measured" else 4)}
+    values = {"n": len(tests), "tests": named(names, 4 if state == "no_breach" else len(names))}
     if state == "not_measured":
         title = Remark("verdict_title_tests_missing", values)
         sentence = Remark("verdict_tests_missing", values)
+    elif state == "undecided":
+        title = Remark("verdict_title_tests_undecided", values)
+        sentence = Remark("verdict_tests_undecided", values)
     else:
         title = Remark("verdict_title_tests_pass", values)
         sentence = Remark("verdict_tests_pass", values)

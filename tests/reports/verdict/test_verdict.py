@@ -25,10 +25,8 @@ def one(verdict, kind, about=None):
 
 
 def result_of(test, verdict, value=0.2, missing=""):
-    figures = (Judged(Figure("contradicting", value, n=100), "max", 0.0, 0.05, "", verdict),) if not missing else ()
-    return suite.Tested(
-        test, "structure", True, Text("a source", "来源"), verdict, missing, figures=figures, compared=1
-    )
+    figures = (Judged(Figure("contradicting", value, n=100), "max", 0.0, 0.05, verdict),) if not missing else ()
+    return suite.Tested(test, "structure", True, Text("a source", "来源"), verdict, missing, figures=figures)
 
 
 def validation(*tests):
@@ -83,6 +81,16 @@ def test_every_test_that_was_not_measured_is_named(known):
     for name in ("Stability by time", "Robustness to noise", "Loss of a Host", "Swap sets", "Champion and challenger"):
         assert name in fact.sentence.en
     assert one(judge(known()), "test").state == "not_measured"  # nobody ran the suite
+
+
+def test_tests_that_too_few_records_leave_open_are_said_together_and_never_among_those_that_pass(known):
+    undecided = (result_of("group_calibration", "undecided"), result_of("noise", "undecided"))
+    verdict = judge(known(validation=validation(result_of("auc", "pass"), *undecided)))
+    (fact,) = (fact for fact in verdict.of("test") if fact.state == "undecided")
+    assert fact.title.en == "2 tests undecided" and "too few records to rule a failure out" in fact.sentence.en
+    assert "Calibration by group" in fact.sentence.en and "Robustness to noise" in fact.sentence.en
+    (passed,) = (fact for fact in verdict.of("test") if fact.state == "no_breach")
+    assert "1 test" in passed.title.en
 
 
 def test_what_was_switched_off_counts_as_not_measured(known):
