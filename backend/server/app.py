@@ -22,6 +22,7 @@ from backend.errors import GlassleafError, SampleError
 from backend.ops.metrics import ProcessCounts
 from backend.remark import Remark
 from backend.results import ModelRecord, ScoreBatch
+from backend.server.batch_files import BatchFiles, forget_old
 from backend.server.batches import Batcher, PendingRequest
 from backend.server.body import CheckedRoute
 from backend.server.guard import Guard
@@ -143,6 +144,7 @@ class ServerState:
         self._acting: dict[str, Glassleaf] = {}
         self._reasons = asyncio.Semaphore(1)
         self._asked_reasons = 0
+        forget_old(glassleaf.home)
         metrics.watch_queue("online", lambda: sum(batcher.waiting for batcher in list(self._batchers.values())))
         metrics.watch_queue("reasons", lambda: self._asked_reasons)
 
@@ -185,7 +187,7 @@ class ServerState:
             how = self.settings.cipher, self.settings.key_bits
             opened = await in_thread(self.online(caller).open, record, *how)
             if key not in self._batchers:
-                self._batchers[key] = Batcher(opened, self.metrics)
+                self._batchers[key] = Batcher(opened, self.metrics, BatchFiles(self.glassleaf.home, *key))
         return self._batchers[key]
 
     def kept(self, name: tuple[str, ...], body: str) -> _Kept:

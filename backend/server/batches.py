@@ -4,7 +4,8 @@ Programs that ask one person after the other come back as soon as they are answe
 again, nobody else is waited for.
 
 A request that was once put into a batch stays in it. Where the batch failed, a repeat under the same key sends the same batch again, which
-the Guest's journal knows, so that no Host counts it twice (docs/decisions/0026-online.md).
+the Guest's journal knows, so that no Host counts it twice (docs/decisions/0026-online.md). So does the same request after the server was
+killed: what batches ask stands in files until their answers are given out.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backend.errors import GlassleafError, SampleError
 from backend.ops.metrics import ProcessCounts
 from backend.results import ScoreBatch
+from backend.server.batch_files import AskedPeople, BatchFiles, drop
 from backend.services.online import OpenModel, Person
 
 if TYPE_CHECKING:
@@ -60,20 +63,40 @@ class PendingRequest:
 
 @dataclass(eq=False, repr=False)
 class RequestBatch:
-    """Requests that are one question to the Hosts; `sheet` is made once."""
+    """Requests that are one question to the Hosts; `sheet` is made once.
+
+    Attributes
+    ----------
+    file : Path or None
+        Where it stands until its answers are given out.
+    unclaimed : int
+        Requests of a server that was killed which nobody has repeated yet.
+    done : ScoreBatch or None
+        The scores of all of it.
+    """
 
     questions: tuple[PendingRequest, ...]
     sheet: SampleSheet | None = None
     parts: dict[PendingRequest, slice] = field(default_factory=dict)
+    file: Path | None = None
+    unclaimed: int = 0
+    done: ScoreBatch | None = None
 
 
 class Batcher:
     """The requests of one caller about one model; everything but the work itself runs in the event loop."""
 
     def __init__(
-        self, model: OpenModel, metrics: ProcessCounts, wait: float = WAIT, max_people: int = MAX_PEOPLE
+        self,
+        model: OpenModel,
+        metrics: ProcessCounts,
+        files: BatchFiles,
+        wait: float = WAIT,
+        max_people: int = MAX_PEOPLE,
     ) -> None:
         self._model = model
+        self._files = files
+        self._left: dict[str, list[tuple[PendingRequest, RequestBatch]]] = {}
         self._metrics = metrics
         self._wait = wait
         self._max_people = max_people
@@ -86,6 +109,7 @@ class Batcher:
         self._back_by = 0.0
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="glassleaf-online")
         self._telling: asyncio.Future[None] | None = None
+        self._take_up()
         self._task = asyncio.create_task(self._work())
 
     @property
@@ -99,12 +123,32 @@ class Batcher:
         return len(self._waiting) + len(self._again)
 
     def ask(self, people: tuple[Person, ...], *, as_written: bool = False) -> PendingRequest:
-        """Queue a request."""
+        """Queue a request; one that a server before this one was killed over is in its batch already."""
+        left = self._left.get(AskedPeople(people, as_written).name)
+        if left:
+            found, batch = left.pop()
+            batch.unclaimed -= 1
+            asyncio.get_running_loop().run_in_executor(self._thread, self._put_aside, batch)
+            return found
         answer: asyncio.Future[ScoreBatch] = asyncio.get_running_loop().create_future()
         question = PendingRequest(people, answer, as_written=as_written, came=time.perf_counter())
         self._waiting.append(question)
         self._rouse()
         return question
+
+    def _take_up(self) -> None:
+        """Have batches of a server that was killed sent again, which the Guest's journal knows."""
+        loop = asyncio.get_running_loop()
+        for file, requests in self._files.left():
+            questions = tuple(
+                PendingRequest(one.people, loop.create_future(), as_written=one.as_written) for one in requests
+            )
+            batch = RequestBatch(questions, file=file, unclaimed=len(questions))
+            for question, request in zip(questions, requests, strict=True):
+                question.batch = batch
+                self._left.setdefault(request.name, []).append((question, batch))
+            self._again.append(batch)
+            self._rouse()
 
     def again(self, question: PendingRequest) -> None:
         """Queue a request whose batch failed, with all that was in it."""
@@ -211,6 +255,8 @@ class Batcher:
                 self._prepare(batch, in_loop)
             if batch.sheet is None:
                 return
+            if batch.file is None:
+                batch.file = self._files.keep([AskedPeople(one.people, one.as_written) for one in batch.parts])
             with self._metrics.timed("question"):
                 done = self._model.score(batch.sheet)
             self._count(done)
@@ -221,9 +267,19 @@ class Batcher:
             for question in batch.parts or batch.questions:
                 in_loop(_fail, question, error)
             return
+        batch.done = done
         in_loop(self._hand_over, batch, done, notes)
+        self._put_aside(batch)
+
+    def _put_aside(self, batch: RequestBatch) -> None:
+        """In the thread: once everybody has the scores, the journal and the disk forget the batch."""
+        if batch.done is None or batch.unclaimed:
+            return
+        done = batch.done
+        batch.done = None
         try:
             self._model.handed_over(done)
+            drop(batch.file)
         except Exception as error:  # they have their scores
             _log.error("A batch of scores could not be put aside: %s", type(error).__name__)
 

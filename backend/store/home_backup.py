@@ -37,7 +37,9 @@ KEYS = "keys"
 SQLITE = b"SQLite format 3\0"  # sqlite.org/fileformat2.html, §1.3.1
 PRIMARY_CODE = 0xFF  # of an extended result code, sqlite.org/rescode.html
 KEY = re.compile(r".*\.(key|retired|pem)")
-MADE_AGAIN = re.compile(r".*(\.tables|\.new|\.lock|-journal|-wal|-shm)")  # of keys, or of work that was under way
+MADE_AGAIN = re.compile(
+    r".*(\.tables|\.new|\.lock|\.asked|-journal|-wal|-shm)"
+)  # of keys, or of work that was under way
 MESSAGE = ".sent"  # :mod:`backend.store.journal`
 # what reading a damaged archive raises, beside an OSError for a place before its beginning
 DAMAGED = (

@@ -4,10 +4,12 @@ import asyncio
 import io
 import json
 import logging
+import os
 import re
 import socket
 import sqlite3
 import threading
+import time
 from contextlib import ExitStack, asynccontextmanager, closing, contextmanager, suppress
 from datetime import date, timedelta
 from functools import partial
@@ -33,8 +35,9 @@ from backend.ops.logs import JsonLines
 from backend.ops.metrics import ProcessCounts
 from backend.remark import Remark, known
 from backend.results import ScoreBatch
-from backend.server import app, guard, run
+from backend.server import app, batches, guard, run
 from backend.server.app import Settings, create_app
+from backend.server.batch_files import DAY, FOLDER, AskedPeople, BatchFiles, forget_old
 from backend.server.batches import Batcher
 from backend.server.problems import STATUSES
 from backend.server.run import BoundedHttp, serve
@@ -280,6 +283,43 @@ def test_a_token_made_again_under_an_old_name_gets_nothing_of_the_old_ones_answe
 
     first, second = run_with(one_answer, work, settings)
     assert (first.status_code, second.status_code) == (200, 429)
+
+
+def test_what_a_killed_server_had_asked_is_answered_under_the_same_keys_and_counted_once(one_answer):
+    """It is killed once a batch's answers are there and before they are given out; then the same is asked one by one."""
+    people = ids(one_answer, 4)
+
+    async def killed(client):
+        return await asyncio.gather(*(ask(client, one_answer, [one], f"k{n}") for n, one in enumerate(people)))
+
+    async def again(client):
+        return [await ask(client, one_answer, [people[n]], f"k{n}") for n in (3, 0, 2, 1)]
+
+    def lost(batcher, batch, done, notes):
+        for question in batch.parts:
+            batches._fail(question, PartyUnreachable("links_ended", party="bank"))
+
+    with pytest.MonkeyPatch.context() as dies:
+        dies.setattr(Batcher, "_hand_over", lost)
+        dies.setattr(Batcher, "_put_aside", lambda batcher, batch: None)
+        assert {answer.status_code for answer in run_with(one_answer, killed)} == {503}
+    folder = one_answer.home / FOLDER
+    assert {file.stat().st_mode & 0o777 for file in folder.glob("*/*.asked")} == {0o600}
+    answers = run_with(one_answer, again)
+    assert [answer.status_code for answer in answers] == [200] * 4
+    scores = [answer.json()["scores"][0] for answer in answers]
+    assert [one["id"] for one in scores] == [people[n] for n in (3, 0, 2, 1)]
+    assert not list(folder.glob("*/*.asked"))
+
+
+def test_what_a_killed_server_had_asked_is_forgotten_after_a_day(tmp_path):
+    files = BatchFiles(tmp_path, "loans", "model")
+    old, new = (files.keep([AskedPeople((Person("A1", {"income": 5200}),))]) for _ in range(2))
+    os.utime(old, (time.time() - 2 * DAY,) * 2)
+    (new.parent / "cut.asked").write_text('[[[["A1"')
+    forget_old(tmp_path)
+    assert list(files.left()) == [(new, (AskedPeople((Person("A1", {"income": 5200}),)),))]
+    assert list(new.parent.iterdir()) == [new]
 
 
 def test_too_much_at_once_is_refused(glassleaf):
@@ -877,11 +917,11 @@ class Scorer:
         pass
 
 
-def test_what_was_handed_over_is_put_aside_once_nobody_asks_and_hosts_are_told(monkeypatch):
+def test_what_was_handed_over_is_put_aside_once_nobody_asks_and_hosts_are_told(tmp_path, monkeypatch):
     async def idle():
         settled, loop, model = asyncio.Event(), asyncio.get_running_loop(), Scorer()
         model.settle = lambda: loop.call_soon_threadsafe(settled.set)
-        batcher = Batcher(model, ProcessCounts())
+        batcher = Batcher(model, ProcessCounts(), BatchFiles(tmp_path, "", "m"))
         await asyncio.wait_for(settled.wait(), 30)
         await loop.run_in_executor(None, model.told.wait, 30)
         await batcher.close()
@@ -890,12 +930,12 @@ def test_what_was_handed_over_is_put_aside_once_nobody_asks_and_hosts_are_told(m
     asyncio.run(idle())
 
 
-def test_callers_who_come_straight_back_are_one_question_and_nobody_else_is_waited_for():
+def test_callers_who_come_straight_back_are_one_question_and_nobody_else_is_waited_for(tmp_path):
     """Under a wait of a minute a question goes because it is full, or because all who ask are back."""
 
     async def some():
         model, go = Scorer(), threading.Event()
-        batcher = Batcher(model, ProcessCounts(), wait=60.0, max_people=8)
+        batcher = Batcher(model, ProcessCounts(), BatchFiles(tmp_path, "", "m"), wait=60.0, max_people=8)
 
         async def ask(names):
             return await asyncio.wait_for(batcher.ask(tuple(Person(name) for name in names)).answer, 30)
@@ -916,11 +956,11 @@ def test_callers_who_come_straight_back_are_one_question_and_nobody_else_is_wait
     assert asyncio.run(some()) == [8, 1, 1, 4]
 
 
-def test_hosts_that_are_slow_to_be_told_hold_no_question_up():
+def test_hosts_that_are_slow_to_be_told_hold_no_question_up(tmp_path):
     async def some():
         model, go = Scorer(), threading.Event()
         model.tell = go.wait
-        batcher = Batcher(model, ProcessCounts(), wait=0.0)
+        batcher = Batcher(model, ProcessCounts(), BatchFiles(tmp_path, "", "m"), wait=0.0)
         for one in "abc":
             await asyncio.wait_for(batcher.ask((Person(one),)).answer, 30)
         go.set()
