@@ -187,15 +187,24 @@ def reconcile_all(
     as_json: AsJson = False,
 ) -> None:
     """Compare what each two of several parties say about what passed between them and was approved; exit status 1 if any differ."""
+    from backend.cli import language_of_shell
     from backend.services.reconciliation import read_side, reconcile_pairs
 
+    language = language_of_shell()
     pairs = reconcile_pairs([read_side(path) for path in parties])
     lines = []
     for found in pairs:
         outcome = f"{counted(found.conversations, 'conversations')} and {found.approvals} approvals that both know"
         lines.append(f"{' and '.join(found.parties)}: {outcome}; {len(found.differences) or 'no'} differences")
-        lines += [f"  {difference.sentence()}" for difference in found.differences]
-    plain = [{**asdict(one), "differences": [found.plain() for found in one.differences]} for one in pairs]
+        lines += [f"  {difference.sentence(language)}" for difference in found.differences]
+        if found.broken_off:
+            lines.append(f"  {counted(len(found.broken_off), 'conversations')} broken off, which is no difference:")
+        lines += [f"  {one.sentence(language)}" for one in found.broken_off]
+    plain = []
+    for pair in pairs:
+        differences = [one.plain() for one in pair.differences]
+        broken_off = [one.plain() for one in pair.broken_off]
+        plain.append({**asdict(pair), "differences": differences, "broken_off": broken_off})
     print_result(plain, lines, as_json, ok=not any(found.differences for found in pairs))
 
 

@@ -186,7 +186,7 @@ class HostParty:
         self._dither = dither if dither is not None else 0.0 if simulated else DITHER
         self._opening = threading.Lock()
         self._ciphers: OrderedDict[tuple[str, bytes], tuple[PublicSide, Pool[Any]]] = OrderedDict()
-        self._sessions = HostSessions()
+        self._sessions = HostSessions(broken_off=self._state)
         self._partial_models = HostModels(name, store)
         if approvals is None and not simulated and self.accountant is not None:
             charge = partial(book_approved, self.accountant)
@@ -253,6 +253,7 @@ class HostParty:
                     self._served(Served(type(message).__name__, message.conversation, 0.0, type(error).__name__))
         finally:
             lanes.close()
+            self._sessions.end_all()
             with self._opening:
                 for _, pool in self._ciphers.values():
                     pool.close()
@@ -307,10 +308,10 @@ class HostParty:
         if self._signing is not None and session is not None:
             session.stated += stated[: MAX_STATED - len(session.stated)]
             if isinstance(message, EndConversation):
-                receipt = sign_receipt(message.conversation, self.name, session.stated, self._signing)
-                self._keep_receipt(receipt, session.guest, self._signing.public)
-                with suppress(PartyUnreachable):  # it did not wait
-                    wire.send(session.guest, receipt)
+                receipt = self._state(message.conversation, session)
+                if receipt is not None:
+                    with suppress(PartyUnreachable):  # it did not wait
+                        wire.send(session.guest, receipt)
 
     def _note_model(self, sender: str, message: Message, answer: ModelKept) -> None:
         """Allow scores with a model that was trained just now, if the operator allowed them together with the training."""
@@ -318,13 +319,19 @@ class HostParty:
         if session is not None:
             self._approvals.note_model(session, answer.model_id)
 
-    def _keep_receipt(self, receipt: ConversationReceipt, guest: str, public: str) -> None:
-        kept = Receipt(receipt.conversation, self.name, guest, receipt.entries, "", public, receipt.signature)
+    def _state(self, conversation: str, session: HostSession) -> ConversationReceipt | None:
+        """Sign and keep what was sent and taken in a conversation that is over; None where this Host states nothing."""
+        if self._signing is None or not session.stated:
+            return None
+        receipt = sign_receipt(conversation, self.name, session.stated, self._signing)
+        guest = session.guest
+        kept = Receipt(conversation, self.name, guest, receipt.entries, "", self._signing.public, receipt.signature)
         try:
             if self._receipts is not None:
                 self._receipts.keep(kept)
         except StoreError as error:  # the conversation is over, and nobody waits for this
             _log.warning("%s: a receipt was not kept: %s", self.name, error)
+        return receipt
 
     def _refuse(self, wire: TranscribedWire, delivery: Delivery, error: GlassleafError) -> list[Stated]:
         """To the Guest of the conversation; if there is none, to a Guest that tried to open one. Returns what was sent."""

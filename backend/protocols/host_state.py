@@ -147,10 +147,17 @@ class HostSessions:
     ----------
     clock : callable
         Seconds from any moment on.
+    broken_off : callable
+        Told of each conversation that is over though its Guest has not ended it.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        broken_off: Callable[[str, HostSession], object] = lambda conversation, session: None,
+    ) -> None:
         self._clock = clock
+        self._broken_off = broken_off
         self._open: dict[tuple[str, str], HostSession] = {}
         self._lock = threading.RLock()
         self.uncounted: set[str] = set()  # conversations outside the budget (simulation)
@@ -237,6 +244,14 @@ class HostSessions:
         for (guest, name), session in list(self._open.items()):
             if session.used < since and not session.at_work:
                 self.end(name, guest)
+                self._broken_off(name, session)
+
+    def end_all(self) -> None:
+        """The Host stops: what is open is over."""
+        with self._lock:
+            for (guest, name), session in list(self._open.items()):
+                self.end(name, guest)
+                self._broken_off(name, session)
 
     def counts(self, conversation: str) -> bool:
         """Whether its questions count: neither the simulation's measuring nor about people whose values the user typed in."""

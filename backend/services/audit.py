@@ -264,7 +264,7 @@ class AuditTrail:
         from backend.store.receipts import Receipts  # noqa: PLC0415 (as below)
 
         guest = self._workspace.federation(federation).guest.name
-        return exported(guest, log, Receipts(self._workspace.database(federation)).all())
+        return exported(guest, log, Receipts(self._workspace.database(federation)))
 
     def note_sign_in(self, way: str) -> None:
         """Log in every federation that the actor signed in, by `way` (the identity provider's name)."""

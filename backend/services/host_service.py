@@ -25,7 +25,7 @@ from backend.data.held import HeldColumns
 from backend.data.party_file import check_party
 from backend.data.row_groups import DatabaseTable, read_database
 from backend.data.table import PartyTable, records_version
-from backend.data.table_file import read_table_file
+from backend.data.table_file import Reading, read_table_file, with_marks
 from backend.errors import FederationError, StoreError
 from backend.link.agreement import Agreement, asks_for_sums, dictionary_hash, floors_of
 from backend.link.config import HostConfig, load_config
@@ -46,8 +46,11 @@ from backend.services.host_codes import log_unseen_codes
 from backend.services.host_live import LiveFile
 from backend.services.host_operation import HostOperation
 from backend.services.host_operator import DRAINING, limits_of
+from backend.services.roles import OPERATOR
+from backend.services.system_user import system_user
 from backend.store.accountant import Accountant
 from backend.store.approvals import MAX_PER_DAY, Approval
+from backend.store.audit_log import SERVES, AuditLog
 from backend.store.database import Database
 from backend.store.party_store import PartyStore
 from backend.store.receipts import Receipts
@@ -143,6 +146,7 @@ class HostService:
         """
         threading.Thread(target=self._expire_daily, name="retention", daemon=True).start()
         try:
+            self._note_start()
             self.wire.open()
             if self._closed.is_set():
                 self.wire.close()
@@ -158,6 +162,13 @@ class HostService:
             self.operation.close()
             self.wire.shut_down()
             self.database.close()
+
+    def _note_start(self) -> None:
+        """Log that this process begins: what was open before is over, and whoever compares logs sees why."""
+        try:
+            AuditLog(self.database).add(SERVES, {}, system_user(), OPERATOR)
+        except StoreError as error:  # it answers nothing then, and says why
+            _log.warning("That the Host begins was not logged: %s", error)
 
     def stop(self) -> None:
         """Take nothing more; what is being answered is answered."""
@@ -224,8 +235,11 @@ def read_source(config: HostConfig) -> tuple[PartyTable, str]:
         text, version = read_database(DatabaseTable(config.source_url(), source.table, source.id, names))
     else:
         path = config.path(source.file)
-        text = read_table_file(path, path.name)
-        version = sha256(path.read_bytes()).hexdigest()
+        text = read_table_file(path, path.name, Reading(encoding=source.encoding))
+        if source.decimal:
+            text = with_marks(text, (), source.decimal)
+        # The same bytes read in another way are other records.
+        version = sha256(path.read_bytes() + f"{source.encoding}{source.decimal}".encode()).hexdigest()
     read = check_party(text, source.id, features)
     if read.problems:
         raise FederationError(problems=capped(read.problems))
@@ -249,8 +263,8 @@ def check_dictionary(config: HostConfig, agreement: Agreement) -> None:
 def check_account(file: Path, agreement: Agreement, database: Database) -> None:
     """Note which database counts what a Guest is answered; raise FederationError if that is another one.
 
-    One Host, by its keys, has one account of a Guest, by its certificates: a second agreement with a database of its own, or another
-    name for the Guest in the same one, would let each person be asked about twice.
+    One Host, by its keys, has one account of all its Guests, each by its certificates: with a database for each agreement no limit over
+    all Guests would hold, and a second one of one Guest, or another name for it, would let each person be asked about twice.
     """
     if database.in_memory:  # forgotten with the process, which has no other
         return
@@ -261,11 +275,12 @@ def check_account(file: Path, agreement: Agreement, database: Database) -> None:
             known = _Accounts.validate_json(file.read_bytes()) if file.exists() else {}
         except ValidationError as error:
             raise FederationError("accounts_file_damaged", file=file) from error
+        for other, store in known.values():
+            if store != account[1]:
+                raise FederationError("counted_in_other_database", guest=other, file=file)
         if guest.spiffe not in known:
             write_whole(file, json.dumps(known | {guest.spiffe: account}).encode())
-        name, store = known.get(guest.spiffe, account)
-    if store != account[1]:
-        raise FederationError("counted_in_other_database", guest=guest.name, file=file)
+        name, _ = known.get(guest.spiffe, account)
     if name != guest.name:
         raise FederationError("counted_under_other_name", guest=guest.name, name=name)
 

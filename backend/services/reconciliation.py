@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -13,18 +14,21 @@ from pydantic import TypeAdapter, ValidationError
 
 from backend.errors import ParameterError
 from backend.link.config import load_config
-from backend.protocols.transport.messages import ConversationReceipt
+from backend.protocols.transport.messages import ConversationReceipt, EndConversation
 from backend.protocols.transport.receipts import MAX_STATED, is_genuine
 from backend.remark import Remark
-from backend.store.audit_log import AuditLog
+from backend.store.audit_log import SERVES, AuditLog
 from backend.store.database import FILE, Database
 from backend.store.receipts import Receipt, Receipts
 
 MAX_BYTES = 1 << 28  # of an export
 SHORT = 12  # letters of a conversation's name in a sentence
+CLOCKS = timedelta(minutes=2)  # two parties' clocks may be apart
+NOTICED = timedelta(hours=1)  # after a party began again, the other has noticed
 TERMS = ("number", "purpose", "until", "per_day")  # of an approval, as both logs have them
 _LINE = TypeAdapter(dict[str, Any])
 _RECEIPT = TypeAdapter(Receipt)
+_BOOKED = TypeAdapter(dict[str, int])
 
 
 @dataclass(frozen=True)
@@ -37,11 +41,17 @@ class HandedOver:
         Its own, and those that it was sent.
     approvals : tuple of dict
         Bodies of its log's entries on approvals.
+    starts : tuple of str
+        When its process began, as its log has it (UTC, ISO 8601), upwards.
+    booked : mapping of str to int
+        Conversation without a receipt of its → questions in it that its account has, each from the moment when it was answered.
     """
 
     party: str
     receipts: tuple[Receipt, ...]
     approvals: tuple[Mapping[str, Any], ...]
+    starts: tuple[str, ...] = ()
+    booked: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -56,13 +66,16 @@ class Reconciled:
     approvals : int
         That both logs hold.
     differences : tuple of Remark
-        Empty if both say the same.
+        What no start of a party explains; empty if both say the same.
+    broken_off : tuple of Remark
+        Conversations in the midst of which a party's process ended, and when it began again: it cannot know how they ended.
     """
 
     parties: tuple[str, str]
     conversations: int
     approvals: int
     differences: tuple[Remark, ...]
+    broken_off: tuple[Remark, ...] = ()
 
 
 def read_side(path: Path) -> HandedOver:
@@ -77,13 +90,17 @@ def read_side(path: Path) -> HandedOver:
         config = load_config(path / "host.toml") if (path / "host.toml").exists() else None
         if config is None and not (path / FILE).exists():
             raise ParameterError("not_a_party_folder", path=str(path), file=FILE)
+        party = path.resolve().name if config is None else config.party
         database = Database(path) if config is None else Database(config.store_url())
         try:
             receipts = tuple(Receipts(database).all())
-            bodies = tuple(one.body for one in AuditLog(database).entries() if one.action == "approval")
+            booked = Receipts(database).booked(party)
+            entries = AuditLog(database).entries()
         finally:
             database.close()
-        return HandedOver(path.resolve().name if config is None else config.party, receipts, bodies)
+        bodies = tuple(one.body for one in entries if one.action == "approval")
+        starts = tuple(one.time for one in entries if one.action == SERVES)
+        return HandedOver(party, receipts, bodies, starts, booked)
     return _read_export(path)
 
 
@@ -93,6 +110,8 @@ def _read_export(path: Path) -> HandedOver:
     party = ""
     receipts = list[Receipt]()
     approvals = list[Mapping[str, Any]]()
+    starts = list[str]()
+    booked: Mapping[str, int] = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         try:
             found = _LINE.validate_json(line)
@@ -100,18 +119,23 @@ def _read_export(path: Path) -> HandedOver:
                 party = str(found["party"])
             elif set(found) == {"receipt"}:
                 receipts.append(_RECEIPT.validate_python(found["receipt"]))
+            elif set(found) == {"booked"}:
+                booked = _BOOKED.validate_python(found["booked"])
             elif found.get("action") == "approval":
                 approvals.append(_LINE.validate_python(found["body"]))
+            elif found.get("action") == SERVES:
+                starts.append(str(found["time"]))
         except (ValidationError, KeyError):
             raise ParameterError("not_a_log_line", path=str(path), line=number) from None
     if not party:
         raise ParameterError("export_without_party", path=str(path))
-    return HandedOver(party, tuple(receipts), tuple(approvals))
+    return HandedOver(party, tuple(receipts), tuple(approvals), tuple(starts), booked)
 
 
-def exported(party: str, log: str, receipts: list[Receipt]) -> str:
+def exported(party: str, log: str, receipts: Receipts) -> str:
     """A party's log and receipts as lines of JSON, with its name in front."""
-    lines = [{"party": party}, *({"receipt": vars(one)} for one in receipts)]
+    lines: list[dict[str, Any]] = [{"party": party}, {"booked": receipts.booked(party)}]
+    lines += [{"receipt": vars(one)} for one in receipts.all()]
     first, *others = (json.dumps(line, sort_keys=True) + "\n" for line in lines)
     return first + log + "".join(others)
 
@@ -136,20 +160,72 @@ def reconcile(first: HandedOver, second: HandedOver) -> Reconciled:
     mine = _own(first, second.party)
     theirs = _own(second, first.party)
     differences = [*_unsigned(first, mine), *_unsigned(second, theirs)]
+    broken_off = list[Remark]()
     for conversation in sorted(mine.keys() | theirs.keys()):
         here = mine.get(conversation)
         there = theirs.get(conversation)
-        if here is None or there is None:
-            (has, lacks), receipt = ((first, second), here) if here else ((second, first), there)
-            values = {"party": has.party, "other": lacks.party, "conversation": conversation[:SHORT]}
-            time = receipt.created[:16] if receipt else ""
-            differences.append(Remark("receipt_of_one_side", {**values, "time": time}))
-        elif max(len(here.entries), len(there.entries)) < MAX_STATED:  # of longer ones the end is not stated
-            differences += [*_counts(here, there), *_counts(there, here)]
+        found = _of_conversation(first, second, here, there)
+        restart = _restart(first, here, there) or _restart(second, there, here)
+        if found and restart is not None:
+            broken_off.append(restart)
+        else:
+            differences += found
     differences += [*_other_copies(first, theirs), *_other_copies(second, mine)]
     shared, about = _approvals(first, second)
-    both = mine.keys() & theirs.keys()
-    return Reconciled((first.party, second.party), len(both), shared, (*differences, *about))
+    both = len(mine.keys() & theirs.keys())
+    parties = first.party, second.party
+    return Reconciled(parties, both, shared, (*differences, *about), tuple(broken_off))
+
+
+def _of_conversation(
+    first: HandedOver, second: HandedOver, here: Receipt | None, there: Receipt | None
+) -> list[Remark]:
+    """Where two parties' receipts of one conversation differ."""
+    if here is not None and there is not None:
+        if max(len(here.entries), len(there.entries)) >= MAX_STATED:  # of longer ones the end is not stated
+            return []
+        return [*_counts(here, there), *_counts(there, here)]
+    has, lacks, receipt = (first, second, here) if here is not None else (second, first, there)
+    if receipt is None:
+        return []
+    values = {"party": has.party, "other": lacks.party, "conversation": receipt.conversation[:SHORT]}
+    return [Remark("receipt_of_one_side", {**values, "time": receipt.created[:16]})]
+
+
+def _restart(side: HandedOver, own: Receipt | None, of_other: Receipt | None) -> Remark | None:
+    """When a party's process began again that had ended in the midst of a conversation; None if it did not.
+
+    A receipt without the conversation's end was signed when the process stopped; one that was killed signed none. The party itself says
+    when it began: who finds many of these asks it why.
+    """
+    if of_other is None or (own is not None and _has_ended(own)):
+        return None
+    began = [time for text in side.starts if (time := _time(text)) is not None]
+    ended = _time(of_other.created)
+    stopped = None if own is None else _time(own.created)
+    if stopped is not None:
+        later = [time for time in began if time >= stopped]
+    else:
+        later = [time for time in began if ended is not None and time - CLOCKS <= ended <= time + NOTICED]
+    if not later:
+        return None
+    values: dict[str, object] = {"party": side.party, "conversation": of_other.conversation[:SHORT]}
+    values |= {"other": of_other.party, "time": f"{min(later):%Y-%m-%d %H:%M}"}
+    booked = side.booked.get(of_other.conversation, 0)
+    return Remark("broken_off_booked", {**values, "n": booked}) if booked else Remark("broken_off", values)
+
+
+def _time(text: str) -> datetime | None:
+    """A time as another company's export has it; None if it is none, or of no zone."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return found if found.tzinfo is not None else None
+
+
+def _has_ended(receipt: Receipt) -> bool:
+    return any(kind == EndConversation.__name__ for _, _, kind, _, _ in receipt.entries)
 
 
 def _own(side: HandedOver, peer: str) -> dict[str, Receipt]:

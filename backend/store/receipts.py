@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from backend.store.database import Database, timestamp
-from backend.store.schema import ReceiptRow
+from backend.store.schema import QuestionRow, ReceiptRow
 
 Stated = tuple[str, str, str, int, float]  # sender, receiver, kind, bytes, seconds of work before it
 Counts = Mapping[str, tuple[int, int]]  # kind → messages, bytes
@@ -79,6 +79,15 @@ class Receipts:
         order = ReceiptRow.created.desc(), ReceiptRow.conversation, ReceiptRow.party, ReceiptRow.peer
         with self._database.read() as session:
             return [_receipt(row) for row in session.scalars(select(ReceiptRow).order_by(*order))]
+
+    def booked(self, party: str) -> dict[str, int]:
+        """Return the conversations of which `party` has no receipt: each with its questions that were booked, as it answered them."""
+        own = (ReceiptRow.conversation == QuestionRow.receipt) & (ReceiptRow.party == party)
+        counted = select(QuestionRow.receipt, func.count()).outerjoin(ReceiptRow, own)
+        without = ReceiptRow.conversation.is_(None) & (QuestionRow.receipt != "")
+        with self._database.read() as session:
+            rows = session.execute(counted.where(without).group_by(QuestionRow.receipt)).all()
+        return {str(conversation): int(questions) for conversation, questions in rows}
 
 
 def _receipt(row: ReceiptRow) -> Receipt:

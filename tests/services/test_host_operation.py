@@ -35,6 +35,7 @@ from backend.ops.logs import JsonLines
 from backend.protocols.approvals.messages import REASONS, SCORING, TRAINING
 from backend.protocols.purposes.messages import StatePurpose
 from backend.protocols.transport.messages import EndConversation, OfferKey, Refusal
+from backend.protocols.transport.receipts import sign_receipt
 from backend.services.companies import make_companies
 from backend.services.host_live import FILE, FRESH_SECONDS, read_live
 from backend.services.host_operator import own_host
@@ -46,11 +47,13 @@ from backend.services.host_service import (
     host_service,
     read_source,
 )
+from backend.services.reconciliation import HandedOver, read_side, reconcile
 from backend.store.approvals import Approval, ApprovalBook
-from backend.store.database import Database
+from backend.store.database import Database, timestamp
 from backend.store.party_store import PartyStore
+from backend.store.receipts import Receipt
 
-ONE, TWO = "1" * 32, "2" * 32
+ONE, TWO, THREE = "1" * 32, "2" * 32, "3" * 32
 
 
 def ask(port, path):
@@ -137,7 +140,8 @@ def test_what_is_too_old_is_forgotten_only_while_the_guests_clock_agrees(request
 def test_without_a_link_it_lives_and_is_not_ready(host):
     port = host[0].operation.port
     assert ask(port, "/live") == (200, "live\n")
-    assert ask(port, "/ready") == (503, "There is no link to the Guest.\n")
+    until(lambda: ask(port, "/ready")[1].startswith("bank: down since"))
+    assert ask(port, "/ready")[0] == 503
     assert figures(port)["link_up",] == 0
 
 
@@ -294,7 +298,7 @@ def test_a_host_keeps_to_the_volume_and_the_groups_of_its_agreement(companies, c
 
 
 def test_a_guest_has_one_account_whatever_agreements_and_names_there_are(companies, tmp_path):
-    """Two agreements with a database each would have each person asked about twice; so would two names of one Guest in one of them."""
+    """Two databases would have each person asked about twice, by one Guest or by two; so would two names of one Guest in one of them."""
     agreement, file = load_agreement(companies.guest / "agreement.toml"), tmp_path / "accounts.json"
     one, two = (Database(f"sqlite:///{tmp_path / name}.db") for name in ("one", "two"))
     check_account(file, agreement, one)
@@ -307,7 +311,10 @@ def test_a_guest_has_one_account_whatever_agreements_and_names_there_are(compani
     with pytest.raises(FederationError, match="under the name bank"):
         check_account(file, agreement.model_copy(update={"parties": tuple(parties)}), one)
     others = [p.model_copy(update={"spiffe": f"{p.spiffe}2"} if p.role == "guest" else {}) for p in agreement.parties]
-    check_account(file, agreement.model_copy(update={"parties": tuple(others)}), two)  # another Guest's
+    another = agreement.model_copy(update={"parties": tuple(others)})
+    with pytest.raises(FederationError, match="counted in another database"):
+        check_account(file, another, two)
+    check_account(file, another, one)  # one account of both Guests
     file.write_text('{"cut": ["off"')
     with pytest.raises(FederationError, match=r"cut off\. Restore it from a backup"):
         check_account(file, agreement, one)
@@ -437,3 +444,49 @@ def answered(wire, conversation, message):
     delivery = wire.receive(conversation, timeout=60)
     assert delivery is not None
     return delivery.message
+
+
+def stated(companies, *entries):
+    """The bank's own account of conversation :data:`THREE`, kept now, as it would hand it over."""
+    key = load_identity(companies.guest / "keys").signing
+    receipt = sign_receipt(THREE, "bank", entries, key)
+    own = Receipt(THREE, "bank", "", receipt.entries, timestamp(), key.public, receipt.signature)
+    return HandedOver("bank", (own,), ())
+
+
+def test_a_host_that_is_stopped_in_the_midst_of_a_conversation_keeps_its_receipt_and_reconcile_names_the_restart(
+    companies, bank, request, tmp_path
+):
+    folder = companies.hosts["telecom"]
+    service = host_service(folder / "host.toml")
+    thread = Thread(target=service.serve, daemon=True)
+    thread.start()
+    until(lambda: bank.is_up("telecom"))
+    bank.open(THREE)
+    answer = answered(bank, THREE, StatePurpose(THREE, "card"))
+    service.stop()
+    thread.join(60)
+    request.getfixturevalue("host")  # the next process
+    until(lambda: bank.is_up("telecom"))
+    file = tmp_path / "telecom.jsonl"
+    with closing(own_host(folder, "ana")) as operator:
+        file.write_text(operator.export())
+    host = read_side(file)
+    [own] = [one for one in host.receipts if one.conversation == THREE]
+    assert [entry[2] for entry in own.entries] == ["StatePurpose", type(answer).__name__]
+
+    asked, got = own.entries
+    said = stated(companies, asked, got, ("bank", "telecom", "EndConversation", 40, 0.0))
+    found = reconcile(said, host)
+    assert found.differences == () and [one.code for one in found.broken_off] == ["broken_off"]
+    # Killed, the process kept no receipt; the start says why.
+    killed = replace(host, receipts=())
+    assert [one.code for one in reconcile(said, killed).broken_off] == ["broken_off"]
+    booked = replace(killed, booked={THREE: 2})
+    assert reconcile(said, booked).broken_off[0].values["n"] == 2
+    # Without a start, it is a loss; and whoever states the end of a conversation states all of it.
+    assert [one.code for one in reconcile(said, replace(killed, starts=())).differences] == ["receipt_of_one_side"]
+    key = load_identity(folder / "keys").signing
+    ended = sign_receipt(THREE, "telecom", [got, said.receipts[0].entries[2]], key)
+    lies = replace(host, receipts=(replace(own, entries=ended.entries, signature=ended.signature),))
+    assert [one.code for one in reconcile(said, lies).differences] == ["counts_differ"]
