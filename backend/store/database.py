@@ -107,7 +107,6 @@ class Database:
                 where.mkdir(parents=True, exist_ok=True, mode=0o700)
             except OSError as error:
                 raise StoreError("folder_not_made", folder=str(where), reason=error.strerror or "-") from error
-            _keep_from_others(where / FILE)
             where = f"sqlite:///{where / FILE}"
         # to open a file and set it up takes as long as a transaction
         pool: dict[str, Any] = {"poolclass": StaticPool}
@@ -115,6 +114,8 @@ class Database:
             pool = {"poolclass": QueuePool, "pool_size": OPEN, "max_overflow": -1, "pool_use_lifo": True}
         connect = {"timeout": BUSY, "check_same_thread": False}
         engine = create_engine(where or "sqlite://", connect_args=connect, **pool, **options)
+        if engine.url.database not in (None, "", ":memory:"):
+            _keep_from_others(Path(engine.url.database))
         event.listen(engine, "connect", _set_up_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
         return engine

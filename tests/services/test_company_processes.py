@@ -2,17 +2,21 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import tomllib
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.request import urlopen
 
 import pytest
 import tomli_w
+from companies import free_port, until
 
 from backend.data.demo import write_demo
 
@@ -201,3 +205,67 @@ def test_under_an_amendment_approvals_and_budgets_stand_and_it_holds_once_all_ha
         second = json.loads(glassleaf(*words(*rows[:5]), home=home, check=False).stdout)["scores"]  # nobody is asked
     assert [one["status"] for one in first] == ["ok"] * 4
     assert [one["status"] for one in second] == ["failed"] * 4 + ["ok"]  # each had had the one answer
+
+
+DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
+
+
+@contextmanager
+def unit(name, root, **ports):
+    """What systemd would start of a shipped unit, with `root` in place of its folder and other ports."""
+    text = (DEPLOY / f"glassleaf-{name}.service").read_text()
+    for shipped, here in {
+        "/opt/glassleaf/bin/glassleaf": "glassleaf",
+        "/var/lib/glassleaf": str(root),
+        **ports,
+    }.items():
+        assert shipped in text
+        text = text.replace(shipped, here)
+    [command] = re.findall(r"^ExecStart=glassleaf (.+)$", text, re.MULTILINE)
+    environment = dict(
+        word.split("=", 1) for line in re.findall(r"^Environment=(.+)$", text, re.MULTILINE) for word in line.split()
+    )
+    words = [sys.executable, "-m", "glassleaf", *command.split()]
+    with subprocess.Popen(words, env={**os.environ, **environment}) as process:
+        try:
+            yield
+        finally:
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(90) in (0, -signal.SIGTERM)  # uvicorn ends by the signal
+
+
+def ready(port):
+    """Status and text of a process's `/ready`."""
+    try:
+        with urlopen(f"http://127.0.0.1:{port}/ready", timeout=30) as answer:
+            return answer.status, answer.read().decode()
+    except HTTPError as error:
+        return error.code, error.read().decode()
+    except URLError:
+        return 0, ""
+
+
+def test_units_as_they_are_shipped_start_on_the_documented_folders_and_every_process_of_the_bank_asks_hosts(
+    tmp_path, monkeypatch
+):
+    made = glassleaf("companies", "--out", tmp_path / "companies", "--rows", 200, "--json", home=tmp_path / "none")
+    home = tmp_path / "companies" / "bank" / "home"
+    ops = free_port()
+    with ExitStack() as running:
+        running.enter_context(unit("guest", home, **{"8700": str(free_port()), "8701": str(ops)}))
+        until(lambda: all(f"{host}: down since" in ready(ops)[1] for host in made["hosts"]))
+        assert ready(ops)[0] == 503
+        for folder in made["hosts"].values():
+            running.enter_context(unit("host", folder))
+        until(lambda: ready(ops) == (200, "ready\n"))
+        monkeypatch.setenv("GLASSLEAF_LINKS", "ask")  # as the pages' unit has it
+        assert "GLASSLEAF_LINKS=ask" in (DEPLOY / "glassleaf-pages.service").read_text()
+        asked_until_allowed(made, "train", "companies", *TRAIN, "--json", home=home)
+        people = (home.parent / "bank.csv").read_text().splitlines()
+        (tmp_path / "people.csv").write_text("\n".join(people[:3]) + "\n")
+        words = ("score", "latest", tmp_path / "people.csv", *SCORE)
+        first = asked_until_allowed(made, *words, home=home)
+        monkeypatch.delenv("GLASSLEAF_LINKS")
+        again = asked_until_allowed(made, *words, home=home)
+        assert [one["margin"] for one in first["scores"]] == [one["margin"] for one in again["scores"]]
+        assert ready(ops) == (200, "ready\n")
