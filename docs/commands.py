@@ -94,6 +94,7 @@ EXAMPLES = {
     "dossier take": "glassleaf dossier take demo telecom.json",
     "dossier show": "glassleaf dossier show demo",
     "host serve": "glassleaf host serve --config shop/host.toml",
+    "check": "glassleaf check bank",
     "host check": "glassleaf host check --config shop/host.toml",
     "host disclose": "glassleaf host disclose --config shop/host.toml",
     "host inbox": "glassleaf host inbox\nglassleaf host inbox --federation demo --host telecom",

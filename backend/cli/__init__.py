@@ -50,6 +50,7 @@ COMMANDS = {
     "report-details": "details",
     "notice-details": "details",
     "dossier": "dossier",
+    "check": "check",
     "host": "host",
     "audit": "audit",
     "person": "person",

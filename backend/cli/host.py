@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from backend.cli.check import print_steps
 from backend.cli.dashboard import Address, check_installed, open_streamlit
 from backend.cli.output import (
     AsJson,
@@ -407,19 +408,11 @@ def check(
     folder: Folder = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check records, dictionary, keys, agreement, way out, handshake, clock and speed; exit status 1 if something is wrong."""
+    """Check records, store, keys, agreement, way out, handshake, clock and speed, and say how to fix what is wrong; then exit status 1."""
     check_link()
-    from backend.cli import language_of_shell
     from backend.services.host_check import check_host
 
-    language = language_of_shell()
-    rows = []
-    lines = []
-    for step in check_host(_toml(folder)):
-        sentence = step.said.sentence(language)
-        rows.append({"step": step.step, "ok": step.ok, "code": step.said.code, "words": sentence})
-        lines.append(f"{'well ' if step.ok else 'WRONG'}  {step.step:12} {sentence}")
-    print_result(rows, lines, as_json, ok=all(row["ok"] for row in rows))
+    print_steps(check_host(_toml(folder)), as_json)
 
 
 @app.command()

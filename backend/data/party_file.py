@@ -101,7 +101,7 @@ def _checked(
             cells = text.cells(feature.name)
             if feature.kind is Kind.CATEGORICAL:
                 cells = [once.setdefault(cell, cell) for cell in cells]
-            column, found = to_column(cells, feature)
+            column, found = to_column(cells, feature, text.marks)
             values[feature.name].append(column)
             unread[feature.name] |= {before + row: cell for row, cell in found.items()}
         for name, kept in read.texts.items():

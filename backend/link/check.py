@@ -33,13 +33,38 @@ TIMES = 5  # greetings of which the median is taken
 TIMEOUT = 10.0  # seconds for a connection
 
 
+_FIXES = {
+    "home": "fix_home",
+    "table": "fix_table",
+    "features": "fix_features",
+    "source": "fix_source",
+    "store": "fix_store",
+    "codes": "fix_store",
+    "dictionary": "fix_dictionary",
+    "certificate": "fix_certificate",
+    "agreement": "fix_agreement",
+    "keys": "fix_keys",
+    "listen": "fix_listen",
+    "proxy": "fix_proxy",
+    "port": "fix_port",
+    "handshake": "fix_handshake",
+    "echo": "fix_echo",
+}
+"""Step that can fail → the code of what mends it."""
+
+
 @dataclass(frozen=True)
 class CheckedStep:
-    """One step: whether it is well, and what was found or has to be done."""
+    """One step: whether it is well, and what was found."""
 
     step: str
     ok: bool
     said: Remark
+
+    @property
+    def fix(self) -> Remark | None:
+        """What has to be done; None where all is well."""
+        return None if self.ok else Remark(_FIXES[self.step])
 
 
 def check_link(party: str, agreement: Path, keys: Path, settings: LinkSettings) -> Iterator[CheckedStep]:
@@ -58,7 +83,7 @@ def check_link(party: str, agreement: Path, keys: Path, settings: LinkSettings) 
         return
     node.checking = True
     if node.party.address and (node.is_guest or not node.agreement.guest.address):
-        yield _port_here(settings.bind or node.party.address)
+        yield _port_here(settings.listens_at(node.party.address))
         return
     for peer in node.peers.values():
         yield from _dial(node, peer)
@@ -139,8 +164,8 @@ def _port_here(address: str) -> CheckedStep:
             probe.bind((host.strip("[]"), int(port)))
         except OSError as error:
             why = error.strerror or type(error).__name__
-            return CheckedStep("port", False, Remark("check_port_taken", {"address": address, "reason": why}))
-    return CheckedStep("port", True, Remark("check_port_free", {"address": address}))
+            return CheckedStep("listen", False, Remark("check_port_taken", {"address": address, "reason": why}))
+    return CheckedStep("listen", True, Remark("check_port_free", {"address": address}))
 
 
 def _latency(node: Node, connection: Connection) -> CheckedStep:

@@ -18,13 +18,15 @@ from pydantic import (
 )
 
 from backend.data.bounded_text import read_toml
+from backend.data.csv_file import TableText
 from backend.data.dictionary import Feature
-from backend.data.dictionary_file import read_dictionary
+from backend.data.dictionary_file import parse_dictionary
 from backend.data.federation import MEASURES, Bits, Budget, Dither, Measure, Slug
 from backend.data.label import Line, Prose
 from backend.data.strict_model import StrictModel
+from backend.data.table_file import Reading, read_table_file
 from backend.data.validation import field_problems
-from backend.errors import FederationError, SecurityError
+from backend.errors import AmbiguousFile, FederationError, SecurityError
 from backend.remark import Remark
 
 MAX_FILE = 1 << 20  # bytes of a configuration or of a secret's file
@@ -68,10 +70,16 @@ class Source(StrictModel):
         The column of ids.
     dictionary : str
         The features' meanings: CSV as in `init --dictionary`, or TOML with ``[[features]]`` as in a federation file.
+    encoding : {"utf-16", "gbk", "latin-1"}
+        Of CSV that is not UTF-8, as :data:`backend.data.table_file.ENCODINGS`; a dictionary in CSV is UTF-8 or the same.
+    decimal : {"point", "comma"}
+        What stands before the decimals of numbers in CSV; the other one may stand between thousands. Without it a point, and no thousands.
     """
 
     kind: Literal["csv", "parquet", "sql"] = "csv"
     file: Prose = ""
+    encoding: Literal["", "utf-16", "gbk", "latin-1"] = ""
+    decimal: Literal["", "point", "comma"] = ""
     url: Prose = ""
     url_file: Prose = ""
     table: Prose = ""
@@ -231,8 +239,17 @@ class HostConfig(StrictModel):
         """
         path = self.path(self.source.dictionary)
         if path.suffix != ".toml":
-            return tuple(read_dictionary(path).values())
+            return tuple(parse_dictionary(self._dictionary_text(path)).values())
         return read_form(path, _Dictionary).features
+
+    def _dictionary_text(self, path: Path) -> TableText:
+        """A dictionary in CSV: UTF-8, or in the encoding of the table."""
+        try:
+            return read_table_file(path)
+        except AmbiguousFile:
+            if not self.source.encoding:
+                raise
+        return read_table_file(path, how=Reading(encoding=self.source.encoding))
 
     def _secret(self, name: str) -> str:
         return read_secret(self.path(name)) if name else ""

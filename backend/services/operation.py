@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backend.errors import ParameterError, StoreError
+from backend.errors import GlassleafError, ParameterError, StoreError
 from backend.ops.open_files import nearly_all_open
 from backend.remark import Remark
 from backend.services.audit import Auditor
@@ -27,6 +27,11 @@ class Operation:
         self._workspace = workspace
         self._auditor = auditor
 
+    @property
+    def home(self) -> Path:
+        """The folder that everything is kept in."""
+        return self._workspace.home
+
     def not_ready(self) -> tuple[Remark, ...]:
         """Return why the home can do no work now: codes with counts; empty if it can."""
         problems = []
@@ -45,6 +50,20 @@ class Operation:
         if broken:
             problems.append(Remark("federations_unusable", {"count": broken}))
         return tuple(problems)
+
+    def links_down(self) -> tuple[Remark, ...]:
+        """Return of each Host at its own company whose link is not there why; what has no links yet opens them."""
+        found: list[Remark] = []
+        for federation in self._workspace.federations():
+            if federation.link is None:
+                continue
+            try:
+                links = self._workspace.runtime(federation.name).links()
+            except GlassleafError as error:
+                found.append(error.remarks[0])
+            else:
+                found += [link.said for link in links.values() if not link.up]
+        return tuple(found)
 
     def outside(self) -> tuple[tuple[str, Path], ...]:
         """Name and folder of every federation whose files lie elsewhere than in the home, so that a backup has them not."""

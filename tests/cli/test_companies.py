@@ -1,6 +1,7 @@
 """Two companies from nothing to a signed agreement by commands alone; and what `host check` says of a link."""
 
 import json
+import socket
 import tomllib
 from pathlib import Path
 
@@ -10,8 +11,11 @@ from companies import Links, agreement_data, make_companies
 
 from backend.data.dictionary import Feature, Kind
 from backend.link.agreement import PurposeFloors, dictionary_hash, load_agreement
+from backend.link.config import load_config
 from backend.link.identity import party_toml
 from backend.link.kinds import all_kinds
+from backend.services.companies import make_companies as make_folders
+from backend.services.host_service import read_source
 from backend.store.database import Database
 from backend.store.party_store import PartyStore
 from backend.trees.ensemble import Fork, HostModel, Skeleton, SplitRule
@@ -110,6 +114,37 @@ def test_a_host_whose_everything_is_well_is_told_so_and_a_running_link_is_not_di
     assert bank.peer("shop").instance == before and bank._node.memory.used == 0
 
 
+@pytest.mark.parametrize(
+    ("codec", "encoding", "decimal", "cells", "value"),
+    [
+        ("cp1252", "latin-1", "comma", ("3,5", "1.204,25"), 1204.25),
+        ("gb18030", "gbk", "point", ("3.5", "1,204.25"), 1204.25),
+        ("utf-8", "", "comma", ("3,5", "4"), 4.0),
+    ],
+)
+def test_a_table_in_the_companys_own_writing_is_read_as_host_toml_says(
+    run, links, codec, encoding, decimal, cells, value
+):
+    folder = host_folder(links, 0)
+    meaning = "订单金额" if encoding == "gbk" else "Größe der Bestellungen"
+    table = f"ID;{meaning};orders\nA1;;{cells[0]}\nA2;;{cells[1]}\n"
+    (folder / "shop.csv").write_bytes(table.encode(codec))
+    (folder / "dictionary.csv").write_bytes(f"name,meaning\norders,{meaning}\n".encode(codec))
+    document = tomllib.loads((folder / "host.toml").read_text())
+    document["source"]["dictionary"] = "dictionary.csv"
+    (folder / "host.toml").write_text(tomli_w.dumps(document))
+    _, found = checked(run, folder)
+    assert not found["source"]["ok"] and ("`encoding` in host.toml" in found["source"]["words"]) == bool(encoding)
+    document["source"] |= {"decimal": decimal} | ({"encoding": encoding} if encoding else {})
+    (folder / "host.toml").write_text(tomli_w.dumps(document))
+    _, found = checked(run, folder)
+    assert found["source"]["ok"], found["source"]["words"]
+    config = load_config(folder / "host.toml")
+    assert config.features()[0].meaning.en == meaning
+    records, _ = read_source(config)
+    assert records.columns["orders"].tolist() == [3.5, value]
+
+
 def test_a_store_that_cannot_be_written_and_keys_that_cannot_be_read_are_told_before_a_host_serves(
     run, links, monkeypatch
 ):
@@ -117,6 +152,7 @@ def test_a_store_that_cannot_be_written_and_keys_that_cannot_be_read_are_told_be
     (folder / "shop.db").mkdir()  # nobody can open it, not even root
     code, found = checked(run, folder)
     assert code == 1 and not found["store"]["ok"] and "shop.db" in found["store"]["words"]
+    assert "`store` and `keys` in host.toml" in found["store"]["fix"]
     (folder / "shop.db").rmdir()
     monkeypatch.setattr("os.access", lambda path, mode: Path(path).name != "keys")
     leaf = folder / "keys" / "leaf.pem"
@@ -125,6 +161,30 @@ def test_a_store_that_cannot_be_written_and_keys_that_cannot_be_read_are_told_be
     code, found = checked(run, folder)
     assert code == 1 and "keys" in found["store"]["words"]
     assert "is there and cannot be read" in found["certificate"]["words"]
+
+
+def test_a_bank_is_told_what_is_wrong_and_how_to_fix_it(run, tmp_path):
+    out = tmp_path / "three"
+    made = make_folders(out, 200)
+
+    def bank():
+        code, said, _ = run("check", made.guest, "--json")
+        return code, {one["step"]: one for one in json.loads(said)}
+
+    code, found = bank()
+    assert code == 0 and not any(one["fix"] for one in found.values())
+    assert list(found) == ["home", "table", "features", "certificate", "agreement", "listen"]
+    with socket.create_server(("127.0.0.1", made.port)):
+        code, found = bank()
+    assert code == 1 and not found["listen"]["ok"] and "`bind`" in found["listen"]["fix"]
+    (made.guest / "keys" / "leaf.pem").unlink()
+    signatures = made.guest / "agreement.sig.json"
+    signatures.unlink()
+    code, found = bank()
+    assert code == 1 and list(found)[-1] == "agreement"
+    assert "glassleaf keys renew" in found["certificate"]["fix"] and "agreement verify" in found["agreement"]["fix"]
+    _, text, _ = run("check", made.guest)
+    assert text.count("WRONG") == text.count("to fix it") == 2
 
 
 def test_codes_that_no_model_knows_and_ids_that_are_alike_are_told_by_the_host_itself(run, links):
