@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app import session
-from app.panels import frame, host_console
+from app.panels import frame, host_console, host_links
 from app.texts import markdown
 from backend.errors import GlassleafError
 
@@ -14,6 +14,11 @@ backend = session.service()
 frame.header(t, "host", session.notices(), federation)
 simulated = federation.link is None
 st.markdown(t("host.intro") if simulated else t("linked.host"))
+if not simulated:
+    try:
+        host_links.draw(t, federation, backend.federations.links(federation.name))
+    except GlassleafError as error:
+        frame.problem(t, error)
 if simulated and not federation.synthetic:
     st.info(t("host.real_people"), icon=":material/lock:")
 elif simulated:

@@ -82,7 +82,9 @@ def _links(t: Texts, operator: HostOperator, live: HostLive) -> None:
         if link.up:
             words.append(f":green[●] **{title}** {t('host.connected', since=link.since)}")
         else:
-            words.append(f":gray[○] **{title}** {t('host.not_connected', since=link.since)}")
+            why = link.said.values.get("why")
+            cause = markdown(why.sentence(t.language)) if isinstance(why, Remark) else ""
+            words.append(f":gray[○] **{title}** {t('host.not_connected', since=link.since, why=cause)}")
     st.markdown(" · ".join(words))
 
 

@@ -21,7 +21,7 @@ from backend.link.handshake import CHECK, MAX_GREETING
 from backend.link.node import Node
 from backend.link.peers import BESIDE, Peer
 from backend.link.rpc import AFTER, ATTACH, DELIVER, HELLO, INSTANCE, OPTIONS, WAIT, Inflow, Outflow, delivered
-from backend.ops.open_files import raise_limit
+from backend.ops.open_files import ENOUGH, raise_limit
 from backend.remark import Remark
 
 _log = logging.getLogger("glassleaf")
@@ -58,8 +58,9 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
             ("grpc.so_reuseport", 0),
             ("grpc.max_concurrent_streams", 100),
             ("grpc.server_handshake_timeout_ms", int(node.settings.handshake * 1000)),
+            # Who shows no certificate is cut after `handshake` seconds; until then strangers leave files for the rest of the process.
+            ("grpc.max_allowed_incoming_connections", (raise_limit() or ENOUGH) // 2),
         ]
-        raise_limit()  # a connection without a certificate is cut, but only after `handshake` seconds
         self._calls = _Calls()
         self._server = grpc.server(
             cast("Any", self._calls), handlers=[self], options=options, maximum_concurrent_rpcs=workers

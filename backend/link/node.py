@@ -50,7 +50,6 @@ from backend.protocols.transport.codec import decode, encode
 from backend.protocols.transport.message import Lane as Line
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import EndConversation, Refusal
-from backend.protocols.transport.wire import Delivery
 from backend.remark import Remark
 
 _log = logging.getLogger("glassleaf")
@@ -188,8 +187,8 @@ class Node:
         header, blob = assembly.whole()
         return peer.inbox.accept(peer.party, header, blob)
 
-    def receive(self, conversation: str, timeout: float | None) -> Delivery | None:
-        """The next message of a mailbox; raises SecurityError if what came is none."""
+    def receive(self, conversation: str, timeout: float | None) -> tuple[Letter, Message] | None:
+        """The next letter of a mailbox with what it says; raises SecurityError if what came is no message."""
         letter = self.mailboxes.get(conversation, timeout)
         if letter is None:
             return None
@@ -202,7 +201,7 @@ class Node:
             self._lanes[letter.conversation] = letter.lane  # answers go back in the lane of the question
             while len(self._lanes) > _MAX_LANES:
                 del self._lanes[next(iter(self._lanes))]
-        return Delivery(letter.sender, message, len(letter.blob))
+        return letter, message
 
     def use_lane(self, conversation: str, lane: Lane) -> None:
         """Send a conversation's messages in a lane."""

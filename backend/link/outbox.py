@@ -10,7 +10,7 @@ import secrets
 import threading
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from backend.errors import PartyUnreachable, SecurityError
@@ -103,18 +103,18 @@ class Outbox:
     def _depth(self, lane: Lane) -> int:
         return len(self._waiting[lane]) + sum(one.lane == lane for one in self._in_flight.values())
 
-    def next(self, lane: Lane) -> Outgoing | None:
-        """What is to be sent next in a lane, now in flight; None if nothing is."""
+    def next(self, lane: Lane, sending: Collection[str] = ()) -> Outgoing | None:
+        """What is to be sent next in a lane, now in flight, of none of the conversations `sending`; None if nothing is."""
         late: list[Outgoing] = []
         with self._changed:
-            found = self._pick(lane, late)
+            found = self._pick(lane, sending, late)
         self._tell(late, Remark("deadline_passed_waiting"))
         return found
 
-    def _pick(self, lane: Lane, late: list[Outgoing]) -> Outgoing | None:
+    def _pick(self, lane: Lane, sending: Collection[str], late: list[Outgoing]) -> Outgoing | None:
         now = time.monotonic()
         clock = time.time()
-        held = set[str]()
+        held = set(sending)
         for message in list(self._waiting[lane]):
             if message.deadline <= clock:
                 late += self._drop_conversation(message.conversation)

@@ -64,6 +64,10 @@ class LinkSettings:
     proxy: str = ""
     connect: dict[str, str] = field(default_factory=dict)
 
+    def listens_at(self, address: str) -> str:
+        """Where a party listens that others reach at `address`: host:port."""
+        return self.bind or f"[::]:{address.rsplit(':', 1)[1]}"
+
     @property
     def proxy_address(self) -> str:
         """Host and port of the proxy, without the password that its URL may have; empty if there is no proxy."""
@@ -200,16 +204,19 @@ class Peer:
             return self._attached > 0 or back
 
     def link(self, now: datetime | None = None) -> LinkState:
-        """Return whether the link is there, and since when."""
+        """Return whether the link is there, since when, and why not."""
         now = now or datetime.now(UTC)
         since = datetime.fromtimestamp(self._since, UTC).astimezone()
         recent = now - since.astimezone(UTC) < _DAY
-        return LinkState(self.is_attached, f"{since:%H:%M}" if recent else f"{since:%Y-%m-%d %H:%M}")
+        text = f"{since:%H:%M}" if recent else f"{since:%Y-%m-%d %H:%M}"
+        return LinkState(self.is_attached, text, self._said(text, now))
 
     def state(self, now: datetime | None = None) -> Remark:
         """Return the link's state: `shop: down since 14:02, its certificate expired 3 days ago`."""
-        now = now or datetime.now(UTC)
-        values: dict[str, object] = {"host": self.name, "since": self.link(now).since}
+        return self.link(now).said
+
+    def _said(self, since: str, now: datetime) -> Remark:
+        values: dict[str, object] = {"host": self.name, "since": since}
         ends = self.expires
         if self.is_attached:
             if ends is None or not is_ending(ends, now):

@@ -7,7 +7,9 @@ import math
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections import OrderedDict
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from importlib.util import find_spec
 
 from backend.errors import ParameterError, SecurityError
@@ -37,6 +39,7 @@ ATTACH = f"/{SERVICE}/Attach"
 INSTANCE = "glassleaf-instance"  # metadata: which start of the dialling process this call belongs to
 AFTER = "glassleaf-after"  # metadata: seconds until a busy lane is tried again
 WAIT = 0.25  # seconds between looks at whether the link still holds
+AT_ONCE = 4  # messages of a lane, each of a conversation of its own, that a stream carries piece by piece
 OPTIONS: tuple[tuple[str, int | str], ...] = (
     ("grpc.max_receive_message_length", MAX_FRAME),
     ("grpc.max_send_message_length", MAX_FRAME),
@@ -55,7 +58,7 @@ def require_grpc() -> None:
 
 
 class Outflow:
-    """One side's frames on an attached stream: messages of all lanes in turn, receipts, and signs of life."""
+    """One side's frames on an attached stream: messages of all lanes and conversations in turn, receipts, and signs of life."""
 
     def __init__(self, node: Node, peer: Peer) -> None:
         self._node = node
@@ -92,7 +95,7 @@ class Outflow:
             self._handed = math.inf
 
     def _frames(self) -> Iterator[bytes]:
-        sending: dict[Lane, Iterator[bytes]] = {}
+        sending: dict[Lane, dict[str, Iterator[bytes]]] = {lane: {} for lane in LANES}
         beat = 0.0
         while not self._ended.is_set():
             if time.monotonic() >= beat:
@@ -100,7 +103,7 @@ class Outflow:
                 beat = time.monotonic() + self._node.settings.heartbeat
             yield from map(pack_control, self._due())
             yield from self._pieces(sending)
-            if not sending:
+            if not any(sending.values()):
                 self._peer.outbox.wait(min(WAIT, max(0.0, beat - time.monotonic())), unless=self._has_more)
         yield from map(pack_control, self._due())  # what was taken is not to come again
         if self._leaves:
@@ -115,33 +118,34 @@ class Outflow:
             self._receipts = []
         return receipts
 
-    def _pieces(self, sending: dict[Lane, Iterator[bytes]]) -> Iterator[bytes]:
-        """One frame of each lane, so that a long message keeps no other lane waiting."""
-        for lane in LANES:
-            if lane not in sending and (message := self._next(lane)) is not None:
-                sending[lane] = self._node.outgoing_frames(message)
-            if lane in sending:
-                frame = next(sending[lane], None)
+    def _pieces(self, sending: dict[Lane, dict[str, Iterator[bytes]]]) -> Iterator[bytes]:
+        """One frame of each message that is being sent, by lane and conversation: a long one keeps no other conversation waiting."""
+        for lane, messages in sending.items():
+            while len(messages) < AT_ONCE and (message := self._next(lane, messages)) is not None:
+                messages[message.conversation] = self._node.outgoing_frames(message)
+            for conversation, frames in list(messages.items()):
+                frame = next(frames, None)
                 if frame is None:
-                    del sending[lane]
+                    del messages[conversation]
                 else:
                     yield frame
 
-    def _next(self, lane: Lane) -> Outgoing | None:
+    def _next(self, lane: Lane, sending: Collection[str]) -> Outgoing | None:
         with self._lock:
-            return None if self._ended.is_set() else self._peer.outbox.next(lane)
+            return None if self._ended.is_set() else self._peer.outbox.next(lane, sending)
 
 
 class Inflow:
-    """What arrives on an attached stream: pieces of messages, one message a lane at a time; receipts; signs of life."""
+    """What arrives on an attached stream: pieces of messages, :data:`AT_ONCE` messages a lane at a time; receipts; signs of life."""
 
     def __init__(self, node: Node, peer: Peer, answers: Outflow) -> None:
         self._node = node
         self._peer = peer
         self._answers = answers
-        self._assemblies: dict[Lane, tuple[str, Assembly]] = {}
-        self._skipped: dict[Lane, str] = {}
-        self._continued: dict[Lane, float] = {}  # when the last piece of the message came
+        self._begun: dict[str, _Begun] = {}  # by the message's id
+        self._skipped: OrderedDict[str, None] = (
+            OrderedDict()
+        )  # ids of messages that have their receipt before their end
         self.left = False  # whether the peer has said that it stops
 
     def take(self, frame: bytes) -> None:
@@ -160,11 +164,13 @@ class Inflow:
     def _check_continued(self) -> None:
         """Raise SecurityError if a message has stopped in its midst: signs of life are no reason to keep what came of it."""
         latest = time.monotonic() - self._node.settings.idle
-        if any(self._continued[lane] < latest for lane in self._assemblies):
+        if any(one.continued < latest for one in self._begun.values()):
             raise SecurityError("message_stalled")
 
     def _piece(self, header: Header, piece: bytes) -> None:
-        if self._skipped.get(header.lane) == header.id:  # of a message that has its receipt
+        if header.id in self._skipped:
+            if header.chunk + 1 == header.chunks:  # it may be sent again
+                del self._skipped[header.id]
             return
         self._node.check_header(self._peer, header)
         if header.length > self._node.settings.message and not header.chunk:
@@ -173,28 +179,46 @@ class Inflow:
             why = Remark("link_message_too_long", {"n": header.length, "limit": limit})
             self._answers.receipt(self._peer.inbox.refuse(header, why))
             return
-        if header.lane not in self._assemblies:
-            self._assemblies[header.lane] = (header.id, self._node.assembly())
-        assembly, self._continued[header.lane] = self._assemblies[header.lane][1], time.monotonic()
+        begun = self._begun.get(header.id) or self._begin(header)
+        begun.continued = time.monotonic()
         try:
-            whole = assembly.add(header, piece)
-            receipt = self._node.accept(self._peer, assembly) if whole else None
+            whole = begun.assembly.add(header, piece)
+            receipt = self._node.accept(self._peer, begun.assembly) if whole else None
         except BusyError:
             receipt = DeliveryReceipt(header.id, "busy", after=1.0)
             self._skip(header)
         if receipt is not None:
-            self._assemblies.pop(header.lane)[1].drop()
+            self._begun.pop(header.id).assembly.drop()
             self._answers.receipt(receipt)
+
+    def _begin(self, header: Header) -> _Begun:
+        """A message of which nothing has come; raises SecurityError if its lane has too many that have not ended."""
+        if sum(one.lane == header.lane for one in self._begun.values()) >= AT_ONCE:
+            raise SecurityError("too_many_begun", lane=header.lane, limit=AT_ONCE)
+        self._begun[header.id] = _Begun(header.lane, self._node.assembly())
+        return self._begun[header.id]
 
     def _skip(self, header: Header) -> None:
         """Drop the rest of a message."""
-        self._skipped[header.lane] = header.id if header.chunk + 1 < header.chunks else ""
+        if header.chunk + 1 < header.chunks:
+            self._skipped[header.id] = None
+            while len(self._skipped) > AT_ONCE * len(LANES):
+                self._skipped.popitem(last=False)
 
     def end(self) -> None:
         """Give back what unfinished messages took."""
-        for _, assembly in self._assemblies.values():
-            assembly.drop()
-        self._assemblies.clear()
+        for one in self._begun.values():
+            one.assembly.drop()
+        self._begun.clear()
+
+
+@dataclass
+class _Begun:
+    """A message that comes in pieces; `continued` is when the last one came (monotonic seconds)."""
+
+    lane: Lane
+    assembly: Assembly
+    continued: float = 0.0
 
 
 def delivered(node: Node, peer: Peer, frames: Iterator[bytes], checking: bool = False) -> DeliveryReceipt:

@@ -59,7 +59,8 @@ class LinkWire:
         listens = self._node.party.address and (self._node.is_guest or not guest.address)
         with ExitStack() as held:  # let go of where what follows fails
             self._hold(held, keys)
-            self._listener: Listener | None = Listener(self._node, self._bind()) if listens else None
+            address = self._node.settings.listens_at(self._node.party.address) if listens else ""
+            self._listener: Listener | None = Listener(self._node, address) if listens else None
             dialled = [] if listens and not self._node.is_guest else self._dialled()
             self._diallers: list[Dialler] = [Dialler(self._node, peer) for peer in dialled]
             self._held = held.pop_all()
@@ -72,9 +73,6 @@ class LinkWire:
             held.enter_context(held_alone(keys / HELD))
         except StoreError:
             raise ParameterError("links_held_by_process", party=self.party) from None
-
-    def _bind(self) -> str:
-        return self._node.settings.bind or f"[::]:{self._node.party.address.rsplit(':', 1)[1]}"
 
     def _dialled(self) -> list[Peer]:
         """Whom this side has to dial: by default the Guest listens, and Hosts dial out."""
@@ -140,7 +138,16 @@ class LinkWire:
         SecurityError
             What came is no message, or another than its frame says.
         """
-        return self._node.receive(conversation, timeout)
+        found = self._node.receive(conversation, timeout)
+        if found is None:
+            return None
+        letter, message = found
+        return Delivery(letter.sender, message, len(letter.blob))
+
+    def receive_bytes(self, conversation: str, timeout: float | None) -> tuple[str, bytes] | None:
+        """As :meth:`receive`, for another process: the sender, and the message's bytes."""
+        found = self._node.receive(conversation, timeout)
+        return None if found is None else (found[0].sender, found[0].blob)
 
     def is_up(self, party: str) -> bool:
         """Whether `party` can be reached; of another Host, whether the Guest can, who passes on."""
@@ -157,12 +164,12 @@ class LinkWire:
         """How long nothing has come over the link to `party`."""
         return self._node.peers[party].quiet
 
-    def states(self) -> dict[str, Remark]:
-        """Return each link's state, by peer."""
-        return {name: peer.state() for name, peer in self._node.peers.items()}
+    def state(self, party: str) -> Remark | None:
+        """How the link to `party` stands."""
+        return self._node.peers[party].state()
 
     def links(self) -> dict[str, LinkState]:
-        """Return whether each link is there, by peer."""
+        """Return each link's state, by peer."""
         return {name: peer.link() for name, peer in self._node.peers.items()}
 
     def peer(self, name: str) -> Peer:

@@ -72,6 +72,10 @@ class ProcessCounts:
         """From now on `length` is asked whenever the figures are read."""
         self._queues.labels(_one_of(lane, LANES)).set_function(length)
 
+    def watch(self, name: str, what: str, value: Callable[[], float]) -> None:
+        """Show one more figure, ``glassleaf_`` and `name`, asked whenever the figures are read."""
+        Gauge(f"glassleaf_{name}", what, registry=self._registry).set_function(value)
+
     def text(self) -> bytes:
         """All figures in Prometheus' text format (0.0.4)."""
         return generate_latest(self._registry)

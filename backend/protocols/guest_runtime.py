@@ -246,7 +246,7 @@ class GuestRuntime:
         key = self.keys.pair("paillier", bits)
         try:
             session = self.open_session(self.hosts)
-        except PartyUnreachable:  # another process of this home has the links
+        except PartyUnreachable:  # there are no links to be had
             return
         for host in self.hosts:
             with suppress(PartyUnreachable):
@@ -427,7 +427,7 @@ class GuestRuntime:
     def audit_heads(self) -> dict[str, list[KeptHead]]:
         """Host → every head of the Guest's audit log that it keeps; those that are down, or busy for longer, are left out."""
         heads: dict[str, list[KeptHead]] = {}
-        with suppress(PartyUnreachable):  # another process of this home has the links
+        with suppress(PartyUnreachable):  # there are no links to be had
             self._await_links(self.hosts, lambda: False)
         for host in self._up():
             session = self.open_session((host,), timeout=WITNESS_TIMEOUT)
@@ -446,7 +446,7 @@ class GuestRuntime:
     def _up(self) -> tuple[str, ...]:
         try:
             return tuple(host for host in self.hosts if self._wire.is_up(host))
-        except PartyUnreachable:  # another process of this home has the links
+        except PartyUnreachable:  # there are no links to be had
             return ()
 
     def pools(self) -> tuple[PoolLevel, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import ipaddress
+import threading
 import time
 from contextlib import nullcontext
 from dataclasses import replace
@@ -130,19 +131,22 @@ def serve(
     if json_logs:
         log_as_json()
     metrics = ProcessCounts()
+    metrics.watch("links_down", "Hosts whose link is not there", lambda: len(glassleaf.operation.links_down()))
     app = create_app(glassleaf, settings, metrics)
     options: dict[str, Any] = {"access_log": False, "server_header": False, "timeout_graceful_shutdown": CLOSING}
     options |= {"ws": "none"}  # of which there is none here, and which BoundedHttp would not bound
     options |= {"log_config": None} if json_logs else {}
     raise_limit()
     gc.freeze()  # what is imported stays: a full collection looks at it no more while callers wait
+    threading.Thread(target=glassleaf.operation.links_down, name="links", daemon=True).start()  # before anybody asks
     with serving(ops_port, partial(_not_ready, glassleaf), metrics.text) if ops_port else nullcontext():
         uvicorn.run(app, host=address, port=port, http=BoundedHttp, **options)
 
 
 def _not_ready(glassleaf: Glassleaf) -> list[str]:
     """Return why the home can do no work now, in English: the reader is a program."""
-    return [problem.sentence() for problem in glassleaf.operation.not_ready()]
+    operation = glassleaf.operation
+    return [problem.sentence() for problem in (*operation.not_ready(), *operation.links_down())]
 
 
 def is_local(address: str) -> bool:

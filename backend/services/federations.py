@@ -155,7 +155,7 @@ class Federations:
         self._workspace.warm_up(federation, bits)
 
     def links(self, federation: str) -> dict[str, LinkState]:
-        """Return each Host's link; empty if Hosts are simulated. Raises PartyUnreachable if another process has the links."""
+        """Return each Host's link; empty if Hosts are simulated. Raises PartyUnreachable if there are no links to be had."""
         return self._workspace.runtime(federation).links()
 
     def pools(self, federation: str) -> tuple[PoolLevel, ...]:

@@ -83,7 +83,7 @@ class LiveFile:
             for asked in self._folder.glob(f"{STOP}*"):
                 party.stop(asked.name.removeprefix(STOP))
                 asked.unlink(missing_ok=True)
-            links = {name: link._asdict() for name, link in self._links().items()}
+            links = {name: link.plain() for name, link in self._links().items()}
             # Rounded, so that the file changes only if something happened.
             running = [one._replace(quiet=0.0)._asdict() for one in party.running(SHOWN_SECONDS)]
             document = json.dumps({"links": links, "running": running}).encode()
@@ -109,7 +109,7 @@ def read_live(folder: Path) -> HostLive | None:
         if time.time() - file.stat().st_mtime > FRESH_SECONDS:
             return None
         document = json.loads(file.read_bytes())
-        links = {name: LinkState(**link) for name, link in document["links"].items()}
+        links = {name: LinkState.read(link) for name, link in document["links"].items()}
         return HostLive(links, tuple(Running(**one) for one in document["running"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -72,7 +72,7 @@ class HostOperation:
             _log.info("A conversation has ended.", extra=extra)
 
     def not_ready(self) -> tuple[str, ...]:
-        """Why the Host answers nothing new now, in fixed sentences; empty if it does."""
+        """Why the Host answers nothing new now, a sentence each; empty if it does."""
         found = []
         if self._party is None or self._party.draining:
             found.append("The Host takes on nothing new.")
@@ -88,7 +88,7 @@ class HostOperation:
         if nearly_all_open():
             found.append(Remark("too_many_open").sentence())
         if not self._guest.is_attached:
-            found.append("There is no link to the Guest.")
+            found.append(self._guest.link().said.sentence())
         return tuple(found)
 
     def show(self, where: str) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import threading
-from collections.abc import Callable
+import time
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ from backend.errors import FederationError, ParameterError, PartyUnreachable
 from backend.link.agreement import Agreement, dictionary_hash, floors_of, load_in_force
 from backend.link.peers import LinkSettings
 from backend.link.rpc import require_grpc
+from backend.link.shared import LinksElsewhere, SharedLinks
 from backend.link.wire import LinkWire
 from backend.protocols.guest_runtime import GuestRuntime, HostsOperator
 from backend.protocols.transport.message import Message
@@ -21,9 +25,14 @@ from backend.protocols.transport.transcript import OwnTranscript
 from backend.protocols.transport.wire import Delivery, LinkState, Quiet
 from backend.remark import Remark
 
+VARIABLE = "GLASSLEAF_LINKS"
+ASK = "ask"
+TAKE_OVER = 30.0  # seconds in which somebody has the links again
+AGAIN = 0.1  # seconds
+
 
 def linked_runtime(federation: Federation, home: Path, options: dict[str, Any]) -> GuestRuntime:
-    """The Guest of a federation file with a table `link`; it listens, or dials, from now on unless another process of it does.
+    """The Guest of a federation file with a table `link`; it listens, or dials, from now on, unless another process of it does.
 
     Raises
     ------
@@ -42,7 +51,7 @@ def linked_runtime(federation: Federation, home: Path, options: dict[str, Any]) 
     require_grpc()
     agreement = load_in_force(path, guest, datetime.now(UTC))
     check_parties(federation, agreement)
-    wire = GuestWire(lambda: LinkWire(guest, path, keys, LinkSettings(bind=link.bind)), guest)
+    wire = GuestWire(guest, path, keys, LinkSettings(bind=link.bind))
     try:
         witnesses = {host.name: host.signing for host in agreement.hosts}
         return GuestRuntime(
@@ -62,74 +71,116 @@ def linked_runtime(federation: Federation, home: Path, options: dict[str, Any]) 
 
 
 class GuestWire:
-    """The Guest's links, opened at once where they can be, else when they are first used.
+    """The Guest's links. Of a home's processes one has them, and the others speak through it.
 
-    Of a home's processes one has them: the dashboard, say. Another one can do meanwhile what needs no Host, and says so of the rest.
+    Whoever comes first has them, and when it ends, another one takes them at once. A process with :data:`VARIABLE` = ``ask`` never
+    has them.
 
     Parameters
     ----------
-    connect : callable
-        Opens the links; ParameterError if the port is taken.
-    party : str
-        The Guest's name.
+    party, agreement, keys, settings
+        As of :class:`backend.link.wire.LinkWire`.
     """
 
-    def __init__(self, connect: Callable[[], LinkWire], party: str) -> None:
+    def __init__(self, party: str, agreement: Path, keys: Path, settings: LinkSettings) -> None:
         self.party = party
-        self._connect = connect
+        self._keys = keys
+        self._own = partial(LinkWire, party, agreement, keys, settings)
         self._lock = threading.Lock()
-        self._wire: LinkWire | None = None
-        self._closed = False
+        self._wire: LinkWire | LinksElsewhere | None = None
+        self._shared: SharedLinks | None = None
+        self._closed = threading.Event()
+        self._at: dict[str, LinkWire | LinksElsewhere] = {}  # conversation → the links on which it began
         with suppress(PartyUnreachable):
             self._links()
 
-    def _links(self) -> LinkWire:
-        """The links; raises PartyUnreachable, with what to do, if another process has them."""
+    def _links(self) -> LinkWire | LinksElsewhere:
+        """The links; raises PartyUnreachable, with what to do, if there are none to be had."""
         with self._lock:
-            if self._closed:
+            if self._closed.is_set():
                 raise PartyUnreachable("links_ended", party=self.party)
+            if isinstance(self._wire, LinksElsewhere) and self._wire.lost.is_set():
+                self._wire.shut_down()
+                self._wire = None
             if self._wire is None:
-                try:
-                    self._wire = self._connect()
-                except ParameterError as error:
-                    raise PartyUnreachable("links_held_elsewhere", party=self.party, why=error.remarks[0]) from None
+                self._wire = self._taken() or LinksElsewhere(self.party, self._keys, self._take_over)
             return self._wire
 
+    def _taken(self) -> LinkWire | None:
+        """The links for this process, which answers the others from now on; None where another one has them."""
+        if os.environ.get(VARIABLE) == ASK:
+            return None
+        try:
+            wire = self._own()
+        except ParameterError as error:
+            if error.code == "links_held_by_process":
+                return None
+            raise PartyUnreachable("links_held_elsewhere", party=self.party, why=error.remarks[0]) from None
+        if hasattr(socket, "AF_UNIX") and os.access(self._keys, os.W_OK):
+            self._shared = SharedLinks(wire, self._keys)
+        return wire
+
+    def _take_over(self) -> None:
+        """The process that had the links has ended: have them, or find who has."""
+        until = time.monotonic() + TAKE_OVER
+        while time.monotonic() < until:
+            try:
+                self._links()
+                return
+            except PartyUnreachable:
+                if self._closed.wait(AGAIN):
+                    return
+
     def open(self, conversation: str = "") -> None:
-        """Open a mailbox; raises PartyUnreachable if another process has the links."""
-        self._links().open(conversation)
+        """Open a mailbox; raises PartyUnreachable if there are no links to be had."""
+        wire = self._links()
+        wire.open(conversation)
+        self._at[conversation] = wire
 
     def close(self, conversation: str = "") -> None:
         """Close a mailbox."""
-        if self._wire is not None:
-            self._wire.close(conversation)
+        wire = self._at.pop(conversation, None)
+        if wire is not None:
+            wire.close(conversation)
 
     def send(self, receiver: str, message: Message) -> int:
         """Queue a message; raises as :meth:`backend.link.wire.LinkWire.send`."""
-        return self._links().send(receiver, message)
+        return self._wire_of(message.conversation).send(receiver, message)
 
     def receive(self, conversation: str = "", timeout: float | None = None) -> Delivery | None:
-        """What comes next."""
-        return None if self._wire is None else self._wire.receive(conversation, timeout)
+        """What comes next; raises PartyUnreachable if the links on which the conversation began have ended."""
+        return self._wire_of(conversation).receive(conversation, timeout)
+
+    def _wire_of(self, conversation: str) -> LinkWire | LinksElsewhere:
+        """A conversation ends with the links on which it began."""
+        return self._at.get(conversation) or self._links()
 
     def is_up(self, party: str) -> bool:
-        """Whether `party` can be reached; raises PartyUnreachable if another process has the links."""
+        """Whether `party` can be reached; raises PartyUnreachable if there are no links to be had."""
         return self._links().is_up(party)
 
     def quiet(self, party: str) -> Quiet:
-        """How long nothing has come from `party`."""
-        return Quiet() if self._wire is None else self._wire.quiet(party)
+        """How long nothing has come from `party`; nothing is known of links that have ended."""
+        with suppress(PartyUnreachable):
+            return Quiet() if self._wire is None else self._wire.quiet(party)
+        return Quiet()
+
+    def state(self, party: str) -> Remark | None:
+        """How the link to `party` stands."""
+        return self.links()[party].said
 
     def links(self) -> dict[str, LinkState]:
-        """Return whether each link is there; raises PartyUnreachable if another process has the links."""
+        """Return whether each link is there; raises PartyUnreachable if there are no links to be had."""
         return self._links().links()
 
     def shut_down(self) -> None:
         """End the links for good."""
+        self._closed.set()
         with self._lock:
-            self._closed = True
-        if self._wire is not None:
-            self._wire.shut_down()
+            if self._shared is not None:
+                self._shared.close()
+            if self._wire is not None:
+                self._wire.shut_down()
 
 
 def check_parties(federation: Federation, agreement: Agreement) -> None:

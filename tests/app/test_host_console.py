@@ -16,11 +16,12 @@ from streamlit.testing.v1 import AppTest
 from app.panels import host_console
 from app.texts import Texts, markdown
 from backend.cli import main
-from backend.data.federation import MEASURES, load_federation
+from backend.data.federation import MEASURES, Federation, load_federation
 from backend.errors import ModelError, SecurityError
 from backend.protocols.host import _all_kinds
 from backend.protocols.host_state import HostModels, Running, Sealed
 from backend.protocols.terms.approvals import Approvals
+from backend.protocols.transport.wire import LinkState
 from backend.remark import Remark
 from backend.services import Glassleaf
 from backend.services.host_live import FILE, WORK_KINDS
@@ -299,6 +300,24 @@ def test_a_guests_partial_model_is_none_for_a_host(world: World) -> None:
         load_host(text)
 
 
+def test_a_guest_sees_which_hosts_it_reaches_and_why_not(world: World) -> None:
+    federation = load_federation(world.fresh / "demo")
+    why = Remark("link_down", {"host": "telecom", "since": "14:02", "why": Remark("link_cut")})
+    links = {"telecom": LinkState(False, "14:02", why)}
+    at = AppTest.from_function(_link_page, args=(federation, links), default_timeout=60).run()
+    assert not at.exception
+    [line] = at.markdown
+    said = f"{T.party(federation, 'telecom')}: down since 14:02. {Remark('link_cut').sentence()}"
+    assert line.value == f"- :gray[○] {markdown(said)}"
+
+
+def _link_page(federation: "Federation", links: "dict[str, LinkState]") -> None:
+    from app.panels import host_links  # noqa: PLC0415 - a page of its own
+    from app.texts import Texts  # noqa: PLC0415 (as above)
+
+    host_links.draw(Texts("en"), federation, links)
+
+
 def test_every_purpose_has_its_words() -> None:
     for purpose in ("training", "scoring", "reasons", *MEASURES):
         assert T(f"host.purpose_{purpose}") and T.has(f"host.asks_{host_console._kind(purpose)}")
@@ -317,8 +336,13 @@ def test_an_open_console_shows_links_what_runs_and_what_was_given_and_stops_work
     alike = "a" * 31 + "b"
     asking = {"conversation": "b" * 32, "guest": "bank", "last": "AskApproval", "messages": 1, "quiet": 0.0}
     work = {"conversation": training, "guest": "bank", "last": "AskBinSums", "messages": 9, "quiet": 0.0}
+    why = Remark("link_silent")
+    down = Remark("link_down", {"host": "relay", "since": "9:30", "why": why})
     document = {
-        "links": {"bank": {"up": True, "since": "14:02"}},
+        "links": {
+            "bank": LinkState(True, "14:02", Remark("link_up", {"host": "bank", "since": "14:02"})).plain(),
+            "relay": LinkState(False, "9:30", down).plain(),
+        },
         "running": [
             work | {"stopped": False},
             work | {"conversation": alike, "stopped": True},
@@ -329,6 +353,7 @@ def test_an_open_console_shows_links_what_runs_and_what_was_given_and_stops_work
     at = console(folder, monkeypatch)
     assert not at.exception
     assert says(at, "host.connected", since="14:02")
+    assert says(at, "host.not_connected", since="9:30", why=why.sentence())
     assert says(at, "host.runs", work=T("host.work_training"), guest="bank")
     assert says(at, "host.given", n=2, bits="2.50")
     # To ask for approval reads no record: it is no work that could be stopped.

@@ -99,7 +99,7 @@ def test_a_score_ends_in_words_and_the_same_again_is_counted_once(bank, place):
     first, host, before = hosts[0], hosts[place], asked(companies, hosts)
     people = glassleaf.samples.table(record.id).iloc[3 * place :][:3]
     with stopped_when_asked(companies, host, first):
-        with pytest.raises(PartyUnreachable, match=f"^{host} stopped while it was being asked"):
+        with pytest.raises(PartyUnreachable, match=f"^{host}: down since .* It was being asked"):
             scoring(glassleaf, record, people).get()
         with pytest.raises(PartyUnreachable, match="Nothing was sent") as refused:
             scoring(glassleaf, record, people).get()

@@ -45,7 +45,7 @@ def test_a_message_and_its_answer_pass_a_link_that_the_host_dialled(links):
     shop.send("bank", Refusal(name, Remark("host_stops")))
     back = bank.receive(name, timeout=IN_TIME)
     assert (back.sender, back.message) == ("shop", Refusal(name, Remark("host_stops")))
-    assert bank.states()["shop"].code == "link_up" and bank.is_up("shop")
+    assert bank.links()["shop"].said.code == "link_up" and bank.is_up("shop")
 
 
 def test_messages_of_a_conversation_come_in_order_whatever_their_size(links):
@@ -79,7 +79,7 @@ def test_a_host_that_stops_takes_leave_and_comes_back(links):
     links.up(shop)
     shop.shut_down()
     until(lambda: not bank.is_up("shop"))
-    assert bank.states()["shop"].values["why"].code == "link_left"
+    assert bank.links()["shop"].said.values["why"].code == "link_left"
     again = links.host("shop")
     links.up(again)
     assert bank.is_up("shop")
@@ -130,7 +130,7 @@ def test_a_cut_is_never_taken_for_leave(links):
             links.up(shop)
             between.cut()
             until(lambda: not bank.peer("shop").is_attached)
-            assert bank.is_up("shop"), bank.states()
+            assert bank.is_up("shop"), bank.links()
             between.mend()
 
 
@@ -158,7 +158,7 @@ def test_a_link_that_hangs_is_cut_and_made_again(links):
         between.hang()
         until(lambda: not shop.peer("bank").is_attached and not bank.peer("shop").is_attached)
         assert "link_silent" in {
-            wire.states()[peer].values["why"].code for wire, peer in ((bank, "shop"), (shop, "bank"))
+            wire.links()[peer].said.values["why"].code for wire, peer in ((bank, "shop"), (shop, "bank"))
         }
         between.mend()
         links.up(shop)
@@ -396,7 +396,7 @@ def test_a_leaf_that_ends_soon_is_said_on_the_other_side(links):
     bank = links.bank()
     shop = links.host("shop")
     links.up(shop)
-    assert "certificate expires in 9 days" in bank.states()["shop"].sentence()
+    assert "certificate expires in 9 days" in bank.links()["shop"].said.sentence()
 
 
 def test_the_wire_is_what_protocols_expect(links):
@@ -471,7 +471,7 @@ def test_while_one_side_alone_has_an_amendment_both_say_who_has_to_start_again(l
 
     def said_by(bank, shop, old):
         def amended_at_both():
-            causes = [wire.states()[peer].values["why"] for wire, peer in ((bank, "shop"), (shop, "bank"))]
+            causes = [wire.links()[peer].said.values["why"] for wire, peer in ((bank, "shop"), (shop, "bank"))]
             return all(why.code == "agreement_amended" and why.values["older"] == old for why in causes)
 
         until(amended_at_both)

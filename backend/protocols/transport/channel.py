@@ -146,6 +146,9 @@ class Session:
                 return delivery.sender, delivery.message
             down = [h for h in self.hosts if not self._wire.is_up(h)]
             if down:
+                why = self._wire.state(down[0])
+                if why is not None:
+                    raise PartyUnreachable("link_down_while_asked", why=why)
                 raise PartyUnreachable("host_stopped", hosts=tuple(down))
             self._tell_of_silence(at_work, time.monotonic() - began)
             if time.monotonic() > deadline:
@@ -177,7 +180,8 @@ class Session:
                 notified |= set() if gone else {host}
         transcript = own = self._wire.transcript(self.name)
         if expected := notified & self._witnesses.keys():
-            self._take_receipts(expected)
+            with suppress(PartyUnreachable):  # the links have ended
+                self._take_receipts(expected)
             transcript = whole(transcript, self._wire.party, self.receipts)
         self._wire.close(self.name)
         self._wire.forget(self.name)

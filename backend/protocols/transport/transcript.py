@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from backend.protocols.transport.message import Message, body
 from backend.protocols.transport.messages import OfferKey
 from backend.protocols.transport.wire import Delivery, Quiet, Wire
+from backend.remark import Remark
 
 _Octets = bytes  # where a field is called bytes
 SAMPLE = 16  # bytes of a ciphertext that an onlooker is shown
@@ -264,6 +265,10 @@ class OwnTranscript(TranscribedWire):
     def quiet(self, party: str) -> Quiet:
         """How long nothing has come from `party`."""
         return self._wire.quiet(party)
+
+    def state(self, party: str) -> Remark | None:
+        """How the link to `party` stands."""
+        return self._wire.state(party)
 
 
 def _each(scheme: str, entries: int, hidden: bytes) -> tuple[bytes, ...]:

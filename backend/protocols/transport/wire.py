@@ -7,7 +7,10 @@ wire knows whose it is: no message says who sent it, and nobody who sends may sa
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from backend.remark import Remark, read_plain
 
 if TYPE_CHECKING:
     from backend.protocols.transport.message import Message
@@ -62,10 +65,23 @@ class LinkState(NamedTuple):
     ----------
     since : str
         Since when it has been so, by this machine's clock: time of day, with the date if that is a day ago.
+    said : Remark
+        Party, state and cause as one sentence: `shop: down since 14:02, its certificate expired 3 days ago`.
     """
 
     up: bool
     since: str
+    said: Remark
+
+    def plain(self) -> tuple[bool, str, dict[str, object]]:
+        """For another process of this party."""
+        return self.up, self.since, self.said.plain()
+
+    @classmethod
+    def read(cls, plain: Sequence[Any]) -> LinkState:
+        """From what :meth:`plain` made; raises ValueError, TypeError if it did not."""
+        up, since, said = plain
+        return cls(bool(up), str(since), read_plain(said))
 
 
 class Wire(Protocol):
@@ -95,3 +111,7 @@ class Wire(Protocol):
 
     def quiet(self, party: str) -> Quiet:
         """How long nothing has come from `party`."""
+
+    def state(self, party: str) -> Remark | None:
+        """Return how the link to `party` stands, with the cause if it is down; None if no link lies between."""
+        return None
