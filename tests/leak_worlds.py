@@ -43,6 +43,7 @@ from backend.protocols.terms.floors import Floors
 from backend.protocols.terms.noise import HostNoise
 from backend.protocols.training import binned, pair_pieces
 from backend.protocols.training import host as training_host
+from backend.store import accountant
 from backend.store.accountant import Limits
 from backend.store.approvals import Approval
 from backend.store.party_store import PartyStore
@@ -223,10 +224,6 @@ class ToyStore:
     def secret(self, _: str) -> bytes:
         """Return the same bytes for every name."""
         return b"k" * 32
-
-    def has_secret(self, _: str) -> bool:
-        """Return whether a secret was drawn yet."""
-        return False
 
 
 class ToyCipher(PlainPublicSide):
@@ -437,6 +434,7 @@ def toy_floors() -> Iterator[None]:
                 if name.startswith("backend.protocols") and hasattr(module, constant):
                     patch.setattr(module, constant, FEWEST)
         patch.setattr(training_host, "PEOPLE", FEWEST)
+        patch.setattr(accountant, "CROWD", FEWEST)
         patch.setattr(pair_pieces, "PIECE_BYTES", 32)  # two people's pairs
         # patched: a ranking of two features in the clear, in which every share can be enumerated
         patch.setattr(weighting, "RankingHost", ToyRanking)

@@ -114,6 +114,7 @@ def _table(
         t("screen.worth"): [t(f"screen.worth_{one.worth}") for one in shown],
         t("screen.direction"): [t(f"screen.direction_{one.direction}") for one in shown],
         t("screen.added"): [_figure(one.added) for one in shown],
+        t("screen.added_chance"): [_figure(one.added_chance) for one in shown],
         t("screen.adds"): ["–" if one.adds is None else t(f"screen.adds_{one.adds}") for one in shown],
         t("screen.missing"): [_missing(t, one) for one in shown],
         t("screen.distinct"): [_distinct(t, one) for one in shown],

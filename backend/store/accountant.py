@@ -6,6 +6,9 @@ tree more is another structure and Guests could collude.
 
 A question is counted once: who repeats it under its request id, after a crash or a lost reply, gets the same bytes again
 (docs/decisions/0016-questions.md). Sums over a cohort are not bound to the terms that they are made of, so they are made once.
+
+An answer is booked under a name: a person's id or pseudonym, :data:`EVERYBODY`, or a crowd. A crowd is many people who were asked about
+together; they are written down once, and each further question about them is one row.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +34,8 @@ from sqlalchemy.orm import Session
 from backend.data.federation import MAX_QUERIES
 from backend.errors import ParameterError, QuestionRefused
 from backend.store.database import Database, column_values, prepared
-from backend.store.party_store import PSEUDONYMS, PartyStore
-from backend.store.schema import AnswerRow, QuestionRow, ScoredRecordRow
+from backend.store.party_store import PartyStore
+from backend.store.schema import AnswerRow, CrowdRow, QuestionRow, ScoredRecordRow
 
 # per person: a second score identifies the Host's answers about 36 % of people, a first one nobody's (A8, 6 bits)
 QUERIES = 1
@@ -45,46 +49,46 @@ LIMITS = ("", "budget", "total", "bits", "changed")
 KINDS = ("score", "reasons", "cohort", "groups", "table", "source")
 SCORE, REASONS, COHORT, GROUPS, TABLE, SOURCE = KINDS
 EVERYBODY = " *"  # stands for all people when a whole table is read; no id begins with a space
-CHUNK = 400  # people a statement
+CROWD = 100  # people asked about together that are booked under one name
+CHUNK = 400  # names a statement
 REPLY_DAYS = 1  # whole days for which an answer is kept that nobody has acknowledged: as long as the Guest's journal
 REPLY_BYTES = 1 << 28  # of one Guest's answers that are kept; beyond it an answer that was lost is computed again
 
-_USED = """
-SELECT subject, SUM(asked) AS everywhere, SUM(CASE WHEN guest = :guest AND structure = :structure THEN asked ELSE 0 END) AS here
-FROM answers WHERE kind = :kind AND day > :forgotten AND subject IN ({names}) GROUP BY subject
-"""
-# where answers about other structures are not limited there is no need to read what a person's months hold of them
-_USED_HERE = _USED.replace("GROUP BY", "AND guest = :guest AND structure = :structure GROUP BY")
 _LAST = """
 SELECT MAX(day) AS day FROM answers
-WHERE kind = :kind AND guest = :guest AND structure = :structure AND day > :forgotten AND subject IN ({names})
+WHERE kind = :kind AND guest = :guest AND structure = :structure AND day > :forgotten AND {whom}
 """
-_TOLD = """
-SELECT subject, structure, SUM(bits) AS told, MAX(capacity) AS capacity
-FROM answers WHERE day > :forgotten AND {whom} GROUP BY subject, structure
+_ENTRIES = """
+SELECT subject, kind, structure, guest, SUM(asked) AS asked, SUM(bits) AS bits, MAX(capacity) AS capacity
+FROM answers WHERE day > :forgotten AND {whom} GROUP BY subject, kind, structure, guest
 """
-# the same summed over structures, of each at most what all answers about it can tell: of many people after many questions, rows by the
-# hundred thousand would come otherwise
-_TOLD_IN_ALL = """
-SELECT subject, SUM(CASE WHEN capacity > 0 AND told > capacity THEN capacity ELSE told END) AS told
-FROM (
-SELECT subject, structure, SUM(bits) AS told, MAX(capacity) AS capacity
-FROM answers WHERE day > :forgotten AND subject IN ({names}) GROUP BY subject, structure
-) AS by_structure GROUP BY subject
-"""
-# made once: to put a statement together takes longer than to execute it
+_MEMBERS = "SELECT subject, crowd FROM crowds WHERE {whom}"
+_COLUMNS = {
+    _LAST: ("day",),
+    _ENTRIES: ("subject", "kind", "structure", "guest", "asked", "bits", "capacity"),
+    _MEMBERS: ("subject", "crowd"),
+}
 _TOLD_BY_DAY = """
-SELECT day, subject, SUM(CASE WHEN capacity > 0 AND told > capacity THEN capacity ELSE told END) AS told
+SELECT day, person, SUM(CASE WHEN capacity > 0 AND told > capacity THEN capacity ELSE told END) AS told
 FROM (
-SELECT day, subject, structure, SUM(bits) AS told, MAX(capacity) AS capacity
-FROM answers WHERE day > :since AND {whom} GROUP BY day, subject, structure
-) AS by_structure GROUP BY day, subject
+SELECT day, COALESCE(crowds.subject, answers.subject) AS person, structure, SUM(bits) AS told, MAX(capacity) AS capacity
+FROM answers LEFT JOIN crowds ON crowds.crowd = answers.subject
+WHERE day > :since AND {whom} GROUP BY day, COALESCE(crowds.subject, answers.subject), structure
+) AS by_structure GROUP BY day, person
 """
 _BY_DAY = text(
-    f"SELECT day, COUNT(*) AS people, MAX(told) AS bits FROM ({_TOLD_BY_DAY.format(whom='subject <> :everybody')}) "  # noqa: S608
+    f"SELECT day, COUNT(*) AS people, MAX(told) AS bits FROM ({_TOLD_BY_DAY.format(whom='answers.subject <> :everybody')}) "  # noqa: S608
     "AS by_person GROUP BY day"
 )
-_OF_ALL_BY_DAY = text(_TOLD_BY_DAY.format(whom="subject = :everybody"))
+_OF_ALL_BY_DAY = text(_TOLD_BY_DAY.format(whom="answers.subject = :everybody"))
+# made once: to put a statement together takes longer than to execute it
+_ALL_ENTRIES = prepared(_ENTRIES.format(whom="subject <> ''"), *_COLUMNS[_ENTRIES])
+_ALL_MEMBERS = prepared(_MEMBERS.format(whom="subject <> ''"), *_COLUMNS[_MEMBERS])
+_OF_CROWD = "subject IN (SELECT subject FROM crowds WHERE crowd = :crowd)"
+_CROWD_ENTRIES = prepared(_ENTRIES.format(whom=_OF_CROWD), *_COLUMNS[_ENTRIES])
+_OTHER_CROWDS = prepared(_MEMBERS.format(whom=f"crowd <> :crowd AND {_OF_CROWD}"), *_COLUMNS[_MEMBERS])
+_CROWD = prepared("SELECT crowd FROM crowds WHERE crowd = :crowd LIMIT 1", "crowd")
+_NOTE_CROWD = text("INSERT INTO crowds (subject, crowd) VALUES (:subject, :crowd)")
 _COUNT = text("""
 INSERT INTO answers (subject, kind, structure, guest, day, asked, bits, capacity)
 VALUES (:subject, :kind, :structure, :guest, :day, :asked, :bits, :capacity)
@@ -305,24 +309,28 @@ class Accountant:
         QuestionRefused
             The request id stood for another question, or for one about other records.
         """
+        spent, _ = self._count(question, whole, digest)
+        return spent
+
+    def _count(self, question: Question, whole: bool, digest: str) -> tuple[NDArray[np.bool_], bool]:
+        """:meth:`count`; also return whether it was counted before."""
         people = question.people
         if not self.limits.counted or not (people or question.request):
-            return np.zeros(len(people), dtype=bool)
+            return np.zeros(len(people), dtype=bool), False
         day = self._today().toordinal()
         with self._database.write() as session:
             self._drop_replies(session)
             if self._swept != day:  # what is too old for an answer became so with the day
                 for table in (AnswerRow, QuestionRow):
                     session.execute(delete(table).where(table.day <= self._forgotten()))
+                drop_crowds(session)
                 drop_replies(session, day)
-            spent = self._counted(session, question, day, whole, digest)
+            known = self._known(session, question)
+            spent = self._counted(session, question, day, whole, digest) if known is None else known
         self._swept = day
-        return spent
+        return spent, known is not None
 
     def _counted(self, session: Session, question: Question, day: int, whole: bool, digest: str) -> NDArray[np.bool_]:
-        known = self._known(session, question)
-        if known is not None:
-            return known
         spent = self._reached(session, question) > 0
         granted = Counter(p for p, refused in zip(question.people, spent.tolist(), strict=True) if not refused)
         if whole and spent.any():
@@ -371,8 +379,8 @@ class Accountant:
     def count_bound(self, question: Question, digest: str) -> tuple[NDArray[np.bool_], bytes | None]:
         """:meth:`count` a question all of whose bytes are there, and :meth:`reply_to` them, in one transaction; raises as both."""
         with self._database.write():
-            spent = self.count(question, digest=digest)
-            return spent, self.reply_to(question.guest, question.request, digest)
+            spent, known = self._count(question, whole=False, digest=digest)
+            return spent, self.reply_to(question.guest, question.request, digest) if known else None
 
     def spent(self, question: Question) -> NDArray[np.bool_]:
         """Whom a question would not be answered about now, ``(people,)``; one that was counted before, as it was then. Counts nothing."""
@@ -418,7 +426,9 @@ class Accountant:
         """The day on which this Guest's last answer about any of these people and the structure leaves the account, if there is one."""
         about = {"kind": question.kind, "guest": question.guest, "structure": question.structure}
         with self._database.read() as session:
-            rows = _rows(session, _LAST, self._owners(question.people), forgotten=self._forgotten(), **about)
+            owners = self._owners(question.people)
+            names = [*owners, *(row.crowd for row in _rows(session, _MEMBERS, owners)), EVERYBODY]
+            rows = _rows(session, _LAST, names, forgotten=self._forgotten(), **about)
             days = [row.day for row in rows if row.day is not None]
         return date.fromordinal(max(days) + self.limits.days) if days else None
 
@@ -450,50 +460,46 @@ class Accountant:
     def _reached(self, session: Session, question: Question) -> NDArray[np.uint8]:
         """Which limit leaves no room for one answer more about each person."""
         here, everywhere = self.limits.of(question.kind)
-        about = {"guest": question.guest, "structure": question.structure, "kind": question.kind}
-        owners = self._owners(question.people)
-        statement = _USED_HERE if everywhere == MAX_QUERIES else _USED
-        used: defaultdict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
-        for row in _rows(session, statement, owners, forgotten=self._forgotten(), **about):
-            person = owners.get(row.subject, row.subject)
-            used[person] = used[person][0] + row.here, used[person][1] + row.everywhere
-        of_all = used[EVERYBODY] if question.people != (EVERYBODY,) else (0, 0)
+        entries = self._entries(session, question.people)
+        of_all = entries.used(OF_ALL, question) if question.people != (EVERYBODY,) else (0, 0)
         # What tells nothing needs no bits to be left.
         priced = bool(self.limits.bits) and question.bits > 0
-        told = self._told(session, question.people) if priced else {}
-        more = self._adds(session, question) if priced else question.bits
-        reached = np.zeros(len(question.people), dtype=np.uint8)
-        asked: Counter[str] = Counter()
-        for i, subject in enumerate(question.people):
-            before = asked[subject]
-            theirs = used[subject]
+        more = _adds(entries, question) if priced else question.bits
+
+        def limit(person: str, names: frozenset[str], before: int) -> int:
+            used = entries.used(names, question)
+            told = self._told(session, entries, person) if priced else 0.0
             over = (  # as LIMITS
                 False,
-                theirs[0] + of_all[0] + before >= here,
-                theirs[1] + of_all[1] + before >= everywhere,
-                priced and told.get(subject, 0.0) + (before + 1) * more > self.limits.bits,
+                used[0] + of_all[0] + before >= here,
+                used[1] + of_all[1] + before >= everywhere,
+                priced and told + (before + 1) * more > self.limits.bits,
             )
-            reached[i] = over.index(True) if any(over) else 0
-            asked[subject] += not any(over)
-        return reached
+            return over.index(True) if any(over) else 0
 
-    def _adds(self, session: Session, question: Question) -> float:
-        """Return how many bits an answer adds to a person's account; a whole table read again in the same way adds none."""
-        if question.people != (EVERYBODY,):
-            return question.bits
-        rows = _rows(session, _TOLD.format(whom="subject IN ({names})"), (), forgotten=self._forgotten())
-        told = sum(row.told for row in rows if row.structure == question.structure)
-        return max(0.0, min(question.bits, question.capacity - told)) if question.capacity else question.bits
+        reached = np.zeros(len(question.people), dtype=np.uint8)
+        asked: Counter[str] = Counter()
+        # Most people of a crowd stand under the same names.
+        limits: dict[tuple[frozenset[str], int], int] = {}
+        for i, person in enumerate(question.people):
+            state = entries.names_of(person), asked[person]
+            if state not in limits:
+                limits[state] = limit(person, *state)
+            reached[i] = limits[state]
+            asked[person] += not limits[state]
+        return reached
 
     @staticmethod
     def _add(session: Session, question: Question, day: int, granted: Counter[str]) -> None:
         about: dict[str, object] = {"kind": question.kind, "structure": question.structure, "guest": question.guest}
         about |= {"day": day, "capacity": question.capacity}
-        rows = [
-            {**about, "subject": subject, "asked": times, "bits": times * question.bits}
-            for subject, times in granted.items()
-            if times
-        ]
+        as_often = defaultdict[int, list[str]](list)
+        for person, times in granted.items():
+            as_often[times].append(person)
+        rows = []
+        for times, people in as_often.items():
+            names = people if len(people) < CROWD else [_crowd_of(session, people)]
+            rows += [{**about, "subject": name, "asked": times, "bits": times * question.bits} for name in names]
         if rows:
             session.execute(_COUNT, rows)
 
@@ -580,7 +586,8 @@ class Accountant:
     def given_away(self, people: Sequence[str]) -> dict[str, float]:
         """Person → upper bound of what all answers within the window have told about them, bits."""
         with self._database.read() as session:
-            return self._told(session, people)
+            entries = self._entries(session, people)
+            return {person: self._told(session, entries, person) for person in people}
 
     def largest_given_away(self) -> tuple[int, float]:
         """People answered about within the window, and the largest bound among them, bits."""
@@ -602,34 +609,41 @@ class Accountant:
         return tuple(found)
 
     def _largest(self, session: Session) -> tuple[int, float]:
-        others = text(_TOLD.format(whom="subject <> :everybody"))
-        rows = session.execute(others, {"forgotten": self._forgotten(), "everybody": EVERYBODY}).all()
-        owners = self._owners({row.subject for row in rows})
-        also = {name for name, person in owners.items() if name != person}
-        people = set(owners) - also  # who was forgotten and asked about again is one person
-        told = _bits(rows, owners)
-        largest = max((told[person] for person in people), default=0.0)
-        return len(people), largest + self._told_of_all(session)
+        members = session.execute(_ALL_MEMBERS).all()
+        rows = session.execute(_ALL_ENTRIES, {"forgotten": self._forgotten()}).all()
+        crowds = {row.crowd for row in members}
+        owners = self._owners({row.subject for row in (*rows, *members)} - crowds - OF_ALL)
+        entries = _Entries.of(owners, members, rows)
+        largest = max((entries.told(names) for names in set(entries.names.values())), default=0.0)
+        return len(entries.names), largest + entries.told(OF_ALL)
 
-    def _told(self, session: Session, people: Sequence[str]) -> dict[str, float]:
-        owners = self._owners(people)
-        told: defaultdict[str, float] = defaultdict(float)
-        if len(owners) == len(set(people)):
-            for row in _rows(session, _TOLD_IN_ALL, owners, forgotten=self._forgotten()):
-                told[row.subject] = row.told
-        else:  # a person may stand under two names, which count together
-            rows = _rows(session, _TOLD.format(whom="subject IN ({names})"), owners, forgotten=self._forgotten())
-            told = _bits(rows, owners)
-        of_all = told[EVERYBODY]
-        bits = {person: told[person] + of_all for person in people if person != EVERYBODY}
-        if EVERYBODY in people:  # who has been told about most decides
-            bits[EVERYBODY] = self._largest(session)[1]
-        return bits
+    def _told(self, session: Session, entries: _Entries, person: str) -> float:
+        """Return what all answers have told about a person, bits; of everybody, who has been told about most decides."""
+        if person == EVERYBODY:
+            return self._largest(session)[1]
+        return entries.told(entries.names_of(person)) + entries.told(OF_ALL)
 
-    def _told_of_all(self, session: Session) -> float:
-        """Return the upper bound of what answers about whole tables have told about each person, bits."""
-        rows = _rows(session, _TOLD.format(whom="subject IN ({names})"), (), forgotten=self._forgotten())
-        return _bits(rows, {})[EVERYBODY]
+    def _entries(self, session: Session, people: Collection[str]) -> _Entries:
+        """Return what the account has about some people, and about everybody."""
+        asked = set(people) - OF_ALL
+        owners = self._owners(asked)
+        crowd = crowd_name(asked) if CROWD <= len(asked) == len(owners) else ""
+        about: dict[str, str | int] = {"crowd": crowd, "forgotten": self._forgotten()}
+        if crowd and _is_known(session, crowd):
+            # The database has these people: none of them has to be named.
+            members = session.execute(_OTHER_CROWDS, about).all()
+            rows = session.execute(_CROWD_ENTRIES, about).all()
+            names = {crowd, EVERYBODY}
+        else:
+            crowd = ""
+            members = _rows(session, _MEMBERS, owners)
+            rows = []
+            names = {*owners, EVERYBODY}
+        names |= {row.crowd for row in members}
+        rows = [*rows, *_rows(session, _ENTRIES, names, forgotten=about["forgotten"])]
+        if EVERYBODY in people:
+            owners[EVERYBODY] = EVERYBODY
+        return _Entries.of(owners, members, rows, crowd)
 
     def _forgotten(self) -> int:
         """The last day that is outside the window."""
@@ -637,24 +651,22 @@ class Accountant:
 
     def _owners(self, people: Collection[str]) -> dict[str, str]:
         """Name in the account → who of `people` it stands for: an id, and the pseudonym of the same id once anybody was forgotten."""
-        owners = {person: person for person in people}
-        if self._store.has_secret(PSEUDONYMS):
-            owners |= {self._store.pseudonym(person): person for person in owners if person != EVERYBODY}
-        return owners
+        return {person: person for person in people} | self._store.pseudonyms(people)
 
     def about(self, person: str) -> list[Answered]:
-        """Every answer that counts for a person: under the id, under its pseudonym, and those about everybody."""
-        owners = self._owners((person,)) | {EVERYBODY: person}
+        """Every answer that counts for a person: under the id or its pseudonym, also as one of a crowd, and those about everybody."""
+        owners = self._owners((person,))
         with self._database.read() as session:
+            under = {EVERYBODY: "everybody"}
+            for row in _rows(session, _MEMBERS, owners):
+                under[row.crowd] = "id" if row.subject == person else "pseudonym"
+            under |= {name: "id" if name == person else "pseudonym" for name in owners}
             rows = session.scalars(
-                select(AnswerRow).where(AnswerRow.subject.in_(owners)).order_by(AnswerRow.day, AnswerRow.kind)
+                select(AnswerRow).where(AnswerRow.subject.in_(under)).order_by(AnswerRow.day, AnswerRow.kind)
             )
             answers = [(row, date.fromordinal(row.day).isoformat()) for row in rows]
-            under = {person: "id", EVERYBODY: "everybody"}
             return [
-                Answered(
-                    row.kind, row.structure, row.guest, day, row.asked, row.bits, under.get(row.subject, "pseudonym")
-                )
+                Answered(row.kind, row.structure, row.guest, day, row.asked, row.bits, under[row.subject])
                 for row, day in answers
             ]
 
@@ -688,11 +700,125 @@ class Accountant:
                 session.delete(session.get_one(QuestionRow, key))
             session.execute(delete(ScoredRecordRow).where(ScoredRecordRow.subject == person))
             rows = session.scalars(select(AnswerRow).where(AnswerRow.subject == person)).all()
+            crowds = session.scalars(select(CrowdRow.crowd).where(CrowdRow.subject == person)).all()
+            if not rows and not crowds:
+                return 0, len(questions)
+            subject = self._store.pseudonym(person)
+            session.execute(update(CrowdRow).where(CrowdRow.subject == person).values(subject=subject))
             if rows:
-                subject = self._store.pseudonym(person)
                 session.execute(_COUNT, [{**column_values(row), "subject": subject} for row in rows])
                 session.execute(delete(AnswerRow).where(AnswerRow.subject == person))
-            return len(rows), len(questions)
+            return len(rows) + len(crowds), len(questions)
+
+
+OF_ALL = frozenset({EVERYBODY})
+
+
+@dataclass(frozen=True, repr=False)
+class _Entries:
+    """What the account has about some people within the window, read once for all of them.
+
+    Attributes
+    ----------
+    names : dict of str to frozenset of str
+        Person → under which names there are answers; those about everybody count beside them.
+    others : frozenset of str
+        The same of all other people.
+    rows : dict of str to list of Row
+        Name → its answers, summed over days.
+    """
+
+    names: Mapping[str, frozenset[str]]
+    others: frozenset[str]
+    rows: Mapping[str, list[Row[Any]]]
+    _told: dict[frozenset[str], float] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, owners: Mapping[str, str], members: Sequence[Row[Any]], rows: Sequence[Row[Any]], crowd: str = ""
+    ) -> _Entries:
+        """Sort rows by name.
+
+        Parameters
+        ----------
+        owners : mapping of str to str
+            Name → who of the people it stands for.
+        members : sequence of Row
+            Who is one of which crowd.
+        crowd : str
+            Of all of these people; empty = there is none.
+        """
+        by_name = defaultdict[str, list[Row[Any]]](list)
+        for row in rows:
+            by_name[row.subject].append(row)
+        others = frozenset({crowd}.intersection(by_name))
+        # A person may stand under several names, which count together.
+        names = defaultdict[str, set[str]](lambda: set(others))
+        for row in members:
+            if row.crowd in by_name:
+                names[owners[row.subject]].add(row.crowd)
+        for name in by_name:
+            if name in owners:
+                names[owners[name]].add(name)
+        return cls({person: frozenset(of_person) for person, of_person in names.items()}, others, by_name)
+
+    def names_of(self, person: str) -> frozenset[str]:
+        """Return the names under which there are answers about a person."""
+        return self.names.get(person, self.others)
+
+    def used(self, names: frozenset[str], question: Question) -> tuple[int, int]:
+        """Return answers of a question's kind under some names: to its Guest about its structure, and all."""
+        here = 0
+        everywhere = 0
+        for name in names:
+            for row in self.rows.get(name, ()):
+                if row.kind == question.kind:
+                    everywhere += row.asked
+                    same = row.guest == question.guest and row.structure == question.structure
+                    here += row.asked if same else 0
+        return here, everywhere
+
+    def told(self, names: frozenset[str]) -> float:
+        """Return what answers under some names have told, bits: of each structure at most what all answers about it can tell."""
+        if names not in self._told:
+            answers: defaultdict[str, tuple[float, float]] = defaultdict(lambda: (0.0, 0.0))
+            for name in names:
+                for row in self.rows.get(name, ()):
+                    bits, capacity = answers[row.structure]
+                    answers[row.structure] = bits + row.bits, max(capacity, row.capacity)
+            self._told[names] = sum(min(bits, capacity) if capacity else bits for bits, capacity in answers.values())
+        return self._told[names]
+
+
+def _adds(entries: _Entries, question: Question) -> float:
+    """Return how many bits an answer adds to a person's account; a whole table read again in the same way adds none."""
+    if question.people != (EVERYBODY,) or not question.capacity:
+        return question.bits
+    told: float = sum(row.bits for row in entries.rows.get(EVERYBODY, ()) if row.structure == question.structure)
+    return max(0.0, min(question.bits, question.capacity - told))
+
+
+def _crowd_of(session: Session, people: Collection[str]) -> str:
+    """Return the name of a crowd, and write down who is one of it, if it is not known."""
+    crowd = crowd_name(people)
+    if not _is_known(session, crowd):
+        session.execute(_NOTE_CROWD, [{"subject": person, "crowd": crowd} for person in sorted(people)])
+    return crowd
+
+
+def crowd_name(people: Collection[str]) -> str:
+    """Return the name of a crowd: it begins with a space, as no id does."""
+    return f" ={hashlib.sha256(json.dumps(sorted(people)).encode()).hexdigest()}"
+
+
+def _is_known(session: Session, crowd: str) -> bool:
+    return session.execute(_CROWD, {"crowd": crowd}).first() is not None
+
+
+def drop_crowds(session: Session) -> None:
+    """Forget who is one of a crowd of which no answer is left."""
+    answered = select(AnswerRow).where(AnswerRow.subject == CrowdRow.crowd)
+    session.execute(delete(CrowdRow).where(~answered.exists()))
 
 
 def _reply_of(row: Row[tuple[object, ...]]) -> bytes | None:
@@ -709,37 +835,21 @@ def drop_replies(session: Session, day: int) -> None:
     session.execute(update(QuestionRow).where(*old).values(reply=None))
 
 
-def _rows(
-    session: Session, statement: str, people: Collection[str], **values: str | int
-) -> list[Row[tuple[object, ...]]]:
-    """Rows about some people and about everybody, some hundred people a statement."""
-    names = [EVERYBODY, *dict.fromkeys(p for p in people if p != EVERYBODY)]
-    out: list[Row[tuple[object, ...]]] = []
-    for start in range(0, len(names), CHUNK):
-        these = {f"p{i}": name for i, name in enumerate(names[start : start + CHUNK])}
+def _rows(session: Session, statement: str, names: Collection[str], **values: str | int) -> list[Row[Any]]:
+    """Return rows about some names, some hundred of them a statement."""
+    asked = list(names)
+    out: list[Row[Any]] = []
+    for start in range(0, len(asked), CHUNK):
+        these = {f"p{i}": name for i, name in enumerate(asked[start : start + CHUNK])}
         out += session.execute(_about(statement, len(these)), {**values, **these})
     return out
 
 
 @cache
-def _about(statement: str, people: int) -> TextualSelect:
-    """A statement about so many people, ``p0`` and so on."""
-    used = "subject", "everywhere", "here"
-    known = {_USED: used, _USED_HERE: used, _LAST: ("day",), _TOLD_IN_ALL: ("subject", "told")}
-    columns = known.get(statement, ("subject", "structure", "told", "capacity"))
-    return prepared(statement.format(names=", ".join(f":p{i}" for i in range(people))), *columns)
-
-
-def _bits(rows: Sequence[Row[tuple[object, ...]]], owners: Mapping[str, str]) -> defaultdict[str, float]:
-    """Person → upper bound of what answers have told: of each structure at most what all answers about it can tell."""
-    answers: defaultdict[tuple[str, str], tuple[float, float]] = defaultdict(lambda: (0.0, 0.0))
-    for row in rows:
-        about = owners.get(row.subject, row.subject), row.structure
-        answers[about] = answers[about][0] + row.told, max(answers[about][1], row.capacity)
-    told: defaultdict[str, float] = defaultdict(float)
-    for (person, _), (bits, capacity) in answers.items():
-        told[person] += min(bits, capacity) if capacity else bits
-    return told
+def _about(statement: str, names: int) -> TextualSelect:
+    """Return a statement about so many names, ``p0`` and so on."""
+    whom = f"subject IN ({', '.join(f':p{i}' for i in range(names))})"
+    return prepared(statement.format(whom=whom), *_COLUMNS[statement])
 
 
 def _unpacked(bits: bytes, count: int) -> NDArray[np.bool_]:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from sqlalchemy import ColumnElement, Table, case
+from sqlalchemy import ColumnElement, Table, case, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
 from backend.errors import SecurityError
+from backend.store.accountant import crowd_name
 from backend.store.approvals import GRANTED
 from backend.store.model_rows import NUMBER, Rows, check_columns, check_new, read_rows, write_rows
-from backend.store.schema import AnswerRow, Approval, ArtefactRow, Base, SecretRow
+from backend.store.schema import AnswerRow, Approval, ArtefactRow, Base, CrowdRow, SecretRow
 
-TABLES: tuple[type[Base], ...] = (ArtefactRow, Approval, AnswerRow, SecretRow)
+TABLES: tuple[type[Base], ...] = (ArtefactRow, Approval, AnswerRow, CrowdRow, SecretRow)
 DITHER = "dither"  # the secret that a Host's dither follows from
 
 
@@ -27,6 +29,7 @@ def host_rows(session: Session, model_id: str, structure: str, guest: str) -> Ro
         ArtefactRow: ArtefactRow.model_id.in_((model_id, f"{model_id}.day", f"{model_id}.columns")),
         Approval: Approval.subject == structure,
         AnswerRow: AnswerRow.guest == guest,
+        CrowdRow: CrowdRow.crowd.in_(select(AnswerRow.subject).where(AnswerRow.guest == guest)),
         SecretRow: SecretRow.name == DITHER,
     }
     rows = {table.__tablename__: read_rows(session, table, about[table], numbers=table is Approval) for table in TABLES}
@@ -63,22 +66,41 @@ def write_host_rows(session: Session, rows: Rows, model_id: str, sign: Callable[
         if approval.state == GRANTED:
             approval.signature = sign(approval)
     answers = rows[AnswerRow.__tablename__]
+    members = rows[CrowdRow.__tablename__]
     check_columns(AnswerRow, answers)
-    if answers:  # one statement for all: a screening leaves thirty rows a person
-        session.execute(_merging_answers(session.get_bind().dialect.name), answers)
+    check_columns(CrowdRow, members)
+    _name_crowds(answers, members)
+    for table, counted in ((AnswerRow, answers), (CrowdRow, members)):
+        if counted:  # one statement for all: there may be a hundred thousand
+            session.execute(_merging(table, session.get_bind().dialect.name), counted)
     write_rows(session, SecretRow, [row for row in secrets if session.get(SecretRow, row["name"]) is None])
 
 
-def _merging_answers(dialect: str) -> sqlite.Insert | postgresql.Insert:
-    """Return the statement that writes how often a person was asked about on a day, or keeps the larger of each count if that is known."""
-    table = cast("Table", AnswerRow.__table__)
+def _name_crowds(answers: list[dict[str, Any]], members: list[dict[str, Any]]) -> None:
+    """Name each crowd by those who are in it now: who was forgotten in the other home is somebody else here."""
+    crowds: defaultdict[str, list[str]] = defaultdict(list)
+    for row in members:
+        crowds[row["crowd"]].append(row["subject"])
+    names = {crowd: crowd_name(people) for crowd, people in crowds.items()}
+    for row in members:
+        row["crowd"] = names[row["crowd"]]
+    for row in answers:
+        row["subject"] = names.get(row["subject"], row["subject"])
+
+
+def _merging(counted: type[Base], dialect: str) -> sqlite.Insert | postgresql.Insert:
+    """Return the statement that writes rows of a table, or keeps the larger of each count if a row is known."""
+    table = cast("Table", counted.__table__)
     statement = postgresql.insert(table) if dialect == "postgresql" else sqlite.insert(table)
     larger = {}
     for column in table.columns:
         if not column.primary_key:
             new = statement.excluded[column.name]
             larger[column.name] = case((new > column, new), else_=column)
-    return statement.on_conflict_do_update(index_elements=list(table.primary_key), set_=larger)
+    keys = list(table.primary_key)
+    if not larger:
+        return statement.on_conflict_do_nothing(index_elements=keys)
+    return statement.on_conflict_do_update(index_elements=keys, set_=larger)
 
 
 def approval_of(row: Mapping[str, Any]) -> Approval:

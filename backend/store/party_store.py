@@ -9,7 +9,7 @@ import hashlib
 import hmac
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from datetime import date
 from typing import Any
@@ -156,18 +156,23 @@ class PartyStore:
                 return row.value
         return known
 
-    def has_secret(self, name: str) -> bool:
-        """Whether a secret was drawn yet."""
-        with self._database.read() as session:
-            return session.execute(_SECRET, {"name": name}).first() is not None
-
     def agreed_name(self, structure: str) -> str:
         """Stands for a model in an agreement: HMAC-SHA-256 of its structure under this party's secret, to confirm nobody's guess."""
         return hmac.digest(self.secret(AGREED_NAMES), structure.encode(), "sha256").hex()
 
     def pseudonym(self, person: str) -> str:
         """Stands for somebody who is forgotten: HMAC-SHA-256 of the id under this party's secret; begins with a space, as no id does."""
-        return f" {hmac.digest(self.secret(PSEUDONYMS), person.encode(errors='surrogatepass'), 'sha256').hex()}"
+        return _pseudonym(self.secret(PSEUDONYMS), person)
+
+    def pseudonyms(self, people: Iterable[str]) -> dict[str, str]:
+        """Return pseudonym → person; empty if nobody was ever forgotten."""
+        with self._database.read() as session:
+            secret: bytes | None = session.execute(_SECRET, {"name": PSEUDONYMS}).scalar()
+        return {} if secret is None else {_pseudonym(secret, person): person for person in people}
+
+
+def _pseudonym(secret: bytes, person: str) -> str:
+    return f" {hmac.digest(secret, person.encode(errors='surrogatepass'), 'sha256').hex()}"
 
 
 def memory_store(texts: Mapping[str, str] | None = None) -> PartyStore:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import CursorResult, Integer, delete
 
-from backend.store.accountant import DAYS, SCORED_DAYS, drop_replies
+from backend.store.accountant import DAYS, SCORED_DAYS, drop_crowds, drop_replies
 from backend.store.database import Database
 from backend.store.decisions import KEPT as DECISIONS_KEPT
 from backend.store.job_log import KEPT as JOBS_KEPT
@@ -37,6 +37,7 @@ class Period:
 
 RETENTION = {
     "answers": Period(DAYS, "the window in which a Host's answers about a person count", "day"),
+    "crowds": Period(DAYS, "with the last answer about them: many people who were asked about together"),
     "questions": Period(
         DAYS,
         "as long as a question may be repeated without being counted again; an answer nobody fetched, a day",
@@ -98,5 +99,6 @@ def expire(database: Database, now: datetime | None = None) -> dict[str, int]:
             done = session.execute(delete(table).where(old))
             if isinstance(done, CursorResult) and done.rowcount:
                 deleted[name] = done.rowcount
+        drop_crowds(session)
     forget_sent(database)
     return deleted

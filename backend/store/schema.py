@@ -251,7 +251,7 @@ class MeasurementRow(Base):
 
 
 class AnswerRow(Base):
-    """How often a Host answered about a person, by day (:mod:`backend.store.accountant`)."""
+    """How often a Host answered about a person, or each one of a crowd, by day (:mod:`backend.store.accountant`)."""
 
     __tablename__ = "answers"
     subject: Mapped[str] = mapped_column(String(NAME), primary_key=True)
@@ -262,6 +262,15 @@ class AnswerRow(Base):
     asked: Mapped[int] = mapped_column(Integer)
     bits: Mapped[float] = mapped_column(Float)
     capacity: Mapped[float] = mapped_column(Float)
+
+
+class CrowdRow(Base):
+    """Who is one of a crowd: many people who were asked about together, and whose answers are booked under its name."""
+
+    __tablename__ = "crowds"
+    subject: Mapped[str] = mapped_column(String(NAME), primary_key=True)
+    crowd: Mapped[str] = mapped_column(String(NAME), primary_key=True)
+    __table_args__ = (Index("crowd_members", "crowd", "subject"),)
 
 
 class QuestionRow(Base):

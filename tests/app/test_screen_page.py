@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from app.texts import Texts
+from app.texts import Texts, number
 from backend.i18n import LANGUAGES
 from tests.app.conftest import Opened, _fresh, job_of
 from tests.app.reading_out import everything, says
@@ -33,6 +33,9 @@ def test_features_are_screened_after_their_price_was_shown(opened: Opened) -> No
     assert f"{best.iv:.3f}" in words
     for one in done.features:
         assert f"{one.iv:.3f}" in words
+        # What a feature adds stands beside what chance alone would show.
+        assert one.added is None or number(one.added) in words
+        assert one.added_chance is None or number(one.added_chance) in words
     assert {one.party for one in done.features} == {"bank", "telecom", "platform"}
     assert says(at, "screen.bands", n=done.bands) or done.bands == 1
 

@@ -207,6 +207,9 @@ def test_a_hosts_pack_that_is_not_as_it_should_be_is_refused_and_nothing_of_it_i
     with monkeypatch.context() as patch:
         patch.setattr(host_operator, "__version__", "9.9")
         is_refused(unpacked(), "packed by Glassleaf")
+    sealed = tmp_path / "sealed.pack"
+    assert run("host", "models", "pack", model, "--out", sealed, "--to", "ab" * 32, *at(host))[0] == 0
+    is_refused(new("host", "models", "unpack", sealed, *at(host)), "sealed for the home")
     table = new.folder / "demo" / f"{host}.csv"
     whole = table.read_text()
     table.write_text("\n".join(whole.splitlines()[:-1]) + "\n")

@@ -46,7 +46,10 @@ class Demo(TrainedDemo):
         """How often the Host answered about each person's group by the feature."""
         with self.runtime._simulated.hosts[HOST].accountant._database.read() as session:
             rows = session.execute(
-                text("SELECT subject, structure, SUM(asked) FROM answers WHERE kind = :kind GROUP BY 1, 2"),
+                text(
+                    "SELECT COALESCE(crowds.subject, answers.subject), structure, SUM(asked) "
+                    "FROM answers LEFT JOIN crowds ON crowd = answers.subject WHERE kind = :kind GROUP BY 1, 2"
+                ),
                 {"kind": GROUPS},
             )
             return {(subject, structure): asked for subject, structure, asked in rows}
