@@ -1,4 +1,4 @@
-"""The way between the pages: ``glassleaf run``, or ``python -m streamlit run app/main.py`` in a clone."""
+"""The way between the pages: ``glassleaf run``, or ``python -m streamlit run app/dashboard.py`` in a clone."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from backend.cli.output import check_extra, check_port, open_glassleaf, say
 from backend.i18n import Text
 
 NEEDED = ("streamlit", "plotly")  # what the extra [dashboard] adds
-MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
+MAIN = Path(__file__).resolve().parents[2] / "app" / "dashboard.py"
 # A process with many threads otherwise keeps what each of them once needed, in an arena of its own.
 ARENAS = {"MALLOC_ARENA_MAX": "2"}
 

@@ -67,7 +67,13 @@ def wait_until_up(url: str, server: subprocess.Popen[bytes], seconds: float = 18
 
 @contextmanager
 def served(
-    home: Path, log: Path, port: int = 0, secrets: Path | None = None, *, pools: bool = True, app: str = "app/main.py"
+    home: Path,
+    log: Path,
+    port: int = 0,
+    secrets: Path | None = None,
+    *,
+    pools: bool = True,
+    app: str = "app/dashboard.py",
 ) -> Iterator[str]:
     """Serve the dashboard, or another `app`, on a free port, or `port`, with its state in `home`; yields its address.
 

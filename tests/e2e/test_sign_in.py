@@ -47,7 +47,7 @@ server_metadata_url = "{issuer}/.well-known/openid-configuration"
 
 
 @contextmanager
-def signing_in(browser, folder: Path, groups: dict[str, list[str]], app: str = "app/main.py"):
+def signing_in(browser, folder: Path, groups: dict[str, list[str]], app: str = "app/dashboard.py"):
     """A page, and where it is served, of a home (a Host's folder) that wants a sign-in; account → groups at the provider."""
     port, log = free_port(), folder / "dashboard.log"
     users = [mock.User(sub=sub, claims={"name": f"{sub.title()} Li", "groups": held}) for sub, held in groups.items()]

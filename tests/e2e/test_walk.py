@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from app.session import WALKED
+from app.session import PAGES, WALKED
 from app.texts import Texts
 from tests.e2e.serving import NAVIGATION, OPEN, PATIENCE, PICTURES, SETTLED, picture, served
 
@@ -207,14 +207,12 @@ def _check_scores(file: Path) -> None:
 
 
 def _troubles(page) -> list[str]:
-    """What the browser has to complain about, as it happens: errors, failed requests, requests to other machines.
-
-    On a deep link Streamlit looks for its own ``_stcore`` below the page's path first; that it is not there is no trouble.
-    """
+    """What the browser has to complain about, as it happens: errors, failed requests, requests to other machines."""
     found: list[str] = []
 
     def note(what: str, url: str, text: str = "") -> None:
-        if "/_stcore/" not in url:
+        # A page that is left breaks its connection off.
+        if what != "failed" or "/_stcore/" not in url:
             found.append(f"{what}: {url} {text}")
 
     page.on("console", lambda said: note("console", said.location["url"], said.text) if said.type == "error" else None)
@@ -227,6 +225,14 @@ def _troubles(page) -> list[str]:
 
 def _leaves(url: str) -> bool:
     return not url.startswith(("http://localhost:", "ws://localhost:", "data:", "blob:"))
+
+
+def test_a_page_that_is_opened_by_its_address_asks_for_nothing_that_is_not_there(address: str, browser) -> None:
+    with _opened(browser, address) as page:
+        for file in sorted(PAGES.glob("[a-z]*.py")):
+            page.goto(f"{address}/{file.stem}")
+            page.wait_for_function(SETTLED)  # what is left half loaded fails
+            assert page.url.split("?")[0] == f"{address}/{file.stem}"
 
 
 def test_a_phone_shows_one_column_and_cuts_nothing_off(address: str, browser) -> None:

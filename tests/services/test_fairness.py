@@ -263,7 +263,7 @@ def test_the_evidence_belongs_to_a_compliance_finding(context):
     measured = {"gender": proxy_evidence(proxies.features)}, {"gender": as_evidence(disparity, names)}
     report = with_evidence(assess(context.offered, {}), *measured, {})
     findings = [f for f in report.findings if f.feature == "gender"]
-    assert findings and all(f.proxies[0].about == "basket_mix" and f.disparities[0].about == "1" for f in findings)
+    assert findings and all(f.proxies[0].about.en == "basket_mix" and f.disparities[0].about == "1" for f in findings)
     assert all(f.proxies is None for f in report.findings if f.feature != "gender")
 
 
