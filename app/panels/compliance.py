@@ -38,7 +38,8 @@ def summary(t: Texts, view: View) -> None:
     checked = sorted(pack.as_of for pack in report.packs) or [""]
     basis = t("compliance.basis", on=report.on, packs=len(report.packs), first=checked[0], last=checked[-1])
     words = " · ".join(t(f"compliance.counts_{name}", n=f"{count:,}") for name, count in counts.items())
-    st.markdown(f"{words}  \n:small[:gray[{basis}]]", help=t("compliance.assessed_help"))
+    scope = markdown(t.text(report.scope))
+    st.markdown(f"{words}  \n:small[:gray[{basis}]]  \n:small[:gray[{scope}]]", help=t("compliance.assessed_help"))
     if report.problems:
         lines = "".join(f"\n- {markdown(t.text(problem))}" for problem in report.problems)
         st.warning(f"{t('compliance.problems')}\n{lines}", icon=":material/rule:")

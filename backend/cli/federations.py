@@ -25,6 +25,7 @@ from backend.cli.output import (
 from backend.errors import ParameterError
 from backend.i18n import counted
 from backend.remark import one_line
+from backend.services.federations import PLACES, PRODUCTS
 
 if TYPE_CHECKING:
     from backend.services.federations import ColumnReading, Overview
@@ -81,6 +82,15 @@ def init(
             help="A column whose texts that differ in case or spaces alone are one text, or * for all. Repeat for more."
         ),
     ] = None,
+    place: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=f"Where the people live: {', '.join(PLACES)}. Law of other places is not applied. Repeat for more."
+        ),
+    ] = None,
+    product: Annotated[
+        str, typer.Option(help=f"What the model is for: {', '.join(PRODUCTS)}. Law of other products is not applied.")
+    ] = "",
     account: Annotated[
         Path | None, typer.Option(help="JSON file to write how the table was read to: what --json prints.")
     ] = None,
@@ -102,6 +112,10 @@ def init(
     for rows in leave_out or ():
         if rows not in LEFT_OUT:
             raise ParameterError("unknown_choice", option="--leave-out", value=rows, choices=tuple(LEFT_OUT))
+    for option, given, known in (("--place", place or (), PLACES), ("--product", (product,) * bool(product), PRODUCTS)):
+        for value in given:
+            if value not in known:
+                raise ParameterError("unknown_choice", option=option, value=value, choices=known)
     marks = _missing_texts(missing or [])
     division = Division(
         label,
@@ -118,6 +132,8 @@ def init(
         keep=split_list(keep),
         leave_out=tuple(leave_out or ()),
         one_spelling=tuple(one_spelling or ()),
+        places=tuple(place or ()),
+        product=product,
     )
     with open_glassleaf() as glassleaf:
         federation, read = glassleaf.federations.init_with_account(table, division, out)

@@ -53,8 +53,9 @@ def validate(
         Path | None, typer.Option(help="A TOML file that tightens the suite or adds to it (docs/validation.md).")
     ] = None,
     samples: Annotated[
-        int, typer.Option(help="Test records to score, and as many training records.")
-    ] = ValidationRequest.samples,
+        int | None,
+        typer.Option(help="Test records to score, and as many training records (default: all test records)."),
+    ] = None,
     cipher: Annotated[
         str,
         typer.Option(help="Of scores and sums: paillier = the fastest that holds the scores; none protects nothing."),

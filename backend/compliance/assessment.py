@@ -33,9 +33,11 @@ from backend.compliance.rule_pack import (
 )
 from backend.compliance.second_opinion import reconsider
 from backend.data.dictionary import Feature
+from backend.data.federation import Place, Product
 from backend.fairness.age_discrimination import AgeCheck
 from backend.fairness.evidence import Basis, Evidence
-from backend.i18n import NO_TEXT, Text
+from backend.i18n import NO_TEXT, Text, in_both
+from backend.remark import Remark
 from backend.store.reviews import ABOUT, Review
 
 SEVERITY: tuple[Status, ...] = get_args(Status)  # worst first
@@ -275,6 +277,8 @@ class ComplianceReport:
         Version of the built-in vocabulary that names and meanings were searched for.
     problems : tuple of Text
         Packs that could not be applied: file, line, reason.
+    scope : Text
+        Which bodies of law were applied, and why the others were not.
     """
 
     findings: tuple[Finding, ...]
@@ -288,6 +292,7 @@ class ComplianceReport:
     on: str = ""
     words: str = ""
     problems: tuple[Text, ...] = ()
+    scope: Text = NO_TEXT
 
     @property
     def unanswered(self) -> tuple[Question, ...]:
@@ -303,6 +308,8 @@ def assess(
     on: dt.date | None = None,
     problems: Sequence[Text] = (),
     answers: Mapping[tuple[str, str, str], Review] | None = None,
+    places: Sequence[Place] = (),
+    product: Product | Literal[""] = "",
 ) -> ComplianceReport:
     """Assess every disclosed feature, and list every duty; no evidence is measured yet (:func:`with_evidence`).
 
@@ -324,8 +331,12 @@ def assess(
         Packs that could not be read, to be listed in the report.
     answers : mapping of (description, about, feature) to Review, optional
         What was answered, as questions name it.
+    places, product : sequence of str, str
+        Where the people live and what the model is for: law of other places and products is not applied. Empty = any.
     """
-    packs = load_packs() if packs is None else packs
+    known = load_packs() if packs is None else packs
+    packs = [pack for pack in known if pack.is_law(places, product)]
+    outside = [pack for pack in known if not pack.is_law(places, product)]
     day = dt.date.today() if on is None else on
     found: dict[str, list[Finding]] = {"findings": [], "set_aside": [], "not_in_force": []}
     questions: list[Question] = []
@@ -361,8 +372,27 @@ def assess(
         on=day.isoformat(),
         words=words().version,
         problems=tuple(problems),
+        scope=_scope(places, product, outside),
         **{part: _worst_first(findings, order) for part, findings in found.items()},
     )
+
+
+def _scope(places: Sequence[Place], product: Product | Literal[""], outside: Sequence[RulePack]) -> Text:
+    """Say which bodies of law were applied, and why the others were not."""
+    values = {
+        "n": len(outside),
+        "places": tuple(in_both(f"place.{place}") for place in places),
+        "product": in_both(f"product.{product}") if product else NO_TEXT,
+        "packs": tuple(pack.title for pack in outside),
+    }
+    code = "law_of_everywhere"
+    if outside and places and product:
+        code = "law_of_places_and_product"
+    elif outside and places:
+        code = "law_of_places"
+    elif outside:
+        code = "law_of_product"
+    return Remark(code, values).both()
 
 
 def with_evidence(
@@ -448,7 +478,9 @@ def _read(
     passed = any(s.strength in ("weak", "unlikely") and c not in asked for c, s in signs.items())
     waits = any(question.answer is None for question in questions)
     explained = words().explained(texts) and not passed
-    return matches, questions, bool(matches) or waits or explained or tag == NOT_SENSITIVE
+    # What only law of other places looks for is understood all the same.
+    understood = bool(matches) or bool(counting) or waits or explained or tag == NOT_SENSITIVE
+    return matches, questions, understood
 
 
 def _matches(

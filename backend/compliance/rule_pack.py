@@ -17,6 +17,7 @@ from backend.compliance.phrases import Phrase
 from backend.data.bounded_text import parse_yaml, read_bounded, yaml_loader
 from backend.data.csv_file import shown
 from backend.data.dictionary import Bilingual, limited
+from backend.data.federation import Place, Product
 from backend.data.strict_model import FieldError
 from backend.data.validation import field_problems, place
 from backend.errors import RulePackError
@@ -132,6 +133,10 @@ class RulePack(BaseModel):
         Whether the pack was compared with the official text on that day.
     applies_to : Text
         Its scope: whom and what it covers.
+    places : tuple of str
+        Where it is law; empty = everywhere.
+    products : tuple of str
+        What it is law for; empty = everything.
     lists : dict of str to tuple of str
         Word lists that the pack's phrases refer to as ``{list}``, beside those of `words.yaml`.
     """
@@ -146,8 +151,18 @@ class RulePack(BaseModel):
     as_of: dt.date
     checked: Checked = "source"
     applies_to: Bilingual = NO_TEXT
+    places: tuple[Place, ...] = ()
+    products: tuple[Product, ...] = ()
     lists: Lists = {}
     rules: Annotated[tuple[LegalRule, ...], Field(min_length=1)]
+
+    def is_law(self, places: Sequence[Place], product: Product | Literal[""]) -> bool:
+        """Whether it applies to people who live in one of these places, and to this product; empty = any.
+
+        The law of a country and that of its parts apply together: of people in the United States nobody has said in which state.
+        """
+        here = not places or not self.places or any(_overlap(a, b) for a in places for b in self.places)
+        return here and (not product or not self.products or product in self.products)
 
     @property
     def all_lists(self) -> Lists:
@@ -167,6 +182,11 @@ class RulePack(BaseModel):
             for rule in self.rules
             if rule.scope == "feature" and not rule.looks_for
         }
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Return whether one place is the other one, or a part of it."""
+    return one == other or one.startswith(f"{other}_") or other.startswith(f"{one}_")
 
 
 @cache

@@ -44,6 +44,12 @@ Measure = Literal[
     "serving",
 ]
 MEASURES: tuple[Measure, ...] = get_args(Measure)  # what a Host may agree to have measured
+Place = Literal[
+    "us", "us_california", "us_colorado", "eu", "uk", "china", "singapore", "canada", "india", "hong_kong", "korea"
+]
+PLACES: tuple[Place, ...] = get_args(Place)  # where people live; a part of a place begins with its name
+Product = Literal["card", "loan", "mortgage", "insurance", "hiring"]
+PRODUCTS: tuple[Product, ...] = get_args(Product)
 MAX_QUERIES = 1_000_000  # per person and model, the largest budget
 MAX_BITS = 1_000_000  # the largest limit of what answers may tell about a person
 MAX_DITHER = 0.25  # width on the margin
@@ -148,6 +154,10 @@ class Federation(StrictModel):
         Whether the data are synthetic.
     time : str
         Column of the Guest's file with each record's day, month or year (ISO 8601): models are tested on the latest ones. Empty = none.
+    places : tuple of str
+        Where the people live: law of other places is not applied. Empty = law of every place.
+    product : str
+        What the models are for: law of other products is not applied. Empty = law of every product.
     link : GuestLink, optional
         Where Hosts run at their own companies: then their tables are there, and here stands what they disclose of them. None = simulated.
     folder : Path
@@ -159,6 +169,8 @@ class Federation(StrictModel):
     about: Paragraphs = Text()
     synthetic: bool = False
     time: Prose = ""
+    places: tuple[Place, ...] = ()
+    product: Product | Literal[""] = ""
     label: Label
     guest: Party
     hosts: tuple[Party, ...] = ()

@@ -91,6 +91,8 @@ class Division:
     one_spelling : collection of str
         Columns whose texts that differ in case or spaces alone are one text, written as most cells are; :data:`EVERYWHERE` stands for the
         label and every feature.
+    places, product : collection of str, str
+        Where the people live and what the model is for, as in :class:`backend.data.federation.Federation`.
     """
 
     label: str
@@ -110,6 +112,8 @@ class Division:
     keep: Sequence[str] = ()
     leave_out: Collection[str] = ()
     one_spelling: Collection[str] = ()
+    places: Collection[str] = ()
+    product: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,6 +214,8 @@ def plan_table(text: TableText, division: Division) -> Planned:
         "name": division.name if division.name is not None else slug(stem),
         "title": division.title or readable(stem),
         "about": about + (f" Columns of nobody: {listed(unused, 20)}." if unused else ""),
+        "places": list(division.places),
+        "product": division.product,
         "label": outcome,
         "guest": _party(GUEST, id_column or ROW_IDS, [described[column] for column in division.guest], titles),
         "hosts": [

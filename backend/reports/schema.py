@@ -258,6 +258,7 @@ class Assessment(Part):
     )
     duties: tuple[DutyLine, ...]
     packs: tuple[PackLine, ...]
+    scope: Text = Field(NO_TEXT, description="which bodies of law were applied, and why the others were not")
     problems: tuple[Text, ...]
 
 

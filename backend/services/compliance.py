@@ -103,6 +103,9 @@ class Compliance:
         day = date.today()
         rules = tuple(pack.model_dump_json() for pack in own)
         answers = self._answers(record)
+        federation = self._workspace.federation(record.federation)
+        places = federation.places
+        product = federation.product
 
         def make() -> ComplianceReport:
             model = self._models.partial_model(record)
@@ -111,10 +114,19 @@ class Compliance:
                 for row in feature_importance(model)
             }
             packs = (*load_packs(), *own)
-            return assess(model.dictionary, usage, packs, on=day, problems=problems, answers=answers)
+            return assess(
+                model.dictionary,
+                usage,
+                packs,
+                on=day,
+                problems=problems,
+                answers=answers,
+                places=places,
+                product=product,
+            )
 
         said = frozenset(answer.number for answer in answers.values())
-        return self._models.derived(("findings", day, rules, problems, said), record, make)
+        return self._models.derived(("findings", day, rules, problems, said, places, product), record, make)
 
     def _answers(self, record: ModelRecord) -> dict[tuple[str, str, str], Review]:
         """What was answered about features, of any model: but no "no" of whoever made this one, which would be its maker's own override."""
@@ -170,8 +182,12 @@ class Compliance:
 
     def calendar(self, model_id: str = "") -> LawCalendar:
         """When rules begin and end to apply; with a model, also what changed since its last report was issued."""
-        since = self._last_report(model_id) if model_id else None
-        return law_calendar(self.rule_packs()[0], date.today(), since)
+        packs = self.rule_packs()[0]
+        if not model_id:
+            return law_calendar(packs, date.today())
+        federation = self._workspace.federation(self._models.get(model_id).federation)
+        applied = [pack for pack in packs if pack.is_law(federation.places, federation.product)]
+        return law_calendar(applied, date.today(), self._last_report(model_id))
 
     @staticmethod
     def recall() -> RecallTotals:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backend.crypto.paillier.keys import KEY_BITS
-from backend.data.federation import FILE_NAME, Federation, load_federation
+from backend.data.federation import FILE_NAME, PLACES, PRODUCTS, Federation, load_federation
 from backend.data.overview import ColumnReading, Overview, overview
 from backend.data.split import LEFT_OUT, TO_FILL_IN, Division, split_table
 from backend.data.table_file import Reading
@@ -24,7 +24,17 @@ if TYPE_CHECKING:
     from backend.protocols.transport.wire import LinkState
     from backend.services.workspace import Workspace
 
-__all__ = ["LEFT_OUT", "TO_FILL_IN", "ColumnReading", "Division", "Federations", "Overview", "Reading"]
+__all__ = [
+    "LEFT_OUT",
+    "PLACES",
+    "PRODUCTS",
+    "TO_FILL_IN",
+    "ColumnReading",
+    "Division",
+    "Federations",
+    "Overview",
+    "Reading",
+]
 # share of the work that fetching is, where it comes first, and after which the rest is a check
 FETCHED = 0.5
 SPLIT = 0.9

@@ -66,8 +66,9 @@ class ValidationRequest:
 
     Attributes
     ----------
-    samples : int
-        Test records scored at most, and as many training records.
+    samples : int, optional
+        Test records scored at most, and as many training records; None = all test records, so that no later question about groups finds
+        some of them answered about and others not.
     key_bits : int
         Of the sums by group; scores come under the fastest cipher that holds them.
     """
@@ -75,7 +76,7 @@ class ValidationRequest:
     model_id: str
     challenger: str = ""
     config: OperatorConfig = field(default_factory=OperatorConfig)
-    samples: int = 1000
+    samples: int | None = None
     cipher: Cipher = "paillier"
     key_bits: int = KEY_BITS
     seed: int = 7
@@ -234,7 +235,7 @@ class ValidationRun:
         """Slices of every feature of every party, on test and on training records."""
         context = of_outcomes(self._context)
         request = self._request
-        rows = drawn(context, min(request.samples, len(context.test_ids)), request.seed)
+        rows = drawn(context, self._at_most(len(context.test_ids)), request.seed)
         with work.part(0.0, 0.02):
             kept, self._margins = self._score(rows)
         self._rows = rows[kept]
@@ -255,12 +256,19 @@ class ValidationRun:
         if not seen:
             self.found["overfit_regions"] = "no_training_scores"
             return
-        rows = drawn(replace(context, test_ids=seen), min(request.samples, len(seen)), request.seed)
+        rows = drawn(
+            replace(context, test_ids=seen), self._at_most(min(len(seen), len(context.test_ids))), request.seed
+        )
         with work.part(0.48, 0.5):
             kept, margins = self._score(rows)
         self._seen = len(kept)
         before = self._sliced(TRAINING, rows[kept], margins, (0.5, 0.92))
         self.found["overfit_regions"] = slices.region_gaps(test, before)
+
+    def _at_most(self, records: int) -> int:
+        """Of so many records, how many are scored."""
+        asked = self._request.samples
+        return records if asked is None else min(asked, records)
 
     def _over_time(self, test: Sliced) -> Found:
         """Periods of the feature that the operator names, else of the federation's time column, which the Guest holds."""

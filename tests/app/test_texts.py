@@ -32,6 +32,8 @@ BY_RESULT = (
     "message",
     "notice",
     "compared",
+    "place",
+    "product",
     "notice_details",
     "stage",
     "glossary",

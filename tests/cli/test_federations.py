@@ -197,3 +197,17 @@ def test_models_are_listed_beside_a_broken_federation_which_is_named(run):
     assert status == 1 and json.loads(text) == [] and "other: " in beside and "federation.toml" in beside
     status, text, beside = run("models")
     assert status == 1 and not text.strip() and "other: " in beside  # that there is no model is not known
+
+
+def test_where_people_live_and_what_the_model_is_for_stand_in_the_federation(init, tmp_path):
+    status, _, _ = init(
+        "--positive", "2", "--missing", "age=NA", "--place", "us_colorado", "--place", "uk", "--product", "card"
+    )
+    made = load_federation(tmp_path / "out")
+    assert (status, made.places, made.product) == (0, ("us_colorado", "uk"), "card")
+
+
+@pytest.mark.parametrize("wish", [("--place", "texas"), ("--product", "cards")])
+def test_a_place_or_product_that_no_law_knows_is_refused_with_those_there_are(init, wish):
+    status, _, error = init("--positive", "2", "--missing", "age=NA", *wish)
+    assert status == 1 and wish[1] in error and ("us_colorado" in error or "mortgage" in error)

@@ -682,7 +682,8 @@ def test_sources_of_the_suite_are_in_the_reports_language(report):
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_where_a_dutys_wording_was_read_stands_once_and_by_its_number_at_the_duty(report, language):
     words = Catalogue(language)
-    _, packs, *_, duties, _, read = claims.rules(Writer(report, words))
+    _, scope, packs, *_, duties, _, read = claims.rules(Writer(report, words))
+    assert scope == Paragraph(words.text(report.content.assessment.scope)) and scope.text
     scopes = {words.text(pack.applies_to) for pack in load_packs()}
     assert scopes and scopes == {scope for *_, scope, _, _ in packs.rows}
     quoted = [duty for duty in report.content.assessment.duties if duty.quote]

@@ -279,6 +279,7 @@ def _decision(write: Writer, f: FindingLine) -> str:
 def rules(write: Writer) -> list[Block]:
     """The rule packs, duties of the model as a whole, and where their wordings were read."""
     found = write.content.assessment
+    scope = Paragraph(write.words.text(found.scope))
     packs = write.table(
         found.packs,
         ("pack", 5, lambda p: write.words.text(p.title)),
@@ -299,7 +300,7 @@ def rules(write: Writer) -> list[Block]:
     )
     read = write.table(numbers.items(), ("number", 1, lambda item: str(item[1])), ("source", 20, lambda item: item[0]))
     words = write.text("words_version", version=found.words)
-    blocks: list[Block] = [words, packs, write.note("as_of_note"), write.heading("duties"), duties]
+    blocks: list[Block] = [words, scope, packs, write.note("as_of_note"), write.heading("duties"), duties]
     return [*blocks, write.heading("sources"), read] if numbers else blocks
 
 
