@@ -102,6 +102,8 @@ def _certificate(keys: Path) -> CheckedStep:
 
 def _agreement(party: str, path: Path) -> CheckedStep:
     now = datetime.now(UTC)
+    if not path.exists():
+        return CheckedStep("agreement", False, Remark("check_no_agreement", {"file": str(path)}))
     try:
         found = load_in_force(path, party, now)
     except GlassleafError as error:

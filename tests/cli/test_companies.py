@@ -182,6 +182,8 @@ def test_a_bank_is_told_what_is_wrong_and_how_to_fix_it(run, tmp_path):
     signatures.unlink()
     code, found = bank()
     assert code == 1 and list(found)[-1] == "agreement"
+    (made.guest / "agreement.toml").unlink()
+    assert bank()[1]["agreement"]["code"] == "check_no_agreement"
     assert "glassleaf keys renew" in found["certificate"]["fix"] and "agreement verify" in found["agreement"]["fix"]
     _, text, _ = run("check", made.guest)
     assert text.count("WRONG") == text.count("to fix it") == 2

@@ -474,6 +474,7 @@ def test_a_host_that_is_stopped_in_the_midst_of_a_conversation_keeps_its_receipt
     host = read_side(file)
     [own] = [one for one in host.receipts if one.conversation == THREE]
     assert [entry[2] for entry in own.entries] == ["StatePurpose", type(answer).__name__]
+    host = replace(host, receipts=(own,))  # other tests have left others
 
     asked, got = own.entries
     said = stated(companies, asked, got, ("bank", "telecom", "EndConversation", 40, 0.0))
