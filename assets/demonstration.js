@@ -439,9 +439,9 @@ function answer(deck, stage, step, { width }) {
     svg.append(
       drawn("rect", { class: `band ${band.kind}`, x: band.from * room, y: 34, width: (band.to - band.from) * room, height: 16 }),
     )
-    if ((band.to - band.from) * room > band.title.length * 17) {
-      svg.append(drawn("text", { class: "bandname", x: band.from * room + 4, y: 80, "font-size": width >= WIDE ? 28 : 16 }, band.title))
-    }
+    const named = drawn("text", { class: "bandname", x: band.from * room + 4, y: 80, "font-size": width >= WIDE ? 28 : 16 }, band.title)
+    svg.append(named)
+    if (named.getComputedTextLength() > (band.to - band.from) * room) named.remove()
   })
   const mark = drawn("path", { class: "here", d: "M 0 32 l -11 -22 h 22 z" })
   mark.style.setProperty("--x", `${Math.min(Math.max(step.at, 0), 1) * room}px`)

@@ -9,12 +9,12 @@ import streamlit as st
 
 from app import session, user_jobs
 from app.panels import demonstration, frame
+from backend.data.demo import demo_federation
 from backend.errors import ApprovalPending, GlassleafError, PartyUnreachable
 from backend.services.demonstration import Shown
 from backend.services.training import FIRST_PARAMETERS, TrainingRequest
 
 if TYPE_CHECKING:
-    from backend.data.federation import Federation
     from backend.jobs import Job
 
 t = session.texts()
@@ -23,7 +23,8 @@ chosen = session.chosen_model()
 federations = {federation.name: federation for federation in backend.federations.all()}
 if chosen is None and not federations and user_jobs.running(user_jobs.find("demo")) is None:
     frame.model_or_stop(t, "demonstration")
-federation: Federation | None = next(iter(federations.values()), None)
+# The first step needs no table: it stands while they are written.
+federation = next(iter(federations.values()), None) or demo_federation()
 view = None
 if chosen is not None:
     view = session.view(chosen)
@@ -31,8 +32,8 @@ if chosen is not None:
 start = session.linked(demonstration.LINK, demonstration.STEPS) or demonstration.STEPS[0]
 frame.header(t, "demonstration", session.notices(), federation)
 demonstration.make_room()
-linked = federation is not None and federation.link is not None
-simulated = federation is not None and federation.synthetic and not linked
+linked = federation.link is not None
+simulated = federation.synthetic and not linked
 key = f"demonstration:{chosen}"
 AGAIN_SECONDS = 4.0  # after which Hosts whose operators have not decided are asked once more
 if simulated and chosen is not None and user_jobs.find(key) is None:
@@ -41,8 +42,6 @@ if simulated and chosen is not None and user_jobs.find(key) is None:
 
 def begin() -> None:
     """Ask the Hosts: for a first training, or once there is a model for a score."""
-    if federation is None:
-        return
     if chosen is None:
         request = TrainingRequest(federation.name, FIRST_PARAMETERS)
         user_jobs.start("train", lambda: backend.training.start(request), about=request)
@@ -65,10 +64,17 @@ def pending(job: Job[Any]) -> bool:
     return any(isinstance(why, ApprovalPending) for why in (job.failure, *lacking))
 
 
+def in_the_making() -> str:
+    """Return what is made before a person can be scored in a simulation; empty once there is a model."""
+    if chosen is not None:
+        return ""
+    return t("demonstration.waits_model" if federations else "demonstration.waits_companies")
+
+
 def ahead() -> demonstration.Ahead:
     """What stands between the first steps and a run."""
-    if federation is None or not linked:
-        return demonstration.Ahead(waiting=t("demonstration.waits_model") if chosen is None else "")
+    if not linked:
+        return demonstration.Ahead(waiting=in_the_making())
     try:
         links = demonstration.links(t, backend.federations.links(federation.name))
     except PartyUnreachable as error:
@@ -112,18 +118,12 @@ def deck() -> None:
     look = None
     if simulated and chosen is not None and shown is not None:
         look = partial(backend.demonstration.look_as, chosen, person=shown.person)
-    if federation is not None:
-        now = ahead()
-        made = demonstration.steps(t, federation, view, shown, look, now)
-        names = () if view is None else (view.model.guest, *view.model.hosts)
-        data = demonstration.deck(
-            t, start, made, demonstration.parties_of(t, federation, names), session.place("overview")
-        )
-        if demonstration.draw(t, data):
-            begin()
-            st.rerun()
-    else:
-        st.markdown(t("demonstration.waits_companies"))
+    made = demonstration.steps(t, federation, view, shown, look, ahead())
+    names = () if view is None else (view.model.guest, *view.model.hosts)
+    parties = demonstration.parties_of(t, federation, names)
+    if demonstration.draw(t, demonstration.deck(t, start, made, parties, session.place("overview"))):
+        begin()
+        st.rerun()
     waiting = asked()
     if linked and waiting is not None and pending(waiting) and waiting.seconds_ago > AGAIN_SECONDS:
         begin()  # an operator may have decided meanwhile; nobody is counted for asking

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from importlib.resources import files
+from math import ceil
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -15,12 +16,14 @@ import streamlit as st
 from app.panels import palette
 from app.texts import Texts, bare, number, percent, size
 from app.view_models import View, crossings
+from backend.data.dictionary import ExpectedDirection, Kind
 from backend.errors import ApprovalPending
 from backend.services.attack_runs import works
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from backend.data.dictionary import Feature
     from backend.data.federation import Federation
     from backend.policy.bands import Policy
     from backend.privacy.attacks.result import AttackResult
@@ -55,11 +58,13 @@ _COMPONENT = st.components.v2.component(
     css=(ASSETS / "demonstration.css").read_text(encoding="utf-8"),
     js=(ASSETS / "demonstration.js").read_text(encoding="utf-8"),
 )
-# The page's title, still there for whoever listens, and all that stands around a page make room.
+# The page's title, still there for whoever listens, and all that stands around a page make room. A step is never dimmed while the server
+# works ahead: each says by itself for what it waits.
 ROOM = """<style>
 [data-testid=stSidebar], [data-testid=stHeader], [data-testid=stSidebarCollapsedControl], .st-key-question {display: none}
 [data-testid=stElementContainer]:has(> [data-testid=stHeading] h1), [data-testid=stCaptionContainer] {
 position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%)}
+[data-testid=stElementContainer][data-stale=true] {opacity: 1; transition: none}
 div[data-testid=stMainBlockContainer] {max-width: none; padding: 16px clamp(12px, 3vw, 44px) 8px}
 </style>"""
 
@@ -217,7 +222,8 @@ def _parties(t: Texts, federation: Federation, ahead: Ahead) -> Json:
         own = party["name"] == federation.guest.name
         features = federation.party(party["name"]).features
         lines = [{"text": t("demonstration.knows", n=len(features))}]
-        lines += [{"text": t.brief(feature), "kind": "quiet"} for feature in features[:COLUMNS]]
+        plain = sorted(features, key=_needs_explanation)
+        lines += [{"text": t.brief(feature), "kind": "quiet"} for feature in plain[:COLUMNS]]
         if own:
             lines.append({"text": t("demonstration.holds_key"), "icon": "key"})
         else:
@@ -227,6 +233,12 @@ def _parties(t: Texts, federation: Federation, ahead: Ahead) -> Json:
             lines.insert(0, {"text": f"● {words}", "kind": "good" if up else "quiet"})
         cards.append({**party, "lines": lines})
     return {"words": t("demonstration.words_parties", guest=guest, hosts=hosts), "cards": cards}
+
+
+def _needs_explanation(feature: Feature) -> bool:
+    """Return whether an audience would ask why a feature is used: it is tagged as protected, is no quantity, or has no expected effect."""
+    tagged = feature.sensitivity not in ("", "none")
+    return tagged or feature.kind is not Kind.NUMERIC or feature.expected_direction is ExpectedDirection.NONE
 
 
 def _asked(t: Texts, federation: Federation, ahead: Ahead) -> list[Json]:
@@ -340,9 +352,12 @@ def _bands(t: Texts, policy: Policy) -> Json:
     edges = [("accept", 0.0, refer), ("refer", refer, policy.decline_at), ("decline", policy.decline_at, 1.0)]
     if policy.declines == "below":
         edges = [("decline", 0.0, policy.decline_at), ("refer", policy.decline_at, refer), ("accept", refer, 1.0)]
-    bands = [
-        {"kind": kind, "from": low, "to": high, "title": t(f"score.{kind}")} for kind, low, high in edges if high > low
-    ]
+    bands = []
+    for kind, low, high in edges:
+        if high > low:
+            # The band of the referred is narrow, and its name short.
+            title = t("demonstration.refer" if kind == "refer" else f"score.{kind}")
+            bands.append({"kind": kind, "from": low, "to": high, "title": title})
     return {
         "bands": bands,
         "bands_said": t("demonstration.bands", refer=percent(refer), decline=percent(policy.decline_at)),
@@ -425,12 +440,15 @@ def _race(t: Texts, race: Compared) -> Json:
 
 
 def _learned(t: Texts, view: View, race: Compared) -> Json:
-    bits = race.runs.rows[0].learned[0].bits
+    bits = race.runs.rows[0].learned[0].bits or 0.0
     cards = []
     for party in parties_of(t, view.federation, (view.model.guest, *view.model.hosts)):
         own = party["name"] == view.model.guest
         kind = "guest" if own else "host"
-        got = t(f"demonstration.got_{kind}", bits=bare(bits or 0.0))
-        lines = [{"text": got}, {"text": t(f"demonstration.never_{kind}"), "icon": "lock", "kind": "quiet"}]
+        lines = [{"text": t(f"demonstration.got_{kind}")}]
+        if own:
+            # A bit is what one answer of yes or no can tell at most.
+            lines.append({"text": t("demonstration.got_score", n=ceil(bits))})
+        lines.append({"text": t(f"demonstration.never_{kind}"), "icon": "lock", "kind": "quiet"})
         cards.append({**party, "lines": lines})
     return {"words": t("demonstration.words_learned"), "cards": cards}

@@ -5,7 +5,7 @@ Knows one Host, through :class:`backend.services.host_operator.HostOperator`; mu
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from datetime import UTC, date, datetime
 from functools import partial
@@ -20,17 +20,24 @@ from backend.errors import GlassleafError
 from backend.i18n import Text
 from backend.remark import Remark
 from backend.services.host_live import WORK_KINDS
+from backend.services.request_facts import NARROW
 
 if TYPE_CHECKING:
     from backend.services.host_live import HostLive
     from backend.services.host_operator import HostOperator, OwnSplit, Request
     from backend.services.request_facts import Proposal
+    from backend.store.accountant import GivenOnDay
     from backend.store.audit_log import Entry
 
 TICK = 1.0  # seconds after which an open console sees what was asked or decided elsewhere, or runs
 BAR = "#6B7C8C"
 # Work → the kinds of messages that ask for it.
 WORK = {name: {kind.__name__ for kind in kinds} for name, kinds in WORK_KINDS.items()}
+FACTS_AND_DECISION = (3, 2)  # width of what is read, and of the form beside it
+# Pixels: two fields, or two buttons, beside each other in the form's column.
+DATE_WIDTH = 150
+COUNT_WIDTH = 190
+BUTTON_WIDTH = 150
 ROWS = 50  # entries of the log that are shown, the newest
 ICONS = {
     "waiting": "hourglass_top",
@@ -51,17 +58,16 @@ def draw(t: Texts, operator: HostOperator, key: str) -> None:
     live = operator.live
     if live is not None:
         _links(t, operator, live)
+    with st.container(key=f"{key}_running"):
+        st.subheader(t("host.section_running"), anchor=False)
+        _running(t, operator, live, key)
     waiting = operator.requests(waiting=True)
     with st.container(key=f"{key}_waiting"):
         st.subheader(t("host.section_waiting", n=len(waiting)), anchor=False)
         _waiting(t, operator, waiting, key)
-    left, right = st.columns([5, 6], gap="large")
-    with left, st.container(key=f"{key}_running"):
-        st.subheader(t("host.section_running"), anchor=False)
-        _running(t, operator, live, key)
-    with right, st.container(key=f"{key}_given"):
+    with st.container(key=f"{key}_given"):
         st.subheader(t("host.section_given"), anchor=False)
-        _given(t, operator, key)
+        _given(t, operator)
     st.subheader(t("host.section_models"), anchor=False)
     _models(t, operator, key)
     for name, icon, show in (
@@ -95,7 +101,7 @@ def _running(t: Texts, operator: HostOperator, live: HostLive | None, key: str) 
         return
     running = _work(live)
     if not running:
-        st.markdown(f":material/check: {t('host.idle')}")
+        st.markdown(f":material/check: {t.joined(t('host.idle'), _last_work(t, operator))}")
     for id_, guest_name, work, stopped in running:
         with st.container(border=True, horizontal=True, vertical_alignment="center"):
             guest = markdown(operator.title_of(guest_name).in_language(t.language))
@@ -111,6 +117,18 @@ def _running(t: Texts, operator: HostOperator, live: HostLive | None, key: str) 
             )
 
 
+def _last_work(t: Texts, operator: HostOperator) -> str:
+    """Return what this Host answered last, by its receipts, the newest of which is first; empty if it has answered nothing."""
+    for receipt in operator.receipts():
+        for kind in receipt.took():
+            work = work_of(kind)
+            if work and work != "alignment":
+                guest = markdown(operator.title_of(receipt.peer).in_language(t.language))
+                words = t("host.runs", guest=guest, work=t(f"host.work_{work}"))
+                return t("host.last_work", work=words, time=receipt.created[:16].replace("T", " "))
+    return ""
+
+
 def _work(live: HostLive | None) -> list[tuple[str, str, str, bool]]:
     """Return id, Guest, kind of work and whether it is stopped of all that reads records now; asking for approval does not."""
     found = []
@@ -121,21 +139,26 @@ def _work(live: HostLive | None) -> list[tuple[str, str, str, bool]]:
     return found
 
 
-def _given(t: Texts, operator: HostOperator, key: str) -> None:
+def _given(t: Texts, operator: HostOperator) -> None:
     """Draw what was given in the last week, by day: people, and bits about any one of them."""
     days = operator.given_by_day()
     people = sum(one.people for one in days)
     bits = max((one.bits for one in days), default=0.0)
     st.markdown(t("host.given", n=people, bits=number(bits)) if people or bits else t("host.given_nothing"))
-    names = [one.day.strftime("%m-%d") for one in days]
-    for title, values in (
-        (t("host.given_people"), [float(one.people) for one in days]),
-        (t("host.given_bits"), [one.bits for one in days]),
-    ):
-        if any(values):
-            st.caption(title)
-            table = pd.DataFrame({t("host.day"): names, title: values})
-            st.bar_chart(table, x=t("host.day"), y=title, x_label="", y_label="", height=180, color=BAR, sort=False)
+    left, right = st.columns(2, gap="large")
+    with left:
+        _bars(t, t("host.given_bits"), days, [one.bits for one in days])
+    with right:
+        _bars(t, t("host.given_people"), days, [float(one.people) for one in days])
+
+
+def _bars(t: Texts, title: str, days: Sequence[GivenOnDay], values: list[float]) -> None:
+    """Draw a bar for each day; nothing if all are empty."""
+    if any(values):
+        st.caption(title)
+        names = [one.day.strftime("%m-%d") for one in days]
+        table = pd.DataFrame({t("host.day"): names, title: values})
+        st.bar_chart(table, x=t("host.day"), y=title, x_label="", y_label="", height=180, color=BAR, sort=False)
 
 
 def work_of(kind: str) -> str:
@@ -195,10 +218,15 @@ def _waiting(t: Texts, operator: HostOperator, waiting: tuple[Request, ...], key
         number_ = request.approval.number
         with st.container(border=True, key=f"{key}_request_{number_}"):
             _heading(t, request)
-            _facts(t, request)
+            # Beside each other, so that what is read and what decides are on one screen.
+            facts, decision = st.columns(FACTS_AND_DECISION, gap="medium")
+            with facts:
+                _facts(t, request)
+            with decision:
+                _decision(t, operator, request, key)
+                _narrow(t, request)
             _terms(t, request, f"{key}_{number_}")
             _splits(t, request.splits, f"{key}_{number_}")
-            _decision(t, operator, request, key)
 
 
 def _heading(t: Texts, request: Request) -> None:
@@ -230,13 +258,23 @@ def _purpose(t: Texts, purpose: str) -> str:
 
 
 def _facts(t: Texts, request: Request) -> None:
-    """Draw what the operator reads before deciding."""
+    """Draw what the operator reads before deciding; what can be narrowed has a place of its own."""
     table: dict[str, str] = {}
     for fact in request.facts:
+        if fact.label == NARROW:
+            continue
         label = fact.label.in_language(t.language)
         sentence = markdown(_worded(t, fact.value))
         table[label] = f"{table[label]}  \n{sentence}" if label in table else sentence
     st.table(table, border="horizontal", alt=t("host.facts"))
+
+
+def _narrow(t: Texts, request: Request) -> None:
+    """Draw what the operator can narrow, below the form that narrows it."""
+    for fact in request.facts:
+        if fact.label == NARROW:
+            label = fact.label.in_language(t.language)
+            st.caption(t("words.about", what=label, said=markdown(_worded(t, fact.value))))
 
 
 def _worded(t: Texts, value: Text | Remark) -> str:
@@ -310,7 +348,7 @@ def _decision(t: Texts, operator: HostOperator, request: Request, key: str) -> N
             max_value=proposal.latest or date.max,
             key=f"{name}_until",
             help=t("host.until_help"),
-            width=180,
+            width=DATE_WIDTH,
         )
         training = approval.purpose == "training"
         per_day = st.number_input(
@@ -320,15 +358,16 @@ def _decision(t: Texts, operator: HostOperator, request: Request, key: str) -> N
             proposal.per_day,
             key=f"{name}_per_day",
             help=t("host.trainings_help" if training else "host.people_help"),
-            width=220,
+            width=COUNT_WIDTH,
         )
     scores = None if request.scores is None else _scores_too(t, request.scores, name)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    # On a phone these stay at the lower edge of the screen (assets/page.css).
+    with st.container(horizontal=True, vertical_alignment="bottom", key=f"{name}_buttons"):
         st.button(
             t("host.approve"),
             icon=":material/check:",
             key=f"{name}_approve",
-            width=180,
+            width=BUTTON_WIDTH,
             on_click=_decide,
             args=(
                 key,
@@ -351,17 +390,19 @@ def _scores_too(t: Texts, proposal: Proposal, name: str) -> tuple[date, int] | N
             min_value=datetime.now(UTC).date(),
             max_value=proposal.latest or date.max,
             key=f"{name}_scores_until",
-            width=180,
+            width=DATE_WIDTH,
         )
         people = proposal.per_day
-        per_day = st.number_input(t("host.people_per_day"), 1, 10**9, people, key=f"{name}_scores_per_day", width=220)
+        per_day = st.number_input(
+            t("host.people_per_day"), 1, 10**9, people, key=f"{name}_scores_per_day", width=COUNT_WIDTH
+        )
     return until, int(per_day)
 
 
 def _refuse(t: Texts, operator: HostOperator, number_: int, step: str, key: str) -> None:
     """Draw the button to deny or withdraw; it opens a field for the reason, which the Guest reads."""
     name = f"{key}_{number_}_{step}"
-    with st.popover(t(f"host.{step}"), icon=":material/block:", key=f"{name}_open", width=180):
+    with st.popover(t(f"host.{step}"), icon=":material/block:", key=f"{name}_open", width=BUTTON_WIDTH):
         because = st.text_input(t("host.because"), key=f"{name}_because", max_chars=500, help=t("host.because_help"))
         act = operator.deny if step == "deny" else operator.withdraw
         st.button(

@@ -39,7 +39,7 @@ PARTIES = (  # each with its features
     (
         Party(
             name="bank",
-            title=Text("Linden Bank", "青木银行"),
+            title=Text("Linden Bank", "椴树银行"),
             about=Text("Grants the loans and knows who repaid them.", "发放贷款，掌握还款结果。"),
             file="bank.csv",
             id="id",
@@ -49,7 +49,7 @@ PARTIES = (  # each with its features
     (
         Party(
             name="telecom",
-            title=Text("Rowan Telecom", "松风电信"),
+            title=Text("Rowan Telecom", "花楸电信"),
             about=Text("Knows how long and how reliably a phone is used.", "掌握在网时长与缴费情况。"),
             file="telecom.csv",
             id="id",
@@ -59,7 +59,7 @@ PARTIES = (  # each with its features
     (
         Party(
             name="platform",
-            title=Text("Hazel Market", "枫叶商城"),
+            title=Text("Hazel Market", "榛树商城"),
             about=Text("Knows what is ordered, paid and sent back.", "掌握下单、支付与退货情况。"),
             file="platform.csv",
             id="id",
@@ -145,7 +145,7 @@ def write_demo(folder: Path, *, rows: int = 6000, seed: int = SEED, dither: floa
         columns = [*features, *([LABEL] if absent is None else [])]
         table = pd.concat([ids, people[columns]], axis=1).iloc[held]
         table.to_csv(folder / party.file, index=False, lineterminator="\n", encoding="utf-8")
-    made = _federation()
+    made = demo_federation()
     hosts = tuple(host.model_copy(update={"dither": dither}) for host in made.hosts)
     federation = made.model_copy(update={"folder": folder, "hosts": hosts})
     write_federation(federation, folder)
@@ -261,8 +261,8 @@ def _sigmoid(score: Values) -> Values:
     return np.asarray(1.0 / (1.0 + np.exp(-score)))
 
 
-def _federation() -> Federation:
-    """The parties with their dictionaries."""
+def demo_federation() -> Federation:
+    """Return the parties with their dictionaries; their tables are not written."""
     meanings = read_dictionary(DICTIONARY)
     bank, telecom, platform = (
         party.model_copy(update={"features": tuple(meanings[feature] for feature in features)})

@@ -20,7 +20,7 @@ from backend.atomic_file import write_whole
 from backend.data.bounded_text import parse_json, read_bounded
 from backend.data.dictionary import Feature
 from backend.data.federation import Slug
-from backend.data.label import Line, Prose
+from backend.data.label import Line, Prose, Title
 from backend.data.strict_model import FieldError, StrictModel
 from backend.errors import FederationError, ParameterError, SecurityError
 from backend.link.config import MAX_FILE, MaybeAddress, read_form
@@ -57,7 +57,7 @@ class AgreedParty(StrictModel):
     """
 
     name: Slug
-    title: Line
+    title: Title
     role: Role
     spiffe: str
     bundle: str
@@ -132,8 +132,8 @@ class Purpose(StrictModel):
     """
 
     name: Slug
-    title: Line
-    legal_basis: Line
+    title: Title
+    legal_basis: Title
     kinds: tuple[str, ...] = Field(min_length=1)
     dictionaries: dict[Slug, Hash]
     floors: PurposeFloors = PurposeFloors()

@@ -13,10 +13,11 @@ from pydantic import Field
 
 from backend.data.dictionary import Feature
 from backend.data.federation import Slug
-from backend.data.label import Line
+from backend.data.label import Line, Title
 from backend.data.strict_model import StrictModel
 from backend.data.validation import field_problems
 from backend.errors import FederationError, ParameterError
+from backend.i18n import Text
 from backend.link.agreement import AgreedParty, Agreement, dictionary_hash
 from backend.link.config import HostConfig, read_form
 from backend.link.kinds import PROTOCOLS, kinds_of
@@ -30,7 +31,7 @@ class _HandedOut(StrictModel):
 
 class _Disclosing(StrictModel):
     name: Slug
-    title: Line
+    title: Title
     id: Line
     features: Annotated[tuple[Feature, ...], Field(min_length=1)]
 
@@ -65,13 +66,12 @@ class AgreementTerms:
 
 def disclosure(config: HostConfig) -> str:
     """What a Host discloses, as TOML for the Guest's ``federation.toml``: name, title, id column and dictionary, no value."""
-    features = [feature.model_dump(mode="json", exclude_defaults=True) for feature in config.features()]
-    title = config.party
+    title = Text(config.party)
     handed_out = config.path(config.keys) / f"{config.party}.party.toml"
     if handed_out.exists():
         title = next(party.title for party in read_form(handed_out, _HandedOut).parties)
-    host = {"name": config.party, "title": title, "id": config.source.id, "features": features}
-    return tomli_w.dumps({"hosts": [host]})
+    host = _Disclosing(name=config.party, title=title, id=config.source.id, features=config.features())
+    return tomli_w.dumps({"hosts": [host.model_dump(mode="json", exclude_defaults=True)]})
 
 
 def draft(parties: Sequence[Path], disclosed: Sequence[Path], terms: AgreementTerms) -> str:
@@ -94,7 +94,7 @@ def draft(parties: Sequence[Path], disclosed: Sequence[Path], terms: AgreementTe
     today = datetime.now(UTC).date()
     if terms.until < today:
         raise ParameterError("last_day_over", day=terms.until, today=today)
-    found = [party.model_dump() for path in parties for party in read_form(path, _HandedOut).parties]
+    found = [party.model_dump(mode="json") for path in parties for party in read_form(path, _HandedOut).parties]
     hashes = {
         host.name: dictionary_hash(host.features) for path in disclosed for host in read_form(path, _Disclosed).hosts
     }

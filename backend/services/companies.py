@@ -117,15 +117,17 @@ def _agree(
 ) -> None:
     """One agreement, signed by every party with its own key, in each folder."""
     today = datetime.now(UTC).date()
-    parties = [
-        parse_toml("agreement", party_toml(identities[party.name], party.name, party.title.en).encode())["parties"][0]
-        for party in federation.parties
-    ]
+    parties = []
+    for party in federation.parties:
+        handed_out = party_toml(identities[party.name], party.name, party.title.en)
+        [agreed] = parse_toml("agreement", handed_out.encode())["parties"]
+        agreed["title"] = party.model_dump(mode="json", include={"title"})["title"]
+        parties.append(agreed)
     parties[0]["address"] = f"localhost:{port}"
     purpose = {
         "name": "credit",
-        "title": "Credit scores of applicants",
-        "legal_basis": "A demonstration with synthetic people",
+        "title": {"en": "Credit scores of applicants", "zh": "贷款申请人信用评分"},
+        "legal_basis": {"en": "A demonstration with synthetic people", "zh": "以合成人员进行的演示"},
         "kinds": [kind for protocol in PROTOCOLS for kind in kinds_of(protocol)],
         "dictionaries": {host.name: dictionary_hash(host.features) for host in federation.hosts},
         "floors": {"key_bits": KEY_BITS_FLOOR, "budget": budget, "dither": 0.0, "group_size": 10},

@@ -306,14 +306,21 @@ class HostOperator:
     @operators
     def max_bits(self) -> float:
         """Return what all answers within a window may tell about a person, bits; 0 = not limited, or the records cannot be read."""
-        read = self._read_records
         limits_for = self._limits_for
-        if read is None or limits_for is None:
+        records = self._records()
+        if limits_for is None or records is None:
             return self.limits.bits
+        return limits_for(records).bits
+
+    def _records(self) -> int | None:
+        """Return how many records the Host has, counted once a process; None if they cannot be read."""
+        read = self._read_records
+        if read is None:
+            return None
         try:
-            return limits_for(RECORDS.get(self._folder, lambda: len(read().ids))).bits
+            return RECORDS.get(self._folder, lambda: len(read().ids))
         except GlassleafError:  # the page is shown all the same
-            return self.limits.bits
+            return None
 
     @property
     @operators
@@ -359,7 +366,14 @@ class HostOperator:
             named=named,
             guest=self._counterparts.title(found.guest),
             facts=facts_of(
-                found, self._counterparts, self.features, used, self.limits, named, self._told_apart(found, model)
+                found,
+                self._counterparts,
+                self.features,
+                used,
+                self.limits,
+                named,
+                self._told_apart(found, model),
+                self._records() or 0,
             ),
             proposal=proposal_of(found, self._counterparts, self.limits, today),
             scores=scores,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
+from math import ceil
 
 import numpy as np
 
@@ -74,7 +75,7 @@ class Counterparts:
         """Return what an agreement says about the parties and purposes."""
         if agreement is None:
             return cls()
-        titles = {party.name: Text(party.title) for party in agreement.parties}
+        titles = {party.name: party.title for party in agreement.parties}
         return cls(titles, agreement.purposes)
 
     @classmethod
@@ -134,8 +135,9 @@ def facts_of(
     limits: Limits,
     named: float,
     measured: ToldApart | None,
+    records: int = 0,
 ) -> tuple[Fact, ...]:
-    """Return what the operator reads, in order.
+    """Return what the operator reads, in order: first what it reveals about a person.
 
     Parameters
     ----------
@@ -147,13 +149,15 @@ def facts_of(
         Share of a group's people whom sums could name; 0 if the request is not about sums or the share is not limited.
     measured : ToldApart, optional
         What the model's own splits tell apart here.
+    records : int
+        How many the Host has; 0 if they are not here.
     """
     return (
+        *_bits(approval, own, limits, records),
+        *(Fact(GIVE_AWAY, remark) for remark in _give_away(approval, named, measured)),
         Fact(WHO, counterparts.title(approval.guest)),
         *(Fact(WHAT_FOR, purpose) for purpose in _purposes(approval, counterparts)),
         Fact(COLUMNS, _columns(approval, own, used)),
-        *_bits(approval, own, limits),
-        *(Fact(GIVE_AWAY, remark) for remark in _give_away(approval, named, measured)),
         Fact(NARROW, _narrow(approval)),
     )
 
@@ -240,25 +244,34 @@ def _training_facts(approval: Approval, own: Mapping[str, Feature]) -> list[Fact
     if not used:
         return []
     bits = training_bits(len(used), records)
-    facts = [Fact(BITS, Remark("request_training_bits", {"bits": bits, "features": len(used)}))]
+    values = {"answers": ceil(bits), "bits": bits, "features": len(used), "total": len(own), "people": records}
+    facts = [Fact(BITS, Remark("request_training_bits", values))]
     facts.append(Fact(SUM, Remark("request_training_sum", {"bits": bits * records, "people": records})))
     return facts
 
 
-def _bits(approval: Approval, own: Mapping[str, Feature], limits: Limits) -> list[Fact]:
+def _bits(approval: Approval, own: Mapping[str, Feature], limits: Limits, records: int) -> list[Fact]:
     """Return what answers about a model reveal of a person at most, and of all people of the first request."""
     about = approval.about
     if approval.purpose == TRAINING:
         return _training_facts(approval, own)
     if approval.purpose == SCREENING:
-        return [Fact(BITS, Remark("request_screening_bits", {"bits": about["bits"], "features": about["features"]}))]
+        bits = float(about["bits"])
+        values = {"answers": ceil(bits), "bits": bits, "features": about["features"]}
+        return [Fact(BITS, Remark("request_screening_bits", values))]
     if "capacity" not in about:
         return []
     bits = float(about["capacity"])
     people = int(about["rows"])
-    values = {"bits": bits, "limit": limits.of(SCORE)[1], "days": limits.days}
-    code = "request_bits" if limits.counted else "request_bits_unlimited"
-    facts = [Fact(BITS, Remark(code, values))]
+    facts = [Fact(BITS, Remark("request_bits", {"answers": ceil(bits), "bits": bits}))]
+    # A measure to hold it against: what a training on all of the Host's columns would tell at most.
+    whole = training_bits(len(own), records)
+    if records and bits < whole:
+        facts.append(Fact(BITS, Remark("request_bits_whole", {"answers": ceil(whole), "total": len(own)})))
+    if limits.counted:
+        facts.append(Fact(BITS, Remark("request_limit", {"limit": limits.of(SCORE)[1], "days": limits.days})))
+    else:
+        facts.append(Fact(BITS, Remark("request_no_limit")))
     if people:
         facts.append(Fact(SUM, Remark("request_sum", {"bits": bits * people, "people": people})))
     return facts

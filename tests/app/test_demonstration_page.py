@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from math import ceil
+from threading import Event
 from typing import Any
 from urllib.parse import parse_qs, urlparse
 
@@ -13,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 from app import session
 from app.panels import demonstration
 from app.texts import Texts, percent
+from backend.data.dictionary import ExpectedDirection, Kind
 from backend.errors import ParameterError
 from backend.privacy.attacks.result import AttackOutcome, AttackResult, SuccessCount
 from backend.services import Glassleaf
@@ -82,6 +85,9 @@ def test_the_steps_show_the_bytes_and_counts_of_the_run_and_nothing_of_a_hosts(o
     ]
     assert [side["kind"] for side in found["attack"]["sides"]] == ["blocked", "works"]
     assert [lane["seconds"] for lane in found["race"]["lanes"]] == [r.exchange.total for r in job.result.race.runs.rows]
+    bits = job.result.race.runs.rows[0].learned[0].bits
+    said = [line["text"] for line in found["learned"]["cards"][0]["lines"]]
+    assert T("demonstration.got_score", n=ceil(bits)) in said
     assert not leaks(world, everything(at))
 
 
@@ -135,6 +141,27 @@ def test_a_piece_that_fails_is_left_out_and_the_others_are_shown(
     assert made["attack"]["waiting"] == T("demonstration.failed") and not made["race"]["waiting"]
 
 
+def test_in_an_empty_home_the_first_step_stands_while_the_companies_tables_are_written(
+    opened_empty: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = Event()
+
+    def write_slowly(*given: object, **options: object) -> None:
+        written.wait(60)
+        raise ParameterError("unknown_attack", attacks=("A1",), known=())
+
+    monkeypatch.setattr("backend.services.training.write_demo", write_slowly)
+    try:
+        opened_empty().button(key="prepare_demo").click().run()
+        at = opened_empty("demonstration")
+        assert not at.exception
+        made = steps(at)
+        assert len(made["parties"]["cards"]) == 3
+        assert made["ask"]["waiting"] == T("demonstration.waits_companies")
+    finally:
+        written.set()
+
+
 def test_before_anything_has_been_run_each_step_says_for_what_it_waits(opened: Opened, world: World) -> None:
     opened("overview")
     made = {
@@ -144,6 +171,17 @@ def test_before_anything_has_been_run_each_step_says_for_what_it_waits(opened: O
     waits = {step: made[step]["waiting"] for step in demonstration.STEPS[1:]}
     assert waits["answer"] == T("demonstration.waits_score") and waits["learned"] == T("demonstration.waits_race")
     assert all(waits.values())
+
+
+def test_a_company_is_introduced_by_quantities_whose_effect_anybody_expects(opened: Opened, world: World) -> None:
+    [step] = [one for one in demonstration.steps(T, world.federation, None, None, None) if one["id"] == "parties"]
+    for party, card in zip(world.federation.parties, step["cards"], strict=True):
+        examples = [line["text"] for line in card["lines"] if line.get("kind") == "quiet"]
+        meanings = {T.brief(feature): feature for feature in party.features}
+        assert len(examples) == demonstration.COLUMNS
+        for example in examples:
+            assert meanings[example].kind is Kind.NUMERIC and meanings[example].sensitivity in ("", "none")
+            assert meanings[example].expected_direction is not ExpectedDirection.NONE
 
 
 def test_the_attack_and_the_race_are_among_those_there_are() -> None:

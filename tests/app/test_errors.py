@@ -56,7 +56,7 @@ def test_a_page_says_why_a_job_failed_in_the_language_of_the_reader(opened: Open
     assert part in everything(opened("train", lang=t.language))
 
 
-@pytest.mark.parametrize(("t", "title"), [(EN, "Rowan Telecom"), (ZH, "松风电信")])
+@pytest.mark.parametrize(("t", "title"), [(EN, "Rowan Telecom"), (ZH, "花楸电信")])
 def test_a_host_is_called_by_its_title(opened: Opened, t: Texts, title: str) -> None:
     def fail(job: Job[None]) -> None:
         raise NotAgreed("telecom", "disparity")

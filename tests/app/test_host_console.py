@@ -366,6 +366,23 @@ def test_an_open_console_shows_links_what_runs_and_what_was_given_and_stops_work
         assert operator.entries()[-1].action == "stop"
 
 
+def test_a_console_at_rest_says_what_was_answered_last(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, world: World
+) -> None:
+    monkeypatch.setattr("backend.services.host_live.FRESH_SECONDS", 3600.0)
+    with closing(own_host(folder, "ana")) as operator:
+        receipts = Receipts(operator._database)
+        asked = ("bank", "telecom", "AskApproval", 300, 0.1)  # reads no record
+        receipts.keep(Receipt("d" * 32, "telecom", "bank", (asked,)))
+        last, _ = sorted(operator.receipts(), key=lambda one: one.conversation)
+        (operator._folder / FILE).write_text(json.dumps({"links": {}, "running": []}))
+    at = console(folder, monkeypatch)
+    work = T("host.runs", work=T("host.work_scoring"), guest="bank")
+    assert says(at, "host.last_work", work=work, time=last.created[:16].replace("T", " "))
+    # What runs stands above what is asked.
+    assert [title.value for title in at.subheader][:2] == [T("host.section_running"), T("host.section_waiting", n=2)]
+
+
 def test_each_kind_of_message_that_reads_records_is_work_that_an_operator_can_read_the_name_of() -> None:
     for work, kinds in WORK_KINDS.items():
         assert T.has(f"host.work_{work}") and kinds

@@ -19,7 +19,7 @@ from tests.app.reading_out import everything, says
 
 HOST = "telecom"
 AGAIN = "waits_again"
-TITLES = {"en": "Rowan Telecom", "zh": "松风电信"}
+TITLES = {"en": "Rowan Telecom", "zh": "花楸电信"}
 
 
 @pytest.fixture

@@ -73,6 +73,13 @@ def test_every_feature_is_described_in_both_languages(demo):
     assert demo.synthetic
 
 
+def test_a_company_has_one_name_which_is_translated(demo):
+    trees = {"Linden": "椴树", "Rowan": "花楸", "Hazel": "榛树"}
+    for party in demo.parties:
+        name, _ = party.title.en.split()
+        assert party.title.zh.startswith(trees[name])
+
+
 def test_the_codes_in_the_data_are_the_disclosed_ones(demo, people):
     for _, feature in demo.features():
         if feature.kind is Kind.CATEGORICAL:

@@ -25,6 +25,13 @@ SMALL = """(deck, least) => [...deck.querySelectorAll("*")].filter(one =>
 MOVING = (
     """deck => [...deck.querySelectorAll("*")].filter(one => getComputedStyle(one).animationName !== "none").length"""
 )
+# How much of the deck's colour is seen, 0 … 1, through all that it stands in.
+SEEN = """deck => {
+    let seen = 1
+    for (let one = deck; one; one = one.parentElement ?? one.getRootNode().host) seen *= Number(getComputedStyle(one).opacity)
+    return seen
+}"""
+DIMMED_AFTER = 1_800  # milliseconds; Streamlit dims what it draws again half a second after it asked, over a second
 SIDEWAYS = "() => document.documentElement.scrollWidth > window.innerWidth"
 
 pytestmark = pytest.mark.e2e
@@ -36,13 +43,24 @@ def shown(demo_home: Callable[[], Path], tmp_path_factory: pytest.TempPathFactor
         yield address
 
 
-def opened(browser: Any, address: str, language: str, size: str, motion: str = "reduce", step: str = "") -> Any:
+def opened(
+    browser: Any,
+    address: str,
+    language: str,
+    size: str,
+    motion: str = "reduce",
+    step: str = "",
+    answers: Callable[[Any], None] | None = None,
+) -> Any:
+    """Return a page at a step; `answers` stands between the page and its server."""
     width, height = SIZES[size]
     context = browser.new_context(
         viewport={"width": width, "height": height}, reduced_motion=motion, color_scheme="light"
     )
     context.set_default_timeout(PATIENCE)
     page = context.new_page()
+    if answers is not None:
+        page.route_web_socket("**/_stcore/stream*", answers)
     page.goto(f"{address}/demonstration?lang={language}" + (f"&step={step}" if step else ""))
     page.locator(f"{DECK} h2:not(:empty)").wait_for()
     return page
@@ -76,6 +94,8 @@ def test_eight_steps_are_told_from_the_keys_alone(browser: Any, shown: str, lang
             assert page.locator(f"{DECK} nav [aria-current]").inner_text() == str(number + 1)
             page.emulate_media(color_scheme="light")
             settled(page)
+        if step == "answer":
+            assert page.locator(f"{DECK} .bandname").count() == page.locator(f"{DECK} .band").count() == 3
         if size == "wide":
             picture(page, f"demonstration-{number + 1}-{language}")
     page.keyboard.press("ArrowRight")  # there is no ninth
@@ -114,6 +134,25 @@ def test_a_link_opens_its_step_and_the_language_changes_by_a_key(browser: Any, s
     assert "step=race" in page.url and "lang=zh" in page.url
     page.keyboard.press("Escape")
     page.wait_for_url("**/overview*")
+    page.context.close()
+
+
+def test_no_step_is_dimmed_while_the_server_is_slow_to_answer(browser: Any, shown: str) -> None:
+    """The audience looks at a step that stands, whatever the server works out meanwhile."""
+    silent = False
+
+    def answers(page_side: Any) -> None:
+        server_side = page_side.connect_to_server()
+        page_side.on_message(server_side.send)
+        server_side.on_message(lambda message: None if silent else page_side.send(message))
+
+    page = opened(browser, shown, "en", "wide", step="parties", answers=answers)
+    settled(page)
+    silent = True
+    page.emulate_media(color_scheme="dark")  # the page asks its server, which says nothing
+    page.locator("[data-stale=true] .deck").wait_for()
+    page.wait_for_timeout(DIMMED_AFTER)
+    assert page.locator(DECK).evaluate(SEEN) == 1
     page.context.close()
 
 

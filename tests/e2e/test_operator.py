@@ -31,6 +31,8 @@ CODES = {
         "request_purpose",
         "request_columns",
         "request_bits",
+        "request_bits_whole",
+        "request_limit",
         "request_sum",
         "request_named",
         "request_alone",
@@ -154,8 +156,8 @@ def check_facts(request: Request) -> None:
     assert {fact.label for fact in request.facts} == set(LABELS)
     assert request.guest.en == "Linden Bank"
     purpose = remarks["request_purpose"]
-    assert purpose["title"] == "Credit scores of applicants"
-    assert purpose["basis"] == "A demonstration with synthetic people"
+    assert purpose["title"] == Text("Credit scores of applicants", "贷款申请人信用评分")
+    assert purpose["basis"] == Text("A demonstration with synthetic people", "以合成人员进行的演示")
     assert purpose["days"] > 0
     if request.approval.purpose == TRAINING:
         assert remarks["request_most_named"]["bound"] == "100 %"
@@ -217,6 +219,31 @@ def test_the_operator_reads_all_that_matters_before_deciding(
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     assert approve.evaluate(LOOK) == deny.evaluate(LOOK)
     page.context.close()
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_what_is_asked_and_both_buttons_are_on_one_screen(browser, console: str, language: str) -> None:
+    page = opened(browser, console, language)
+    card = page.locator("[class*=st-key-own_request_]").first
+    facts = card.locator("[data-testid=stTable]").first
+    buttons = (card.locator("[class*=_approve] button"), card.locator("[class*=_deny_open] button").first)
+    assert lower_edge(facts) <= WIDE["height"]
+    assert all(lower_edge(button) <= WIDE["height"] for button in buttons)
+
+    # On a phone: the sentence, the cost as the first line, and the buttons, without a touch.
+    page.set_viewport_size(PHONE)
+    page.wait_for_function(SETTLED)
+    cost = facts.locator("tr").first
+    assert BITS.in_language(language) in cost.inner_text()
+    assert all(lower_edge(button) <= PHONE["height"] for button in buttons)
+    assert lower_edge(cost) <= buttons[0].bounding_box()["y"]
+    page.context.close()
+
+
+def lower_edge(place) -> float:
+    """Return where something ends on the screen that nobody has scrolled, in pixels."""
+    box = place.bounding_box()
+    return box["y"] + box["height"]
 
 
 LOOK = """button => [button.offsetWidth, button.offsetHeight, getComputedStyle(button).backgroundColor,

@@ -12,7 +12,17 @@ from backend.data.table import PartyTable
 from backend.i18n import Text
 from backend.link.agreement import Purpose
 from backend.remark import Remark
-from backend.services.request_facts import GIVE_AWAY, Counterparts, ToldApart, facts_of, proposal_of, told_apart
+from backend.services.request_facts import (
+    BITS,
+    GIVE_AWAY,
+    WHAT_FOR,
+    WHO,
+    Counterparts,
+    ToldApart,
+    facts_of,
+    proposal_of,
+    told_apart,
+)
 from backend.store.accountant import Limits
 from backend.store.approvals import Approval
 from backend.trees.ensemble import Fork, HostModel, Skeleton, SplitRule
@@ -29,8 +39,8 @@ OWN = {
 def purpose(*kinds: str) -> Purpose:
     return Purpose(
         name="score",
-        title="Credit scores",
-        legal_basis="Consent",
+        title=Text("Credit scores", "信用评分"),
+        legal_basis=Text("Consent"),
         kinds=kinds,
         dictionaries={},
         retention_days=30,
@@ -56,8 +66,15 @@ def codes(
 
 def test_the_purpose_comes_from_the_agreement_with_its_legal_basis_and_retention() -> None:
     facts = facts_of(SCORING, AGREED, OWN, ("bill",), LIMITS, 0.0, None)
-    assert facts[0].value == Text("Linden Bank")
-    assert facts[1].value.values == {"title": "Credit scores", "basis": "Consent", "days": 30, "until": END}
+    assert [fact.value for fact in facts if fact.label == WHO] == [Text("Linden Bank")]
+    [purpose] = [fact.value for fact in facts if fact.label == WHAT_FOR]
+    assert purpose.values == {
+        "title": Text("Credit scores", "信用评分"),
+        "basis": Text("Consent"),
+        "days": 30,
+        "until": END,
+    }
+    assert "信用评分" in purpose.sentence("zh") and "Credit scores" in purpose.sentence("en")
     assert codes(SCORING).count("request_purpose") == 1
 
 
@@ -81,9 +98,23 @@ def test_a_part_of_a_model_that_is_not_here_is_not_said_to_use_no_column() -> No
 
 
 def test_bits_are_stated_for_a_person_and_in_sum() -> None:
-    facts = {fact.label.en: fact.value for fact in facts_of(SCORING, AGREED, OWN, ("bill",), LIMITS, 0.0, None)}
-    assert facts["Reveals about a person"].values["bits"] == 2.5
-    assert facts["In sum"].values == {"bits": 100.0, "people": 40}
+    facts = facts_of(SCORING, AGREED, OWN, ("bill",), LIMITS, 0.0, None)
+    assert facts[0].label == BITS and facts[0].value == Remark("request_bits", {"answers": 3, "bits": 2.5})
+    assert {fact.label.en: fact.value for fact in facts}["In sum"].values == {"bits": 100.0, "people": 40}
+
+
+def test_bits_are_held_against_what_a_training_on_all_our_columns_could_tell() -> None:
+    """Two columns of 90 records: 2 · log2(4 · 90 + 2) = 17.0 bits; what is above that has no such measure."""
+    facts = facts_of(SCORING, AGREED, OWN, ("bill",), LIMITS, 0.0, None, records=90)
+    assert facts[1].value == Remark("request_bits_whole", {"answers": 17, "total": 2})
+    more = replace(SCORING, about={**ABOUT, "capacity": 18.0})
+    for approval, records in ((more, 90), (SCORING, 0)):
+        codes = [
+            fact.value.code
+            for fact in facts_of(approval, AGREED, OWN, ("bill",), LIMITS, 0.0, None, records)
+            if isinstance(fact.value, Remark)
+        ]
+        assert "request_bits" in codes and "request_bits_whole" not in codes
 
 
 def test_the_guests_measure_is_marked_as_its_word_and_the_hosts_own_stands_beside_it() -> None:
@@ -101,7 +132,7 @@ def test_what_a_screening_gives_away_is_read_in_a_sentence_and_in_bits() -> None
     assert [remark.code for remark in given] == ["request_screening", "request_sums_named"]
     assert given[0].values == {"least": 25}
     facts_by_label = {fact.label.en: fact.value for fact in facts}
-    assert facts_by_label["Reveals about a person"].values == {"bits": 17.5, "features": 3}
+    assert facts_by_label["Reveals about a person"].values == {"answers": 18, "bits": 17.5, "features": 3}
     # A person counts once a feature, so that the terms that are proposed let the whole screening through.
     assert proposal_of(asked, AGREED, LIMITS, TODAY).per_day == 1200
 
