@@ -40,6 +40,7 @@ def picture(page: Any, name: str) -> None:
     """Keep a picture of a page for the documents, where ``GLASSLEAF_SCREENSHOTS=1`` asks for it."""
     if not PICTURES:
         return
+    page.wait_for_function(SETTLED)  # no button or chart is still a grey shape
     IMAGES.mkdir(parents=True, exist_ok=True)
     file = IMAGES / f"{name}.png"
     page.screenshot(path=str(file))
