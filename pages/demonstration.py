@@ -9,9 +9,8 @@ import streamlit as st
 
 from app import session, user_jobs
 from app.panels import demonstration, frame
-from backend.data.demo import demo_federation
 from backend.errors import ApprovalPending, GlassleafError, PartyUnreachable
-from backend.services.demonstration import Shown
+from backend.services.demonstration import Shown, to_be_made
 from backend.services.training import FIRST_PARAMETERS, TrainingRequest
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ federations = {federation.name: federation for federation in backend.federations
 if chosen is None and not federations and user_jobs.running(user_jobs.find("demo")) is None:
     frame.model_or_stop(t, "demonstration")
 # The first step needs no table: it stands while they are written.
-federation = next(iter(federations.values()), None) or demo_federation()
+federation = next(iter(federations.values()), None) or to_be_made()
 view = None
 if chosen is not None:
     view = session.view(chosen)

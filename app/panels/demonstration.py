@@ -16,14 +16,13 @@ import streamlit as st
 from app.panels import palette
 from app.texts import Texts, bare, number, percent, size
 from app.view_models import View, crossings
-from backend.data.dictionary import ExpectedDirection, Kind
 from backend.errors import ApprovalPending
 from backend.services.attack_runs import works
+from backend.services.demonstration import needs_explanation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from backend.data.dictionary import Feature
     from backend.data.federation import Federation
     from backend.policy.bands import Policy
     from backend.privacy.attacks.result import AttackResult
@@ -222,7 +221,7 @@ def _parties(t: Texts, federation: Federation, ahead: Ahead) -> Json:
         own = party["name"] == federation.guest.name
         features = federation.party(party["name"]).features
         lines = [{"text": t("demonstration.knows", n=len(features))}]
-        plain = sorted(features, key=_needs_explanation)
+        plain = sorted(features, key=needs_explanation)
         lines += [{"text": t.brief(feature), "kind": "quiet"} for feature in plain[:COLUMNS]]
         if own:
             lines.append({"text": t("demonstration.holds_key"), "icon": "key"})
@@ -233,12 +232,6 @@ def _parties(t: Texts, federation: Federation, ahead: Ahead) -> Json:
             lines.insert(0, {"text": f"● {words}", "kind": "good" if up else "quiet"})
         cards.append({**party, "lines": lines})
     return {"words": t("demonstration.words_parties", guest=guest, hosts=hosts), "cards": cards}
-
-
-def _needs_explanation(feature: Feature) -> bool:
-    """Return whether an audience would ask why a feature is used: it is tagged as protected, is no quantity, or has no expected effect."""
-    tagged = feature.sensitivity not in ("", "none")
-    return tagged or feature.kind is not Kind.NUMERIC or feature.expected_direction is ExpectedDirection.NONE
 
 
 def _asked(t: Texts, federation: Federation, ahead: Ahead) -> list[Json]:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from backend.data.dictionary import Feature
+from backend.data.demo import demo_federation
+from backend.data.dictionary import ExpectedDirection, Feature, Kind
 from backend.errors import GlassleafError
 from backend.jobs import Job
 from backend.privacy.attacks.lab import run_all
@@ -23,6 +24,7 @@ from backend.services.scoring import ScoringRequest
 from backend.services.workspace import Workspace
 
 if TYPE_CHECKING:
+    from backend.data.federation import Federation
     from backend.privacy.attacks.result import AttackResult
     from backend.results import ModelRecord, ScoreBatch
     from backend.services.protocol_comparison import Compared, ProtocolComparison
@@ -37,6 +39,17 @@ POLL_SECONDS = 0.2  # after which a race that was stopped ends
 HIGH = 0.9  # share of these people below the one who is shown
 SEED = 7  # of which test records are looked at: all, in one order
 PIECES = ("score", "reasons", "attack", "race")
+
+
+def to_be_made() -> Federation:
+    """Return the demo's companies as they are before their tables are written: all that the first step shows."""
+    return demo_federation()
+
+
+def needs_explanation(feature: Feature) -> bool:
+    """Return whether an audience would ask why a feature is used: it is tagged as protected, is no quantity, or has no expected effect."""
+    tagged = feature.sensitivity not in ("", "none")
+    return tagged or feature.kind is not Kind.NUMERIC or feature.expected_direction is ExpectedDirection.NONE
 
 
 @dataclass(frozen=True)
