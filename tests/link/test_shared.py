@@ -89,6 +89,7 @@ def test_when_the_process_with_the_links_ends_another_one_has_them(bank, links):
     shop = links.host("shop")
     up(pages)
     name = asked(pages, shop)
+    before = shop.peer("bank").instance
     serve.shut_down()
     with pytest.raises(PartyUnreachable) as lost:
         while True:
@@ -96,6 +97,7 @@ def test_when_the_process_with_the_links_ends_another_one_has_them(bank, links):
     assert lost.value.code == "links_lost"
     assert shop.receive(timeout=IN_TIME).message == EndConversation(name)
     pages.close(name)
+    until(lambda: shop.peer("bank").instance != before)  # without being asked
     up(pages)
     asked(bank(), shop)
 
