@@ -114,7 +114,7 @@ def question(card: DeltaGenerator, line: DeltaGenerator, bar: DeltaGenerator) ->
             way = person.way(t)
             menu = st.container(horizontal=True, vertical_alignment="bottom", gap="small", width="content")
             buttons = st.container(horizontal=True, width="content", gap="small")
-        price = st.container()
+        price = st.container(gap="xxsmall")
     sheet = None
     assumed: tuple[str, ...] = ()
     try:

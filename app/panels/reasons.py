@@ -122,9 +122,10 @@ def _answer(
         frame.problems(t, about.problems)
         return
     st.markdown(t("reasons.sentence", n=len(about.reasons)) if about.reasons else t("reasons.none"))
-    st.caption(t(f"compared.said_{found.against}", people=f"{found.compared:,}"))
     if about.reasons:
-        st.markdown("\n".join(_line(t, view, reason, own) for reason in about.reasons))
+        with st.container(key="reasons_listed"):  # small enough that four stand on the first screen
+            st.markdown("\n".join(_line(t, view, reason, own) for reason in about.reasons))
+    st.caption(t(f"compared.said_{found.against}", people=f"{found.compared:,}"))
     for reason in about.reasons:
         if reason.blockers:
             words = {"meaning": markdown(t.meaning(view.model.feature(reason.feature)))}

@@ -94,6 +94,14 @@ def test_the_main_walk_from_an_empty_home_to_the_scores_file(empty: str, browser
         page.get_by_role("button", name=T("score.go_why")).click()
         page.locator(".st-key-reasons_again").wait_for()  # with the score, by the same press
         _settle(page)
+        _on_the_first_screen(page)
+        page.get_by_role("radio", name="中文").click()
+        page.get_by_role("heading", level=1, name=Texts("zh")("score.title")).wait_for()
+        _settle(page)
+        _on_the_first_screen(page)
+        page.get_by_role("radio", name="EN").click()
+        page.get_by_role("heading", level=1, name=T("score.title")).wait_for()
+        _settle(page)
         picture(page, "score")
         page.locator("summary", has_text=T("score.how")).click()
         page.get_by_role("heading", name=T("score.learned"), exact=True).wait_for()
@@ -193,6 +201,18 @@ def _race(page) -> None:
         expect(heading).to_have_count(1, timeout=PATIENCE)
     points = page.locator('[data-name="glassleaf-protocols_batches"] circle')
     points.nth(3).wait_for()  # two sizes or more, two lines
+
+
+def _on_the_first_screen(page) -> None:
+    """Person, answer, points and four reasons are seen without scrolling."""
+    page.get_by_test_id("stMain").evaluate("node => node.scrollTo(0, 0)")
+    reasons = page.locator(".st-key-reasons_listed li")
+    expect(reasons).to_have_count(4)
+    figures = page.locator(".st-key-score_answer [data-testid=stMetric]")
+    expect(figures).to_have_count(3)  # decision, probability, points
+    for one in (page.locator(".st-key-score_assume"), *figures.all(), *reasons.all()):
+        box = one.bounding_box()
+        assert box["y"] + box["height"] <= page.viewport_size["height"], one.inner_text()
 
 
 def _check_scores(file: Path) -> None:
