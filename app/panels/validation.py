@@ -35,6 +35,7 @@ ICONS = {
     "off": ":material/toggle_off:",
     "incomplete": ":material/pending:",
 }
+WORST_FIRST = ("fail", "warn", "undecided", "not_provided", "off", "pass")
 NONE = ""
 
 
@@ -108,12 +109,16 @@ def columns(t: Texts, view: View, keys: Iterable[tuple[str, str]]) -> str:
 
 def tests(t: Texts, view: View, done: Validation) -> None:
     """Every test with its verdict, worst figure, thresholds and source."""
-    verdicts = [v for v in ("fail", "warn", "undecided", "pass", "not_provided", "off") if done.count(v)]
+    verdicts = [verdict for verdict in WORST_FIRST if done.count(verdict)]
     wanted = controls.narrow(
         t, t("validation.head_verdict"), verdicts, "validation_verdicts", lambda v: t(f"validation.verdict_{v}")
     )
     shown = [test for test in done.tests if controls.passes(wanted, test.verdict)]
-    table(t, view, shown, "validation.tests")
+    table(t, view, _worst_first(shown), "validation.tests")
+
+
+def _worst_first(tests: Sequence[Tested]) -> list[Tested]:
+    return sorted(tests, key=lambda test: WORST_FIRST.index(test.verdict))
 
 
 def table(t: Texts, view: View, shown: Sequence[Tested], name: str) -> None:
@@ -166,14 +171,15 @@ def headroom(t: Texts, done: Validation) -> None:
             found.append((test, *used[0]))
     if not found:
         return
-    found.sort(key=lambda row: -row[1])
+    found.sort(key=lambda row: (WORST_FIRST.index(row[0].verdict), -row[1]))
     failing = sum(test.verdict == "fail" for test, *_ in found)
+    failed = palette.Mark(charts.theme().warning, "circle", "")
     bars = [
         charts.Bar(
             t(f"validation.test_{test.id}"),
             f"{percent(share)} · {t(f'validation.verdict_{test.verdict}')}",
             share,
-            palette.NOBODY,
+            failed if test.verdict == "fail" else palette.NOBODY,
             low=best,
             high=worst,
         )

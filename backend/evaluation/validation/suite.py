@@ -360,17 +360,20 @@ def overall(tested: Sequence[Tested]) -> Overall:
 def verdict_of(limit: MeasureLimits, figure: Figure) -> Verdict:
     """What one figure shows, by its interval: every measure is judged so.
 
-    It fails or warns if the whole interval lies beyond the limit. It passes if the whole interval lies within the last limit: a failure is
-    ruled out. In between the records do not decide. A figure that is not disclosed is not provided.
+    It fails or warns if the whole interval lies beyond the limit. It passes if the whole interval lies within the last limit, which rules a
+    failure out, and the figure itself within the first one. In between the records do not decide. A figure that is not disclosed is
+    not provided.
     """
     best, worst = figure.ends(limit.sense)
-    if best is None or worst is None:
+    if figure.value is None or best is None or worst is None:
         return "not_provided"
     if limit.fail is not None and limit.worse(best, limit.fail):
         return "fail"
     if limit.warn is not None and limit.worse(best, limit.warn):
         return "warn"
-    return "undecided" if limit.last is not None and limit.worse(worst, limit.last) else "pass"
+    if limit.last is not None and limit.worse(worst, limit.last):
+        return "undecided"
+    return "undecided" if limit.warn is not None and limit.worse(figure.value, limit.warn) else "pass"
 
 
 def _judged(limit: MeasureLimits, figure: Figure) -> Judged:
