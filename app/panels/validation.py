@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from backend.data.dictionary import Feature
     from backend.results import ModelRecord
-    from backend.services.validation import Again, Judged, Tested, Validation
+    from backend.services.validation import Again, Judged, Tested, Validation, Verdict
 
 ICONS = {
     "pass": ":material/check_circle:",
@@ -35,7 +35,7 @@ ICONS = {
     "off": ":material/toggle_off:",
     "incomplete": ":material/pending:",
 }
-WORST_FIRST = ("fail", "warn", "undecided", "not_provided", "off", "pass")
+WORST_FIRST: tuple[Verdict, ...] = ("fail", "warn", "undecided", "not_provided", "off", "pass")
 NONE = ""
 
 
