@@ -57,7 +57,7 @@ def test_an_agreement_goes_from_party_to_party(run, tmp_path, links):
     path = tmp_path / "agreement.toml"
     path.write_text(tomli_w.dumps(agreement_data(identities)))
     code, shown, _ = run("agreement", "show", path)
-    assert code == 0 and "Consent" in shown and companies.agreement.purposes[0].title in shown
+    assert code == 0 and "Consent" in shown and companies.agreement.purposes[0].title.en in shown
     for number, party in enumerate(identities):
         assert run("agreement", "verify", path)[0] == 1
         code, said, _ = run("agreement", "sign", path, "--keys", companies.keys(party), "--json")
