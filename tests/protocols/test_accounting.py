@@ -82,6 +82,10 @@ class WatchedAccountant(Accountant):
         self.counted += 1
         return super().count(question, **how)
 
+    def count_bound(self, question, digest):
+        self.counted += 1
+        return super().count_bound(question, digest)
+
     def spent(self, question):
         self.counted += 1
         return super().spent(question)

@@ -300,6 +300,7 @@ def test_what_a_killed_server_had_asked_is_answered_under_the_same_keys_and_coun
             batches._fail(question, PartyUnreachable("links_ended", party="bank"))
 
     with pytest.MonkeyPatch.context() as dies:
+        # patched: the server is killed between the Hosts' answer and its own, which no fake at a boundary can do
         dies.setattr(Batcher, "_hand_over", lost)
         dies.setattr(Batcher, "_put_aside", lambda batcher, batch: None)
         assert {answer.status_code for answer in run_with(one_answer, killed)} == {503}
