@@ -55,7 +55,7 @@ class Companies:
         """What a command prints, once every operator has allowed what it asks for."""
         for _ in range(4):
             out, err = self.finish(process := self.begin(*words))
-            if process.returncode == 0:
+            if process.returncode in (0, 3):  # 3: with remarks
                 return json.loads(out)
             assert "Waits for" in err, err
             self.allow()

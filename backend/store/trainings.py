@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass
 from hashlib import sha256
 from typing import Any, cast
 
-from sqlalchemy import Table, delete, insert, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy import Table, delete, exists, func, insert, select, update
+from sqlalchemy.orm import Session, aliased
 
 from backend.errors import QuestionRefused, SecurityError
 from backend.store.database import Database, timestamp
@@ -176,8 +176,7 @@ class HostTrainings:
             if row is None or (row.body != "{}" and not json.loads(row.body)["sealed"]):
                 raise SecurityError("training_not_open")
             row.body = json.dumps(asdict(model))
-            if not model.sealed:
-                self._forget_nodes(session, guest, request)
+            self._forget_nodes(session, guest, request)
 
     def close(self, guest: str, sealed_as: str, released_as: str) -> None:
         """Note that the model of a training is open from now on: no tree is added to it any more."""
@@ -188,12 +187,18 @@ class HostTrainings:
             for row in rows.all():
                 found = json.loads(row.body)
                 row.body = json.dumps(found | {"model_id": released_as, "sealed": False})
-                self._forget_nodes(session, guest, row.request)
 
     @staticmethod
     def _forget_nodes(session: Session, guest: str, request: str) -> None:
-        nodes = TrainingRow.guest == guest, TrainingRow.request.startswith(f"{request}.", autoescape=True)
-        session.execute(delete(TrainingRow).where(*nodes))
+        """Forget the nodes of a Guest's earlier trainings whose models are open.
+
+        Those of `request` stay: if the answer about its model is lost, the Guest names its splits again.
+        """
+        earlier = aliased(TrainingRow)
+        begins = func.substr(TrainingRow.request, 1, func.length(earlier.request) + 1)
+        is_open = earlier.guest == guest, earlier.body.contains('"sealed": false'), earlier.request != request
+        of_earlier = exists().where(*is_open, begins == earlier.request + ".")
+        session.execute(delete(TrainingRow).where(TrainingRow.guest == guest, of_earlier))
 
 
 class GuestTraining:
@@ -210,15 +215,17 @@ class GuestTraining:
         self._guest = guest
         self.request = request
         self.rounds = list(rounds)
+        self._encoded = [json.dumps(finished) for finished in self.rounds]
 
     def add(self, finished: Any) -> None:
         """Keep one round more."""
         self.rounds.append(finished)
+        self._encoded.append(json.dumps(finished))
+        body = f"[{', '.join(self._encoded)}]"
+        table = cast(Table, TrainingRow.__table__)
+        this = table.c.guest == self._guest, table.c.request == self.request
         with self._database.write() as session:
-            row = session.get(TrainingRow, (self._guest, self.request))
-            if row is not None:
-                row.body = json.dumps(self.rounds)
-                row.created = timestamp()
+            session.connection().execute(update(table).where(*this).values(body=body, created=timestamp()))
 
     def forget(self) -> None:
         """It is through, or will not go on."""

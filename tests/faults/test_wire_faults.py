@@ -173,8 +173,6 @@ def test_a_training_goes_on_at_the_last_tree_that_is_finished(bank, fault):
         assert {message.tree for message in sent if isinstance(message, TakeSplit)} == {0, 1}
 
 
-@pytest.mark.faults
-@pytest.mark.slow
 def test_a_training_whose_last_answer_was_lost_gives_its_one_model(bank):
     at = next(i for i, message in enumerate(bank.training, 1) if isinstance(message, KeepModel))
     said, struck, sent = retrained(bank, "guest", at + 2)

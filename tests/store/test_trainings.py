@@ -45,3 +45,13 @@ def test_notes_are_stored_all_together_and_come_no_more_often_than_allowed():
     with raises(QuestionRefused, "node_answered_otherwise"):
         trainings.note("bank", [another, node])
     assert trainings.noted("bank", "r.0.0.sums") == "rows" and not trainings.noted("bank", "r.0.1.sums")
+
+
+def test_notes_of_a_training_stay_until_the_next_one_has_given_its_model():
+    trainings = HostTrainings(Database())
+    for request in ("first", "second"):
+        trainings.note("bank", [Note(request, "terms", "training_changed")])
+        trainings.note("bank", [Note(f"{request}.0.0.split", "rows", "node_answered_otherwise", most=2)])
+        trainings.keep("bank", request, KeptModel("digest", "hash", request, sealed=False))
+        assert trainings.noted("bank", f"{request}.0.0.split") == "rows"  # its last answer may be lost
+    assert not trainings.noted("bank", "first.0.0.split")

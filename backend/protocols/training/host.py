@@ -98,6 +98,7 @@ def read_start(asked: Asked) -> Ask:
         terms=None if approved is None else Terms(approved.trees, approved.depth),
         group_size=asked.floors.people(PEOPLE) if limited else 1,
         named=asked.floors.named if limited else 0.0,
+        stores_nodes=bool(start.request) and limited,
     )
     features = _features(asked, start.exclude)
     columns = tuple(feature.name for feature in features)
@@ -224,20 +225,24 @@ def read_bin_sums(asked: Asked) -> Ask:
         raise SecurityError("sums_without_gradients")
     half = half_slot(int(np.count_nonzero(history.sent)))
     rows = []
-    notes = []
+    notes: list[Note] = []
     for i, (tree, node, parent) in enumerate(zip(message.trees, message.nodes, message.parents, strict=True)):
         counted = history.sent_rows(message.rows[i])
         history.growth.begin_sums(tree, node, parent, counted, history.least(2 * half * len(message.batches[i])))
         rows.append(counted)
         about = [parent, message.rows[i], message.features[i], message.batches[i]]
-        notes.append(_node_note(history, f"{tree}.{node}.sums", about))
-    return Ask(approval=approval, notes=notes if history.request else (), subject=rows)
+        notes += _node_notes(history, f"{tree}.{node}.sums", repr(about).encode())
+    return Ask(approval=approval, notes=notes, subject=rows)
 
 
-def _node_note(history: TrainingHistory, name: str, about: object) -> Note:
-    """Return what is stored about a node, so that a training that goes on after a break asks nothing else."""
-    digest = sha256(repr(about).encode()).hexdigest()
-    return Note(f"{history.request}.{name}", digest, "node_answered_otherwise", MAX_ANSWERS)
+def _node_notes(history: TrainingHistory, name: str, about: bytes) -> list[Note]:
+    """Return what is stored about a node, so that a training that goes on after a break asks nothing else.
+
+    About people who need no protection nothing is stored.
+    """
+    if not history.stores_nodes:
+        return []
+    return [Note(f"{history.request}.{name}", sha256(about).hexdigest(), "node_answered_otherwise", MAX_ANSWERS)]
 
 
 def read_node_sums(asked: Asked) -> Ask:
@@ -252,8 +257,8 @@ def read_node_sums(asked: Asked) -> Ask:
     least = history.least(cipher.number_bits * max(message.numbers, 0))
     history.growth.begin_sums(message.tree, message.node, message.parent, inside, least)
     about = (message.parent, message.rows, message.features, message.numbers)
-    note = _node_note(history, f"{message.tree}.{message.node}.sums", about)
-    return Ask(approval=approval, notes=(note,) if history.request else (), subject=inside)
+    notes = _node_notes(history, f"{message.tree}.{message.node}.sums", repr(about).encode())
+    return Ask(approval=approval, notes=notes, subject=inside)
 
 
 def read_node_pairs(asked: Asked) -> Ask:
@@ -269,15 +274,14 @@ def read_split(asked: Asked) -> Ask:
     approval = training_request(asked)
     history = _growing(asked, (message.tree,))
     inside = history.rows(message.rows)
-    name = f"{message.tree}.{message.node}.split"
-    digest = sha256(encode(replace(message, conversation=""))).hexdigest()
-    again = history.request and not history.growth.awaits_split(message.tree, message.node)
-    if again and asked.models.trainings.noted(asked.sender, f"{history.request}.{name}") == digest:
-        # The same split as before a break: its sums are not asked for again.
-        return Ask(approval=approval, subject=inside)
+    notes = _node_notes(history, f"{message.tree}.{message.node}.split", encode(replace(message, conversation="")))
+    if history.request and not history.growth.awaits_split(message.tree, message.node):
+        # It may be the same split as before a break: its sums are not asked for again.
+        trainings = asked.models.trainings
+        if all(trainings.noted(asked.sender, note.name) == note.digest for note in notes):
+            return Ask(approval=approval, subject=inside)
     history.growth.begin_split(message.tree, message.node, message.parent, inside, history.group_size)
-    note = Note(f"{history.request}.{name}", digest, "node_answered_otherwise", MAX_ANSWERS)
-    return Ask(approval=approval, notes=(note,) if history.request else (), subject=inside)
+    return Ask(approval=approval, notes=notes, subject=inside)
 
 
 def read_ranks(asked: Asked) -> Ask:

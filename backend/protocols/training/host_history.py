@@ -28,6 +28,8 @@ class TrainingHistory:
         Fewest people in a node about which the Host answers.
     named : float
         Share of a node's people whom sums may name; 0 = people need no protection.
+    stores_nodes : bool
+        Whether what is asked about each node is stored, so that after a break it is asked in the same way.
 
     Attributes
     ----------
@@ -51,11 +53,13 @@ class TrainingHistory:
         terms: Terms | None = None,
         group_size: int = 1,
         named: float = 0.0,
+        stores_nodes: bool = False,
     ) -> None:
         self.request = start.request
         self.training = unpack_rows(start.training, n_joint)
         self.group_size = group_size
         self.named = named
+        self.stores_nodes = stores_nodes
         self.growth = GrowthRecord(terms, self.training)
         self.sent = np.zeros(n_joint, dtype=bool)
         self.pairs: IncomingPairs | None = None
