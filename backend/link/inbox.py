@@ -25,13 +25,22 @@ GAP_SECONDS = 0.1  # until a message that overtook another is tried again
 
 @dataclass(frozen=True)
 class Letter:
-    """A message that came; `bytes` of the memory are its own until it is taken."""
+    """A message that came; `bytes` of the memory are its own until it is taken.
+
+    `own` = this party's link made it in the sender's place: no party has sent it, and no receipt states it.
+    """
 
     sender: str
     kind: str
     conversation: str
     lane: Lane
     blob: bytes = field(repr=False)
+    own: bool = False
+
+    @property
+    def bytes_on_wire(self) -> int:
+        """Its length on the wire, bytes; 0 if it is this party's own."""
+        return 0 if self.own else len(self.blob)
 
 
 class Mailboxes:

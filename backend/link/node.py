@@ -132,15 +132,16 @@ class Node:
         return theirs
 
     def _begun_again(self, peer: Peer, forgotten: tuple[str, ...], left: tuple[str, ...]) -> None:
-        """A peer's process is another one: whoever waits for the one before is told at once, and what it has begun is over."""
+        """A peer's process is another one: whoever waits for the one before is told at once, and what it has begun is broken off."""
         for conversation in forgotten if self.is_guest else ():
             if self.mailboxes.is_open(conversation):
                 self._put_own(peer.name, Refusal(conversation, STARTED_AGAIN, wait=AGAIN))
         for conversation in () if self.is_guest else left:
-            self._put_own(peer.name, EndConversation(conversation))
+            self._put_own(peer.name, EndConversation(conversation, broken_off=True))
 
     def _put_own(self, sender: str, message: Message) -> None:
-        self.mailboxes.put_own(Letter(sender, type(message).__name__, message.conversation, "online", encode(message)))
+        kind = type(message).__name__
+        self.mailboxes.put_own(Letter(sender, kind, message.conversation, "online", encode(message), own=True))
 
     def peer_of(self, spiffe: str, chain_pem: bytes) -> Peer:
         """Whom a certificate names; raises SecurityError if it is no peer, or another party's root vouches for it."""

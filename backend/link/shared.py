@@ -13,7 +13,7 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -50,10 +50,15 @@ class SharedLinks:
     ----------
     keys : Path
         Folder of the party's keys, whose lock this process holds.
+    on_left : callable
+        Called with the conversations that another process had open when it ended.
     """
 
-    def __init__(self, wire: LinkWire, keys: Path) -> None:
+    def __init__(
+        self, wire: LinkWire, keys: Path, on_left: Callable[[Collection[str]], None] = lambda conversations: None
+    ) -> None:
         self._wire = wire
+        self._on_left = on_left
         self._clients: dict[str, _Client] = {}
         self._lines = set[socket.socket]()
         self._lock = threading.Lock()
@@ -142,7 +147,7 @@ class SharedLinks:
         return None
 
     def _left(self, name: str) -> None:
-        """A line was closed: where it was a process's last, its conversations are over, and Hosts are told."""
+        """A line was closed: if it was a process's last, its conversations are broken off, and Hosts are told."""
         with self._lock:
             client = self._clients.get(name)
             if client is None:
@@ -154,8 +159,10 @@ class SharedLinks:
         for conversation, asked in client.conversations.items():
             for host in asked:
                 with contextlib.suppress(PartyUnreachable, SecurityError):
-                    self._wire.send(host, EndConversation(conversation))
+                    self._wire.send(host, EndConversation(conversation, broken_off=True))
             self._wire.close(conversation)
+        if client.conversations:
+            self._on_left(sorted(client.conversations))
 
 
 class LinksElsewhere:
@@ -198,7 +205,7 @@ class LinksElsewhere:
     def receive(self, conversation: str = "", timeout: float | None = None) -> Delivery | None:
         """What comes next; raises PartyUnreachable if the process that had the links has ended."""
         found = self._asked("receive", conversation, timeout)
-        return None if found is None else Delivery(found[0], decode(found[1]), len(found[1]))
+        return None if found is None else Delivery(found[0], decode(found[1]), found[2])
 
     def is_up(self, party: str) -> bool:
         """Whether `party` can be reached."""

@@ -142,12 +142,15 @@ class LinkWire:
         if found is None:
             return None
         letter, message = found
-        return Delivery(letter.sender, message, len(letter.blob))
+        return Delivery(letter.sender, message, letter.bytes_on_wire)
 
-    def receive_bytes(self, conversation: str, timeout: float | None) -> tuple[str, bytes] | None:
-        """As :meth:`receive`, for another process: the sender, and the message's bytes."""
+    def receive_bytes(self, conversation: str, timeout: float | None) -> tuple[str, bytes, int] | None:
+        """As :meth:`receive`, for another process: the sender, the message's bytes, and its length on the wire."""
         found = self._node.receive(conversation, timeout)
-        return None if found is None else (found[0].sender, found[0].blob)
+        if found is None:
+            return None
+        letter, _ = found
+        return letter.sender, letter.blob, letter.bytes_on_wire
 
     def is_up(self, party: str) -> bool:
         """Whether `party` can be reached; of another Host, whether the Guest can, who passes on."""

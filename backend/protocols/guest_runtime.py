@@ -302,6 +302,7 @@ class GuestRuntime:
                 (one.sender, one.receiver, one.kind, one.bytes, 0.0)
                 for one in transcript
                 if self.guest.name in (one.sender, one.receiver)
+                and one.bytes  # without bytes it is the link's own word
             ]
             self._on_receipts(name, own, {host: (one, self._witnesses[host]) for host, one in receipts.items()})
 

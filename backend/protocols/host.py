@@ -306,6 +306,10 @@ class HostParty:
             if session is not None:  # the message has opened it
                 session.note(type(message).__name__)
         if self._signing is not None and session is not None:
+            if isinstance(message, EndConversation) and message.broken_off:
+                # The Guest has not said how it ended: the receipt has no end, and nobody waits for it.
+                self._state(message.conversation, session)
+                return
             session.stated += stated[: MAX_STATED - len(session.stated)]
             if isinstance(message, EndConversation):
                 receipt = self._state(message.conversation, session)

@@ -6,14 +6,16 @@ handed in; so a command loads no more than the services that it uses.
 
 from __future__ import annotations
 
+import logging
 import os
+from collections.abc import Collection
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import platformdirs
 
-from backend.errors import NotAvailable, ParameterError, SecurityError, SignInError
+from backend.errors import NotAvailable, ParameterError, SecurityError, SignInError, StoreError
 from backend.remark import Remark
 from backend.services.audit import Auditor, AuditTrail
 from backend.services.cache import Cache
@@ -70,6 +72,7 @@ if TYPE_CHECKING:
     from backend.services.validation import ValidationService
     from backend.services.verdicts import Verdicts
 
+_log = logging.getLogger("glassleaf")
 CONTENTS_KEPT = 4  # contents of reports, of the models looked at last: one of 500 features has 0.6 MB
 
 
@@ -127,7 +130,7 @@ class Glassleaf:
         role: str = OPERATOR,
     ) -> None:
         chosen = home or os.environ.get("GLASSLEAF_HOME") or platformdirs.user_data_path("glassleaf")
-        noted = self._key_made, self._expired, self._approval
+        noted = self._key_made, self._expired, self._approval, self._links
         workspace = Workspace(Path(chosen).expanduser(), key_floor, pools, *noted, workers)
         self._shared = _Shared(workspace, workers)
         self._auditor = Auditor(workspace, actor or system_user(), role)
@@ -182,6 +185,16 @@ class Glassleaf:
 
     def _approval(self, federation: str, terms: dict[str, Any]) -> None:
         self._auditor.note(federation, "approval", terms, tell=False)
+
+    def _links(self, federation: str, conversations: Collection[str]) -> None:
+        """Log that this process has the links, or which conversations another one left open: whoever compares logs sees why."""
+        from backend.store.audit_log import LINKS
+
+        body = {"broken_off": list(conversations)} if conversations else {}
+        try:
+            self._auditor.note(federation, LINKS, body, tell=False)
+        except StoreError as error:  # a home that cannot be written can be read
+            _log.warning("That a process has the links was not logged: %s", error)
 
     @property
     def models(self) -> Registry:

@@ -50,7 +50,7 @@ from backend.services.roles import OPERATOR
 from backend.services.system_user import system_user
 from backend.store.accountant import Accountant
 from backend.store.approvals import MAX_PER_DAY, Approval
-from backend.store.audit_log import SERVES, AuditLog
+from backend.store.audit_log import LINKS, AuditLog
 from backend.store.database import Database
 from backend.store.party_store import PartyStore
 from backend.store.receipts import Receipts
@@ -166,7 +166,7 @@ class HostService:
     def _note_start(self) -> None:
         """Log that this process begins: what was open before is over, and whoever compares logs sees why."""
         try:
-            AuditLog(self.database).add(SERVES, {}, system_user(), OPERATOR)
+            AuditLog(self.database).add(LINKS, {}, system_user(), OPERATOR)
         except StoreError as error:  # it answers nothing then, and says why
             _log.warning("That the Host begins was not logged: %s", error)
 

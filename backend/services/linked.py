@@ -6,6 +6,7 @@ import os
 import socket
 import threading
 import time
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -31,7 +32,13 @@ TAKE_OVER = 30.0  # seconds in which somebody has the links again
 AGAIN = 0.1  # seconds
 
 
-def linked_runtime(federation: Federation, home: Path, options: dict[str, Any]) -> GuestRuntime:
+OnLinks = Callable[[Collection[str]], None]
+"""Called without a conversation when this process has the links, and with those that another process has left open when it ended."""
+
+
+def linked_runtime(
+    federation: Federation, home: Path, options: dict[str, Any], on_links: OnLinks = lambda conversations: None
+) -> GuestRuntime:
     """The Guest of a federation file with a table `link`; it listens, or dials, from now on, unless another process of it does.
 
     Raises
@@ -51,7 +58,7 @@ def linked_runtime(federation: Federation, home: Path, options: dict[str, Any]) 
     require_grpc()
     agreement = load_in_force(path, guest, datetime.now(UTC))
     check_parties(federation, agreement)
-    wire = GuestWire(guest, path, keys, LinkSettings(bind=link.bind))
+    wire = GuestWire(guest, path, keys, LinkSettings(bind=link.bind), on_links)
     try:
         witnesses = {host.name: host.signing for host in agreement.hosts}
         return GuestRuntime(
@@ -80,10 +87,20 @@ class GuestWire:
     ----------
     party, agreement, keys, settings
         As of :class:`backend.link.wire.LinkWire`.
+    on_links : callable
+        See :data:`OnLinks`.
     """
 
-    def __init__(self, party: str, agreement: Path, keys: Path, settings: LinkSettings) -> None:
+    def __init__(
+        self,
+        party: str,
+        agreement: Path,
+        keys: Path,
+        settings: LinkSettings,
+        on_links: OnLinks = lambda conversations: None,
+    ) -> None:
         self.party = party
+        self._on_links = on_links
         self._keys = keys
         self._own = partial(LinkWire, party, agreement, keys, settings)
         self._lock = threading.Lock()
@@ -117,7 +134,8 @@ class GuestWire:
                 return None
             raise PartyUnreachable("links_held_elsewhere", party=self.party, why=error.remarks[0]) from None
         if hasattr(socket, "AF_UNIX") and os.access(self._keys, os.W_OK):
-            self._shared = SharedLinks(wire, self._keys)
+            self._shared = SharedLinks(wire, self._keys, self._on_links)
+        self._on_links(())
         return wire
 
     def _take_over(self) -> None:

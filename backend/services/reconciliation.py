@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from backend.link.config import load_config
 from backend.protocols.transport.messages import ConversationReceipt, EndConversation
 from backend.protocols.transport.receipts import MAX_STATED, is_genuine
 from backend.remark import Remark
-from backend.store.audit_log import SERVES, AuditLog
+from backend.store.audit_log import LINKS, AuditLog
 from backend.store.database import FILE, Database
 from backend.store.receipts import Receipt, Receipts
 
@@ -42,7 +42,9 @@ class HandedOver:
     approvals : tuple of dict
         Bodies of its log's entries on approvals.
     starts : tuple of str
-        When its process began, as its log has it (UTC, ISO 8601), upwards.
+        When a process of it began to have the links, as its log has it (UTC, ISO 8601), upwards.
+    left : mapping of str to str
+        Conversation that a process of it had open when it ended → when that was noticed, as its log has it.
     booked : mapping of str to int
         Conversation without a receipt of its → questions in it that its account has, each from the moment when it was answered.
     """
@@ -51,6 +53,7 @@ class HandedOver:
     receipts: tuple[Receipt, ...]
     approvals: tuple[Mapping[str, Any], ...]
     starts: tuple[str, ...] = ()
+    left: Mapping[str, str] = field(default_factory=dict)
     booked: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -99,8 +102,8 @@ def read_side(path: Path) -> HandedOver:
         finally:
             database.close()
         bodies = tuple(one.body for one in entries if one.action == "approval")
-        starts = tuple(one.time for one in entries if one.action == SERVES)
-        return HandedOver(party, receipts, bodies, starts, booked)
+        links = [(one.time, one.body) for one in entries if one.action == LINKS]
+        return HandedOver(party, receipts, bodies, *_of_links(links), booked)
     return _read_export(path)
 
 
@@ -110,7 +113,7 @@ def _read_export(path: Path) -> HandedOver:
     party = ""
     receipts = list[Receipt]()
     approvals = list[Mapping[str, Any]]()
-    starts = list[str]()
+    links = list[tuple[str, Mapping[str, Any]]]()
     booked: Mapping[str, int] = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         try:
@@ -123,13 +126,26 @@ def _read_export(path: Path) -> HandedOver:
                 booked = _BOOKED.validate_python(found["booked"])
             elif found.get("action") == "approval":
                 approvals.append(_LINE.validate_python(found["body"]))
-            elif found.get("action") == SERVES:
-                starts.append(str(found["time"]))
+            elif found.get("action") == LINKS:
+                links.append((str(found["time"]), _LINE.validate_python(found["body"])))
         except (ValidationError, KeyError):
             raise ParameterError("not_a_log_line", path=str(path), line=number) from None
     if not party:
         raise ParameterError("export_without_party", path=str(path))
-    return HandedOver(party, tuple(receipts), tuple(approvals), tuple(starts), booked)
+    return HandedOver(party, tuple(receipts), tuple(approvals), *_of_links(links), booked)
+
+
+def _of_links(entries: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[tuple[str, ...], dict[str, str]]:
+    """From a log's entries on links: when processes began to have them, and which conversations others had left open when they ended."""
+    starts = []
+    left = dict[str, str]()
+    for time, body in entries:
+        conversations = body.get("broken_off")
+        if isinstance(conversations, list):
+            left |= {str(conversation): time for conversation in conversations}
+        else:
+            starts.append(time)
+    return tuple(starts), left
 
 
 def exported(party: str, log: str, receipts: Receipts) -> str:
@@ -196,21 +212,32 @@ def _restart(side: HandedOver, own: Receipt | None, of_other: Receipt | None) ->
     """When a party's process began again that had ended in the midst of a conversation; None if it did not.
 
     A receipt without the conversation's end was signed when the process stopped; one that was killed signed none. The party itself says
-    when it began: who finds many of these asks it why.
+    when it began: who finds many of these asks it why. A party that had ended the conversation itself was not in the midst of it, even
+    if its own receipt is missing.
     """
     if of_other is None or (own is not None and _has_ended(own)):
+        return None
+    values: dict[str, object] = {"party": side.party, "conversation": of_other.conversation[:SHORT]}
+    values |= {"other": of_other.party}
+    noticed = _time(side.left.get(of_other.conversation, ""))
+    if noticed is not None:
+        return Remark("process_ended", {**values, "time": _minute(noticed)})
+    if own is None and _has_ended(of_other, by=side.party):
         return None
     began = [time for text in side.starts if (time := _time(text)) is not None]
     ended = _time(of_other.created)
     stopped = None if own is None else _time(own.created)
     if stopped is not None:
         later = [time for time in began if time >= stopped]
+    elif ended is not None:
+        # If the other party does not state an end either, it may have stopped before this one began again.
+        latest = ended + CLOCKS if _has_ended(of_other) else datetime.max.replace(tzinfo=UTC)
+        later = [time for time in began if ended - NOTICED <= time <= latest]
     else:
-        later = [time for time in began if ended is not None and time - CLOCKS <= ended <= time + NOTICED]
+        later = []
     if not later:
         return None
-    values: dict[str, object] = {"party": side.party, "conversation": of_other.conversation[:SHORT]}
-    values |= {"other": of_other.party, "time": f"{min(later):%Y-%m-%d %H:%M}"}
+    values["time"] = _minute(min(later))
     booked = side.booked.get(of_other.conversation, 0)
     return Remark("broken_off_booked", {**values, "n": booked}) if booked else Remark("broken_off", values)
 
@@ -224,8 +251,14 @@ def _time(text: str) -> datetime | None:
     return found if found.tzinfo is not None else None
 
 
-def _has_ended(receipt: Receipt) -> bool:
-    return any(kind == EndConversation.__name__ for _, _, kind, _, _ in receipt.entries)
+def _minute(time: datetime) -> str:
+    return f"{time:%Y-%m-%d %H:%M}"
+
+
+def _has_ended(receipt: Receipt, by: str = "") -> bool:
+    """Return whether a receipt states the end of its conversation, sent `by` a party if one is named."""
+    end = EndConversation.__name__
+    return any(kind == end and by in ("", sender) for sender, _, kind, _, _ in receipt.entries)
 
 
 def _own(side: HandedOver, peer: str) -> dict[str, Receipt]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
@@ -54,6 +54,8 @@ class Workspace:
         Told (federation, party → table → rows) what was deleted because its time was over.
     on_approval : callable
         Told (federation, what) of what a Host's operator allows the Guest, or that it waits for it.
+    on_links : callable
+        Called with the federation whose links this process has from now on, or with conversations that another process left open.
     workers : Workers, optional
         Who does the Guest's and simulated Hosts' long work; default one process a core of this machine.
     """
@@ -66,6 +68,7 @@ class Workspace:
         on_key: Callable[[str, str, int], None] = lambda federation, cipher, bits: None,
         on_expired: Callable[[str, dict[str, dict[str, int]]], None] = lambda federation, deleted: None,
         on_approval: Callable[[str, dict[str, Any]], None] = lambda federation, decision: None,
+        on_links: Callable[[str, Collection[str]], None] = lambda federation, conversations: None,
         workers: Workers | None = None,
     ) -> None:
         self.home = home
@@ -75,6 +78,7 @@ class Workspace:
         self._on_expired = on_expired
         self._expired = dict[str, date]()
         self._on_approval = on_approval
+        self._on_links = on_links
         self._workers = workers
         self._runtimes: dict[str, tuple[object, GuestRuntime]] = {}
         self._databases: dict[Path, Database] = {}
@@ -209,7 +213,7 @@ class Workspace:
         if federation.link is not None:
             from backend.services.linked import linked_runtime  # noqa: PLC0415 (extra link)
 
-            return linked_runtime(federation, home, options)
+            return linked_runtime(federation, home, options, partial(self._on_links, federation.name))
         from backend.protocols.simulation.simulator import FederationRuntime  # noqa: PLC0415 (as above)
 
         return FederationRuntime(federation, home, **options)

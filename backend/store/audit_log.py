@@ -26,7 +26,9 @@ from backend.store.schema import AuditRow
 _HEAD = prepared("SELECT number, hash FROM audit ORDER BY number DESC LIMIT 1", "number", "hash")
 _ADD = sql_text("INSERT INTO audit (number, text, hash) VALUES (:number, :text, :hash)")
 START = "0" * 64  # the hash before the first entry
-SERVES = "serve"  # action: a Host's process began
+LINKS = (
+    "links"  # action: a process has the party's links from now on; or another one left `broken_off` conversations open
+)
 
 
 @dataclass(frozen=True)

@@ -446,7 +446,7 @@ def test_what_a_guest_left_open_when_it_was_killed_is_over_at_its_hosts(links):
     second = links.bank()
     links.up(shop)
     came = shop.receive(timeout=30)
-    assert (came.sender, came.message) == ("bank", EndConversation(left))
+    assert (came.sender, came.message) == ("bank", EndConversation(left, broken_off=True))
     assert shop.receive(timeout=0.2) is None and second.is_up("shop")
 
 

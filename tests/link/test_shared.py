@@ -78,7 +78,7 @@ def test_a_process_that_is_killed_leaves_no_conversation_open_at_a_host(bank, li
     killed = asked(pages, shop)
     goes_on = asked(serve, shop)
     pages.shut_down()
-    assert shop.receive(timeout=IN_TIME).message == EndConversation(killed)
+    assert shop.receive(timeout=IN_TIME).message == EndConversation(killed, broken_off=True)
     shop.send("bank", Refusal(goes_on, Remark("host_stops")))
     assert serve.receive(goes_on, timeout=IN_TIME).message.conversation == goes_on
 
@@ -95,7 +95,7 @@ def test_when_the_process_with_the_links_ends_another_one_has_them(bank, links):
         while True:
             pages.receive(name, timeout=0.01)
     assert lost.value.code == "links_lost"
-    assert shop.receive(timeout=IN_TIME).message == EndConversation(name)
+    assert shop.receive(timeout=IN_TIME).message == EndConversation(name, broken_off=True)
     pages.close(name)
     until(lambda: shop.peer("bank").instance != before)  # without being asked
     up(pages)

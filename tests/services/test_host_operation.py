@@ -491,3 +491,8 @@ def test_a_host_that_is_stopped_in_the_midst_of_a_conversation_keeps_its_receipt
     ended = sign_receipt(THREE, "telecom", [got, said.receipts[0].entries[2]], key)
     lies = replace(host, receipts=(replace(own, entries=ended.entries, signature=ended.signature),))
     assert [one.code for one in reconcile(said, lies).differences] == ["counts_differ"]
+    # So does a bank that lost its receipt of what it had ended, whenever its processes began.
+    lost = replace(said, receipts=(), starts=host.starts)
+    assert [one.code for one in reconcile(lost, lies).differences] == ["receipt_of_one_side"]
+    unended = replace(host, receipts=(own,))
+    assert [one.code for one in reconcile(lost, unended).broken_off] == ["broken_off"]

@@ -16,9 +16,10 @@ class OfferKey(Message, max_bytes=PEOPLE, unreadable="key"):
 
 
 class EndConversation(Message, readable_by=HOST):
-    """Guest → Host: forget this conversation's key and working data."""
+    """Guest → Host: forget this conversation's key and working data. `broken_off`: the Guest's process ended before it had ended it."""
 
-    HOLDS = "nothing"
+    HOLDS = "whether the Guest's process ended in the midst of the conversation"
+    broken_off: bool = False
 
 
 class ConversationReceipt(Message, readable_by=GUEST, max_bytes=LISTS):

@@ -31,7 +31,7 @@ class Delivery(NamedTuple):
     sender : str
         Whom the wire proves it to be from: the end of a simulated network, the certificate of a link or the signature of an envelope.
     bytes : int
-        Length on the wire.
+        Length on the wire; 0 of what this party's own link says in the sender's place: that it cannot be reached, or has ended.
     number : int
         Its position in the transcript; 0 if there is none.
     """

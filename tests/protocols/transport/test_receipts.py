@@ -12,10 +12,12 @@ from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.transport import channel
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.codec import decode, encode
-from backend.protocols.transport.messages import ConversationReceipt, OfferKey
+from backend.protocols.transport.messages import ConversationReceipt, EndConversation, OfferKey
 from backend.protocols.transport.receipts import is_genuine, sign_receipt, whole
 from backend.protocols.transport.simulated_latency import Link, simulate
 from backend.protocols.transport.transcript import OwnTranscript
+from backend.store.database import Database
+from backend.store.receipts import Receipts
 
 LINK = Link(0.01, 1e6)
 KEYS = {"host0": SigningKey.generate(), "host1": SigningKey.generate()}
@@ -112,3 +114,17 @@ def test_a_conversation_without_an_end_is_stated_by_nobody():
         host = served.hosts["host0"]
         assert [m for _, m in host.answer(GUEST, OfferKey("c", "none", b""))] == []
         assert not any(isinstance(m, ConversationReceipt) for m in host._sessions.find("c").stated)
+
+
+def test_a_conversation_that_the_guests_end_broke_off_is_stated_without_an_end():
+    kept = Receipts(Database())
+    with running(random_world(1, 1), options={"host0": {"signing": KEYS["host0"], "receipts": kept}}) as (_, net, _):
+        wire = net.end(GUEST)
+        for name, broken_off in (("left", True), ("ended", False)):
+            wire.open(name)
+            for message in (OfferKey(name, "none", b""), EndConversation(name, broken_off)):
+                wire.send("host0", message)
+        assert wire.receive("ended", timeout=20).message.conversation == "ended"
+        assert wire.receive("left", timeout=0.0) is None  # nobody waits for that one
+    stated = {one.conversation: [kind for _, _, kind, *_ in one.entries] for one in kept.all()}
+    assert stated == {"left": ["OfferKey"], "ended": ["OfferKey", "EndConversation"]}
