@@ -43,8 +43,6 @@ try:
     user_jobs.new_draw()
     opening = session.opens_on() if not records and here == navigation.FIRST_PAGE else ""
     if opening:
-        if not federations and user_jobs.find("demo") is None:
-            user_jobs.start("demo", session.service().training.start_demo)
         links.go(opening)
     with st.sidebar:
         if records:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlencode, urlsplit, urlunsplit
 from zoneinfo import ZoneInfo
 
-import pandas as pd
 import streamlit as st
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -32,6 +31,7 @@ from backend.services import Glassleaf
 from backend.services.roles import OPERATOR, ROLES
 
 if TYPE_CHECKING:
+    import pandas as pd
     from streamlit.navigation.page import Page
     from streamlit.runtime.uploaded_file_manager import UploadedFile
 
@@ -331,6 +331,11 @@ def opens_on() -> str:
     """Return the page that a home without a model opens on, once a session; empty if it is not set, or was opened."""
     page = os.environ.get("GLASSLEAF_OPEN", "").strip()
     return page if page and once("opened_on", page) else ""
+
+
+def opened_by_command() -> bool:
+    """Return whether this session was led to the page of :func:`opens_on`."""
+    return bool(kept("opened_on"))
 
 
 def going_back() -> bool:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING, Literal
 
-from backend.services.explanation import Leaf, Split
 from backend.services.score_marks import with_what_if as with_line
+from backend.services.tree_nodes import Leaf, Split
 
 if TYPE_CHECKING:
     from backend.compliance.assessment import ComplianceReport

@@ -11,7 +11,6 @@ from app import session, user_jobs
 from app.panels import demonstration, frame
 from backend.errors import ApprovalPending, GlassleafError, PartyUnreachable
 from backend.services.demonstration import Shown, to_be_made
-from backend.services.training import FIRST_PARAMETERS, TrainingRequest
 
 if TYPE_CHECKING:
     from backend.jobs import Job
@@ -20,7 +19,9 @@ t = session.texts()
 backend = session.service()
 chosen = session.chosen_model()
 federations = {federation.name: federation for federation in backend.federations.all()}
-if chosen is None and not federations and user_jobs.running(user_jobs.find("demo")) is None:
+demo = user_jobs.find("demo")
+to_prepare = chosen is None and not federations and demo is None and session.opened_by_command()
+if chosen is None and not federations and user_jobs.running(demo) is None and not to_prepare:
     frame.model_or_stop(t, "demonstration")
 # The first step needs no table: it stands while they are written.
 federation = next(iter(federations.values()), None) or to_be_made()
@@ -42,6 +43,8 @@ if simulated and chosen is not None and user_jobs.find(key) is None:
 def begin() -> None:
     """Ask the Hosts: for a first training, or once there is a model for a score."""
     if chosen is None:
+        from backend.services.training import FIRST_PARAMETERS, TrainingRequest  # noqa: PLC0415 (the first step needs neither)
+
         request = TrainingRequest(federation.name, FIRST_PARAMETERS)
         user_jobs.start("train", lambda: backend.training.start(request), about=request)
     else:
@@ -134,3 +137,5 @@ try:
     deck()
 except GlassleafError as error:
     frame.problem(t, error)
+if to_prepare:
+    user_jobs.start("demo", backend.training.start_demo)  # the first step is drawn by now, and waits for nothing of it

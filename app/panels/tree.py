@@ -14,7 +14,7 @@ from app.panels import charts, frame, palette
 from app.panels.tree_choice import LEVELS, WHOLE
 from app.texts import Texts, amount, bare, cut, label, markdown, number, percent, signed, wrap
 from app.view_models import View
-from backend.services.explanation import Leaf, Split
+from backend.services.tree_nodes import Leaf, Split
 
 if TYPE_CHECKING:
     from backend.data.dictionary import Feature

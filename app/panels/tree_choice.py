@@ -11,7 +11,7 @@ from app import view_models
 from app.panels import links, palette
 from app.texts import Texts, cut, markdown, number, percent
 from app.view_models import View
-from backend.services.explanation import Split
+from backend.services.tree_nodes import Split
 
 if TYPE_CHECKING:
     from backend.trees.ensemble import GuestTree

@@ -15,26 +15,19 @@ from backend.data.demo import demo_federation
 from backend.data.dictionary import ExpectedDirection, Feature, Kind
 from backend.errors import GlassleafError
 from backend.jobs import Job
-from backend.privacy.attacks.lab import run_all
-from backend.protocols.baselines.batch_sizes import PAIR
-from backend.services.protocol_comparison import NODE_BY_NODE, ComparisonRequest, Shape
-from backend.services.reasons import ReasonsRequest
 from backend.services.registry import Registry
-from backend.services.scoring import ScoringRequest
 from backend.services.workspace import Workspace
 
 if TYPE_CHECKING:
     from backend.data.federation import Federation
     from backend.privacy.attacks.result import AttackResult
     from backend.results import ModelRecord, ScoreBatch
-    from backend.services.protocol_comparison import Compared, ProtocolComparison
+    from backend.services.protocol_comparison import Compared, ComparisonRequest, ProtocolComparison, Shape
     from backend.services.reasons import Reasons, ReasonsService
     from backend.services.samples import Samples
     from backend.services.scoring import Scoring
 
 ATTACK = "A1"  # on the step in which Hosts lock numbers again
-# Fed-EINI, one question a level and one question a node: the old way as it is fast, and as it was published
-RACE = (PAIR[0], NODE_BY_NODE, PAIR[1])
 POLL_SECONDS = 0.2  # after which a race that was stopped ends
 HIGH = 0.9  # share of these people below the one who is shown
 SEED = 7  # of which test records are looked at: all, in one order
@@ -166,6 +159,11 @@ class Demonstration:
         return Job[Shown](lambda job: self._run(model_id, job, before), len(PIECES)).start()
 
     def _run(self, model_id: str, job: Job[Shown], before: Shown | None) -> Shown:
+        # The first step is drawn before any of this is loaded.
+        from backend.privacy.attacks.lab import run_all  # noqa: PLC0415 (as above)
+        from backend.services.reasons import ReasonsRequest  # noqa: PLC0415 (as above)
+        from backend.services.scoring import ScoringRequest  # noqa: PLC0415 (as above)
+
         record = self._models.get(model_id)
         runtime = self._workspace.runtime(record.federation)
         counted = not runtime.simulated
@@ -179,8 +177,7 @@ class Demonstration:
             return self._reasons.run(ReasonsRequest(model_id, sheet, scored=scored), job, counted=counted)
 
         def race() -> Compared:
-            shape = None if runtime.simulated else _shape(record)
-            running = self._comparison.start(ComparisonRequest(model_id, names=RACE, shape=shape))
+            running = self._comparison.start(race_request(model_id, None if runtime.simulated else _shape(record)))
             while running.wait(POLL_SECONDS).state == "running":
                 if job.cancelled():
                     running.cancel()
@@ -207,6 +204,16 @@ class Demonstration:
         return shown
 
 
+def race_request(model_id: str, shape: Shape | None) -> ComparisonRequest:
+    """Return a race of Fed-EINI, one question a level and one question a node: the old way as it is fast, and as it was published."""
+    from backend.protocols.baselines.batch_sizes import PAIR  # noqa: PLC0415 (as above)
+    from backend.services.protocol_comparison import NODE_BY_NODE, ComparisonRequest  # noqa: PLC0415 (as above)
+
+    return ComparisonRequest(model_id, names=(PAIR[0], NODE_BY_NODE, PAIR[1]), shape=shape)
+
+
 def _shape(record: ModelRecord) -> Shape:
     """Return the size of a synthetic model like this one: Hosts at companies of their own run no other protocol."""
+    from backend.services.protocol_comparison import Shape  # noqa: PLC0415 (as above)
+
     return Shape(trees=min(record.n_trees, 200), depth=min(max(record.depth, 2), 8), hosts=min(len(record.hosts), 5))

@@ -63,18 +63,16 @@ from backend.services.measurement import (
     of_outcomes,
 )
 from backend.services.policies import line_for
-from backend.trees.ensemble import Columns, Leaf, Split
+from backend.trees.ensemble import Columns
 
 __all__ = [
     "MEASURES",
     "Explanation",
     "GroupMean",
-    "Leaf",
     "MeansRequest",
     "Measure",
     "PermutationRequest",
     "Permuted",
-    "Split",
     "SteadyImportance",
 ]
 

@@ -17,12 +17,14 @@ from app.panels import demonstration
 from app.texts import Texts, percent
 from backend.data.dictionary import ExpectedDirection, Kind
 from backend.errors import ParameterError
+from backend.jobs import Job
 from backend.privacy.attacks.result import AttackOutcome, AttackResult, SuccessCount
 from backend.services import Glassleaf
 from backend.services.attack_runs import AttackRuns
-from backend.services.demonstration import ATTACK, RACE
+from backend.services.demonstration import ATTACK, race_request
 from backend.services.protocol_comparison import PROTOCOLS
 from backend.services.scoring import ScoringRequest
+from backend.services.training import Training
 from tests.app.conftest import Answers, Opened, World, job_of
 from tests.app.reading_out import elements, everything, says
 from tests.app.test_nothing_leaks import leaks
@@ -52,7 +54,7 @@ def _attack(monkeypatch: pytest.MonkeyPatch) -> None:
     """The lab's attack has tests of its own, under keys that these tests shorten."""
     counts = SuccessCount(100, 100, 0.1), SuccessCount(53, 100, 0.1)
     done = AttackResult(ATTACK, "an attack", "critical", AttackOutcome(*counts, chance=0.5, setting={}))
-    monkeypatch.setattr("backend.services.demonstration.run_all", lambda names: (done,) if names == [ATTACK] else ())
+    monkeypatch.setattr("backend.privacy.attacks.lab.run_all", lambda names: (done,) if names == [ATTACK] else ())
 
 
 @pytest.fixture
@@ -131,7 +133,7 @@ def test_a_piece_that_fails_is_left_out_and_the_others_are_shown(
     def refused(names: object) -> object:
         raise ParameterError("unknown_attack", attacks=("A1",), known=())
 
-    monkeypatch.setattr("backend.services.demonstration.run_all", refused)
+    monkeypatch.setattr("backend.privacy.attacks.lab.run_all", refused)
     done = glassleaf.demonstration.start(world.record.id).get()
     assert list(done.failed) == ["attack"] and done.race is not None
     opened("overview")
@@ -162,6 +164,32 @@ def test_in_an_empty_home_the_first_step_stands_while_the_companies_tables_are_w
         written.set()
 
 
+def test_a_session_that_the_command_opened_prepares_the_demo_once_behind_its_first_step(
+    opened_empty: Opened, monkeypatch: pytest.MonkeyPatch, go: Event
+) -> None:
+    started: list[Job[str]] = []
+
+    def make(job: Job[str]) -> str:
+        go.wait(60)
+        return "demo"
+
+    def start(training: Training) -> Job[str]:
+        started.append(Job[str](make, 1).start())
+        return started[0]
+
+    # patched: a demo that takes until somebody lets it end
+    monkeypatch.setattr("backend.services.training.Training.start_demo", start)
+    opened_empty()
+    assert not started  # the dashboard was started in another way
+    monkeypatch.setenv("GLASSLEAF_OPEN", "demonstration")
+    at = opened_empty()
+    assert len(steps(at)["parties"]["cards"]) == 3
+    go.set()
+    started[0].wait(60)
+    at.run()
+    assert len(started) == 1  # what has ended, or was stopped, is not begun again
+
+
 def test_before_anything_has_been_run_each_step_says_for_what_it_waits(opened: Opened, world: World) -> None:
     opened("overview")
     made = {
@@ -186,7 +214,8 @@ def test_a_company_is_introduced_by_quantities_whose_effect_anybody_expects(open
 
 def test_the_attack_and_the_race_are_among_those_there_are() -> None:
     assert ATTACK in {attack.id for attack in AttackRuns.all()}
-    assert set(RACE) <= set(PROTOCOLS) and RACE[0] == PROTOCOLS[0]
+    names = race_request("m", None).names
+    assert set(names) <= set(PROTOCOLS) and names[0] == PROTOCOLS[0]
 
 
 def test_from_the_step_of_the_attack_a_presenter_goes_to_a_hosts_attacks_in_the_lab(

@@ -69,6 +69,24 @@ def test_the_lines_for_scikit_learn_run(tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(not shutil.which("make") or os.name != "posix", reason="there is no make here")
+def test_make_looks_for_no_python_if_the_environment_is_there(tmp_path):
+    """A version manager's shim takes a third of a second to be asked, and each start of the dashboard would ask several."""
+    asked = tmp_path / "asked"
+    for name in ("python3.13", "python3.12", "python3.11", "python3"):
+        python = tmp_path / name
+        python.write_text(f"#!/bin/sh\necho {name} >> {asked}\nexit 1\n", encoding="utf-8")
+        python.chmod(0o755)
+    own = tmp_path / ".venv" / "bin" / "python"
+    own.parent.mkdir(parents=True)
+    own.write_text("#!/bin/sh\nexit 0\n", encoding="utf-8")
+    own.chmod(0o755)
+    words = ["make", "-f", str(ROOT / "Makefile"), "-C", str(tmp_path), ".venv-made"]
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    subprocess.run(words, env=environment, check=True)
+    assert not asked.exists()
+
+
+@pytest.mark.skipif(not shutil.which("make") or os.name != "posix", reason="there is no make here")
 def test_make_says_that_a_python_is_too_old(tmp_path):
     old = tmp_path / "python3.10"
     old.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
