@@ -30,6 +30,7 @@ from backend.errors import AmbiguousFile, FederationError, SecurityError
 from backend.remark import Remark
 
 MAX_FILE = 1 << 20  # bytes of a configuration or of a secret's file
+WEB = r"^(https?://\S+)?$"  # an address of the web, or none
 _PASSWORD = re.compile(r"//[^/@\s:]*:[^/@\s]+@")  # of a user in a URL
 _ADDRESS = re.compile(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]{1,253}):\d{1,5}")
 
@@ -199,6 +200,8 @@ class HostConfig(StrictModel):
         both. None of them = SQLite beside host.toml.
     ops : str
         Where metrics and health are shown: host:port, this machine by default; port 0 = any that is free; empty = nowhere.
+    webhook, webhook_file : str
+        Address (http, https) that gets a notice when a request waits for the operator, or a file whose first line is the address.
     folder : Path
         The file's.
     """
@@ -209,6 +212,8 @@ class HostConfig(StrictModel):
     store: Prose = ""
     store_file: Prose = ""
     ops: MaybeAddress = "127.0.0.1:9464"
+    webhook: Annotated[str, StringConstraints(pattern=WEB)] = ""
+    webhook_file: Prose = ""
     source: Source
     link: LinkOptions = LinkOptions()
     lanes: LaneOptions = LaneOptions()
@@ -224,6 +229,21 @@ class HostConfig(StrictModel):
         """Of the Host's database; raises SecurityError if the file of a secret can be read by others."""
         default = f"sqlite:///{(self.folder / f'{self.party}.db').resolve()}"
         return os.environ.get("GLASSLEAF_STORE_URL") or self._secret(self.store_file) or self.store or default
+
+    def webhook_url(self) -> str:
+        """Where notices for the operator go; empty if nowhere.
+
+        Raises
+        ------
+        SecurityError
+            The file of a secret can be read by others.
+        FederationError
+            It holds no address of the web.
+        """
+        url = self._secret(self.webhook_file) or self.webhook
+        if not re.fullmatch(WEB, url):
+            raise FederationError("webhook_not_web", file=self.webhook_file)
+        return url
 
     def source_url(self) -> str:
         """Of the database with the Host's records; raises SecurityError if the file of a secret can be read by others."""

@@ -94,6 +94,7 @@ class Dialler:
         self._stopped = threading.Event()
         self._connection: Connection | None = None
         self._flow: Outflow | None = None
+        peer.dialled()
         self._thread = threading.Thread(target=self._run, name=f"link to {peer.name}", daemon=True)
         self._thread.start()
 

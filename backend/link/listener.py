@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from concurrent.futures import wait as wait_for
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from threading import BoundedSemaphore
 from typing import Any, cast
 
@@ -18,14 +19,16 @@ from backend.errors import ParameterError, SecurityError
 from backend.link.causes import cause_of, packed
 from backend.link.frames import BusyError, pack_control
 from backend.link.handshake import CHECK, MAX_GREETING
+from backend.link.identity import validity
 from backend.link.node import Node
-from backend.link.peers import BESIDE, Peer
+from backend.link.peers import BESIDE, NOT_CALLED, Peer
 from backend.link.rpc import AFTER, ATTACH, DELIVER, HELLO, INSTANCE, OPTIONS, WAIT, Inflow, Outflow, delivered
 from backend.ops.open_files import ENOUGH, raise_limit
 from backend.remark import Remark
 
 _log = logging.getLogger("glassleaf")
 BUSY_SECONDS = 0.5
+LEAF_SECONDS = 60.0  # between looks at this side's own certificate
 REFUSALS = 32  # calls that are being refused
 _Context = Any  # grpc.ServicerContext, whose stubs lack auth_context's values
 
@@ -52,6 +55,7 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
         self._lock = threading.Lock()
         self._stopped = threading.Event()
         self._leaf = node.leaf_written()
+        self._expired = False
         workers = REFUSALS + (node.settings.rpcs + BESIDE) * len(node.peers)
         options = [
             *OPTIONS,
@@ -73,6 +77,7 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
         except RuntimeError:
             raise ParameterError("cannot_listen", address=address) from None
         self._server.start()
+        self._look_at_leaf()
         self._watcher = threading.Thread(target=self._watch, name="link watch", daemon=True)
         self._watcher.start()
 
@@ -235,9 +240,29 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
             inflow.end()
             flow.end()
 
+    def _look_at_leaf(self) -> None:
+        """Say of every link that is down that this side's certificate has expired: peers end the handshake without a word here."""
+        try:
+            expires = self._node.identity().expires
+        except SecurityError:  # it is being written, or cannot be read; the next look says more
+            return
+        now = datetime.now(UTC)
+        was_expired = self._expired
+        self._expired = expires < now
+        if not (self._expired or was_expired):
+            return
+        why = Remark("own_certificate_refused", {"validity": validity(expires, now)}) if self._expired else NOT_CALLED
+        for peer in self._node.peers.values():
+            if not peer.is_attached:
+                peer.failed(why)
+
     def _watch(self) -> None:
         """Cut calls on which nothing comes, and attached streams whose peer is silent or takes nothing: gRPC itself would wait for it."""
+        look = time.monotonic() + LEAF_SECONDS
         while not self._stopped.wait(min(WAIT, self._node.settings.idle / 4)):
+            if time.monotonic() > look:
+                look = time.monotonic() + LEAF_SECONDS
+                self._look_at_leaf()
             for attached, (peer, flow, ended) in list(self._attached.items()):
                 if peer.is_silent or flow.is_stuck:
                     ended.why = Remark("link_silent" if peer.is_silent else "link_stuck")

@@ -24,6 +24,7 @@ _log = logging.getLogger("glassleaf")
 BESIDE = 4  # calls of a peer beside its messages: greetings, and the attached stream with the one that it replaces
 MIB = 1 << 20
 _DAY = timedelta(days=1)
+NOT_CALLED = Remark("link_not_called")  # this side listens
 # until nobody needs an answer
 LANE_SECONDS: dict[Lane, float] = {"online": 900.0, "bulk": 86_400.0, "training": 86_400.0}
 
@@ -122,7 +123,7 @@ class Peer:
         self._since = time.time()
         self._cut_at = 0.0
         self._heard = 0.0
-        self._why: Remark | None = Remark("link_not_yet")
+        self._why: Remark | None = NOT_CALLED
         self._lock = threading.Lock()
 
     def greeted(self, instance: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -147,6 +148,10 @@ class Peer:
             self._heard = time.monotonic()
         if is_first:
             _log.info("A link stands.", extra={"party": self.name})
+
+    def dialled(self) -> None:
+        """Say that this side dials it, and has not reached it yet."""
+        self._why = Remark("link_not_yet")
 
     def heard(self) -> None:
         """Something came from it."""

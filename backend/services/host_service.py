@@ -32,6 +32,7 @@ from backend.link.config import HostConfig, load_config
 from backend.link.identity import load_identity
 from backend.link.peers import LinkSettings
 from backend.link.wire import LinkWire
+from backend.ops.webhook import Webhook
 from backend.protocols.approvals.messages import REASONS, SCORING
 from backend.protocols.explanations.messages import AskCohort, AskReasons
 from backend.protocols.host import HostParty
@@ -42,6 +43,7 @@ from backend.protocols.terms.approvals import Agreed, Approvals
 from backend.protocols.terms.prices import book_approved
 from backend.protocols.transport.message import Lane
 from backend.protocols.transport.transcript import OwnTranscript
+from backend.remark import Remark
 from backend.services.host_codes import log_unseen_codes
 from backend.services.host_live import LiveFile
 from backend.services.host_operation import HostOperation
@@ -88,10 +90,12 @@ class HostService:
         table, records = read_source(config)
         keys = config.path(config.keys)
         identity = load_identity(keys)
+        webhook = config.webhook_url()
         self.database = Database(config.store_url())
         self.wire = LinkWire(config.party, config.path(config.agreement), keys, LinkSettings.of(config))
         self.operation = HostOperation(self.wire, self.database)
         self._live = LiveFile(keys, self.wire.links)
+        self._webhook = Webhook(webhook)
         drained = keys / DRAINING
         store = PartyStore(self.database)
         try:
@@ -123,6 +127,7 @@ class HostService:
                     agreed=agreed_models(self.wire.agreement, store),
                     volume=partial(agreed_volume, self.wire.agreement),
                     charge=partial(book_approved, accountant),
+                    on_waiting=self._tell_operator,
                 ),
                 floors=floors_of(self.wire.agreement),
                 sums=asks_for_sums(self.wire.agreement),
@@ -159,9 +164,16 @@ class HostService:
         finally:
             self._stopped.set()
             self._live.close()
+            self._webhook.close()
             self.operation.close()
             self.wire.shut_down()
             self.database.close()
+
+    def _tell_operator(self, request: Approval) -> None:
+        """Send the operator's webhook that a request waits."""
+        party = self.config.party
+        waits = Remark("request_waits", {"party": party, "guest": request.guest, "number": request.number})
+        self._webhook.send(waits, party=party, guest=request.guest, number=request.number, purpose=request.purpose)
 
     def _note_start(self) -> None:
         """Log that this process begins: what was open before is over, and whoever compares logs sees why."""

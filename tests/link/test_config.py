@@ -86,6 +86,20 @@ def test_the_url_of_records_may_be_a_secret(written, tmp_path):
     assert config.source_url() == "postgresql://me:secret@db/x"
 
 
+def test_an_operators_webhook_is_an_address_of_the_web_and_may_be_a_secret(written, tmp_path):
+    assert load_config(written(PLAIN)).webhook_url() == ""
+    with pytest.raises(FederationError, match="webhook"):
+        load_config(written('webhook = "file:///etc/passwd"\n' + PLAIN))
+    config = load_config(written('webhook_file = "hook"\n' + PLAIN))
+    (tmp_path / "hook").write_text("https://chat.example/hooks/1\n")
+    (tmp_path / "hook").chmod(0o600)
+    assert config.webhook_url() == "https://chat.example/hooks/1"
+    (tmp_path / "hook").write_text("chat.example\n")
+    with pytest.raises(FederationError) as refused:
+        config.webhook_url()
+    assert refused.value.code == "webhook_not_web"
+
+
 def test_the_dictionary_is_toml_or_csv(written, tmp_path):
     (tmp_path / "dictionary.toml").write_text('[[features]]\nname = "orders"\nmeaning = "Orders of a year"\n')
     (tmp_path / "dictionary.csv").write_text("name,meaning\norders,Orders of a year\n")

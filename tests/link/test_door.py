@@ -46,6 +46,7 @@ from backend.link.node import Node
 from backend.link.outbox import Outbox, Outgoing
 from backend.link.peers import MIB
 from backend.link.rpc import AT_ONCE, ATTACH, DELIVER, HELLO, INSTANCE, Inflow, Outflow
+from backend.ops.logs import JsonLines
 from backend.protocols.transport.codec import encode
 from backend.protocols.transport.messages import EndConversation, OfferKey
 from backend.protocols.transport.wire import new_conversation
@@ -208,6 +209,21 @@ def test_an_expired_certificate_is_refused_and_its_owner_reads_why(links):
     assert "expired 3 days ago" in shop.links()["bank"].said.sentence()
     assert "已于 3 天前到期" in shop.links()["bank"].said.sentence("zh")
     renew(links.companies.keys("shop"))
+    links.up(shop)
+
+
+def test_a_bank_whose_own_certificate_has_expired_says_so_on_both_sides_and_in_its_log(links, caplog, monkeypatch):
+    monkeypatch.setattr("backend.link.listener.LEAF_SECONDS", 0.05)
+    renew(links.companies.keys("bank"), days=-3.1)
+    bank = links.bank()
+    assert cause(bank, "shop").code == "own_certificate_refused"
+    assert "keys renew" in bank.links()["shop"].said.sentence()
+    lines = [json.loads(JsonLines().format(record)) for record in caplog.records]
+    assert ("shop", "own_certificate_refused") in {(line.get("party"), line.get("cause")) for line in lines}
+    shop = links.host("shop")
+    until(lambda: cause(shop, "bank").code == "peer_certificate_expired")
+    renew(links.companies.keys("bank"))
+    until(lambda: cause(bank, "telecom").code == "link_not_called")
     links.up(shop)
 
 

@@ -13,6 +13,7 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import date
 from hashlib import sha256
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread, current_thread
 
 import numpy as np
@@ -32,9 +33,9 @@ from backend.link.config import load_config
 from backend.link.identity import load_identity
 from backend.link.wire import LinkWire
 from backend.ops.logs import JsonLines
-from backend.protocols.approvals.messages import REASONS, SCORING, TRAINING
+from backend.protocols.approvals.messages import REASONS, SCORING, TRAINING, AskTraining
 from backend.protocols.purposes.messages import StatePurpose
-from backend.protocols.transport.messages import EndConversation, OfferKey, Refusal
+from backend.protocols.transport.messages import ApprovalPending, EndConversation, OfferKey, Refusal
 from backend.protocols.transport.receipts import sign_receipt
 from backend.services.companies import make_companies
 from backend.services.host_live import FILE, FRESH_SECONDS, read_live
@@ -193,6 +194,54 @@ def test_messages_refusals_and_what_waits_are_counted_and_logged_with_the_conver
     assert not any(name in text for name in (*features, *list(service.party._gate.table.ids)[:50], ONE))
     (line,) = [line for line in lines() if line.get("conversation") == ONE]
     assert line["event"] == "A message was refused: %s" and line["error"] == "SecurityError"
+
+
+class Chat(BaseHTTPRequestHandler):
+    """An operator's chat that takes a notice once it has been down for one call."""
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.got.append((self.path, json.loads(body)))
+        self.send_response(503 if len(self.server.got) == 1 else 200)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+def test_a_request_that_waits_is_logged_counted_and_told_to_the_operators_webhook(companies, bank, lines, monkeypatch):
+    monkeypatch.setattr("backend.ops.webhook.DELAYS", (0.0, 0.01))
+    chat = HTTPServer(("127.0.0.1", 0), Chat)
+    chat.got = []
+    Thread(target=chat.serve_forever, daemon=True).start()
+    folder = companies.hosts["telecom"]
+    text = (folder / "host.toml").read_text()
+    secret = folder / "webhook-url"
+    secret.write_text(f"http://127.0.0.1:{chat.server_port}/hooks/s3cret\n")
+    secret.chmod(0o600)
+    (folder / "told.toml").write_text(f'webhook_file = "webhook-url"\n{text}')
+    service = host_service(folder / "told.toml")
+    thread = Thread(target=service.serve, daemon=True)
+    thread.start()
+    try:
+        asked = answer(bank, AskTraining(ONE, "secureboost", 1, 2, 4, (), hide_order=False))
+        assert isinstance(asked, ApprovalPending)
+        until(lambda: len(chat.got) == 2)
+    finally:
+        service.stop()
+        thread.join(60)
+        chat.shutdown()
+        chat.server_close()
+        secret.unlink()
+        (folder / "told.toml").unlink()
+    path, notice = chat.got[1]
+    assert path == "/hooks/s3cret" and chat.got[0] == chat.got[1]
+    about = {"party": "telecom", "guest": "bank", "number": asked.number, "purpose": TRAINING}
+    assert notice == {"event": "request_waits", **about, "text": notice["text"], "text_zh": notice["text_zh"]}
+    assert f"request {asked.number} of bank waits" in notice["text"] and str(asked.number) in notice["text_zh"]
+    (line,) = [line for line in lines() if line["event"].startswith("A request waits for the operator")]
+    assert line["party"] == "bank" and line["numbers"] == [asked.number]
+    assert "s3cret" not in json.dumps(lines())
 
 
 def test_told_to_end_it_waits_for_open_work_and_takes_on_nothing_new(host, bank):

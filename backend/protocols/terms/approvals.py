@@ -73,6 +73,8 @@ class Approvals:
     charge : callable
         Books what a training costs when it is approved (:func:`backend.protocols.terms.prices.book_approved`); raises SecurityError if
         too few bits are left for it, and then it is not approved.
+    on_waiting : callable
+        Called with each new request that waits for the operator.
     """
 
     def __init__(
@@ -84,6 +86,7 @@ class Approvals:
         agreed: Agreed = lambda _: None,
         volume: Callable[[str], int] = lambda _: 0,
         charge: Callable[[Approval], None] = lambda _: None,
+        on_waiting: Callable[[Approval], None] = lambda _: None,
     ) -> None:
         self.host = host
         self._database = database
@@ -91,6 +94,7 @@ class Approvals:
         self._agreed = agreed
         self._volume = volume
         self._charge = charge
+        self._on_waiting = on_waiting
         self.book = ApprovalBook(database, today)
         self.log = AuditLog(database)
 
@@ -149,7 +153,8 @@ class Approvals:
             except SecurityError as error:  # nothing was booked
                 return approval, error
         if is_new:
-            _log.info("A request waits for the operator.", extra={"party": approval.guest})
+            _log.info("A request waits for the operator: %d", approval.number, extra={"party": approval.guest})
+            self._on_waiting(approval)
         return approval, None
 
     def _refusal(self, approval: Approval) -> SecurityError | None:
