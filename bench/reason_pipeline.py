@@ -141,12 +141,14 @@ class ReasonPipeline:
         columns, _ = record(self.parties.case.model.guest, sample)
         sent = weighting.sent("guest", weighting.timed("guest", person.encrypted, columns))
         for factors, way in zip(self.parties.factors, ways, strict=True):
-            decided = weighting.timed("host", Decided.of, factors, *record(factors.step.host, sample))
+            decided = weighting.timed("host", Decided.of, factors, way.drop_factors, *record(factors.step.host, sample))
             if way is not ways[-1]:
                 sent = weighting.sent("host", weighting.timed("host", way.passed_on, sent, decided))
         held = weighting.timed("host", ways[-1].values, sent, decided)
         n = sum(shape.features)
-        guest = RankingGuest(person.opened, shape.ranking, np.zeros((OWN, n), dtype=bool))
+        asked = np.zeros((OWN, n), dtype=bool)
+        asked[3] = True  # whatever side a value is on, so that names are those of the largest contributions
+        guest = RankingGuest(person.opened, shape.ranking, asked)
         host = ways[-1].ranking(held, np.zeros((OTHER, n), dtype=bool), shape)
         shares = ranking.sent("host", ranking.timed("host", host.share, ranking.sent("guest", guest.open())))
         choices = ranking.sent("guest", ranking.timed("guest", guest.choose, shares))

@@ -222,6 +222,7 @@ def _one(t: Texts, view: View, work: Searching, found: Search, decided: DecidedM
         st.markdown(t("lda.leans", features=t.listed([markdown(share) for share in shares])))
         if opened.registered:
             links.to_model(opened.record.id, t("lda.to_model"))
+        st.warning(t("document.lda_warning"), icon=":material/gavel:")
         field = f"lda_reason_{found.attribute}"
         reviews.emptied("lda_choose", field)
         reason = st.text_input(t("lda.reason"), key=field)

@@ -19,6 +19,7 @@ from app.view_models import View, crossings
 from backend.errors import ApprovalPending
 from backend.services.attack_runs import works
 from backend.services.demonstration import needs_explanation
+from backend.services.reasons import said_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -365,8 +366,7 @@ def _reasons(t: Texts, view: View, shown: Shown, score: Score) -> Json:
             host = t.party(view.federation, why.host)
             said = t("demonstration.waits_reasons_approval", host=host, number=why.number)
         return {"why": t("demonstration.why"), "reasons": [], "reasons_said": said}
-    found = shown.reasons.people[0].reasons
-    lines = [_reason(t, view, reason) for reason in found]
+    lines = [_reason(t, view, merged) for merged in shown.reasons.people[0].merged]
     return {
         "why": t("demonstration.why"),
         "reasons": lines,
@@ -374,11 +374,12 @@ def _reasons(t: Texts, view: View, shown: Shown, score: Score) -> Json:
     }
 
 
-def _reason(t: Texts, view: View, reason: Reason) -> Json:
-    mark = palette.mark(view.federation, reason.party)
-    words = t.brief(view.model.feature(reason.feature))
-    text = t("demonstration.reason", meaning=words, party=t.party(view.federation, reason.party))
-    if reason.blockers:
+def _reason(t: Texts, view: View, merged: Sequence[Reason]) -> Json:
+    party = merged[0].party
+    mark = palette.mark(view.federation, party)
+    words = said_at_once([t.brief(view.model.feature(reason.feature)) for reason in merged], t)
+    text = t("demonstration.reason", meaning=words, party=t.party(view.federation, party))
+    if any(reason.blockers for reason in merged):
         text = t("demonstration.reason_blocked", reason=text)
     return {"text": text, "glyph": mark.glyph, "colour": mark.colour}
 

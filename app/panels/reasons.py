@@ -12,9 +12,11 @@ from app.panels import frame, palette, person, run
 from app.texts import Texts, markdown, percent, size
 from app.view_models import View, explained
 from backend.services.reasons import FORMATS as NOTICE_FORMATS
-from backend.services.reasons import methods, why_blocked
+from backend.services.reasons import methods, said_at_once, why_blocked
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
     from streamlit.delta_generator import DeltaGenerator
 
@@ -121,10 +123,10 @@ def _answer(
     if about.problems:
         frame.problems(t, about.problems)
         return
-    st.markdown(t("reasons.sentence", n=len(about.reasons)) if about.reasons else t("reasons.none"))
+    st.markdown(t("reasons.sentence", n=len(about.merged)) if about.reasons else t("reasons.none"))
     if about.reasons:
         with st.container(key="reasons_listed"):  # small enough that four stand on the first screen
-            st.markdown("\n".join(_line(t, view, reason, own) for reason in about.reasons))
+            st.markdown("\n".join(_line(t, view, merged, own) for merged in about.merged))
     st.caption(t(f"compared.said_{found.against}", people=f"{found.compared:,}"))
     for reason in about.reasons:
         if reason.blockers:
@@ -138,17 +140,20 @@ def _answer(
         _notice(t, found, about, notice)
 
 
-def _line(t: Texts, view: View, reason: Reason, own: pd.Series[Any] | None) -> str:
+def _line(t: Texts, view: View, merged: Sequence[Reason], own: pd.Series[Any] | None) -> str:
     """One reason: what it means, who holds it, on which side the person is, and whether the model works against the expectation."""
-    against = {reason.expected, reason.learned} == {"up", "down"}
-    feature = view.model.feature(reason.feature)
+    against = any({reason.expected, reason.learned} == {"up", "down"} for reason in merged)
+    features = [view.model.feature(reason.feature) for reason in merged]
+    parties = dict.fromkeys(reason.party for reason in merged)
+    values = [_value(t, view, *pair, own) for pair in zip(features, merged, strict=True)]
+    comma = t("words.comma")
     line = t(
         "reasons.line",
-        meaning=markdown(t.meaning(feature)),
-        feature=markdown(reason.feature),
-        party=palette.name(t, view.federation, reason.party),
-        way=t(f"reasons.side_{reason.side or 'none'}"),
-        value=_value(t, view, feature, reason, own),
+        meaning=markdown(said_at_once([t.meaning(feature) for feature in features], t)),
+        feature=markdown(comma.join(reason.feature for reason in merged)),
+        party=comma.join(palette.name(t, view.federation, party) for party in parties),
+        way=t(f"reasons.side_{merged[0].side or 'none'}"),
+        value=t("reasons.value_own", value=comma.join(values)) if all(values) else "",
     )
     return f"- {line}" + (f" :material/warning: {t('reasons.against')}" if against else "")
 
@@ -157,7 +162,7 @@ def _value(t: Texts, view: View, feature: Feature, reason: Reason, own: pd.Serie
     """The person's value if the Guest holds it; a Host's stays there."""
     if reason.party != view.model.guest or own is None or feature.name not in own:
         return ""
-    return t("reasons.value_own", value=markdown(person.shown(t, feature, own[feature.name])))
+    return markdown(person.shown(t, feature, own[feature.name]))
 
 
 def _notice(t: Texts, found: Reasons, about: PersonReasons, notice: Callable[[Reasons, str, str, str], bytes]) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from backend.cli.output import AsJson, Bits, ModelId, measured_at, open_glassleaf, print_result, split_list, watched
 from backend.errors import ParameterError
-from backend.i18n import counted
+from backend.i18n import Catalogue, counted
 from backend.services.alternatives import AlternativesRequest
 from backend.services.scoring import cipher_named
 
@@ -57,7 +57,9 @@ def alternatives(
         service = glassleaf.alternatives
         if choose:
             record = service.choose(base, attribute, choose, because)
-            print_result(asdict(record), f"{choose} is registered as {record.id}, a draft.", as_json)
+            warning = Catalogue("en")("document.lda_warning")
+            text = f"{choose} is registered as {record.id}, a draft.\n{warning}"
+            print_result(asdict(record) | {"warning": warning}, text, as_json)
             return
         if show:
             found = next((s for s in service.searches(base) if s.attribute == attribute), None)

@@ -164,8 +164,8 @@ def _text(one: PersonReasons) -> str:
     by = f" by version {s.policy} of the policy" if s.policy else " at the base rate: nobody has set a line"
     lines = [f"{s.id}: {s.decision} at {s.probability:.1%}{points}{by}; {parts}"]
     lines += [
-        f"  {r.feature} ({r.party}); value: {r.side or 'no side claimed'}; a higher value: {r.learned} (expected: {r.expected})"
+        f"  {r.feature} ({r.party}); value: {r.side or 'no side'}; a higher value: {r.learned} (expected: {r.expected})"
         + "".join(f"\n    BLOCKER: {blocker.in_words(Catalogue('en'))}" for blocker in r.blockers)
         for r in one.reasons
-    ] or ["  no feature raised the score"]
+    ] or ["  no feature raised the score whose value in the middle would have lowered it"]
     return "\n".join(lines)

@@ -84,20 +84,29 @@ class PlainReasons:
     ----------
     hosts : mapping of str to HostModel
         Partial models of all Hosts of the chain.
+    groups : tuple of int
+        The reason of each item, where several are one; empty = each is one.
     """
 
-    def __init__(self, model: GuestModel, hosts: Mapping[str, HostModel], background: Background) -> None:
+    def __init__(
+        self, model: GuestModel, hosts: Mapping[str, HostModel], background: Background, groups: tuple[int, ...] = ()
+    ) -> None:
         self.compiled = CompiledTerms(model, background)
         self.hosts = hosts
+        self._groups = groups
         folding = fold_structure(model.skeletons, model.guest, model.hosts)
         self._factors: dict[str, CompiledFactors] = {}
         for step in folding.steps:
             shares = self.compiled.shares_of(step.host)
             self._factors[step.host] = CompiledFactors(hosts[step.host], step, shares)
+        shape = self.shape(1)
+        self._drop_factors: dict[str, CompiledDropFactors] = {}
+        for place, (host, factors) in enumerate(self._factors.items(), start=1):
+            self._drop_factors[host] = CompiledDropFactors(factors, shape.groups_of(place))
 
-    def shape(self, count: int, groups: tuple[int, ...] = ()) -> ReasonShape:
+    def shape(self, count: int) -> ReasonShape:
         """Return the sizes of a request."""
-        return self.compiled.shape(count, groups)
+        return self.compiled.shape(count, self._groups)
 
     def features_of(self, host: str) -> list[str]:
         """Return a Host's features in use."""
@@ -105,7 +114,7 @@ class PlainReasons:
 
     def decided(self, host: str, columns: Columns, held: bool) -> Decided:
         """Return how a person answers at a Host, columns ``(1,)`` each."""
-        return Decided.of(self._factors[host], columns, held)
+        return Decided.of(self._factors[host], self._drop_factors[host], columns, held)
 
     def contributions(self, own: Columns, decided: Mapping[str, Decided]) -> list[Numbers]:
         """Return a person's numbers as they come to each Host, and as the last one leaves them."""
@@ -114,8 +123,10 @@ class PlainReasons:
 
     def drops(self, own: Columns, decided: Mapping[str, Decided]) -> list[Numbers]:
         """Return the same of drops."""
-        factors: dict[str, AnyFactors] = {host: CompiledDropFactors(one) for host, one in self._factors.items()}
-        return self._through(self.compiled.drops, own, factors, {host: one.drops for host, one in decided.items()})
+        factors: dict[str, AnyFactors] = {**self._drop_factors}
+        return self._through(
+            self.compiled.drops(self._groups), own, factors, {host: one.drops for host, one in decided.items()}
+        )
 
     def sides(self, own: Columns, decided: Mapping[str, Decided]) -> Flags:
         """Return whether each item's value is above its median, and whether below, ``(items, 2)``."""
@@ -159,14 +170,14 @@ def _weighed(numbers: Numbers, factors: AnyFactors, kept: Flags) -> Numbers:
     return Numbers(base, features, numbers.constant)
 
 
-def largest(values: Sequence[int], shape: ReasonShape, named: Sequence[int]) -> tuple[int, ...]:
-    """Return the items that a ranking names; of equal ones those that were `named` come first.
+def largest(values: Sequence[int], shape: ReasonShape, named: Sequence[int], ranked: Sequence[bool]) -> tuple[int, ...]:
+    """Return the items that a ranking names, of those that are `ranked`; of equal ones those that were `named` come first.
 
     As :func:`backend.protocols.ranking.circuit.select` on numbers without shares: of the largest above 0 the first ones, or as many as
     belong to so many reasons.
     """
     order = sorted(range(len(values)), key=lambda item: (-values[item], item not in named))
-    above = [item for item in order if values[item] > 0]
+    above = [item for item in order if values[item] > 0 and ranked[item]]
     ranking = shape.ranking
     found = above[: ranking.k]
     for more in range(ranking.k + 1, ranking.max_names + 1):

@@ -12,7 +12,7 @@ from backend.errors import GlassleafError
 from backend.jobs import work
 from backend.privacy.halves import Difference, GuestHalf, Place, columns_of, opened_as
 from backend.privacy.plain_reasons import Numbers, PlainReasons, largest
-from backend.protocols.explanations.host_factors import Decided
+from backend.protocols.explanations.host_factors import Decided, Flags
 from backend.protocols.explanations.paillier_layout import PaillierLayout
 from backend.protocols.explanations.statement import CohortStatement, NamesStatement
 from backend.protocols.host_half import HostRow, HostSums
@@ -38,12 +38,13 @@ class ReasonsAgain:
         self._model = model
         self._hosts = hosts
         self._floor = floor
-        self._made: dict[Background, PlainReasons] = {}
+        self._made: dict[tuple[Background, tuple[int, ...]], PlainReasons] = {}
 
-    def _plain(self, background: Background) -> PlainReasons:
-        if background not in self._made:
-            self._made[background] = PlainReasons(self._model, self._hosts, background)
-        return self._made[background]
+    def _plain(self, background: Background, groups: tuple[int, ...] = ()) -> PlainReasons:
+        key = background, groups
+        if key not in self._made:
+            self._made[key] = PlainReasons(self._model, self._hosts, background, groups)
+        return self._made[key]
 
     def names(
         self, guest: GuestHalf, place: Place, rows: Mapping[str, HostRow]
@@ -55,7 +56,7 @@ class ReasonsAgain:
             return Remark("guest_without_statement")
         if statement.named[index] is None:
             return Remark("not_answered")
-        plain = self._plain(statement.background)
+        plain = self._plain(statement.background, statement.groups)
         missing = _not_covered(plain, rows)
         if missing is not None:
             return missing
@@ -152,7 +153,7 @@ class _Names:
         self._opened = 0
 
     def check(self) -> tuple[list[Difference], int]:
-        """Compare shares, every step that the Guest opens, the names, and their bits."""
+        """Compare shares, every step that the Guest opens, and the names."""
         differences = list(self._compared())
         return differences, self._opened
 
@@ -173,7 +174,7 @@ class _Names:
             decided[host] = plain.decided(host, columns, row.held)
         contributions = plain.contributions(own, decided)
         drops = plain.drops(own, decided)
-        shape = plain.shape(statement.count, statement.groups)
+        shape = plain.shape(statement.count)
 
         # Who may be at fault: everybody since the last step that is proven right.
         suspects = [self._guest.guest]
@@ -191,20 +192,25 @@ class _Names:
 
         values = contributions[-1].values()
         named = statement.named[index] or ()
-        if largest(values, shape, named) != tuple(sorted(named)):
-            yield self._differs(parties, *self._other_names(values, named, shape.scale))
-        sides = plain.sides(own, decided)
-        falls = drops[-1].values()
-        for item in named:
-            _, feature = plain.compiled.items[item]
-            side = sides[item, 1 if feature in statement.below else 0]
-            expected = bool(side) and falls[item] > 0
-            if expected != (item in statement.marked[index]):
-                yield self._differs(parties, Remark("bit_differs", {"feature": feature}))
+        ranked = self._ranked(plain.sides(own, decided), drops[-1].values())
+        if largest(values, shape, named, ranked) != tuple(sorted(named)):
+            yield self._differs(parties, *self._other_names(values, named, ranked, shape.scale))
 
-    def _other_names(self, values: Sequence[int], named: Sequence[int], scale: int) -> tuple[Remark, tuple[float, ...]]:
+    def _ranked(self, sides: Flags, falls: Sequence[int]) -> list[bool]:
+        """Return whether each item is ranked: its value is on the side asked about and its reason's drop above 0, or no side was asked."""
+        statement = self._statement
+        ranked = []
+        for item, (_, feature) in enumerate(self._plain.compiled.items):
+            on_side = sides[item, 1 if feature in statement.below else 0]
+            ranked.append(feature in statement.sideless or (bool(on_side) and falls[item] > 0))
+        return ranked
+
+    def _other_names(
+        self, values: Sequence[int], named: Sequence[int], ranked: Sequence[bool], scale: int
+    ) -> tuple[Remark, tuple[float, ...]]:
         """Return which name is wrong, and by how much the contribution is larger that was left out."""
-        left_out = max((value for item, value in enumerate(values) if item not in named), default=0)
+        others = [value for item, value in enumerate(values) if item not in named and ranked[item]]
+        left_out = max(others, default=0)
         least = min((values[item] for item in named), default=0)
         by = max(left_out, 0) / float(1 << scale) - least / float(1 << scale)
         features = [self._plain.compiled.items[item][1] for item in named]
@@ -219,7 +225,7 @@ class _Names:
         statement = self._statement
         key_bits = int.from_bytes(row.public_key, "big").bit_length()
         try:
-            layout = PaillierLayout(self._plain.shape(statement.count, statement.groups), key_bits)
+            layout = PaillierLayout(self._plain.shape(statement.count), key_bits)
         except GlassleafError:
             return False
         expected = [*contributions.packed(layout, parties), *drops.packed(layout, parties)]

@@ -144,8 +144,8 @@ class LoggedTerms:
         As in :class:`backend.protocols.explanations.messages.ReasonTerms`.
     host : str
         Who logged them: the first of the chain.
-    value_bits : int
-        As in :class:`backend.protocols.explanations.messages.AskReasons` or ``AskCohort``.
+    value_bits, groups : int, tuple of int
+        As in :class:`backend.protocols.explanations.messages.AskReasons` or ``AskCohort``, which merges nothing.
     """
 
     number: int
@@ -155,6 +155,7 @@ class LoggedTerms:
     shares: tuple[float, ...]
     features: tuple[int, ...]
     value_bits: int
+    groups: tuple[int, ...] = ()
 
 
 def replay_terms(
@@ -175,7 +176,8 @@ def check_terms(row: LoggedTerms, opening: TermsOpening, model: GuestModel, floo
     compiled = CompiledTerms(model)
     shape = compiled.shape(1)
     first = compiled.chain[0]
-    if (row.host, row.features, row.value_bits) != (first, shape.features, shape.value_bits):
+    sizes = row.host, row.features, row.value_bits
+    if sizes != (first, shape.features, shape.value_bits) or len(row.groups) not in (0, len(compiled.items)):
         raise SecurityError("terms_of_other_sizes")
     # a group may have the shares of another at this Host's splits, and its own at the Guest's
     possible = [b for b in backgrounds(model) if row.shares == shares_of(model, left_shares(model, b), row.host)]
@@ -184,7 +186,7 @@ def check_terms(row: LoggedTerms, opening: TermsOpening, model: GuestModel, floo
     key = PaillierPublicKey.from_bytes(row.public_key, floor)
     check_opened(key, row.terms, opening.sent)
     try:
-        honest = [honest_numbers(model, opening.values, key.bits, background) for background in possible]
+        honest = [honest_numbers(model, opening.values, key.bits, one, row.groups) for one in possible]
     except (KeyError, TypeError, ValueError) as error:
         raise SecurityError("opening_without_value") from error
     sent = list(opening.sent.numbers)

@@ -1,9 +1,9 @@
 """A notice of adverse action: up to four specific principal reasons in words, or why there must be none. Knows names, no contribution.
 
-A reason is a text of the feature dictionary: for a value above that of most people, below it, or, if no other side is known to have
-helped the person, one that claims neither. Words of Regulation B's form C-1 stand before it only if they say the same
-(notices/regulation_b.yaml); reasons that share them are one. Where a reason is a prohibited basis, or an age of which it was not shown
-that elderly people fare no worse, no notice is drawn: it would state an unlawful ground or hide it.
+A reason is a text of the feature dictionary: for a value above that of most people, below it, or, of codes, one that claims neither. Words
+of Regulation B's form C-1 stand before it only if they say the same (notices/regulation_b.yaml). Features that share them are one reason,
+and so are those of one holder whose meanings differ in a month or a year alone. Where a reason is a prohibited basis, or an age of which it
+was not shown that elderly people fare no worse, no notice is drawn: it would state an unlawful ground or hide it.
 
 The English notice is one under United States law, the Chinese one under Chinese law: neither is a translation of the other.
 """
@@ -11,6 +11,7 @@ The English notice is one under United States law, the Chinese one under Chinese
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -28,7 +29,7 @@ from backend.errors import ParameterError
 from backend.i18n import NO_TEXT, Catalogue, Text, joined
 from backend.jobs.apart import apart
 from backend.reports.blocks import Block, Facts, Heading, Outline, Paragraph
-from backend.reports.language import words_in
+from backend.reports.language import said_at_once, words_in
 from backend.reports.render.fonts import language_of_pdf
 from backend.reports.render.html_form import page
 from backend.reports.verdict.facts import Verdict
@@ -39,6 +40,17 @@ from backend.trees.ensemble import GuestModel
 TABLE = files("backend.reports") / "notices" / "regulation_b.yaml"
 MAX_REASONS = 4  # comment 9(b)(2)-1 of Regulation B: more than four is not likely to be helpful
 FORMATS = ("txt", "html", "pdf")
+
+MONTHS = (
+    "jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?|oct(?:ober)?|"
+    "nov(?:ember)?|dec(?:ember)?"
+)
+# what names or counts a time: September 2005, Q3, month 4, 12 months, 2005 年 9 月
+TIME = re.compile(
+    rf"\b(?:{MONTHS})\b\.?|\b(?:19|20)\d\d\b|\bq[1-4]\b|\b(?:day|week|month|quarter|year)s?[ -]\d+\b|"
+    r"\b\d+(?:st|nd|rd|th)?[ -](?:day|week|month|quarter|year)s?\b|\d+ ?个?(?:天|日|周|月|季度|年)",
+    re.IGNORECASE,
+)
 
 LEARNED = {"up": "above", "down": "below"}  # where a higher value raises the risk, it is a reason for those above
 
@@ -96,18 +108,24 @@ def _similar(feature: Feature, of_guest: bool) -> list[FormReason]:
 
 
 def form_groups(model: GuestModel, items: Sequence[tuple[str, str]]) -> tuple[int, ...]:
-    """Which features, by party and name, are one reason since the form has the same words for them; a number each.
+    """Which features, by party and name, are one reason, a number each: the form has the same words for them, or only their months differ.
 
     It follows from meanings and holders, which all parties know.
     """
-    about = [_about(model.feature(name), party == model.guest) for party, name in items]
+    about = [_about(model.feature(name), party, party == model.guest) for party, name in items]
     numbers = {one: i for i, one in enumerate(dict.fromkeys(about))}
     return tuple(numbers[one] for one in about)
 
 
-def _about(feature: Feature, of_guest: bool) -> str:
+def _about(feature: Feature, party: str, of_guest: bool) -> str:
+    """Return what is the same of features that are one reason; no feature's name ends with a blank."""
     similar = _similar(feature, of_guest)
-    return f"{similar[0].text} " if similar else feature.name  # no feature's name ends with a blank
+    if similar:
+        return f"{similar[0].text} "
+    timeless = TIME.sub("", feature.meaning.en)
+    if timeless == feature.meaning.en:
+        return feature.name
+    return f"{party} {feature.kind} {feature.unit.en} {timeless} "
 
 
 class Texts(Protocol):
@@ -153,7 +171,7 @@ class NoticeLine:
     party : Text
         Title of who holds it.
     side : {"above", "below", ""}
-        On which side of most people on record the person is, where the median would have lowered the score; else empty.
+        On which side of most people on record the person is, where medians would have lowered the score; empty = no side was asked about.
     """
 
     feature: Feature
@@ -169,8 +187,8 @@ class NoticeLine:
 
     @cached_property
     def about(self) -> str:
-        """What it is about: features of which the form says the same are one reason."""
-        return _about(self.feature, self.of_guest)
+        """What it is about: the same for features that are one reason."""
+        return _about(self.feature, self.party.en, self.of_guest)
 
     def meaning(self, words: Catalogue) -> str:
         """What the feature means."""
@@ -306,6 +324,8 @@ class Notice:
         american = words.language != "zh"
         compared = words(f"compared.notice_{self.against}", people=f"{self.compared:,}")
         how = joined(words("notice.how"), words("compared.notice_side"))
+        if any(not line.side for line in self.lines):
+            how = joined(how, words("notice.sideless"))
         if american and any(line.form_reason for line in self.lines):
             how = joined(how, words("notice.form", source=form().source, day=form().as_of))
         yield Paragraph(words("notice.action"))
@@ -351,10 +371,12 @@ def _one_reason(lines: Sequence[NoticeLine], words: Catalogue, american: bool) -
     held = dict[str, list[str]]()
     for line in lines:
         held.setdefault(words.text(line.party), []).append(line.text(words.language))
-    texts = between.join(
-        words("notice.reason" if len(own) == 1 else "notice.reason_several", text=between.join(own), party=party)
-        for party, own in held.items()
-    )
+    several = []
+    for party, own in held.items():
+        text = said_at_once(own, words)
+        key = "notice.reason_several" if text == between.join(own) and len(own) > 1 else "notice.reason"
+        several.append(words(key, text=text, party=party))
+    texts = between.join(several)
     return f"• {'; '.join(found)} — {texts}" if found else f"• {texts}"
 
 

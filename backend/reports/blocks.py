@@ -8,10 +8,11 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Heading:
-    """A heading; level 1 starts a numbered section, level 2 is within one."""
+    """A heading; level 1 starts a numbered section, level 2 is within one; `new_page` begins a page where there are pages."""
 
     text: str
     level: Literal[1, 2] = 1
+    new_page: bool = False
 
 
 @dataclass(frozen=True)

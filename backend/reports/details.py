@@ -20,7 +20,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "data": ("population", "period", "assumptions"),
     "tests": ("challenger", "sensitivity"),
     "monitoring": ("monitoring", "triggers", "overrides"),
-    "validation": ("validator", "validation", "changes"),
+    "validation": ("validator", "validation", "changes", "due"),
 }  # fmt: skip
 BY_PARTY = ("lineage", "data_quality")
 FIELDS = tuple(name for names in GROUPS.values() for name in names)

@@ -1,9 +1,15 @@
-"""The language in which somebody wants a report or a notice; refused if there is no catalogue in it."""
+"""The language in which somebody wants a report or a notice, and how texts that are alike are said at once."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Sequence
+
 from backend.errors import ParameterError
 from backend.i18n import LANGUAGES, Catalogue
+
+# a word with the blank behind it; of Chinese a letter; a number whole
+PIECES = re.compile(r"[0-9]+|[^\W\d]*[a-zA-Z]\S*\s*|\s+|.", re.DOTALL)
 
 
 def words_in(language: str) -> Catalogue:
@@ -17,3 +23,43 @@ def words_in(language: str) -> Catalogue:
     if language not in LANGUAGES:
         raise ParameterError("unknown_language", language=language, known=LANGUAGES)
     return Catalogue(language)
+
+
+def said_at_once(texts: Sequence[str], words: Callable[..., str]) -> str:
+    """Return several texts as one where they differ in one place alone, such as a month; else one behind the other.
+
+    Parameters
+    ----------
+    words : callable
+        A catalogue, or what a page has of it.
+
+    Examples
+    --------
+    >>> said_at_once(["Bill of May 2005: higher", "Bill of June 2005: higher"], Catalogue("en"))
+    'Bill of May and June 2005: higher'
+    >>> said_at_once(["2005 年 10 月账单：偏高", "2005 年 12 月账单：偏高"], Catalogue("zh"))
+    '2005 年 10、12 月账单：偏高'
+    """
+    texts = list(dict.fromkeys(texts))
+    pieces = [PIECES.findall(text) for text in texts]
+    shortest = min(len(one) for one in pieces)
+    before = 0
+    while before < shortest and len({one[before] for one in pieces}) == 1:
+        before += 1
+    behind = 0
+    while behind < shortest - before and len({one[-1 - behind] for one in pieces}) == 1:
+        behind += 1
+    differ = ["".join(one[before : len(one) - behind]) for one in pieces]
+    alike = before + behind
+    if len(texts) == 1 or not all(part.strip() for part in differ) or alike < max(len(one) for one in pieces) - alike:
+        return words("notice.between").join(texts)
+    first = "".join(pieces[0][:before])
+    last = "".join(pieces[0][len(pieces[0]) - behind :])
+    room = " " if differ[0].endswith(" ") else ""
+    return first + _listed([part.strip() for part in differ], words) + room + last
+
+
+def _listed(parts: Sequence[str], words: Callable[..., str]) -> str:
+    """Return "May, June and July"."""
+    *others, last = parts
+    return words("notice.and", first=words("words.comma").join(others), last=last)

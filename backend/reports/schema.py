@@ -616,6 +616,7 @@ class DetailsSection(Part):
     validator: str = Field("", description="who validated the model, by name")
     validation: str = Field("", description="when, on what, and with which result")
     changes: str = Field("", description="planned, and those that no log shows")
+    due: str = Field("", description="by when open points are to be closed")
 
 
 Drift = Literal["not measured", "still", "moved", "moved far"]
@@ -793,6 +794,17 @@ class ChangeLine(Part):
     actor: str
 
 
+class MeasuredEntry(Part):
+    """One entry of the audit log by which something was measured on the model: a line of the test log."""
+
+    number: int = Field(description="in the audit log")
+    time: str
+    action: str
+    about: str = Field(description="feature or period; empty = the model as a whole")
+    actor: str
+    entry_sha256: str
+
+
 class Issued(Part):
     """What belongs to the day of the report."""
 
@@ -812,3 +824,6 @@ class Issued(Part):
     audit: AuditLine
     versions: dict[str, str] = Field(description="software that made this report")
     changes: tuple[ChangeLine, ...]
+    test_log: tuple[MeasuredEntry, ...] = Field(
+        (), description="what was measured on the model, and when; oldest first"
+    )

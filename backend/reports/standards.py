@@ -38,7 +38,7 @@ class Subject:
     who: Who = "operator"
 
 
-MEASURED = ("performance", "fairness", "out_of_time", "dossiers", "monitoring", "sign_off")
+MEASURED = ("performance", "fairness", "out_of_time", "dossiers", "monitoring", "sign_off", "suite")
 """What is measured, or brought by another than the operator; a text ``mapping.lacks_<name>`` says what is lacking."""
 
 STANDARDS: dict[str, tuple[Subject, ...]] = {
@@ -49,7 +49,7 @@ STANDARDS: dict[str, tuple[Subject, ...]] = {
             ("identity", "features", "data"),
             ("population", "period", "assumptions", "lineage", "data_quality"),
         ),
-        Subject("sr26_testing", ("quality", "validation", "tests"), ("sensitivity",), ("performance",)),
+        Subject("sr26_testing", ("quality", "validation", "tests"), ("sensitivity",), ("performance", "suite")),
         Subject("sr26_use", ("purpose", "monitoring"), ("process", "overrides")),
         Subject(
             "sr26_validation",
@@ -61,7 +61,7 @@ STANDARDS: dict[str, tuple[Subject, ...]] = {
         Subject("sr26_outcomes", ("quality", "tests"), (), ("performance", "out_of_time")),
         Subject("sr26_monitoring", ("monitoring",), ("monitoring", "triggers"), ("monitoring",)),
         Subject("sr26_challenge", ("tests", "decisions"), ("challenger",), ("sign_off",), "validator"),
-        Subject("sr26_governance", ("purpose", "governance", "decisions", "audit"), ("owner",)),
+        Subject("sr26_governance", ("purpose", "open_points", "governance", "decisions", "audit"), ("owner", "due")),
         Subject("sr26_documentation", ("identity", "dictionary", "governance", "audit")),
         Subject("sr26_inventory", ()),  # of other models nothing stands in one model's report
         Subject("sr26_third_parties", ("parties", "data", "privacy"), (), ("dossiers",), "host"),
@@ -75,7 +75,11 @@ STANDARDS: dict[str, tuple[Subject, ...]] = {
             ("dossiers",),
         ),
         Subject(
-            "annex4_2g", ("quality", "tests", "evidence"), ("validator",), ("performance", "fairness"), "validator"
+            "annex4_2g",
+            ("quality", "validation", "tests", "evidence"),
+            ("validator",),
+            ("performance", "fairness", "suite"),
+            "validator",
         ),
         Subject("annex4_2h", ("privacy", "audit", "limits")),
         Subject("annex4_3", ("quality", "limits", "purpose"), ("harms", "oversight"), ("performance",)),

@@ -160,11 +160,17 @@ class ScoresAnswer(BaseModel):
 
 
 class ReasonAnswer(BaseModel):
-    """A feature that raised the score; `blockers` say why it must not be stated as a reason, if anything does."""
+    """A feature that raised the score; `blockers` say why it must not be stated as a reason, if anything does.
+
+    At a value in the middle the score would be lower: the person's is above or below, as `side` says; empty if it has none. Features with
+    the same `group` are one reason.
+    """
 
     party: str
     feature: str
     learned: str
+    side: Literal["above", "below", ""]
+    group: int
     blockers: list[str]
 
 
@@ -181,7 +187,12 @@ class PersonAnswer(BaseModel):
         """From what the services answer."""
         reasons = [
             ReasonAnswer(
-                party=r.party, feature=r.feature, learned=r.learned, blockers=[f"{b.law}: {b.why}" for b in r.blockers]
+                party=r.party,
+                feature=r.feature,
+                learned=r.learned,
+                side=r.side,
+                group=r.group,
+                blockers=[f"{b.law}: {b.why}" for b in r.blockers],
             )
             for r in person.reasons
         ]

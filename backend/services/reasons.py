@@ -6,7 +6,7 @@ Of one person it learns names and the parts that it can work out alone; of a gro
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -20,8 +20,10 @@ from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher, preferred
 from backend.crypto.rlwe.residues import ResidueKeySide
 from backend.crypto.workers import Workers
+from backend.data.dictionary import Kind
 from backend.data.table import SampleSheet
 from backend.errors import ParameterError
+from backend.explain.direction import LearnedDirection
 from backend.i18n import joined
 from backend.jobs import Job, work
 from backend.protocols.approvals.messages import REASONS
@@ -39,6 +41,7 @@ from backend.reports.adverse_action_notice import (
     form_groups,
     why_blocked,
 )
+from backend.reports.language import said_at_once
 from backend.results import ModelRecord, Score, ScoreBatch
 from backend.services.audit import Note, of_model, recorded, sheet_hash, traffic
 from backend.services.compliance import Compliance, Finding
@@ -53,6 +56,7 @@ from backend.services.verdicts import Verdicts
 from backend.services.waiting import TIMEOUT, repeated
 from backend.store.journal import Run
 from backend.trees.backgrounds import Against, Background, methods
+from backend.trees.ensemble import GuestModel
 
 __all__ = [
     "FORMATS",
@@ -66,6 +70,7 @@ __all__ = [
     "ReasonsRequest",
     "ReasonsService",
     "methods",
+    "said_at_once",
     "why_blocked",
 ]
 
@@ -114,10 +119,13 @@ class Reason:
         What a higher value does to the risk, by the dictionary and in the model (:class:`LearnedDirection`).
     blockers : tuple of Blocker
         Why the feature must not be a reason.
-    asked : {"above", "below"}
-        Which side of the holder's median is asked about, as the model has learned it.
+    asked : {"above", "below", ""}
+        Which side of the holder's median is asked about, as the model has learned it of all features of the reason; empty = none, of codes,
+        of a model without medians, and of what must not be a reason, so that it gives its place to no other.
     side : {"above", "below", ""}
-        The side asked about, where the person's value is on it and the median would have lowered the score; else empty.
+        The side of a reason that was found: there the value is, and medians would have lowered the score.
+    group : int
+        Features with the same number are one reason.
     """
 
     party: str
@@ -125,8 +133,9 @@ class Reason:
     expected: str
     learned: str
     blockers: tuple[Blocker, ...] = ()
-    asked: str = "above"
-    side: str = ""
+    asked: Literal["above", "below", ""] = ""
+    side: Literal["above", "below", ""] = ""
+    group: int = 0
 
 
 @dataclass(frozen=True)
@@ -151,6 +160,14 @@ class PersonReasons:
     def blocked(self) -> bool:
         """Whether a reason must not be one."""
         return any(reason.blockers for reason in self.reasons)
+
+    @property
+    def merged(self) -> list[tuple[Reason, ...]]:
+        """The features of each reason."""
+        found: dict[tuple[int, str], list[Reason]] = {}
+        for reason in self.reasons:
+            found.setdefault((reason.group, reason.side), []).append(reason)
+        return [tuple(features) for features in found.values()]
 
 
 @dataclass(frozen=True)
@@ -315,12 +332,23 @@ class ReasonsService:
             review = standing.get((finding.rule_id, finding.feature))
             if (blocker := _blocker(finding)) and (review is None or review.verdict != "overridden"):
                 blockers.setdefault(finding.feature, []).append(blocker)
+        model = self._models.partial_model(record)
+        directions = self._explanation.directions(record.id)
+        groups = form_groups(model, [(d.party, d.feature) for d in directions])
+        asked = _sides_asked(model, directions, groups)
         known = {}
-        for d in self._explanation.directions(record.id):
-            # a Host that hides which side of a split is the lower one leaves the owner's expectation
-            down = d.strength < 0 or (d.learned == "hidden" and d.expected == "down")
-            stated = tuple(blockers.get(d.feature, ()))
-            known[d.feature] = Reason(d.party, d.feature, d.expected, d.learned, stated, "below" if down else "above")
+        for direction, group in zip(directions, groups, strict=True):
+            stated = tuple(blockers.get(direction.feature, ()))
+            has_side = model.feature(direction.feature).kind is not Kind.CATEGORICAL and _knows_medians(model)
+            known[direction.feature] = Reason(
+                direction.party,
+                direction.feature,
+                direction.expected,
+                direction.learned,
+                stated,
+                asked[group] if has_side and not stated else "",
+                group=group,
+            )
         return known
 
     @recorded("notice")
@@ -366,7 +394,7 @@ class ReasonsService:
         federation = self._measurement.workspace.federation(record.federation)
         used = {split.feature for tree in model.trees for split in tree.splits.values()}
         refuse_without_meaning(model, used)
-        sides = {name: (known[name].asked, "either") for name in used if not known[name].blockers}
+        sides = {name: (known[name].asked or "either",) for name in used if not known[name].blockers}
         refuse_without_reason([as_stated(model, federation, name) for name in sorted(sides)], language, sides)
 
     def start_cohort(self, request: CohortRequest) -> Job[tuple[CohortImportance, ...]]:
@@ -384,6 +412,29 @@ class ReasonsService:
         done = mean_contributions(self._measurement.context(record), request, job)
         note.body["traffic"] = traffic(job.transcript)
         return done
+
+
+def _knows_medians(model: GuestModel) -> bool:
+    """Return whether parties know the medians of training records: those of an imported model, and of OpBoost's, know none."""
+    return bool(model.medians) or not model.rules
+
+
+def _sides_asked(
+    model: GuestModel, directions: Sequence[LearnedDirection], groups: Sequence[int]
+) -> dict[int, Literal["above", "below"]]:
+    """Return for each reason the side that raises the score: by the direction of most of the gain of its features."""
+    gains: dict[str, float] = {}
+    for tree in model.trees:
+        for split in tree.splits.values():
+            gains[split.feature] = gains.get(split.feature, 0.0) + split.gain
+    weights: dict[int, float] = {}
+    for direction, group in zip(directions, groups, strict=True):
+        strength = direction.strength
+        if direction.learned == "hidden":
+            # a Host that hides which side of a split is the lower one leaves the owner's expectation
+            strength = {"up": 1.0, "down": -1.0}.get(direction.expected, 0.0)
+        weights[group] = weights.get(group, 0.0) + strength * gains.get(direction.feature, 0.0)
+    return {group: "below" if weight < 0 else "above" for group, weight in weights.items()}
 
 
 def _blocker(finding: Finding) -> Blocker | None:
@@ -431,14 +482,14 @@ def give_reasons(
     batch = _scored(context, request, rules, job, counted) if request.scored is None else request.scored
     began = time.perf_counter()
     good = _explainable(batch, record.id, request.samples)
-    groups = form_groups(context.model, terms.items)
+    groups = tuple(known[feature].group for _, feature in terms.items)
     key = runtime.keys.reasons(request.cipher, request.key_bits, terms.shape(request.names, groups).load(terms.rows))
     run = None
     if counted:
         details = request.names, background.against, background.band
         run = begun(runtime, "reasons", record, request.samples, request.cipher, request.key_bits, *details)
-    below = frozenset(reason.feature for reason in known.values() if reason.asked == "below")
-    question = _Question(context, request, terms, key, run, good, below, groups, counted)
+    asked = {feature: known[feature].asked for _, feature in terms.items}
+    question = _Question(context, request, terms, key, run, good, asked, groups, counted)
     ask = partial(question.ask, () if request.scored else batch.transcript, job)
     try:
         found, transcript = repeated(ask, runtime, terms.chain, job, TIMEOUT if run is not None else 0.0)
@@ -489,10 +540,8 @@ def _people(
     """Everybody in the sheet, those who were not scored without reasons."""
     people = [PersonReasons(score, (), score.problems) for score in batch.scores]
     for k, i in enumerate(good.tolist()):
-        reasons = tuple(
-            replace(known[feature], side=known[feature].asked if feature in found.marked[k] else "")
-            for _, feature in found.names[k] or ()
-        )
+        names = [feature for _, feature in found.names[k] or ()]
+        reasons = tuple(replace(known[feature], side=known[feature].asked) for feature in names)
         refused = (found.refused[k],) if k in found.refused else ()
         people[i] = PersonReasons(batch.scores[i], reasons, refused)
     return tuple(people)
@@ -506,8 +555,8 @@ class _Question:
     ----------
     good : ndarray of int
         Rows of the sheet that are asked about.
-    below : frozenset of str
-        Features of which it is asked who is below the holder's median; of the others, who is above.
+    asked : mapping of str to {"above", "below", ""}
+        Feature → on which side of the holder's median a value has to be; empty = on any.
     groups : tuple of int
         Which features a notice states in the same words.
     counted : bool
@@ -520,7 +569,7 @@ class _Question:
     key: ReasonKey
     run: Run | None
     good: NDArray[np.intp]
-    below: frozenset[str]
+    asked: Mapping[str, str]
     groups: tuple[int, ...]
     counted: bool
 
@@ -552,7 +601,9 @@ class _Question:
                 session, runtime.guest.name, model_id, terms, self.key, at, self.run, runtime.journal
             )
             own = request.samples.guest.take(self.good)
-            found = client.names(own, request.names, self.below, self.groups)
+            below = [feature for feature, side in self.asked.items() if side == "below"]
+            sideless = [feature for feature, side in self.asked.items() if not side]
+            found = client.names(own, request.names, below, self.groups, sideless)
         finally:
             transcript = (*before, *session.close())
             job.keep_transcript(transcript)

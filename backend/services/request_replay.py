@@ -66,5 +66,6 @@ def first_host(partial_model: str) -> str:
 
 def _terms(host: str, row: LoggedRow) -> LoggedTerms:
     """Terms of reasons as a Host keeps them: with what came with them."""
-    terms, shares, features, value_bits = msgpack.unpackb(row.vector)
-    return LoggedTerms(row.number, row.public_key, terms, host, tuple(shares), tuple(features), value_bits)
+    terms, shares, features, value_bits, groups = msgpack.unpackb(row.vector)
+    sizes = tuple(shares), tuple(features), value_bits, tuple(groups)
+    return LoggedTerms(row.number, row.public_key, terms, host, *sizes)

@@ -45,7 +45,7 @@ class LoggedRow:
     public_key : bytes
         The modulus, big-endian.
     vector : bytes
-        Ciphertexts, entry by entry, as they came; of terms with the shares, features and value_bits that came with them (msgpack);
+        Ciphertexts, entry by entry, as they came; of terms with the shares, features, value_bits and groups that came with them (msgpack);
         empty under RLWE. Of sums what :func:`packed_question` gives.
     request : str
         The Guest's name for the question, empty if it cannot be repeated; of sums by group that of the conversation.

@@ -159,6 +159,33 @@ class Factors:
         return np.concatenate([np.where(kept, x, 0.0) + (1.0 - x) * self._share, np.ones((1, kept.shape[1]))])
 
 
+def merged_factors(
+    rules: Mapping[NodeKey, SplitRule], rows: Sequence[Conditions], names: Sequence[str], groups: Sequence[int]
+) -> Factors:
+    """Return the factors of some paths where a party's features of one reason are one factor, named by the reason's number.
+
+    Parameters
+    ----------
+    names, groups : sequence of str, sequence of int
+        Each feature in use, and the reason that it belongs to.
+    """
+    reason_of = {name: str(group) for name, group in zip(names, groups, strict=True)}
+    reasons = {key: reason_of[rule.feature] for key, rule in rules.items()}
+    # shares of cover have no part in what is known of everybody
+    shares = dict.fromkeys(rules, 1.0)
+    return Factors(rules, [factors_of(row, reasons, shares) for row in rows])
+
+
+def members(factors: Factors, names: Sequence[str]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return which factor stands for which of some items, where an item has the name of its factors: ``(m,)`` each."""
+    places: dict[str, list[int]] = {}
+    for item, name in enumerate(names):
+        places.setdefault(name, []).append(item)
+    pairs = [(factor, item) for factor, name in enumerate(factors.features) for item in places[name]]
+    table = np.array(pairs, dtype=np.intp).reshape(-1, 2)
+    return table[:, 0], table[:, 1]
+
+
 def leaf_weights(model: GuestModel) -> Floats:
     """``(n_leaves,)`` of a model with one output, in the order of :func:`paths`."""
     ends = (tree.nodes[i] for tree in model.trees for i in tree.leaves)

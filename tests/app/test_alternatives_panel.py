@@ -52,6 +52,7 @@ def test_a_model_is_opened_compared_and_chosen_with_a_reason(
     assert says(at, "lda.other_records", language)  # a Host holds the attribute
     facts = [cell for table in at.table for cell in table.value.iloc[:, 0]]
     assert {Texts(language)("lda.auc_together"), Texts(language)("lda.gap_together")} <= set(facts)
+    assert Texts(language)("document.lda_warning") in [one.value for one in at.warning]
     at.button(key="lda_choose").click().run()
     assert says(at, "choice_without_reason", language, least=REASON_MIN)
     at.text_input(key="lda_reason_gender").set_value("narrower, and the bank accepts the cost")

@@ -22,12 +22,12 @@ def opened(home: Path, monkeypatch: pytest.MonkeyPatch) -> Opened:
 
 def test_what_is_filled_in_is_kept_and_no_longer_asked_for(opened: Opened) -> None:
     at = opened("report")
-    assert T("details.state", n=22) in everything(at)
+    assert T("details.state", n=23) in everything(at)
     at.text_area(key="details_intended_use").set_value("Small loans.")
     at.text_area(key="details_lineage_bank").set_value("Core banking.")
     next(b for b in at.button if b.label == T("details.save")).click().run()
     assert not at.exception and at.success[0].value == T("details.saved")
-    assert T("details.state", n=21) in everything(at)
+    assert T("details.state", n=22) in everything(at)
     assert at.text_area(key="details_intended_use").value == "Small loans."
 
 

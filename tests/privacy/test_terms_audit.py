@@ -40,7 +40,7 @@ def sent(world, secret_key, change=lambda numbers: numbers, person=0, background
     key, compiled = PaillierKeySide(secret_key), CompiledTerms(world.model, background)
     shape, host = compiled.shape(3), compiled.chain[0]
     layout, columns = PaillierLayout(shape, key.bits), columns_of(world, person)
-    numbers = [*paillier_numbers(compiled, layout, columns), *paillier_numbers(compiled.drops, layout, columns)]
+    numbers = [*paillier_numbers(compiled, layout, columns), *paillier_numbers(compiled.drops(), layout, columns)]
     numbers = change(numbers)
     terms = key.public.dump(key.encrypt_numbers(numbers))
     stated = host, compiled.shares_of(host), shape.features, shape.value_bits
@@ -89,7 +89,7 @@ def test_the_values_shown_give_the_terms_of_the_guests_own_and_no_more_of_them_t
     for person in range(4):
         columns = columns_of(world, person)
         shown = values_alike(world.model, columns)
-        both = paillier_numbers(compiled, layout, columns), paillier_numbers(compiled.drops, layout, columns)
+        both = paillier_numbers(compiled, layout, columns), paillier_numbers(compiled.drops(), layout, columns)
         assert honest_numbers(world.model, shown, 2048) == both
         again = {n: np.array([v], dtype=object if isinstance(v, str) else columns[n].dtype) for n, v in shown.items()}
         assert values_alike(world.model, again) == shown  # the interval between two splits, and not where in it

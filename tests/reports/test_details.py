@@ -12,7 +12,7 @@ from backend.reports.build.issued import CHANGES
 from backend.reports.details import BY_PARTY, FIELDS, GROUPS, checked, from_toml, missing, to_toml
 from backend.reports.render import html_form
 from backend.reports.schema import DetailsSection, DossierColumn
-from backend.reports.sections import SECTIONS, operator
+from backend.reports.sections import ANNEXES, SECTIONS, operator
 from backend.reports.sections.writer import Writer
 from backend.reports.standards import MEASURED, STANDARDS
 
@@ -66,7 +66,7 @@ def test_every_heading_of_each_standard_is_mapped_to_a_section_or_to_who_has_to(
     assert len(STANDARDS["sr26"]) == 12 and len({s.key for s in asked}) == len(asked)
     for subject in asked:
         assert subject.sections or subject.key == "sr26_inventory" or subject.who == "provider", subject.key
-        assert set(subject.sections) <= set(SECTIONS) and set(subject.measured) <= set(MEASURED)
+        assert set(subject.sections) <= {*SECTIONS, *ANNEXES} and set(subject.measured) <= set(MEASURED)
         assert set(subject.fields) <= {*FIELDS, *BY_PARTY}
     named = {name for subject in asked for name in subject.fields}
     assert named == {*FIELDS, *BY_PARTY}, "each field serves a standard"
@@ -109,7 +109,11 @@ def standing(made, language):
 
 def section(made, language, name):
     """What a section says, headings aside."""
-    return [block for block in SECTIONS[name](Writer(made, Catalogue(language))) if not isinstance(block, Heading)]
+    return [
+        block
+        for block in {**SECTIONS, **ANNEXES}[name](Writer(made, Catalogue(language)))
+        if not isinstance(block, Heading)
+    ]
 
 
 def test_what_is_kept_is_reported_logged_and_an_earlier_version_stays(glassleaf):

@@ -38,15 +38,18 @@ from backend.reports.schema import (
     FigureLine,
     IntervalLine,
     Measured,
+    MeasuredEntry,
     NotUnderstoodLine,
     ReasonsLine,
     SearchLine,
     TestLine,
     ValidationSection,
 )
-from backend.reports.sections import alternatives, answers, claims, model, record
+from backend.reports.sections import alternatives, answers, claims, model, open_points, operator, record, validation
 from backend.reports.sections.validation import table
 from backend.reports.sections.writer import Writer, bits, figure, gain, p_value
+from backend.reports.standards import STANDARDS
+from backend.reports.verdict.facts import STATES
 from backend.services import Glassleaf, reports
 from backend.services.scoring import ScoringRequest
 from backend.services.training import TrainingRequest
@@ -207,6 +210,54 @@ def test_the_first_page_says_what_is_true_of_the_model_and_settings_are_in_words
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
+def test_open_points_have_a_page_with_gravity_owner_and_day_and_no_fact_is_said_twice(report, language, pdf):
+    words, write = Catalogue(language), Writer(report, Catalogue(language))
+    verdict = report.issued.verdict
+    bad = [fact for fact in verdict.facts if fact.state != "no_breach"]
+    _, table = open_points.open_points(write)
+    order = [words(f"verdict.{state}") for state in STATES[:-1]] + [write("open_not_provided")]
+    gravity = [order.index(row[0]) for row in table.rows]
+    assert gravity == sorted(gravity) and [row[1] for row in table.rows[: len(bad)]] == [
+        words.text(fact.sentence) for fact in bad
+    ]
+    assert all(owner and re.fullmatch(r"\d{4}-\d\d-\d\d", day) for _, _, owner, day, _ in table.rows)
+    shown = html_text(to_html(report, language))
+    assert [words.text(fact.sentence) for fact in verdict.facts if shown.count(words.text(fact.sentence)) != 1] == []
+    pages = [page.get_textpage().get_text_range() for page in pypdfium2.PdfDocument(pdf(language))]
+    annexes = next(n for n, page in enumerate(pages) if write("annexes_note", listed="@").split("@")[0][:20] in page)
+    assert annexes <= 12  # pages of substance
+    alone = next(page for page in pages if f"2. {write('open_points')}" in page)
+    assert f"1. {write('summary')}" not in alone and f"3. {write('purpose')}" not in alone
+
+
+def test_what_the_suite_measured_of_sensitivity_counts_where_sr_26_2_asks_for_it(report):
+    noise = TestLine.model_construct(id="noise", verdict="warn", figures=(FigureLine.model_construct(),))
+    suite = ValidationSection.model_construct(tests=(noise,))
+    words = Catalogue("en")
+    for section, measured in ((None, False), (suite, True)):
+        content = report.content.model_copy(update={"validation": section})
+        write = Writer(report.model_copy(update={"content": content}), words)
+        said = [block.text for block in operator.tests(write) if isinstance(block, Paragraph)]
+        assert ("sensitivity" in operator.not_provided(write)) != measured
+        assert any(words("validation.test_noise") in text for text in said) == measured
+        (subject,) = (one for one in STANDARDS["sr26"] if one.key == "sr26_testing")
+        assert (words("details.sensitivity") in operator.answered(write, subject)[1]) != measured
+
+
+def test_the_test_log_names_each_measurement_with_its_entry_of_the_audit_log(glassleaf, report):
+    entries = {entry.number: entry for entry in glassleaf.audit.entries("demo")}
+    for line in report.issued.test_log:
+        assert (entries[line.number].hash, entries[line.number].action) == (line.entry_sha256, line.action)
+    line = MeasuredEntry(
+        number=3, time="2026-11-30T08:00:00", action="validation", about="", actor="ana", entry_sha256="ab" * 32
+    )
+    issued = report.issued.model_copy(update={"test_log": (line,)})
+    write = Writer(report.model_copy(update={"issued": issued}), Catalogue("en"))
+    (log,) = (block for block in validation.test_log(write) if isinstance(block, Table))
+    assert log.rows == (("2026-11-30 08:00:00", "validation", "ana", "3 · abababababababab"),)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
 def test_every_number_of_the_json_is_in_the_html_and_in_the_pdf(report, language, pdf):
     page, pdf = squeezed(html_text(to_html(report, language))), squeezed(pdf_text(pdf(language)))
     wanted = [squeezed(number) for number in numbers(report)]
@@ -350,13 +401,13 @@ def asking(glassleaf, report):
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_open_questions_are_counted_on_the_first_page_and_told_with_their_words(report, asking, language):
+def test_open_questions_are_counted_and_told_with_their_words(report, asking, language):
     words, told = Catalogue(language), Catalogue(language)("document.questions_open", n=1)
     assessment = report.content.assessment.model_copy(update={"questions": ()})
     none = report.model_copy(update={"content": report.content.model_copy(update={"assessment": assessment})})
     assert told not in html_text(to_html(none, language)) and read(to_json(asking)) == asking
     shown = html_text(to_html(asking, language))
-    assert shown.count(told) == 2 and "spouses" in shown and words("questions.why_single") in shown
+    assert shown.count(told) == 1 and "spouses" in shown and words("questions.why_single") in shown
 
 
 def test_a_hostile_meaning_stays_text(report):
@@ -426,7 +477,7 @@ def test_findings_stand_by_feature_the_worst_first_and_what_was_measured_of_it_o
     )
     content = report.content.model_copy(update={"assessment": found.model_copy(update={"findings": mixed})})
     writer = Writer(make(written(content), report.issued, SigningKey.generate()), Catalogue("en"))
-    blocks = claims.findings(writer)
+    blocks = claims.rule_by_rule(writer)
     headed = [block.text for block in blocks if isinstance(block, Heading)][:2]
     assert [writer.feature(f) in head for f, head in zip((twice.feature, other.feature), headed, strict=True)] == [
         True
@@ -699,8 +750,8 @@ def test_parameters_are_off_or_in_percent_where_a_reader_would_say_so(report):
     parameters = {"goss_top": "0.0", "goss_other": "0.2", "row_sample": "0.632", "learning_rate": "0.3"}
     identity = report.content.identity.model_copy(update={"parameters": parameters})
     content = report.content.model_copy(update={"identity": identity})
-    *_, shown = model.identity(Writer(report.model_copy(update={"content": content}), Catalogue("en")))
-    assert [value for _, value in shown.rows] == ["off", "0.2", "63.2\u00a0%", "0.3"]
+    (shown,) = model.parameters(Writer(report.model_copy(update={"content": content}), Catalogue("en")))
+    assert [value for _, value in shown.rows][:4] == ["off", "0.2", "63.2\u00a0%", "0.3"]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

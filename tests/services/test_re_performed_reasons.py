@@ -96,7 +96,8 @@ def test_a_constant_that_a_host_has_planted_in_a_reason_is_found(glassleaf, shel
         patch.setattr(ranking_host, "secret_order", lying)
         people = name_reasons(glassleaf, range(4), "rlwe").people
     planted = terms.items[-1][1]
-    assert all(planted in {reason.feature for reason in person.reasons} for person in people)  # nobody has noticed
+    # of somebody whose value is on the side asked about; nobody has noticed
+    assert any(planted in {reason.feature for reason in person.reasons} for person in people)
     code, found = found_by(shell)
     wrong = [one for one in found["differences"] if one["code"] == "names_differ"]
     assert code == 1 and found["reasons"] == 4 and wrong

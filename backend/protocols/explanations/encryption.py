@@ -133,7 +133,7 @@ class PersonEncryption:
     together = 1
 
     def __init__(self, key: ReasonKey, compiled: CompiledTerms, shape: ReasonShape) -> None:
-        self._parts = encryption_of(key, compiled, shape), encryption_of(key, compiled.drops, shape)
+        self._parts = encryption_of(key, compiled, shape), encryption_of(key, compiled.drops(shape.groups), shape)
         self.ciphertexts = sum(part.ciphertexts for part in self._parts)
 
     def encrypted(self, columns: Columns, people: int = 1) -> bytes:

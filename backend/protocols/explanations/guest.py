@@ -1,6 +1,6 @@
 """The Guest's side of reasons, person by person: who holds a record, terms through the chain, a ranking with the last Host.
 
-It learns the names of the largest contributions of one person, each with a bit, or sums over many people; never one person's contribution.
+It learns the names of the largest contributions of one person, or sums over many people; never one person's contribution.
 
 1. Guest → each Host: the people, the shape, the Host's own shares of cover. Each Host → Guest: whose records it holds, and about
    whom its budget is exhausted; for names, each but the last also random bits, under which it will pass on who is above its medians.
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import msgpack
 import numpy as np
@@ -38,6 +37,7 @@ from backend.protocols.explanations.opening import values_alike
 from backend.protocols.explanations.shape import ReasonShape
 from backend.protocols.explanations.statement import CohortStatement, NamesStatement
 from backend.protocols.ranking.guest import RankingGuest
+from backend.protocols.ranking.shape import OWN
 from backend.protocols.scoring.guest import OnStage, Timings, ignore_stages, refusals
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.messages import Acknowledge, HeldRecords, OfferKey
@@ -57,9 +57,8 @@ class Named:
     Attributes
     ----------
     names : list of tuple of (str, str), or None
-        Per person, party and feature of the largest contributions above 0, by name and never by size; None if a Host refused.
-    marked : list of frozenset of str
-        Per person, those of the named features whose value is on the side asked about, and at whose median the score would be lower.
+        Per person, party and feature of the largest contributions above 0, by name and never by size; None if a Host refused. Each value
+        is on the side asked about, and with all features of its reason at the medians the score would be lower; or no side was asked about.
     refused : dict of int to str
         Person → why.
     ciphertexts : int
@@ -69,7 +68,6 @@ class Named:
     """
 
     names: list[tuple[tuple[str, str], ...] | None]
-    marked: list[frozenset[str]]
     refused: dict[int, Remark]
     ciphertexts: int
     seconds: dict[tuple[str, str], float]
@@ -134,7 +132,14 @@ class ReasonsClient:
         for host in compiled.chain:
             session.send(host, OfferKey(session.name, key.scheme, key.offer()))
 
-    def names(self, people: PartyTable, count: int, below: Collection[str] = (), groups: tuple[int, ...] = ()) -> Named:
+    def names(
+        self,
+        people: PartyTable,
+        count: int,
+        below: Collection[str] = (),
+        groups: tuple[int, ...] = (),
+        sideless: Collection[str] = (),
+    ) -> Named:
         """Names of up to `count` reasons of every person, columns ``(n,)`` each.
 
         Parameters
@@ -143,6 +148,8 @@ class ReasonsClient:
             Features of which is asked whether the value is below its median; of the others, whether it is above. No Host learns it.
         groups : tuple of int
             The reason of each of the items, where several are one (:class:`ReasonShape`).
+        sideless : collection of str
+            Features that may be named whatever their side: codes, and what must not be left out. No Host learns it.
 
         Raises
         ------
@@ -161,31 +168,28 @@ class ReasonsClient:
             self._session.send(host, AskReasons(name, self._model_id, people.ids, count, *sizes, request, groups))
         answers = self._session.expect_each(HeldRecords, compiled.chain)
         refused = _refused(answers, len(people.ids))
-        asked = self._sides(people, below, {host: answer.masks for host, answer in answers.items()})
+        masks = {host: answer.masks for host, answer in answers.items()}
+        asked = self._sides(people, below, sideless, masks)
         names: list[tuple[tuple[str, str], ...] | None] = []
-        marked: list[frozenset[str]] = []
         for i in range(len(people.ids)):
             if i in refused:
                 names.append(None)
-                marked.append(frozenset())
                 continue
             known = None if self._run is None else self._run.batch(i).answer
-            # an answer from before names came with a bit has none
-            found = (
-                [(party, feature, *bit) for party, feature, *bit in msgpack.unpackb(known)]
-                if known is not None
-                else self._named(people, i, encryption, RankingGuest(encryption.opened, shape.ranking, asked[i]))
-            )
-            if self._run is not None and known is None:
-                self._run.answered(i, msgpack.packb(found))
-            names.append(tuple((party, feature) for party, feature, *_ in found))
-            marked.append(frozenset(feature for _, feature, *bit in found if any(bit)))
+            if known is not None:
+                found = [(party, feature) for party, feature in msgpack.unpackb(known)]
+            else:
+                ranking = RankingGuest(encryption.opened, shape.ranking, asked[i])
+                found = self._named(people, i, encryption, ranking)
+                if self._run is not None:
+                    self._run.answered(i, msgpack.packb(found))
+            names.append(tuple(found))
         self._on_stage("done", self._guest, len(people.ids))
         if self._run is not None:
             # before they are handed over: an auditor may draw any of them
-            about = count, groups, tuple(sorted(below))
-            self._run.state(request, self._statement(people, *about, names, marked).dump())
-        return Named(names, marked, refused, encryption.ciphertexts, self._timings.seconds)
+            about = count, groups, tuple(sorted(below)), tuple(sorted(sideless))
+            self._run.state(request, self._statement(people, *about, names).dump())
+        return Named(names, refused, encryption.ciphertexts, self._timings.seconds)
 
     def _statement(
         self,
@@ -193,31 +197,29 @@ class ReasonsClient:
         count: int,
         groups: tuple[int, ...],
         below: tuple[str, ...],
+        sideless: tuple[str, ...],
         names: Sequence[tuple[tuple[str, str], ...] | None],
-        marked: Sequence[frozenset[str]],
     ) -> NamesStatement:
         """Return what an auditor is told of names."""
         compiled = self._compiled
         number_of = {item: i for i, item in enumerate(compiled.items)}
         named = tuple(None if found is None else tuple(number_of[item] for item in found) for found in names)
-        bits = []
-        for found, features in zip(names, marked, strict=True):
-            bits.append(tuple(number_of[item] for item in found or () if item[1] in features))
         background = compiled.background
-        return NamesStatement(
-            self._model_id, background, count, groups, below, self._own_columns(people), named, tuple(bits)
-        )
+        own = self._own_columns(people)
+        return NamesStatement(self._model_id, background, count, groups, below, sideless, own, named)
 
     def _own_columns(self, people: PartyTable) -> Columns:
         """Return this party's values that the model uses."""
         own = [feature for _, feature in self._compiled.items[: self._compiled.own]]
         return {name: people.columns[name] for name in own}
 
-    def _sides(self, people: PartyTable, below: Collection[str], masks: Mapping[str, bytes]) -> NDArray[np.bool_]:
-        """``(people, 3, features)``: shares of above and of below, this party's own or a Host's masks; whether below is asked about."""
+    def _sides(
+        self, people: PartyTable, below: Collection[str], sideless: Collection[str], masks: Mapping[str, bytes]
+    ) -> NDArray[np.bool_]:
+        """``(people, 4, features)``: shares of above and of below, own ones or a Host's masks; whether below is asked about, or no side."""
         compiled = self._compiled
         n = len(people.ids)
-        out = np.zeros((n, 3, len(compiled.items)), dtype=bool)
+        out = np.zeros((n, OWN, len(compiled.items)), dtype=bool)
         names = [feature for _, feature in compiled.items]
         out[:, :2, : compiled.own] = sides(names[: compiled.own], people.columns, compiled.model.medians, n).transpose(
             2, 1, 0
@@ -229,12 +231,13 @@ class ReasonsClient:
             out[:, :2, begin : begin + own] = bits.transpose(0, 2, 1)
             begin += own
         out[:, 2] = [name in below for name in names]
+        out[:, 3] = [name in sideless for name in names]
         return out
 
     def _named(
         self, people: PartyTable, i: int, encryption: PersonEncryption, ranking: RankingGuest
-    ) -> list[tuple[Any, ...]]:
-        """Steps 2 and 3 for one person: party, feature and bit of each name."""
+    ) -> list[tuple[str, str]]:
+        """Steps 2 and 3 for one person: party and feature of each name."""
         try:
             self._send(people, i, encryption, self._run)
             return self._ranked(ranking, i)
@@ -316,7 +319,7 @@ class ReasonsClient:
                 terms_enc = run.sending(i, 0, terms_enc)
         self._session.send(self._first, ReasonTerms(self._session.name, i, terms_enc))
 
-    def _ranked(self, ranking: RankingGuest, i: int) -> list[tuple[Any, ...]]:
+    def _ranked(self, ranking: RankingGuest, i: int) -> list[tuple[str, str]]:
         """Step 3 for one person."""
         session = self._session
         host = self._last
@@ -328,7 +331,7 @@ class ReasonsClient:
         with self._timings.measured("rank", host):
             session.send(host, ChooseLabels(session.name, ranking.choose(shares)))
             largest = ranking.names(session.expect_each(GarbledRanking, [host])[host].circuit)
-        found = [(*self._compiled.items[k], k in ranking.marked) for k in largest]
+        found = [self._compiled.items[k] for k in largest]
         return sorted(found, key=lambda item: item[1])
 
 

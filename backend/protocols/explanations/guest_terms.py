@@ -4,9 +4,9 @@ In the notation of :mod:`backend.trees.shap`, at a point x with weight ω: per l
 and the same without f, times (1_f - c_f), for each Guest feature f. Leaves with the same Host conditions share an entry; leaves without
 any are a constant per Guest feature. The Hosts' factors are all that is missing.
 
-*Drops* are worked out in the same way: by how much the score falls where feature f alone is moved to the median of its holder,
-Σ_j w_j (1_f - 1'_f) ∏ 1_i over the other features of the path, 1'_f being f's answer there. That is one point, x = 1, and weights are
-rounded as scores are, so that nothing is lost: a drop is the difference of two scores.
+*Drops* are worked out in the same way: by how much the score falls where all features r of one reason and one holder are moved to its
+medians, Σ_j w_j (1_r - 1'_r) ∏ 1_i over the other features of the path, 1'_r being r's answer there. That is one point, x = 1, and weights
+are rounded as scores are, so that nothing is lost: a drop is the difference of two scores.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from backend.protocols.explanations.shape import COEFFICIENT_BITS, TERM_BITS, Re
 from backend.trees.backgrounds import COVERS, Background, left_shares, shares_of
 from backend.trees.ensemble import Columns, GuestModel, Leaf
 from backend.trees.folding import fold_structure
-from backend.trees.shap import Factors, factors_of, leaf_weights, paths, quadrature
+from backend.trees.shap import Factors, factors_of, leaf_weights, members, merged_factors, paths, quadrature
 
 
 @dataclass(frozen=True)
@@ -96,19 +96,28 @@ class CompiledTerms:
         weights = leaf_weights(model)
         entry = [self._entries if e is None else e for leaves in folding.entry_of_leaf for e in leaves]
         self._at = np.array(entry), used[model.guest]
-        self._by_entry, self._by_feature = self.matrices(weights)
+        self._by_entry, self._by_feature = self.matrices(weights, self.factors)
         self._weight_sum = float(np.abs(weights).sum())
-        self.drops = CompiledDrops(self)
 
-    def matrices(self, weights: NDArray[np.float64]) -> tuple[csr_array, csr_array]:
-        """What adds leaves up by entry, and factors by entry and own feature, times the leaves' weights; what has no entry comes last."""
+    def drops(self, groups: tuple[int, ...] = ()) -> CompiledDrops:
+        """Return the drops where features are merged into reasons, a number an item; each is one if there are none."""
+        return CompiledDrops(self, groups or tuple(range(len(self.items))))
+
+    def matrices(
+        self, weights: NDArray[np.float64], factors: Factors, groups: tuple[int, ...] = ()
+    ) -> tuple[csr_array, csr_array]:
+        """What adds leaves up by entry, and factors by entry and own feature, times the leaves' weights; what has no entry comes last.
+
+        A factor is named by its feature; if there are `groups`, by the reason that features belong to, and counts for each of them.
+        """
         entry, own = self._at
-        row = self.factors.row
-        line = entry[row] * len(own) + np.array([own.index(name) for name in self.factors.features], dtype=np.intp)
+        row = factors.row
+        names = [str(group) for group in groups] if groups else own
+        of, item = members(factors, names)
         size = (self._entries + 1) * len(own), len(row)
         return (
             csr_array((weights, (entry, np.arange(len(entry)))), shape=(self._entries + 1, len(entry))),
-            csr_array((weights[row], (line, np.arange(len(row)))), shape=size),
+            csr_array((weights[row[of]], (entry[row[of]] * len(own) + item, of)), shape=size),
         )
 
     @property
@@ -177,14 +186,23 @@ class CompiledTerms:
 
 
 class CompiledDrops:
-    """By how much the score falls where one feature alone is moved to the median of its holder; methods as in :class:`CompiledTerms`."""
+    """By how much the score falls where features of one reason are moved to the medians of their holder; methods as :class:`CompiledTerms`.
 
-    def __init__(self, terms: CompiledTerms) -> None:
+    Parameters
+    ----------
+    groups : tuple of int
+        ``(items,)``: the reason that each item belongs to.
+    """
+
+    def __init__(self, terms: CompiledTerms, groups: tuple[int, ...]) -> None:
         self._terms = terms
         self.chain = terms.chain
-        bits = terms.model.score_bits
-        rounded = quantise(leaf_weights(terms.model), bits) / float(1 << bits)
-        self._by_entry, self._by_feature = terms.matrices(rounded)
+        model = terms.model
+        own = groups[: terms.own]
+        names = [feature for _, feature in terms.items[: terms.own]]
+        self._factors = merged_factors(model.rules, paths(model.trees), names, own)
+        rounded = quantise(leaf_weights(model), model.score_bits) / float(1 << model.score_bits)
+        self._by_entry, self._by_feature = terms.matrices(rounded, self._factors, own)
 
     @property
     def rows(self) -> int:
@@ -202,10 +220,10 @@ class CompiledDrops:
         size = (self._terms.entries + 1, self._terms.own)
         base = np.empty((n, terms.entries))
         changes = np.empty((n, *size))
-        moved_there = terms.factors.blocks(moved(columns, terms.model.medians), n)
-        for (rows, here), (_, there) in zip(terms.factors.blocks(columns, n), moved_there, strict=True):
-            base[rows] = (self._by_entry @ terms.factors.whole(here, 1.0))[:-1].T
-            changes[rows] = (self._by_feature @ terms.factors.changes(here, there)).T.reshape(here.shape[1], *size)
+        moved_there = self._factors.blocks(moved(columns, terms.model.medians), n)
+        for (rows, here), (_, there) in zip(self._factors.blocks(columns, n), moved_there, strict=True):
+            base[rows] = (self._by_entry @ self._factors.whole(here, 1.0))[:-1].T
+            changes[rows] = (self._by_feature @ self._factors.changes(here, there)).T.reshape(here.shape[1], *size)
         return Terms(units(base, TERM_BITS), units(changes[:, :-1], TERM_BITS), units(changes[:, -1], TERM_BITS))
 
 

@@ -7,7 +7,6 @@ value; the gate opens a person's record for the message that brings this person'
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Any
@@ -44,6 +43,7 @@ from backend.protocols.transport.packing import from_bitmap, to_bitmap
 from backend.store.accountant import COHORT, REASONS, Question
 from backend.store.request_log import packed_question
 from backend.store.schema import Approval
+from backend.trees.ensemble import Columns
 
 
 @dataclass(repr=False)
@@ -307,7 +307,8 @@ def _sample(asked: Asked, reasons: Reasons, ids: tuple[str, ...]) -> Sample | No
     if not request and not terms:
         return None
     sizes = reasons.asked.shares, reasons.asked.features, reasons.asked.value_bits
-    row: bytes = msgpack.packb([terms, *sizes])
+    groups = reasons.asked.groups if isinstance(reasons.asked, AskReasons) else ()
+    row: bytes = msgpack.packb([terms, *sizes, groups])
     first = asked.message.person
     return Sample(reasons.asked.model_id, REASONS, key, ids, lambda _: row, request, first=first)
 
@@ -379,29 +380,27 @@ def answer_cohort(permit: Permit, opened: Opened, message: AskCohort, noise: Noi
 def answer_terms(permit: Permit, opened: Opened, message: ReasonTerms, noise: Noise) -> Reply:
     """Step 2; at a cohort's last people, step 3."""
     terms: _Terms = permit.ask.subject
-    decided = _decided(terms.reasons, opened["people"])
     if terms.reasons.cohort is None:
-        yield from _weigh_person(permit, terms, message, decided[0])
+        yield from _weigh_person(permit, terms, message, opened["people"])
     else:
-        yield from _weigh_cohort(permit, terms, message, decided, noise)
+        yield from _weigh_cohort(permit, terms, message, opened["people"], noise)
 
 
-def _decided(reasons: Reasons, people: Records) -> list[Decided]:
-    """Return how each of some people answers at this Host's splits."""
-    decided = []
-    for i, held in enumerate(people.held.tolist()):
-        person = {name: column[i : i + 1] for name, column in people.columns.items()}
-        decided.append(Decided.of(reasons.compiled, person, held))
-    return decided
+def _people(records: Records) -> list[tuple[Columns, bool]]:
+    """Return the columns of each of some people, ``(1,)`` each, and whether there is a record."""
+    held = records.held.tolist()
+    return [({name: column[i : i + 1] for name, column in records.columns.items()}, held[i]) for i in range(len(held))]
 
 
-def _weigh_person(permit: Permit, terms: _Terms, message: ReasonTerms, decided: Decided) -> Reply:
+def _weigh_person(permit: Permit, terms: _Terms, message: ReasonTerms, records: Records) -> Reply:
     """Step 2 for names."""
     reasons = terms.reasons
     served = reasons.served
     weighting = reasons.weighting
     if not isinstance(weighting, PersonWeighting):
         raise SecurityError("names_in_place_of_sums")
+    ((columns, held),) = _people(records)
+    decided = Decided.of(reasons.compiled, weighting.drop_factors, columns, held)
     before = _sides_before(reasons, message.sides)
     if reasons.masks is not None:
         own = decided.sides ^ reasons.masks[message.person]
@@ -422,16 +421,14 @@ def _sides_before(reasons: Reasons, sides: bytes) -> Flags:
     return from_bitmap(sides, 2 * count).reshape(count, 2)
 
 
-def _weigh_cohort(
-    permit: Permit, terms: _Terms, message: ReasonTerms, decided: Sequence[Decided], noise: Noise
-) -> Reply:
+def _weigh_cohort(permit: Permit, terms: _Terms, message: ReasonTerms, records: Records, noise: Noise) -> Reply:
     """Step 2 for sums; at the last people, step 3."""
     reasons = terms.reasons
     served = reasons.served
     weighting = reasons.weighting
     if isinstance(weighting, PersonWeighting):
         raise SecurityError("sums_in_place_of_names")
-    kept = np.concatenate([person.kept for person in decided], axis=1)
+    kept = np.concatenate([reasons.compiled.decide(*person) for person in _people(records)], axis=1)
     if not served.plan.last:
         passed_on = weighting.passed_on(message.terms, kept)
         yield served.following, ReasonTerms(message.conversation, message.person, passed_on, terms.digest)

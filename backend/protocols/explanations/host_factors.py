@@ -1,7 +1,8 @@
 """A Host's part of SHAP values: factors from its own columns. Must not know a weight, a value or a cipher.
 
 In the notation of :mod:`backend.trees.shap`, at a point x: per entry, ∏ over the Host's features for everybody else's values, and the same
-without h, times (1_h - c_h), for each of its own features h; for a drop, at x = 1, times (1_h - 1'_h), 1'_h being h's answer at the median.
+without h, times (1_h - c_h), for each of its own features h. For a drop, at x = 1, times (1_r - 1'_r), r being all of this Host's features
+of h's reason, and 1'_r their answer at the medians.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from backend.errors import SecurityError
 from backend.protocols.explanations.shape import COEFFICIENT_BITS, units
 from backend.trees.ensemble import Columns, HostModel, NodeKey
 from backend.trees.folding import Step
-from backend.trees.shap import Factors, factors_of, quadrature
+from backend.trees.shap import Factors, factors_of, members, merged_factors, quadrature
 
 Flags = NDArray[np.bool_]
 
@@ -55,6 +56,7 @@ class CompiledFactors:
         self.step = step
         self.points, _ = quadrature(model.skeletons)
         self.medians = model.medians
+        self.rules = model.rules
         self.factors = Factors(model.rules, [factors_of(own, features, share_of) for own in step.own])
         own = [self.names.index(name) for name in self.factors.features]
         self.where = self.factors.row, np.array(own, dtype=np.intp)
@@ -87,14 +89,23 @@ class CompiledFactors:
 
 
 class CompiledDropFactors:
-    """The same for drops; methods as in :class:`CompiledFactors`. What is decided of a person is 1_h, and behind it 1'_h, ``(2, m, 1)``."""
+    """The same for drops; methods as in :class:`CompiledFactors`. What is decided of a person is 1_r, and behind it 1'_r, ``(2, m, 1)``.
 
-    def __init__(self, compiled: CompiledFactors) -> None:
+    Parameters
+    ----------
+    groups : sequence of int
+        The reason that each of this Host's features belongs to; empty = each is one.
+    """
+
+    def __init__(self, compiled: CompiledFactors, groups: Sequence[int] = ()) -> None:
         self._compiled = compiled
         self.names = compiled.names
         self.step = compiled.step
-        self.where = compiled.where
         self.points = np.ones(1)
+        groups = groups or range(len(self.names))
+        self._factors = merged_factors(compiled.rules, compiled.step.own, self.names, groups)
+        self._of, items = members(self._factors, [str(group) for group in groups])
+        self.where = self._factors.row[self._of], items
 
     @property
     def key_points(self) -> int:
@@ -103,16 +114,20 @@ class CompiledDropFactors:
 
     def decide(self, columns: Columns, held: bool) -> NDArray[np.bool_]:
         """What one person's own values, and the medians next to them, answer; columns are ``(1,)`` each."""
-        there = moved(columns, self._compiled.medians)
-        return np.stack([self._compiled.decide(columns, held), self._compiled.decide(there, held)])
+        decided = []
+        for values in (columns, moved(columns, self._compiled.medians)):
+            (_, kept), *_ = self._factors.blocks(values, 1, np.array([held]))
+            decided.append(kept.copy())  # the next block overwrites it
+        return np.stack(decided)
 
     def others(self, kept: NDArray[np.bool_]) -> NDArray[np.int64]:
         """As :meth:`CompiledFactors.others`, ``(n, entries, 1)``."""
-        return units(self._compiled.factors.whole(kept[0], 1.0).T[:, :, np.newaxis], COEFFICIENT_BITS)
+        return units(self._factors.whole(kept[0], 1.0).T[:, :, np.newaxis], COEFFICIENT_BITS)
 
     def own(self, kept: NDArray[np.bool_]) -> NDArray[np.int64]:
         """As :meth:`CompiledFactors.own`, ``(n, m, 1)``."""
-        return units(self._compiled.factors.changes(kept[0], kept[1]).T[:, :, np.newaxis], COEFFICIENT_BITS)
+        changes = self._factors.changes(kept[0], kept[1])[self._of]
+        return units(changes.T[:, :, np.newaxis], COEFFICIENT_BITS)
 
 
 AnyFactors = CompiledFactors | CompiledDropFactors
@@ -135,7 +150,7 @@ class Decided:
     sides: Flags
 
     @classmethod
-    def of(cls, compiled: CompiledFactors, columns: Columns, held: bool) -> Decided:
+    def of(cls, compiled: CompiledFactors, drops: CompiledDropFactors, columns: Columns, held: bool) -> Decided:
         """Columns are ``(1,)`` each."""
         lying = sides(compiled.names, columns, compiled.medians, 1)[:, :, 0] & held
-        return cls(compiled.decide(columns, held), CompiledDropFactors(compiled).decide(columns, held), lying)
+        return cls(compiled.decide(columns, held), drops.decide(columns, held), lying)

@@ -81,7 +81,7 @@ class GarbledRanking(Message, max_bytes=NUMBERS):
     """Last Host → Guest: the fourth step."""
 
     HOLDS = "a garbled circuit that names the largest contributions, and one label a wire"
-    READABLE_BY = "the Guest: the names and a bit of each, nothing else"
+    READABLE_BY = "the Guest: the names, nothing else"
     circuit: bytes
 
 

@@ -43,7 +43,11 @@ def values_alike(model: GuestModel, columns: Columns) -> dict[str, Value]:
 
 
 def honest_numbers(
-    model: GuestModel, values: Mapping[str, Value], key_bits: int, background: Background = COVERS
+    model: GuestModel,
+    values: Mapping[str, Value],
+    key_bits: int,
+    background: Background = COVERS,
+    groups: tuple[int, ...] = (),
 ) -> tuple[list[int], list[int]]:
     """All that an honest Guest encrypts of a person with these values, in order: of a cohort contributions, for names drops behind them.
 
@@ -57,7 +61,7 @@ def honest_numbers(
         number = (np.nan if value is None else float(value)) if ordered else value
         columns[name] = np.array([number], dtype=np.float64 if ordered else object)
     layout = PaillierLayout(compiled.shape(1), key_bits)
-    return paillier_numbers(compiled, layout, columns), paillier_numbers(compiled.drops, layout, columns)
+    return paillier_numbers(compiled, layout, columns), paillier_numbers(compiled.drops(groups), layout, columns)
 
 
 def _rules_by_feature(model: GuestModel) -> dict[str, list[SplitRule]]:

@@ -42,7 +42,8 @@ class ReasonShape:
     names : int
         Reasons to give at most.
     groups : tuple of int
-        The reason that each feature belongs to; of so many reasons all names are given, :data:`MAX_NAMES` at the most. Empty = each is one.
+        The reason that each feature belongs to; of so many reasons all names are given, :data:`MAX_NAMES` at the most. A party's features
+        of one reason have one drop. Empty = each is one.
     value_bits : int
         Every SHAP value, at the last scale, is smaller than 2^value_bits in absolute value.
 
@@ -64,9 +65,15 @@ class ReasonShape:
 
     @property
     def ranking(self) -> RankingShape:
-        """Of all features' values; with every name comes a bit."""
+        """Of all features' values; drops and sides decide which are ranked."""
         merged = (MAX_NAMES, self.groups) if len(set(self.groups)) < len(self.groups) else ()
         return RankingShape(sum(self.features), self.names, self.value_bits, True, *merged)
+
+    def groups_of(self, party: int) -> tuple[int, ...]:
+        """Return the reason of each feature of a party, by its position; each one's own if none are merged."""
+        begin = sum(self.features[:party])
+        everybody = self.groups or tuple(range(sum(self.features)))
+        return everybody[begin : begin + self.features[party]]
 
     @property
     def told(self) -> float:
@@ -113,18 +120,18 @@ class ReasonShape:
 
 
 def names_bits(features: int, names: int) -> float:
-    """Return what so many names out of so many features, each with its bit, tell about a person at most.
+    """Return what so many names out of so many features tell about a person at most.
 
     That is log2 of the number of answers for each time that the question is ranked: a Guest may rank again with other numbers. There are
     fewer names if fewer contributions are above 0.
 
     Examples
     --------
-    >>> names_bits(1, 1) == 2 * log2(3)
+    >>> names_bits(1, 1) == 2 * log2(2)
     True
     """
     most = max(min(names, features), 0)
-    return RANKED * log2(sum(comb(max(features, 0), k) << k for k in range(most + 1)))
+    return RANKED * log2(sum(comb(max(features, 0), k) for k in range(most + 1)))
 
 
 def units(values: NDArray[np.float64], bits: int) -> NDArray[np.int64]:

@@ -27,14 +27,13 @@ class NamesStatement:
         Reasons that were asked for.
     groups : tuple of int
         The reason of each item, where several are one; empty = each is one.
-    below : tuple of str
-        Features of which was asked whether the value is below its median; of the others, whether it is above.
+    below, sideless : tuple of str
+        Features of which was asked whether the value is below its median, and of which no side was asked about; of the others, whether it
+        is above.
     columns : dict of str to ndarray
         Feature of the Guest's that the model uses → ``(n,)`` values.
     named : tuple of (tuple of int, or None)
         ``(n,)``: numbers of the items that were named; None if a Host refused.
-    marked : tuple of tuple of int
-        ``(n,)``: those of them that came with the bit 1.
     """
 
     model_id: str
@@ -42,9 +41,9 @@ class NamesStatement:
     count: int
     groups: tuple[int, ...]
     below: tuple[str, ...]
+    sideless: tuple[str, ...]
     columns: Columns = field(repr=False)
     named: tuple[tuple[int, ...] | None, ...] = field(repr=False)
-    marked: tuple[tuple[int, ...], ...] = field(repr=False)
 
     def dump(self) -> str:
         """Return the statement as JSON."""
@@ -54,9 +53,9 @@ class NamesStatement:
             "count": self.count,
             "groups": self.groups,
             "below": self.below,
+            "sideless": self.sideless,
             "columns": _packed(self.columns),
             "named": self.named,
-            "marked": self.marked,
         }
         return json.dumps(body)
 
@@ -95,17 +94,16 @@ def load_names(text: str) -> NamesStatement:
         body = json.loads(text)
         columns = _unpacked(body["columns"])
         named = tuple(None if one is None else tuple(map(int, one)) for one in body["named"])
-        marked = tuple(tuple(map(int, one)) for one in body["marked"])
-        _check_lengths(columns, named, marked)
+        _check_lengths(columns, named)
         return NamesStatement(
             str(body["model"]),
             _background(body),
             int(body["count"]),
             tuple(map(int, body["groups"])),
             tuple(map(str, body["below"])),
+            tuple(map(str, body["sideless"])),
             columns,
             named,
-            marked,
         )
     except (KeyError, TypeError, ValueError, AttributeError, zlib.error) as error:
         raise SecurityError("statement_unreadable") from error

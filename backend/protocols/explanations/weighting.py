@@ -262,11 +262,18 @@ Weighting = PaillierWeighting | RlweWeighting
 
 
 class PersonWeighting:
-    """For the names of one person: contributions, and behind them drops."""
+    """For the names of one person: contributions, and behind them drops.
+
+    Attributes
+    ----------
+    drop_factors : CompiledDropFactors
+        What decides drops.
+    """
 
     def __init__(self, side: PublicSide | None, compiled: CompiledFactors, shape: ReasonShape, plan: FoldPlan) -> None:
         self._contributions = weighting_of(side, compiled, shape, plan)
-        self._drops = weighting_of(side, CompiledDropFactors(compiled), shape, plan)
+        self.drop_factors = CompiledDropFactors(compiled, shape.groups_of(plan.index + 1))
+        self._drops = weighting_of(side, self.drop_factors, shape, plan)
 
     def values(self, terms: bytes, decided: Decided) -> tuple[Any, Any]:
         """At the last Host: both as the parts give them."""
@@ -279,7 +286,7 @@ class PersonWeighting:
         return self._contributions.passed_on(first, decided.kept) + self._drops.passed_on(second, decided.drops)
 
     def ranking(self, values: tuple[Any, Any], sides: Flags, shape: ReasonShape) -> RankingHost:
-        """Who ranks contributions, and marks names by drops and by this Host's shares of `sides`, ``(2, n)``."""
+        """Who ranks contributions, of those that drops and this Host's shares of `sides`, ``(2, n)``, make eligible."""
         marks = MarkedNumbers(partial(self._drops.blinded, values[1]), sides)
         return RankingHost(partial(self._contributions.blinded, values[0]), shape.ranking, marks)
 

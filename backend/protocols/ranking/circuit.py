@@ -15,7 +15,15 @@ from backend.crypto.garbling import DECODING, LABEL, TABLE, Gates, PlainGates, W
 from backend.protocols.ranking.shape import RankingShape
 
 
-def select(gates: Gates, left: Wires, right: Wires, k: int, max_names: int = 0, groups: Sequence[int] = ()) -> Wires:
+def select(
+    gates: Gates,
+    left: Wires,
+    right: Wires,
+    k: int,
+    max_names: int = 0,
+    groups: Sequence[int] = (),
+    ranked: Wires | None = None,
+) -> Wires:
     """Whether each number is among the k largest, of those whose highest bit is 1.
 
     Parameters
@@ -24,12 +32,16 @@ def select(gates: Gates, left: Wires, right: Wires, k: int, max_names: int = 0, 
         Two shares of each number, lowest bit first: the number is their sum modulo 2^width. No two numbers are equal.
     max_names, groups : int, sequence of int
         If there are groups, ``(n,)``: as many numbers are chosen as belong to k of them, `max_names` at the most, and k at least.
+    ranked : Wires, ``(n, words)``, optional
+        Whether each number is ranked at all; the place of one that is not goes to the next.
 
     Returns
     -------
     Wires, ``(n, words)``
     """
     *bits, alive = add(gates, left, right)
+    if ranked is not None:
+        alive = gates.both(alive, ranked)
     chosen = _largest(gates, bits, alive, k)
     for more in range(k + 1, min(max_names, len(alive)) + 1):
         larger = _largest(gates, bits, alive, more)
@@ -62,16 +74,15 @@ def _largest(gates: Gates, bits: Sequence[Wires], alive: Wires, k: int) -> Wires
     return chosen
 
 
-def marks(gates: Gates, chosen: Wires, signs: tuple[Wires, Wires], own: Wires, other: Wires) -> Wires:
-    """Of each chosen number, whether what belongs to it is true: a second number is above 0, and its value is on the side asked about.
+def eligible(gates: Gates, signs: tuple[Wires, Wires], own: Wires, other: Wires) -> Wires:
+    """Of each number, whether its second number is above 0 and its value is on the side asked about, or no side is asked about.
 
     Parameters
     ----------
-    chosen : Wires, ``(n, words)``
     signs : two Wires, ``(width, n, words)`` each
         Two shares of the second numbers, whose highest bit is 1 if they are above 0.
-    own : Wires, ``(3, n, words)``
-        The Guest's shares of *above* and *below*, and whether it asks about below.
+    own : Wires, ``(4, n, words)``
+        The Guest's shares of *above* and *below*; whether it asks about below; whether it asks about neither.
     other : Wires, ``(2, n, words)``
         The Host's shares of above and below.
     """
@@ -79,11 +90,13 @@ def marks(gates: Gates, chosen: Wires, signs: tuple[Wires, Wires], own: Wires, o
     above = own[0] ^ other[0]
     below = own[1] ^ other[1]
     side = above ^ gates.both(own[2], above ^ below)
-    return gates.both(chosen, gates.both(positive, side))
+    true = gates.both(positive, side)
+    either: Wires = true ^ own[3] ^ gates.both(true, own[3])
+    return either
 
 
 def outputs(gates: Gates, left: Wires, right: Wires, shape: RankingShape) -> Wires:
-    """The whole circuit on each side's wires in a row: ``(n, words)`` of :func:`select`, behind them those of :func:`marks`.
+    """The whole circuit on each side's wires in a row: ``(n, words)`` of :func:`select`, where marked of the :func:`eligible` numbers.
 
     Parameters
     ----------
@@ -94,13 +107,13 @@ def outputs(gates: Gates, left: Wires, right: Wires, shape: RankingShape) -> Wir
     n = shape.n
     words = left.shape[1]
     numbers = [side[: width * n].reshape(width, n, words) for side in (left, right)]
-    chosen = select(gates, numbers[0], numbers[1], shape.k, shape.max_names, shape.groups)
-    if not shape.marked:
-        return chosen
-    signs = left[width * n : 2 * width * n], right[width * n : 2 * width * n]
-    own, other = (side[2 * width * n :].reshape(-1, n, words) for side in (left, right))
-    both = signs[0].reshape(width, n, words), signs[1].reshape(width, n, words)
-    return np.concatenate([chosen, marks(gates, chosen, both, own, other)])
+    ranked = None
+    if shape.marked:
+        signs = left[width * n : 2 * width * n], right[width * n : 2 * width * n]
+        own, other = (side[2 * width * n :].reshape(-1, n, words) for side in (left, right))
+        both = signs[0].reshape(width, n, words), signs[1].reshape(width, n, words)
+        ranked = eligible(gates, both, own, other)
+    return select(gates, numbers[0], numbers[1], shape.k, shape.max_names, shape.groups, ranked)
 
 
 def add(gates: Gates, left: Wires, right: Wires) -> list[Wires]:
@@ -160,4 +173,4 @@ def gates_needed(shape: RankingShape) -> int:
 def lengths(shape: RankingShape) -> tuple[int, ...]:
     """Bytes of the four parts of the last message: the Guest's labels (transferred), the Host's, gates, decoding."""
     own, other = shape.inputs
-    return 2 * LABEL * own, LABEL * other, TABLE * gates_needed(shape), DECODING * shape.outputs
+    return 2 * LABEL * own, LABEL * other, TABLE * gates_needed(shape), DECODING * shape.n

@@ -8,8 +8,8 @@ Steps, each a message (the protocol and its argument: docs/reasons.md):
 4. Host → Guest   the labels, hidden but for those; its own; the garbled circuit
 5. The Guest evaluates: the positions of the k largest, as a set                             :meth:`RankingGuest.names`
 
-In a *marked* ranking a second number and a side belong to each, blinded and shared like the first; of each of the k largest the Guest
-learns one bit more, and of no other (:func:`backend.protocols.ranking.circuit.marks`).
+In a *marked* ranking a second number and a side belong to each, blinded and shared like the first. They decide which numbers are ranked
+at all (:func:`backend.protocols.ranking.circuit.eligible`), and nothing else of them is told.
 """
 
 from __future__ import annotations
@@ -33,19 +33,14 @@ class RankingGuest:
     opened : callable
         The encrypted numbers of step 2 → ``(n,)`` numbers whose lowest bits are shares; raises SecurityError if they are no ciphertexts.
     sides : ndarray of bool, optional
-        ``(3, n)``, where the shape is marked: this side's shares of above and of below, and whether it asks about below.
-
-    Attributes
-    ----------
-    marked : tuple of int
-        After step 5: those of the names whose bit is 1.
+        ``(4, n)``, where the shape is marked: this side's shares of above and of below; whether it asks about below; whether it asks
+        about neither.
     """
 
     def __init__(self, opened: Callable[[bytes], list[int]], shape: RankingShape, sides: Bits | None = None) -> None:
         self._opened = opened
         self._shape = shape
         self._sides = shape.sides(sides, OWN)
-        self.marked: tuple[int, ...] = ()
         self._transfer = TransferReceiver()
         self._turns = Turns()
 
@@ -75,7 +70,7 @@ class RankingGuest:
         ------
         SecurityError
             If the message came out of turn, has a wrong length or was damaged, or the Host has garbled another circuit: more names come
-            than were asked for, or a bit of a number that is not named.
+            than were asked for.
         """
         self._turns.take(3)
         shape = self._shape
@@ -84,8 +79,7 @@ class RankingGuest:
         gates = Evaluator(tables)
         left, right = (read_labels(labels, count) for labels, count in zip((own, theirs), shape.inputs, strict=True))
         bits = gates.decode(outputs(gates, left, right, shape), decoding)
-        self.marked = tuple(int(i) for i in np.flatnonzero(bits[shape.n :]))
-        names = tuple(int(i) for i in np.flatnonzero(bits[: shape.n]))
-        if not shape.possible(names, self.marked):
+        names = tuple(int(i) for i in np.flatnonzero(bits))
+        if not shape.possible(names):
             raise SecurityError("impossible_names")
         return names

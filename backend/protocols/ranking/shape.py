@@ -20,7 +20,7 @@ from backend.errors import ParameterError, SecurityError
 SLACK_BITS = 64  # all shares of 4,096 numbers are right but for a chance of 2^-52
 MAX_NUMBERS = 4096  # features of a model; a message of 52 MB where values have 48 bits
 # wires a number that say something of its side, of the Guest and of the Host
-OWN = 3
+OWN = 4
 OTHER = 2
 MAX_BITS = 192  # of a value: a score's, times the factors of five Hosts
 
@@ -38,7 +38,7 @@ class RankingShape:
     value_bits : int
         Every number is smaller than 2^value_bits in absolute value: a bound that follows from the model, which nobody checks here.
     marked : bool
-        Whether a second number and a side belong to each, and each name comes with a bit (:func:`backend.protocols.ranking.circuit.marks`).
+        Whether a second number and a side belong to each, and decide who is ranked (:func:`backend.protocols.ranking.circuit.eligible`).
     max_names, groups : int, tuple of int
         If there are groups, ``(n,)``: as many names are given as belong to k of them, `max_names` at the most.
 
@@ -74,11 +74,6 @@ class RankingShape:
         return self.width + SLACK_BITS + 1
 
     @property
-    def outputs(self) -> int:
-        """Bits that the Guest learns."""
-        return 2 * self.n if self.marked else self.n
-
-    @property
     def inputs(self) -> tuple[int, int]:
         """Wires of the Guest and of the Host."""
         numbers = self.width * self.n
@@ -90,10 +85,8 @@ class RankingShape:
             raise ParameterError("ranking_sides_do_not_fit", numbers=self.n)
         return np.zeros(0, dtype=bool) if given is None else given.ravel()
 
-    def possible(self, names: Sequence[int], marked: Sequence[int]) -> bool:
-        """Return whether a ranking can name these numbers, and mark those."""
-        if not set(marked) <= set(names):
-            return False
+    def possible(self, names: Sequence[int]) -> bool:
+        """Return whether a ranking can name these numbers."""
         if not self.groups:
             return len(names) <= self.k
         return len(names) <= self.max_names and len({self.groups[i] for i in names}) <= self.k

@@ -56,6 +56,7 @@ def issued_of(sources: Sources, content_sha256: str, verdict: Verdict, now: str,
         audit=fill(report.AuditLine, verdict, head_sha256=verdict.head.hash),
         versions=dict(_versions()),
         changes=tuple(_changes(sources)),
+        test_log=tuple(_test_log(sources)),
     )
 
 
@@ -95,6 +96,23 @@ def _changes(sources: Sources) -> Iterable[report.ChangeLine]:
         found = entry.body.get(CHANGES[entry.action], "")
         detail = found if isinstance(found, str) else ", ".join(found)
         yield report.ChangeLine(time=entry.time, action=entry.action, detail=detail, actor=entry.actor)
+
+
+def _test_log(sources: Sources) -> Iterable[report.MeasuredEntry]:
+    """Every measurement of the model that has ended, as the log has it; oldest first."""
+    for entry in sources.entries:
+        body = entry.body
+        # such an entry alone counts the numbers that were kept
+        if "numbers" not in body or body.get("model_sha256") != sources.record.content_hash:
+            continue
+        yield report.MeasuredEntry(
+            number=entry.number,
+            time=entry.time,
+            action=entry.action,
+            about=body.get("feature", ""),
+            actor=entry.actor,
+            entry_sha256=entry.hash,
+        )
 
 
 def _standing(sources: Sources) -> report.StandingLine:

@@ -87,8 +87,9 @@ def read_html(text: str) -> Report:
 
 def _block(block: Block, language: str) -> str:
     match block:
-        case Heading(text, level):
-            return f"<h{level + 1}>{escape(text)}</h{level + 1}>"
+        case Heading(text, level, new_page):
+            style = ' style="break-before:page"' if new_page else ""
+            return f"<h{level + 1}{style}>{escape(text)}</h{level + 1}>"
         case Paragraph(text, tone):
             return f'<p class="{tone}">{_lines(text)}</p>'
         case Code(text):

@@ -61,7 +61,8 @@ def pages(drawn: Outline, language: str, time: datetime) -> FPDF:
     pdf.paragraph(drawn.title, 18, bold=True)
     pdf.paragraph(drawn.subtitle, SIZE, colour=FAINT)
     for i, block in enumerate(drawn.blocks):
-        if isinstance(block, Heading | Paragraph) and pdf.room_below() < _together(pdf, drawn.blocks[i:]):
+        begins = isinstance(block, Heading) and block.new_page
+        if begins or (isinstance(block, Heading | Paragraph) and pdf.room_below() < _together(pdf, drawn.blocks[i:])):
             pdf.add_page()
         _draw(pdf, block, words, _remark(pdf, drawn.blocks[i + 1 : i + 2]))
         work.reached(BEGUN + (DRAWN - BEGUN) * (i + 1) / len(drawn.blocks))

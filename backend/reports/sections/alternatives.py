@@ -6,12 +6,27 @@ from collections.abc import Callable, Sequence
 
 from backend.reports.blocks import Block, Heading, Paragraph, Table
 from backend.reports.schema import AlternativeLine, IntervalLine, SearchLine
+from backend.reports.sections.questions import retraining_in_words
 from backend.reports.sections.writer import NONE, Writer, figure, minute, points, signed, whole
 from backend.results import NOBODY
 
 
+def chosen(write: Writer) -> list[Block]:
+    """What retraining and searching came to, and what was chosen."""
+    blocks: list[Block] = [Paragraph(retraining_in_words(write, pair)) for pair in write.content.retrained]
+    if not blocks:
+        blocks.append(write.text("not_retrained"))
+    searches = write.content.searches
+    for attribute in dict.fromkeys(search.attribute for search in searches):
+        first = next(search for search in searches if search.attribute == attribute)
+        named = write.named(attribute, first.meaning)
+        heading = Heading(write("lda_search", feature=named, cutoff=write.line(first.cutoff, first.policy)), 2)
+        blocks += [heading, *found_in_words(write, first), _chosen(write, first), write.text("lda_warning")]
+    return [*blocks, *([] if searches else [write.text("lda_none")])]
+
+
 def alternatives(write: Writer) -> list[Block]:
-    """Every search at every decision, then what was chosen of it; that none was made, where that is so."""
+    """Every search at every decision."""
     searches = write.content.searches
     blocks = list[Block]()
     for attribute in dict.fromkeys(search.attribute for search in searches):
@@ -22,14 +37,14 @@ def alternatives(write: Writer) -> list[Block]:
             heading = Heading(write("lda_search", feature=named, cutoff=write.line(search.cutoff, search.policy)), 2)
             blocks += [heading, *_search(write, search, constraints)]
         listed = (write("lda_constraints_are", place=k, constraints=text) for k, text in enumerate(constraints, 1))
-        blocks += [*(Paragraph(line, "note") for line in listed), _chosen(write, own[0])]
-    return [*blocks, write.note("lda_note")] if blocks else [write.text("lda_none")]
+        blocks += [Paragraph(line, "note") for line in listed]
+    return [*blocks, write.note("lda_note")] if blocks else []
 
 
 def _search(write: Writer, search: SearchLine, constraints: Sequence[str]) -> list[Block]:
     reference = write.words.text(search.reference)
     how = write(f"lda_{search.source}", n=whole(search.n), reference=reference)
-    return [*found_in_words(write, search), Paragraph(how, "note"), _table(write, search, constraints)]
+    return [Paragraph(how, "note"), _table(write, search, constraints)]
 
 
 def _constraints(searches: Sequence[SearchLine]) -> tuple[str, ...]:

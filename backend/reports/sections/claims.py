@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from backend.compliance.assessment import SEVERITY, wording
 from backend.fairness.age_discrimination import in_words
-from backend.fairness.disparity import DIFFERENCE, MEASURES, PAIR_P, RATIO, REFERENCE, P, measure_in_words
+from backend.fairness.disparity import DIFFERENCE, MEASURES, PAIR_P, RATIO, REFERENCE, P, measure_in_words, widest
 from backend.i18n import joined
 from backend.reports.blocks import Block, Facts, Heading, Paragraph, Table
 from backend.reports.schema import (
@@ -46,9 +46,11 @@ LEAK_FORMATS = {"named": percent, "without_dither": percent, "dither": figure}  
 
 
 def findings(write: Writer) -> list[Block]:
-    """Every finding, feature by feature, the worst first, with its evidence and what was decided; then what does not count."""
+    """How many findings there are, of which features, and what was decided; questions; the annex has every rule."""
     found = write.content.assessment
     blocks: list[Block] = [Paragraph(_counted(write)), write.note("law_of", day=write.report.issued.law_of)]
+    if found.findings:
+        blocks.append(Paragraph(decided_in_words(write)))
     if waiting(write):
         blocks.append(Paragraph(write("questions_open", n=waiting(write)), "finding"))
     if found.questions:
@@ -67,8 +69,22 @@ def findings(write: Writer) -> list[Block]:
             ("undecided", 2, lambda fs: whole(sum(f.decision is None for f in fs))),
         )
         blocks.append(overview)
+    return [*blocks, *problems(map(write.words.text, found.problems))]
+
+
+def decided_in_words(write: Writer) -> str:
+    """How many findings were confirmed, overridden or not decided, and how many people signed."""
+    decided = Counter(f.decision.decision if f.decision else "open" for f in write.content.assessment.findings)
+    counts = {name: decided[name] for name in ("confirmed", "overridden", "open")}
+    return write("answer_done", **counts, signed=sum(s.covers for s in write.report.issued.sign_offs))
+
+
+def rule_by_rule(write: Writer) -> list[Block]:
+    """Every finding, feature by feature, the worst first, with its evidence and what was decided; then what does not count."""
+    found = write.content.assessment
+    blocks: list[Block] = []
     quoted: dict[str, str] = {}
-    for findings_of in about:
+    for findings_of in by_feature(write):
         blocks += _flagged_feature(write, findings_of, quoted)
     for key, rest in (("set_aside", found.set_aside), ("not_in_force", found.not_in_force)):
         if rest:
@@ -80,7 +96,7 @@ def findings(write: Writer) -> list[Block]:
                 ("law", 4, lambda f: _dates(write, f)),
             )
             blocks += [write.heading(key), table]
-    return [*blocks, *problems(map(write.words.text, found.problems))]
+    return blocks
 
 
 def waiting(write: Writer) -> int:
@@ -305,17 +321,57 @@ def rules(write: Writer) -> list[Block]:
 
 
 def evidence(write: Writer) -> list[Block]:
-    """Outcome disparity and proxies, measured or not."""
+    """Outcome disparity and proxies, measured or not: of each feature the widest gap, or the strongest association."""
     content = write.content
-    return [*_claim(write, "fairness", content.fairness), *_claim(write, "proxies", content.proxies)]
+    return [*_widest(write, "fairness", content.fairness), *_widest(write, "proxies", content.proxies)]
 
 
-def _claim(write: Writer, key: str, found: tuple[Evidenced, ...] | None) -> list[Block]:
+def _widest(write: Writer, key: str, found: tuple[Evidenced, ...] | None) -> list[Block]:
+    """A row a feature; the annex has all rates."""
     blocks: list[Block] = [write.heading(key)]
     if not found:
         searched = key == "fairness" and write.content.searches
         unmeasured = "fairness_searched" if searched else f"{key}_not_measured"
         return [*blocks, write.text(unmeasured if found is None else "nothing_found")]
+    rows = [(write.named(e.feature, e.meaning), *_furthest(write, key, e)) for e in found]
+    table = write.table(
+        rows,
+        ("feature", 6, lambda row: row[0]),
+        ("group" if key == "fairness" else "against", 6, lambda row: row[1]),
+        ("gap_widest" if key == "fairness" else "measure", 6, lambda row: row[2]),
+    )
+    return [*blocks, table]
+
+
+def _furthest(write: Writer, key: str, e: Evidenced) -> tuple[str, str]:
+    """Whom the largest figure is about, and the figure."""
+    if e.on is not None and e.on.refused:
+        return NONE, not_agreed(write, e.on)
+    if key == "fairness":
+        furthest = widest(e.measures)
+        if furthest is None:
+            return NONE, write("nothing_found")
+        about = write("against_reference", group=_about(write, furthest), reference=reference_of(write, e.measures))
+        return about, value(write, furthest)
+    known = [m for m in e.measures if m.value is not None]
+    strongest = max(known, key=lambda m: m.value or 0.0, default=None)
+    if strongest is None:
+        return NONE, write("nothing_found")
+    return _about(write, strongest), f"{strongest.measure} {value(write, strongest)}"
+
+
+def every_rate(write: Writer) -> list[Block]:
+    """All that was measured of groups and proxies; nothing if nothing was."""
+    content = write.content
+    blocks = []
+    for key, found in (("fairness", content.fairness), ("proxies", content.proxies)):
+        if found:
+            blocks += _claim(write, key, found)
+    return blocks
+
+
+def _claim(write: Writer, key: str, found: tuple[Evidenced, ...]) -> list[Block]:
+    blocks: list[Block] = [write.heading(key)]
     for e in found:
         if e.on is not None and e.on.refused:
             blocks.append(Paragraph(write.says(write.named(e.feature, e.meaning), not_agreed(write, e.on))))
@@ -466,7 +522,7 @@ def retrained(write: Writer) -> list[Block]:
     blocks: list[Block] = []
     for pair in write.content.retrained:
         blocks += [Heading(write("beside", before=pair.before, after=pair.after), 2), *_beside(write, pair)]
-    return blocks or [write.text("not_retrained")]
+    return blocks
 
 
 def _beside(write: Writer, pair: Retrained) -> list[Block]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from backend.i18n import brief
+from backend.i18n import brief, joined
 from backend.reports.blocks import BarRow, Bars, Block, Facts, Panel, Panels, Paragraph, Table
 from backend.reports.model_comparison import FIGURES
 from backend.reports.parameters import cipher_in_words, parameters_in_words
 from backend.reports.schema import CutoffLine, PerformanceSection
+from backend.reports.sections.questions import directions_in_words, used_features
 from backend.reports.sections.writer import NONE, Writer, figure, gain, interval, minute, percent, whole
-
-TOP = 3  # features named in a sentence
 
 
 def identity(write: Writer) -> list[Block]:
@@ -29,12 +28,17 @@ def identity(write: Writer) -> list[Block]:
             "structure": write("structure_is", trees=s.trees, leaves=s.leaves, depth=s.depth, splits=s.splits),
             "aggregation": write(f"aggregation_{s.aggregation}", n=s.outputs),
             "left_out": write.enumerated(i.left_out) or write("nothing"),
-            "guest_hash": i.guest_sha256,
         }
     )
-    hosts = ((write("host_hash", party=write.party(host)), digest) for host, digest in i.host_sha256.items())
-    parameters = parameters_in_words(write.words, i.parameters, i.cipher, i.key_bits)
-    return [Facts((*facts.rows, *hosts)), write.heading("parameters"), Facts(tuple(parameters.items()))]
+    return [facts]
+
+
+def parameters(write: Writer) -> list[Block]:
+    """How the model was grown, and the hashes of its halves."""
+    i = write.content.identity
+    grown = parameters_in_words(write.words, i.parameters, i.cipher, i.key_bits)
+    hosts = [(write("host_hash", party=write.party(host)), digest) for host, digest in i.host_sha256.items()]
+    return [Facts((*grown.items(), (write("guest_hash"), i.guest_sha256), *hosts))]
 
 
 def parties(write: Writer) -> list[Block]:
@@ -54,12 +58,21 @@ def parties(write: Writer) -> list[Block]:
 def features(write: Writer) -> list[Block]:
     """Used features: how much, and in which direction."""
     used = [f for f in write.content.features if f.splits]
-    unused = [write.meaning(f) for f in write.content.features if not f.splits]
     names = [p.name for p in write.content.parties]
     longest = max((f.gain_share for f in used), default=1.0) or 1.0
     bars = (
         BarRow(brief(write.meaning(f)), f.gain_share / longest, gain(f.gain_share), names.index(f.party)) for f in used
     )
+    return [
+        Bars(used_features(write), tuple(map(write.party, names)), tuple(bars)),
+        Paragraph(directions_in_words(write)),
+    ]
+
+
+def features_table(write: Writer) -> list[Block]:
+    """A row for each used feature, and which are not used."""
+    used = [f for f in write.content.features if f.splits]
+    unused = [write.meaning(f) for f in write.content.features if not f.splits]
     table = write.table(
         used,
         ("feature", 8, lambda f: write.feature(f.name)),
@@ -75,18 +88,10 @@ def features(write: Writer) -> list[Block]:
         ("strength", 3, lambda f: NONE if f.learned == "unordered" else f"{f.strength:+.2f}".replace("-", "−")),
     )
     return [
-        Bars(used_features(write), tuple(map(write.party, names)), tuple(bars)),
         table,
         write.text("unused", listed=write.listed(unused)) if unused else write.text("all_used"),
         write.note("features_note"),
     ]
-
-
-def used_features(write: Writer) -> str:
-    """How many features are used, and the most important of them, as a sentence."""
-    used = [f for f in write.content.features if f.splits]
-    top = write.listed(write("named", meaning=brief(write.meaning(f)), name=gain(f.gain_share)) for f in used[:TOP])
-    return write("answer_use", used=len(used), offered=len(write.content.features), top=top)
 
 
 def dictionary(write: Writer) -> list[Block]:
@@ -129,10 +134,28 @@ def quality(write: Writer) -> list[Block]:
     if found is None or not _covers(write, found, registered):
         blocks.append(Facts(tuple((write.words(f"figure.{name}"), figure(v)) for name, v in registered.items())))
     label = write.words.text(write.content.identity.predicts)
-    rate = {} if q.positive_rate is None else {"positive_label": label, "positive_rate": percent(q.positive_rate)}
-    rows = write.enumerated(f"{write.part(part)} {whole(n)}" for part, n in q.rows.items())
-    blocks.append(write.facts({**rate, "rows": rows}))
+    facts = {}
+    if q.positive_rate is not None:
+        everybody = sum(q.rows.values())
+        facts["positive_label"] = label
+        facts["positive_rate"] = write(
+            "rate_of", share=percent(q.positive_rate), part=write.part("joint"), n=whole(everybody)
+        )
+        if found is not None and found.calibration and write.content.identity.task == "binary":
+            n = sum(row.n for row in found.calibration)
+            share = sum(row.n * row.observed for row in found.calibration) / n
+            facts["positive_rate_measured"] = write(
+                "rate_of", share=percent(share), part=write.part(found.part), n=whole(n)
+            )
+    facts["rows"] = write.enumerated(f"{write.part(part)} {whole(n)}" for part, n in q.rows.items())
+    blocks.append(write.facts(facts))
     return [*blocks, *([write.note("no_performance")] if found is None else _performance(write, found))]
+
+
+def quality_tables(write: Writer) -> list[Block]:
+    """The numbers of the charts, and how far parts of the data differ."""
+    found = write.content.performance
+    return [] if found is None else [*_tables(write, found), *_stability(write, found)]
 
 
 def _covers(write: Writer, found: PerformanceSection, registered: dict[str, float]) -> bool:
@@ -152,15 +175,13 @@ def _performance(write: Writer, found: PerformanceSection) -> list[Block]:
     fits = sum(row.low <= row.predicted <= row.high for row in found.calibration)
     sentence = write("calibration_fits", fits=fits, n=len(found.calibration))
     number = write.content.identity.task == "number"
+    release = write.content.release
+    noise = "undithered" if release is not None and release.dither and found.source == "training" else "as_released"
     return [
-        write.heading("intervals"),
-        write.text(f"scores_{found.source}", part=write.part(found.part), n=whole(found.n)),
+        Paragraph(joined(write(f"scores_{found.source}", part=write.part(found.part), n=whole(found.n)), write(noise))),
         figures,
         write.note("intervals_note"),
-        write.heading("curves"),
         Paragraph(sentence) if number else _charts(write, found, sentence),
-        *_tables(write, found),
-        *_stability(write, found),
     ]
 
 

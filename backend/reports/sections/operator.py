@@ -12,10 +12,13 @@ from backend.reports.blocks import Block, Facts, Heading, Paragraph, Table
 from backend.reports.details import BY_PARTY, GROUPS, missing
 from backend.reports.dossier import fits
 from backend.reports.schema import ChangeLine, DetailsSection, DossierColumn, DossierSection
-from backend.reports.sections.validation import answered_before, by_party, table
+from backend.reports.sections.validation import answered_before, by_party, table, verdicts_of
 from backend.reports.sections.writer import T, Writer, figure, interval, minute, percent, whole
 from backend.reports.standards import STANDARDS, Subject
 from backend.results import NOBODY
+
+SENSITIVITY = ("noise", "missing_feature", "host_out", "weak_spots")
+"""Tests of the suite that change the inputs and look at the scores."""
 
 NAMED = {"state": "states.step_", "override": "report."}  # action → where the names of its details stand
 
@@ -26,8 +29,9 @@ def said(write: Writer) -> DetailsSection:
 
 
 def not_provided(write: Writer) -> tuple[str, ...]:
-    """The operator's fields that are empty."""
-    return missing(write.content.details, [p.name for p in write.content.parties])
+    """The operator's fields that are empty; what the suite measured of sensitivity stands in for a text about it."""
+    empty = missing(write.content.details, [p.name for p in write.content.parties])
+    return tuple(name for name in empty if name != "sensitivity" or not verdicts_of(write, SENSITIVITY))
 
 
 def undocumented(write: Writer) -> list[str]:
@@ -41,29 +45,40 @@ def undocumented(write: Writer) -> list[str]:
 
 
 def _facts(write: Writer, names: Iterable[str]) -> Facts:
+    """What was provided; what was not stands among the open points."""
     given = said(write)
-    empty = write.words("details.not_provided")
-    return Facts(tuple((write.words(f"details.{name}"), getattr(given, name) or empty) for name in names))
+    return Facts(tuple((write.words(f"details.{name}"), text) for name in names if (text := getattr(given, name))))
+
+
+def _provided(write: Writer, names: Iterable[str]) -> list[Block]:
+    """What was provided, or that nothing was."""
+    facts = _facts(write, names)
+    return [facts] if facts.rows else [Paragraph(write("nothing_provided"))]
 
 
 def purpose(write: Writer) -> list[Block]:
     """What the model is for, and who answers for it."""
-    return [_facts(write, GROUPS["use"])]
+    return _provided(write, GROUPS["use"])
 
 
 def data(write: Writer) -> list[Block]:
-    """Population and period; what each party says of its data; what each Host signs of its columns."""
+    """Population and period; what each party says of its data; which Hosts documented their columns."""
     given = said(write)
     words = write.words
-    empty = words("details.not_provided")
-    rows = [
-        (write.party(p.name), *(getattr(given, name).get(p.name) or empty for name in BY_PARTY))
-        for p in write.content.parties
-    ]
-    head = (write("head_party"), *(words(f"details.{name}") for name in BY_PARTY))
-    blocks: list[Block] = [_facts(write, GROUPS["data"]), Table(head, tuple(rows), (3, 6, 6))]
-    lacking = undocumented(write)
-    blocks += [Paragraph(words("dossier.incomplete", host=write.party(host)), "finding") for host in lacking]
+    blocks = _provided(write, GROUPS["data"])
+    by_party = [(p.name, *(getattr(given, name).get(p.name, "") for name in BY_PARTY)) for p in write.content.parties]
+    rows = [(write.party(name), *texts) for name, *texts in by_party if any(texts)]
+    if rows:
+        head = (write("head_party"), *(words(f"details.{name}") for name in BY_PARTY))
+        blocks.append(Table(head, tuple(rows), (3, 6, 6)))
+    for dossier in write.content.dossiers or ():
+        blocks.append(Paragraph(words("dossier.of", host=write.party(dossier.host), day=dossier.day)))
+    return blocks
+
+
+def dossiers(write: Writer) -> list[Block]:
+    """What each Host signs of its columns."""
+    blocks: list[Block] = []
     for dossier in write.content.dossiers or ():
         blocks += _dossier(write, dossier)
     return blocks
@@ -158,11 +173,14 @@ def tests(write: Writer) -> list[Block]:
         same = words("details.same_people" if pair.same_people else "details.other_people")
         challenged = words("details.challenged", model=pair.before, challenger=pair.after)
         blocks += [Paragraph(joined(challenged, same)), table]
-    return [
-        *blocks,
-        Heading(words("details.sensitivity"), 2),
-        Paragraph(said(write).sensitivity or words("details.not_provided")),
-    ]
+    blocks.append(Heading(words("details.sensitivity"), 2))
+    provided = said(write).sensitivity
+    measured = verdicts_of(write, SENSITIVITY)
+    if provided:
+        blocks.append(Paragraph(provided))
+    if measured:
+        blocks.append(write.text("sensitivity_of_suite", listed=measured))
+    return blocks if provided or measured else [*blocks, Paragraph(words("details.not_provided"))]
 
 
 def _latest(write: Writer) -> str:
@@ -178,11 +196,11 @@ def monitoring(write: Writer) -> list[Block]:
     lines = found.stability if found else ()
     moved = sum(line.psi > line.chance for line in lines)
     measured = write.words("details.stable", moved=moved, n=len(lines)) if lines else write.words("details.not_stable")
-    return [_facts(write, GROUPS["monitoring"]), Paragraph(measured), *_monitored(write)]
+    return [*_provided(write, GROUPS["monitoring"]), Paragraph(measured), *_monitored(write)]
 
 
 def _monitored(write: Writer) -> list[Block]:
-    """The last run on a later sheet, with its day and figures."""
+    """The last run on a later sheet, with its day and what it came to."""
     say = write.words
     found = write.content.monitoring
     if found is None:
@@ -193,8 +211,18 @@ def _monitored(write: Writer) -> list[Block]:
         Paragraph(joined(say("monitoring.run_on", made=minute(found.made)), say("monitoring.sentence", **counted))),
         Paragraph(say("policy.measured", cutoff=write.line(found.cutoff, found.policy))),
         Paragraph(say(f"monitoring.overall_{found.verdict}"), "finding" if found.verdict == "fail" else "plain"),
-        table(write, found.tests),
     ]
+    blocks += [Paragraph(line) for line in answered_before(write, found.again)]
+    return [*blocks, Paragraph(say("monitoring.note"), "note")]
+
+
+def monitoring_tables(write: Writer) -> list[Block]:
+    """Every trigger of the last monitoring run, and calibration by tenths; nothing if there was none."""
+    say = write.words
+    found = write.content.monitoring
+    if found is None:
+        return []
+    blocks: list[Block] = [table(write, found.tests)]
     if found.brier is not None:
         blocks.append(Facts(((say("monitoring.brier"), figure(found.brier)),)))
     if found.tenths:
@@ -208,17 +236,20 @@ def _monitored(write: Writer) -> list[Block]:
         blocks += [Heading(say("monitoring.tenths"), 2), columns]
     if found.unexamined:
         blocks.append(Paragraph(say("monitoring.unexamined", listed=by_party(write, found.unexamined))))
-    blocks += [Paragraph(line) for line in answered_before(write, found.again)]
-    return [*blocks, Paragraph(say("monitoring.note"), "note")]
+    return blocks
 
 
 def governance(write: Writer) -> list[Block]:
-    """Who validated the model; the software; what was changed, by whom and when."""
+    """Who validated the model, and what is going to change."""
+    return _provided(write, GROUPS["validation"])
+
+
+def history(write: Writer) -> list[Block]:
+    """The software; what was changed, by whom and when."""
     words = write.words
     issued = write.report.issued
-    blocks: list[Block] = [_facts(write, GROUPS["validation"])]
     versions = ", ".join(f"{name} {version}" for name, version in issued.versions.items())
-    blocks += [Heading(words("details.versions"), 2), Paragraph(versions)]
+    blocks: list[Block] = [Heading(words("details.versions"), 2), Paragraph(versions)]
     if issued.changes:
         nobody = words("details.history_nobody")
         rows = tuple(
@@ -264,6 +295,7 @@ def answered(write: Writer, subject: Subject) -> tuple[str, str]:
 def _lacks(write: Writer, name: str) -> bool:
     content = write.content
     return {
+        "suite": content.validation is None,
         "performance": content.performance is None,
         "fairness": content.fairness is None,
         "out_of_time": content.out_of_time is None,
@@ -271,14 +303,3 @@ def _lacks(write: Writer, name: str) -> bool:
         "monitoring": content.monitoring is None,
         "sign_off": not any(s.covers for s in write.report.issued.sign_offs),
     }[name]
-
-
-def provided(write: Writer) -> list[Block]:
-    """For the first page: what the operator and the Hosts did not provide."""
-    words = write.words
-    empty = len(not_provided(write))
-    missing = [words("details.verdict_missing", n=empty)] if empty else []
-    missing += [words("dossier.incomplete", host=write.party(host)) for host in undocumented(write)]
-    if missing:
-        return [Paragraph("\n".join(missing), "finding")]
-    return [Paragraph(words("details.verdict_provided"))]

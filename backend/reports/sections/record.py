@@ -8,7 +8,7 @@ from backend.reports.blocks import Block, Code, Heading, Paragraph, Table
 from backend.reports.document import sign_off_holds
 from backend.reports.schema import SignOffLine, Traffic
 from backend.reports.sections.writer import Writer, bits, minute, percent, problems, whole
-from backend.results import MIN_RECORDS, NOBODY, told_by_scores
+from backend.results import MIN_RECORDS, NOBODY
 
 # Lines that fit a printed page and end where a statement does, so that a copy runs with line breaks or with spaces.
 VERIFY = """\
@@ -22,7 +22,7 @@ SIGNED = {True: "signed_yes", False: "signed_wrong"}
 
 
 def privacy(write: Writer) -> list[Block]:
-    """Who saw what: in training, in scoring, and every class of message that really travelled."""
+    """Who saw what: in training and in scoring; what scores and answers have given away."""
     i = write.content.identity
     use = write.report.issued.use
     trained = write.content.training_traffic
@@ -43,12 +43,10 @@ def privacy(write: Writer) -> list[Block]:
         write.heading("in_training"),
         write.facts(training),
         *problems(grown),
-        _traffic(write, trained) if trained else write.note("no_training_traffic"),
         write.heading("in_scoring"),
         write.facts(scoring),
         write.text("use", scorings=whole(use.scorings), rows=whole(use.rows), failed=whole(use.failed)),
         *problems((*plaintext, *compared)),
-        *([_traffic(write, use.traffic)] if use.traffic else []),
         *_reasons(write),
         *_leak(write),
         *_given_away(write),
@@ -66,6 +64,17 @@ def _reasons(write: Writer) -> list[Block]:
         for line in lines
     ]
     return [Heading(words("compared.report"), 2), *texts, Paragraph(words("compared.report_note"), "note")]
+
+
+def traffic(write: Writer) -> list[Block]:
+    """Every class of message that really travelled, in training and in scoring."""
+    trained = write.content.training_traffic
+    used = write.report.issued.use.traffic
+    blocks: list[Block] = [write.heading("in_training")]
+    blocks.append(_traffic(write, trained) if trained else write.note("no_training_traffic"))
+    if used:
+        blocks += [write.heading("in_scoring"), _traffic(write, used)]
+    return blocks
 
 
 def _traffic(write: Writer, lines: tuple[Traffic, ...]) -> Table:
@@ -99,7 +108,7 @@ def _message(write: Writer, t: Traffic, what: str, otherwise: str) -> str:
 def _leak(write: Writer) -> list[Block]:
     """What a score gives away, as it was measured before the model was registered."""
     found = write.content.release
-    text = told_by_scores(found, found.score_bits if found else 0).sentence(write.words.language)
+    text = write("leak_told")
     if found is None or found.records < MIN_RECORDS:
         return [write.heading("leak"), Paragraph(text)]
     without = "" if found.named_without is None else write("leak_without", share=percent(found.named_without))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from backend.evaluation.validation.suite import Again, Figure, by_day
 from backend.evaluation.validation.words import about_in_words, limit_in_words, seen_in_words, value_in_words
 from backend.reports.blocks import Block, Paragraph, Table
-from backend.reports.schema import FigureLine, TestLine, ValidationSection
+from backend.reports.schema import FigureLine, MeasuredEntry, TestLine, ValidationSection
 from backend.reports.sections.writer import Writer, figure, minute, whole
+from backend.results import NOBODY
 
 
 def by_party(write: Writer, keys: Iterable[tuple[str, str]]) -> str:
@@ -54,9 +55,47 @@ def validation(write: Writer) -> list[Block]:
         Paragraph(counts(write, found), "finding" if found.verdict == "fail" else "plain"),
         *(Paragraph(line, "finding") for line in lines),
         *map(Paragraph, before),
-        table(write, found.tests),
         Paragraph(say("validation.made", version=found.version, made=minute(found.made)), "note"),
+        *test_log(write),
     ]
+
+
+def test_log(write: Writer) -> list[Block]:
+    """Which tests were made, when and by whom, with the hash of the log's entry; the signature on the report covers it."""
+    lines = write.report.issued.test_log
+    if not lines:
+        return []
+    nobody = write.words("details.history_nobody")
+    log = write.table(
+        lines,
+        ("time", 4, lambda line: minute(line.time)),
+        ("test_made", 5, lambda line: _made(write, line)),
+        ("person", 3, lambda line: nobody if line.actor == NOBODY else line.actor),
+        ("entry", 8, lambda line: f"{line.number} · {line.entry_sha256[:16]}"),
+    )
+    return [write.heading("test_log"), log, write.note("test_log_note")]
+
+
+def _made(write: Writer, line: MeasuredEntry) -> str:
+    """What was measured, and of which feature."""
+    what = write.words.named("audit.did_", line.action)
+    return write.says(what, write.feature(line.about)) if line.about else what
+
+
+def every_test(write: Writer) -> list[Block]:
+    """A row a test; nothing if the suite was not run."""
+    found = write.content.validation
+    return [] if found is None else [table(write, found.tests)]
+
+
+def verdicts_of(write: Writer, ids: Collection[str]) -> str:
+    """The verdicts of some of the suite's tests; empty if it was not run, or did not make them."""
+    found = write.content.validation
+    tests = [test for test in found.tests if test.id in ids and test.figures] if found else []
+    say = write.words
+    return write.listed(
+        write.says(say(f"validation.test_{test.id}"), say(f"validation.verdict_{test.verdict}")) for test in tests
+    )
 
 
 def counts(write: Writer, found: ValidationSection) -> str:

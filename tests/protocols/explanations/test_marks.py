@@ -1,4 +1,4 @@
-"""A name's bit: set where the value is on the side asked about and its median would have lowered the score; no other feature has one."""
+"""Names have a side: values that lie there, where the medians of the whole reason would have lowered the score. Others give their place."""
 
 from dataclasses import replace
 from unittest.mock import patch
@@ -27,7 +27,7 @@ from backend.protocols.transport.network import Network
 from backend.protocols.transport.packing import from_bitmap
 from backend.trees.folding import fold_structure
 from backend.trees.serialization import dump_guest, dump_host, load_guest, load_host
-from tests.protocols.explanations.test_reasons import key_of
+from tests.protocols.explanations.test_reasons import key_of, plain, residue_key
 
 
 def world_of(seed, n_hosts=1, n=6, **kwargs):
@@ -39,42 +39,76 @@ def held(world, name):
     return world.model.medians if owner == GUEST else world.hosts[owner].medians
 
 
-def drop(world, person, name):
-    """Two plain walks: how much lower the score is, in its units, with the feature at its median."""
-    row, of = world.row(person), held(world, name)
-    if name not in of or row.get(name) is None:
-        return 0
-    low, high = of[name]
-    return world.oracle(row) - world.oracle({**row, name: min(max(row[name], low), high)})
+def drop(world, person, names):
+    """Two plain walks: how much lower the score is, in its units, with some features at their medians."""
+    row = world.row(person)
+    there = dict(row)
+    for name in names:
+        if name in held(world, name) and row.get(name) is not None:
+            low, high = held(world, name)[name]
+            there[name] = min(max(row[name], low), high)
+    return world.oracle(row) - world.oracle(there)
 
 
-def oracle(world, person, name, below):
-    """In the plainest words."""
-    if drop(world, person, name) <= 0:
+def oracle(world, person, name, below, reason=None):
+    """In the plainest words; `reason` are all features of one, the feature alone if there are none."""
+    value = world.row(person).get(name)
+    if value is None or name not in held(world, name) or drop(world, person, reason or [name]) <= 0:
         return False
-    value, (low, high) = world.row(person)[name], held(world, name)[name]
+    low, high = held(world, name)[name]
     return value < low if below else value > high
 
 
-def named(world, key, below=(), tap=None, name="c", over=None):
+def named(world, key, below=(), tap=None, name="c", over=None, groups=(), sideless=()):
     compiled = CompiledTerms(world.model)
     with running(world, tap=tap, network=over) as (guest, network, _):
         session = Session(network.end(GUEST), name, compiled.chain, timeout=60)
         try:
-            return ReasonsClient(session, guest.name, MODEL_ID, compiled, key).names(world.tables[GUEST], 4, below)
+            client = ReasonsClient(session, guest.name, MODEL_ID, compiled, key)
+            return client.names(world.tables[GUEST], 4, below, groups, sideless)
         finally:
             session.close()
 
 
 @pytest.mark.parametrize("cipher", ["paillier", "rlwe"])
 @pytest.mark.parametrize(("seed", "n_hosts"), [(1, 1), (12, 3)])
-def test_marks_are_those_of_two_plain_walks(seed, n_hosts, cipher, secret_key):
+def test_names_are_the_largest_of_those_whose_side_two_plain_walks_confirm(seed, n_hosts, cipher, secret_key):
     n, depth = (5, 2) if cipher == "paillier" else (5, 3) if n_hosts == 1 else (2, 2)
     world = world_of(seed, n_hosts, n=n, n_trees=3, depth=depth)
     below = {f.name for _, f in world.model.dictionary if f.name.endswith("_x")}
-    found = named(world, key_of(cipher, secret_key, world), below)
-    for person, names, marked in zip(world.tables[GUEST].ids, found.names, found.marked, strict=True):
-        assert marked == {name for _, name in names if oracle(world, person, name, name in below)}
+    found, values = named(world, key_of(cipher, secret_key, world), below), plain(world)
+    for i, (person, names) in enumerate(zip(world.tables[GUEST].ids, found.names, strict=True)):
+        possible = [item for item in values if oracle(world, person, item[1], item[1] in below) and values[item][i] > 0]
+        best = sorted(possible, key=lambda item: -values[item][i])[:4]
+        assert set(names) == set(best)
+
+
+@pytest.mark.parametrize("seed", [3, 15])
+def test_features_of_one_reason_have_one_drop_and_no_more_places_than_it(seed, secret_key):
+    """All features of a party are one reason: a side is confirmed by moving all of them together."""
+    world = world_of(seed, 2, n=6, n_trees=4, depth=3)
+    items = CompiledTerms(world.model).items
+    parties = list(dict.fromkeys(party for party, _ in items))
+    groups = tuple(parties.index(party) for party, _ in items)
+    found, values, alone = named(world, residue_key(CompiledTerms(world.model)), groups=groups), plain(world), 0
+    for i, (person, names) in enumerate(zip(world.tables[GUEST].ids, found.names, strict=True)):
+        wanted = set()
+        for party, feature in items:
+            reason = [name for other, name in items if other == party]
+            if values[party, feature][i] > 0 and oracle(world, person, feature, False, reason):
+                wanted.add((party, feature))
+                alone += not oracle(world, person, feature, False)
+        assert set(names) == wanted
+    assert alone  # somebody whose feature alone changes nothing
+
+
+def test_what_has_no_side_is_named_whatever_its_side_is(secret_key):
+    world = world_of(1, 2, n=4, n_trees=3, depth=2)
+    everything = {feature for _, feature in CompiledTerms(world.model).items}
+    found, values = named(world, PaillierKeySide(secret_key), sideless=everything), plain(world)
+    for i, names in enumerate(found.names):
+        best = sorted((item for item in values if values[item][i] > 0), key=lambda item: -values[item][i])[:4]
+        assert set(names) == set(best)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -83,7 +117,7 @@ def test_drops_are_the_difference_of_two_plain_walks_to_the_last_bit(seed):
     world = world_of(seed, 1 + seed % 3, n=25, n_trees=5, depth=4)
     compiled = CompiledTerms(world.model)
     shape, folding, drops = compiled.shape(1), fold_structure(world.model.skeletons, GUEST, world.model.hosts), 0
-    encryption = encryption_of(PlainKeySide(), compiled.drops, shape, 1)
+    encryption = encryption_of(PlainKeySide(), compiled.drops(), shape, 1)
     for i, person in enumerate(world.tables[GUEST].ids):
         sent = encryption.encrypted(world.tables[GUEST].take(np.array([i])).columns)
         for place, step in enumerate(folding.steps):
@@ -99,12 +133,12 @@ def test_drops_are_the_difference_of_two_plain_walks_to_the_last_bit(seed):
                 sent = weighting.passed_on(sent, decided)
         unit = 1 << (shape.scale - world.model.score_bits)
         for (_, name), number in zip(compiled.items, found, strict=True):
-            assert number == unit * drop(world, person, name) and abs(number) < 1 << shape.value_bits
+            assert number == unit * drop(world, person, [name]) and abs(number) < 1 << shape.value_bits
             drops += number > 0
     assert drops > 4
 
 
-def test_nothing_is_marked_where_no_medians_are_known(secret_key):
+def test_nothing_is_named_where_no_medians_are_known(secret_key):
     world = world_of(1, 2, n=4, n_trees=3, depth=2)
     bare = replace(
         world,
@@ -112,7 +146,7 @@ def test_nothing_is_marked_where_no_medians_are_known(secret_key):
         hosts={name: replace(host, medians={}) for name, host in world.hosts.items()},
     )
     found = named(bare, PaillierKeySide(secret_key))
-    assert any(found.names) and not any(found.marked)
+    assert not any(found.names)
 
 
 def test_a_host_between_passes_sides_on_under_fresh_random_bits(secret_key):

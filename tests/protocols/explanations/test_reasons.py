@@ -41,6 +41,7 @@ from backend.protocols.explanations.shape import ReasonShape, units
 from backend.protocols.explanations.weighting import weighting_of
 from backend.protocols.ranking.guest import RankingGuest
 from backend.protocols.ranking.packing import PackedOpener
+from backend.protocols.ranking.shape import OWN
 from backend.protocols.scoring.fed_eini import host_plan
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.codec import decode
@@ -104,8 +105,10 @@ def key_of(cipher, secret_key, world, people=0):
 def ask(world, guest, network, key, what, *args, background=COVERS):
     compiled = CompiledTerms(world.model, background)
     session = Session(network.end(GUEST), "c", compiled.chain, timeout=60)
+    # these worlds know no medians: whatever side a value is on, it is ranked
+    more = {"sideless": [feature for _, feature in compiled.items]} if what == "names" else {}
     try:
-        return compiled, getattr(ReasonsClient(session, guest.name, MODEL_ID, compiled, key), what)(*args)
+        return compiled, getattr(ReasonsClient(session, guest.name, MODEL_ID, compiled, key), what)(*args, **more)
     finally:
         session.close()
 
@@ -516,7 +519,7 @@ def test_a_ranking_is_the_persons_whose_terms_made_it_whatever_is_asked_before_i
     with running(world, options={"host0": {"accountant": Accountant(Database(), Limits(1))}}) as (_, network, _):
         for name in ("first", "again", "shifted"):
             session = Session(network.end(GUEST), name, ("host0",), timeout=60)
-            ranking = RankingGuest(encryption.opened, shape.ranking, np.zeros((3, len(compiled.items)), dtype=bool))
+            ranking = RankingGuest(encryption.opened, shape.ranking, np.zeros((OWN, len(compiled.items)), dtype=bool))
             for message in (
                 OfferKey(name, key.scheme, key.offer()),
                 AskReasons(name, MODEL_ID, *asked),

@@ -346,7 +346,9 @@ class BendingGuest(TransferReceiver):
     A feature's bit comes out of the circuit readable where these 2 were guessed, whatever was guessed of the others.
     """
 
-    SHAPE = RankingShape(64, 4, 3, marked=True)
+    SHAPE = RankingShape(
+        64, 64, 3, marked=True
+    )  # as many names as features: what comes out of each says nothing of others
     WIRES = 2 * SHAPE.width * 64 + 2 * 64 + np.arange(64)
 
     def __init__(self, opened, asked):
@@ -395,8 +397,8 @@ class BendingGuest(TransferReceiver):
         found = np.zeros((64, 2), dtype=np.uint8)
         for guess in range(4):
             bits = np.array([guess >> i & 1 for i in range(2)], dtype=np.uint8)
-            marked = self.evaluated(self.labels(np.tile(bits, 64), self.choices))[64:]
-            found[[one is not None for one in marked]] = bits
+            named = self.evaluated(self.labels(np.tile(bits, 64), self.choices))
+            found[[one is not None for one in named]] = bits
         return found.ravel()
 
     def names_if_lower(self, by, secret):
@@ -404,7 +406,7 @@ class BendingGuest(TransferReceiver):
         numbers = [number - (by << self.SHAPE.tie_bits) for number in self.numbers[0]]
         shares = [self.SHAPE.bits(numbers), self.SHAPE.bits(self.numbers[1]), self._asked]
         inputs = np.concatenate([one.ravel() for one in shares]).astype(int)
-        return {i for i, bit in enumerate(self.evaluated(self.labels(secret, inputs))[:64]) if bit}
+        return {i for i, bit in enumerate(self.evaluated(self.labels(secret, inputs))) if bit}
 
 
 @pytest.fixture
@@ -414,9 +416,10 @@ def bending(key_side, public_side):
     packing = RankingPacking(shape, key_side.bits)
     blinded = PackedBlinds(public_side, key_side.encrypt_numbers(values), packing).blinded
     drops = PackedBlinds(public_side, key_side.encrypt_numbers([1] * 64), packing).blinded
-    none = np.zeros((3, 64), dtype=bool)
-    guest = BendingGuest(PackedOpener(key_side, packing).opened, none)
-    host = RankingHost(blinded, shape, MarkedNumbers(drops, none[:2]))
+    asked = np.zeros((4, 64), dtype=bool)
+    asked[3] = True
+    guest = BendingGuest(PackedOpener(key_side, packing).opened, asked)
+    host = RankingHost(blinded, shape, MarkedNumbers(drops, asked[:2]))
     return guest, values, host, guest.honest.choose(host.share(guest.honest.open()))
 
 
@@ -465,6 +468,5 @@ def test_what_a_lying_host_makes_of_names(sides, monkeypatch):
 
 def test_names_that_a_ranking_can_give():
     plain, grouped = RankingShape(6, 2, BITS), RankingShape(6, 2, BITS, True, 4, (0, 0, 1, 1, 2, 2))
-    assert plain.possible((1, 4), ()) and plain.possible((), ())
-    assert not plain.possible((1, 2, 4), ()) and not plain.possible((1,), (2,))
-    assert grouped.possible((0, 1, 2, 3), (3,)) and not grouped.possible((0, 2, 4), ())
+    assert plain.possible((1, 4)) and plain.possible(()) and not plain.possible((1, 2, 4))
+    assert grouped.possible((0, 1, 2, 3)) and not grouped.possible((0, 2, 4))
