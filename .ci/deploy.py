@@ -1,4 +1,5 @@
-"""Checks deploy/: Dockerfiles (hadolint), the compose file (its schema, without a network), units (systemd-analyze, where it is).
+"""Checks deploy/: Dockerfiles (hadolint), the compose file (its schema, without a network), units (systemd-analyze, where it is), and
+manifests for Kubernetes (kubectl kustomize, where it is).
 
 `--images` builds the images, where a Docker daemon answers.
 """
@@ -33,8 +34,9 @@ def check() -> int:
         *_run(TOOLS / "hadolint", "--failure-threshold", "style", *DOCKERFILES),
         *_run(TOOLS / "check-jsonschema", "--quiet", *compose),
         *_units(),
+        *_manifests(),
     ]
-    print("\n".join(failed) or f"deploy/: {len(DOCKERFILES)} Dockerfiles, the compose file and units hold.")
+    print("\n".join(failed) or f"deploy/: {len(DOCKERFILES)} Dockerfiles, the compose file, units and manifests hold.")
     return bool(failed)
 
 
@@ -51,6 +53,16 @@ def _units() -> list[str]:
     # what it does not know it passes over with a line; lines on other units of this machine are none of ours
     ours = [line for line in done.stderr.splitlines() if any(copy.name in line for copy in copies)]
     return ours or (["systemd-analyze verify failed"] if done.returncode else [])
+
+
+def _manifests() -> list[str]:
+    """Put together what `kubectl apply -k` would apply."""
+    kubectl = shutil.which("kubectl")
+    if kubectl is None:
+        print("kubectl is not here: manifests are not checked.")
+        return []
+    folders = sorted(file.parent for file in DEPLOY.glob("kubernetes/*/kustomization.yaml"))
+    return [line for folder in folders for line in _run(kubectl, "kustomize", folder)]
 
 
 def build_images() -> int:

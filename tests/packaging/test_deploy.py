@@ -1,6 +1,7 @@
 """How a Guest and its Hosts are run: nobody is root, nothing is written where it should not be, and the check finds what is wrong."""
 
 import importlib.util
+import json
 import re
 import shutil
 from pathlib import Path
@@ -18,6 +19,11 @@ DEPLOY = ROOT / "deploy"
 COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
 DOCKERFILES = sorted(DEPLOY.glob("Dockerfile.*"))
 UNITS = sorted(DEPLOY.glob("*.service"))
+MANIFESTS = {
+    party: list(yaml.safe_load_all((DEPLOY / "kubernetes" / party / f"{party}.yaml").read_text(encoding="utf-8")))
+    for party in ("host", "guest")
+}
+PODS = {party: manifests[0]["spec"]["template"]["spec"] for party, manifests in MANIFESTS.items()}
 
 
 @pytest.fixture
@@ -44,11 +50,15 @@ def test_what_is_here_holds(checks):
         ("compose.yaml", "read_only: true", "read_only: [1]"),
         ("compose.yaml", "restart:", "restarts:"),
         ("glassleaf-host.service", "Type=exec", "Type=no-such-type"),
+        ("kubernetes/host/kustomization.yaml", "[host.yaml]", "[gone.yaml]"),
+        ("kubernetes/guest/guest.yaml", "kind: StatefulSet", "kinds: StatefulSet"),
     ],
 )
 def test_what_is_wrong_is_found(checks, name, old, new):
     if name.endswith(".service") and shutil.which("systemd-analyze") is None:
         pytest.skip("systemd-analyze is not installed")
+    if name.startswith("kubernetes") and shutil.which("kubectl") is None:
+        pytest.skip("kubectl is not installed")
     file = checks.DEPLOY / name
     assert old in file.read_text()
     file.write_text(file.read_text().replace(old, new, 1))
@@ -103,6 +113,43 @@ def test_a_unit_is_held_to_its_own_folder(file):
     ):
         assert f"\n{line}\n" in text, line
     assert re.search(r"^Environment=.*\bMALLOC_ARENA_MAX=2$", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("party", PODS)
+def test_a_pod_is_one_process_of_its_party_that_writes_on_its_volume_alone(party):
+    pod = PODS[party]
+    spec = MANIFESTS[party][0]["spec"]
+    assert spec["replicas"] == 1 and pod["automountServiceAccountToken"] is False
+    assert spec["volumeClaimTemplates"][0]["spec"]["accessModes"] == ["ReadWriteOncePod"]
+    user = pod["securityContext"]
+    assert (user["runAsUser"], user["runAsNonRoot"], user["fsGroupChangePolicy"]) == (10001, True, "OnRootMismatch")
+    for container in (*pod["initContainers"], *pod["containers"]):
+        rights = container["securityContext"]
+        assert rights["readOnlyRootFilesystem"] is True and rights["capabilities"] == {"drop": ["ALL"]}
+        assert rights["allowPrivilegeEscalation"] is False and "memory" in container["resources"]["limits"]
+        written = {mount["mountPath"] for mount in container["volumeMounts"] if not mount.get("readOnly")}
+        assert written == {"/srv", "/tmp"}  # noqa: S108 - a mount of the container
+
+
+def test_pods_start_what_images_do_and_are_asked_where_it_answers():
+    host = PODS["host"]["containers"][0]
+    assert host["args"][:2] == ["host", "serve"] and HostConfig.model_fields["ops"].default in str(
+        host["livenessProbe"]
+    )
+    assert "/live" in str(host["livenessProbe"]) and "/ready" in str(host["readinessProbe"])
+    assert PODS["host"]["terminationGracePeriodSeconds"] > ENDING + LEAVE
+    serve, pages = PODS["guest"]["containers"]
+    command = (DEPLOY / "Dockerfile.guest").read_text(encoding="utf-8").rsplit("CMD ", 1)[1]
+    assert serve["args"] == json.loads(command)
+    assert {"name": "GLASSLEAF_LINKS", "value": "ask"} in pages["env"]
+    assert pages["command"][2].replace("$", "") == COMPOSE["services"]["pages"]["entrypoint"][2].replace("$", "")
+
+
+def test_hosts_can_dial_in_while_the_guest_is_not_ready_and_nobody_can_call_a_host():
+    link = next(one for one in MANIFESTS["guest"] if one["metadata"]["name"] == "glassleaf-link")
+    assert link["spec"]["publishNotReadyAddresses"] is True
+    assert [one["kind"] for one in MANIFESTS["host"]] == ["StatefulSet", "NetworkPolicy"]
+    assert "ingress" not in MANIFESTS["host"][1]["spec"] and "ports" not in PODS["host"]["containers"][0]
 
 
 def test_commands_that_are_started_are_there():
