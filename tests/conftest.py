@@ -5,6 +5,7 @@ What takes long to import is imported where it is used: the process that only ha
 
 from __future__ import annotations
 
+import functools
 import gc
 import os
 import pickle
@@ -22,6 +23,8 @@ import pytest
 from homes import copied_home, made_once
 
 if TYPE_CHECKING:
+    from backend.compliance.concepts import Sign
+    from backend.compliance.phrases import FeatureTexts
     from backend.crypto.paillier.keys import PaillierSecretKey
     from backend.crypto.paillier.scheme import PaillierKeySide, PaillierPublicSide
     from backend.data.dictionary import Feature
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 
 Run = Callable[..., tuple[int, str, str]]
 SHARED = Path(__file__).resolve().parents[2] / "shared"
+_descriptions: tuple[dict[tuple[str, bool], FeatureTexts], dict[int, dict[str, Sign]]] = {}, {}
 
 
 @pytest.hookimpl(trylast=True)
@@ -157,6 +161,42 @@ def _tables_are_read_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for module in (federation, table):
             patch.setattr(module, "read_party_file", reading)
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _descriptions_are_read_once(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Signs of what the law looks for are sought once in a description, which homes of tests share; tests of that seek them each time."""
+    from backend.compliance import assessment
+
+    texts_of, signs_of = assessment.texts_of, assessment.signs_of
+    texts, signs = _descriptions  # whose texts stay, so that each has an id of its own
+
+    def texts_once(feature: Feature) -> FeatureTexts:
+        key = assessment.description_of(feature), feature.described
+        if key not in texts:
+            texts[key] = texts_of(feature)
+        return texts[key]
+
+    def signs_once(asked: FeatureTexts) -> dict[str, Sign]:
+        if id(asked) not in signs:
+            signs[id(asked)] = signs_of(asked)
+        return signs[id(asked)]
+
+    with pytest.MonkeyPatch.context() as patch:
+        if "compliance" not in request.path.parts:
+            patch.setattr(assessment, "texts_of", texts_once)
+            patch.setattr(assessment, "signs_of", signs_once)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _commands_are_built_once() -> Iterator[None]:
+    """The tree of commands is built once for all commands that tests run in this process."""
+    from typer import main
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(main, "get_command", functools.cache(main.get_command))
         yield
 
 

@@ -47,6 +47,27 @@ def picture(page: Any, name: str) -> None:
     assert file.stat().st_size <= MOST_BYTES, f"{file.name} is {file.stat().st_size:,} bytes, at most {MOST_BYTES:,}"
 
 
+def troubles(page: Any) -> list[str]:
+    """What the browser has to complain about, as it happens: errors, failed requests, requests to other machines."""
+    found: list[str] = []
+
+    def note(what: str, url: str, text: str = "") -> None:
+        # A page that is left breaks its connection off.
+        if what != "failed" or "/_stcore/" not in url:
+            found.append(f"{what}: {url} {text}")
+
+    page.on("console", lambda said: note("console", said.location["url"], said.text) if said.type == "error" else None)
+    page.on("pageerror", lambda error: note("script", "", str(error)))
+    page.on("response", lambda answer: note(str(answer.status), answer.url) if answer.status >= 400 else None)
+    page.on("request", lambda asked: note("stranger", asked.url) if leaves(asked.url) else None)
+    page.on("requestfailed", lambda asked: note("failed", asked.url, str(asked.failure)))
+    return found
+
+
+def leaves(url: str) -> bool:
+    return not url.startswith(("http://localhost:", "ws://localhost:", "data:", "blob:"))
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -1,11 +1,10 @@
-"""A line is chosen by looking, approved by a second user, and decides at every door: page, shell, HTTP, table, log, report, notice."""
+"""A line is chosen by looking, approved by a second user, and decides: on the page, in the shell and in the log."""
 
 import csv
 import json
 import os
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,6 @@ import pytest
 from app.texts import Texts
 from backend.services import Glassleaf
 from tests.e2e.serving import ROOT, SETTLED, served
-from tests.services.test_decision_walk import over_http
 
 expect = pytest.importorskip("playwright.sync_api").expect
 T = Texts("en")
@@ -51,7 +49,7 @@ def said_by(row: dict[str, object]) -> tuple[str, ...]:
     return tuple(str(row[name]) for name in SAID)
 
 
-def test_a_line_that_two_users_set_decides_at_every_door(browser, home, tmp_path) -> None:
+def test_a_line_that_two_users_set_decides_on_the_page_and_in_the_shell(browser, home, tmp_path) -> None:
     with served(home, tmp_path / "dashboard.log", pools=False) as url:
         # 1. One user looks at lines and proposes one.
         page = visit(browser, url, "decide", "operator")
@@ -82,32 +80,14 @@ def test_a_line_that_two_users_set_decides_at_every_door(browser, home, tmp_path
             page.get_by_role("button", name=T("score.download")).click()
         with Path(download.value.path()).open(encoding="utf-8-sig") as lines:
             (on_page,) = csv.DictReader(lines)
-    person = on_page["id"]
 
-    # 4. Shell, long table and HTTP say the same.
-    ids = [person, *(one for one in json.loads(shell(home, "samples", "latest", "--json"))["ids"] if one != person)][
-        :30
-    ]
+    # 4. The shell says the same of this person; `test_decision_walk` asks every other door.
     sheet = tmp_path / "people.csv"
-    sheet.write_text("\n".join(["id", *ids]), encoding="utf-8")
-    printed = json.loads(shell(home, "score", "latest", sheet, "--cipher", "none", "--json"))["scores"]
-    shell(home, "score", "latest", sheet, "--cipher", "none", "--out", tmp_path / "table.parquet")
-    table = pytest.importorskip("pyarrow.parquet").read_table(tmp_path / "table.parquet").to_pylist()
-    with Glassleaf(home, pools=False) as glassleaf:
-        record = glassleaf.models.get("latest")
-        with ThreadPoolExecutor() as thread:  # the browser's loop runs in this one
-            answer = thread.submit(over_http, glassleaf, record.id, ids).result()
-        log = [entry.body for entry in glassleaf.audit.entries("demo") if entry.action == "score"]
-    doors = [{row["id"]: said_by(row) for row in rows} for rows in (printed, table, answer["scores"])]
-    assert doors[0] == doors[1] == doors[2] and len(doors[0]) == len(ids)
-    assert doors[0][person] == said_by(on_page)
-    assert {said[3] for said in doors[0].values()} == {"2"} and answer["policy"]["decline_at"] == 0.35
+    sheet.write_text(f"id\n{on_page['id']}\n", encoding="utf-8")
+    (printed,) = json.loads(shell(home, "score", "latest", sheet, "--cipher", "none", "--json"))["scores"]
+    assert said_by(printed) == said_by(on_page) and on_page["policy"] == "2"
 
-    # 5. Log, report and notice name the same version.
-    assert len(log) >= 4 and {(body["policy"], body["decline_at"]) for body in log} == {(2, 0.35)}
-    issued = json.loads(shell(home, "report", "latest"))["issued"]
-    assert (issued["policy"]["version"], issued["policy"]["approved_by"]) == (2, "Rita")
-    declined = next(one for one, said in doors[0].items() if said[0] == "decline")
-    notice = tmp_path / "notice.txt"
-    shell(home, "reasons", "latest", "--id", declined, "--bits", 3072, "--notice", "en", "--out", notice)
-    assert "version 2 of the model's policy" in " ".join(notice.read_text(encoding="utf-8").split())
+    # 5. The log names the version and the line of both scores.
+    with Glassleaf(home, pools=False) as glassleaf:
+        log = [entry.body for entry in glassleaf.audit.entries("demo") if entry.action == "score"]
+    assert [(body["policy"], body["decline_at"]) for body in log] == [(2, 0.35), (2, 0.35)]
