@@ -127,7 +127,7 @@ EXAMPLES = {
     "person forget": 'glassleaf person forget credit_card A152504 --because "asked to be erased on 3 May" --dry-run',
     "retention show": "glassleaf retention show",
     "retention apply": "glassleaf retention apply credit_card",
-    "agreement draft": "glassleaf agreement draft bank.party.toml shop.party.toml --disclosed shop.disclosed.toml "
+    "agreement draft": "glassleaf agreement draft bank.party.toml shop.toml "
     "--title 'Bank and shop' --purpose 'Credit scores of applicants' --legal-basis 'Consent, form 12' --until 2027-12-31 "
     "--address link.bank.example:8443",
     "agreement show": "glassleaf agreement show agreement.toml",

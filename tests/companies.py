@@ -48,6 +48,7 @@ class Companies:
     def amended(self, *signed_by: str, **changes: object) -> Path:
         """Another agreement with some values changed, signed by some (all, where none is named)."""
         data = tomllib.loads(self.path.read_text()) | changes
+        data.pop("signatures", None)
         path = self.folder / f"agreement{len(list(self.folder.glob('agreement*.toml')))}.toml"
         path.write_text(tomli_w.dumps(data))
         for party in signed_by or ROLES:

@@ -15,7 +15,7 @@ from backend.i18n import counted
 if TYPE_CHECKING:
     from backend.link.agreement import Agreement
 
-File = Annotated[Path, typer.Argument(help="The agreement, e.g. agreement.toml; signatures stand beside it.")]
+File = Annotated[Path, typer.Argument(help="The agreement with its signatures, e.g. agreement.toml.")]
 app = typer.Typer(
     add_completion=False,
     name="agreement",
@@ -35,15 +35,23 @@ def show(file: File, as_json: AsJson = False) -> None:
 
 @app.command()
 def draft(
-    parties: Annotated[list[Path], typer.Argument(help="What each party hands out: its NAME.party.toml.")],
-    disclosed: Annotated[
-        list[Path], typer.Option(help="What a Host discloses (`glassleaf host disclose`); for each Host.")
+    parties: Annotated[
+        list[Path],
+        typer.Argument(
+            help="What each party hands out: the Guest its NAME.party.toml, a Host what `host disclose` writes."
+        ),
     ],
     title: Annotated[str, typer.Option(help="What the agreement is called.")],
     purpose: Annotated[str, typer.Option(help="What is asked for, e.g. Credit scores of applicants.")],
     legal_basis: Annotated[str, typer.Option(help="On which legal basis.")],
     until: Annotated[str, typer.Option(metavar="DATE", help="Last day (UTC), e.g. 2027-12-31.")],
     address: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where the Guest listens.")],
+    hosts: Annotated[
+        Path,
+        typer.Option(
+            help="File to write what Hosts disclose to, for the Guest's federation.toml; it may not be there yet."
+        ),
+    ] = Path("hosts.toml"),
     out: Annotated[Path, typer.Option(help="File to write; it may not be there yet.")] = Path("agreement.toml"),
     rows_per_day: Annotated[int, typer.Option(help="People a day at most; 0 = not limited.", min=0)] = 0,
     as_json: AsJson = False,
@@ -53,14 +61,18 @@ def draft(
     from backend.link.draft import AgreementTerms
     from backend.link.draft import draft as drafted
 
-    check_out(out)
-    if out.exists():
-        raise ParameterError("agreement_file_exists", file=out)
+    for file in (out, hosts):
+        check_out(file)
+        if file.exists():
+            raise ParameterError("agreement_file_exists", file=file)
     terms = AgreementTerms(title, purpose, legal_basis, day_of(until), address, rows_per_day)
-    save(out, drafted(parties, disclosed, terms).encode())
+    made = drafted(parties, terms)
+    save(out, made.agreement.encode())
+    save(hosts, made.hosts.encode())
     found = load_agreement(out)
-    text = f"Written to {out}. Read it, change what is to be changed; then every party signs it.\n" + "\n".join(
-        _text(found)
+    text = (
+        f"Written to {out}, and what Hosts disclose to {hosts}. Read it, change what is to be changed; then every party signs it.\n"
+        + "\n".join(_text(found))
     )
     print_result({"file": str(out), "hash": found.hash}, text, as_json)
 
@@ -74,7 +86,7 @@ def sign(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Add your signature to the file of signatures, which goes from party to party."""
+    """Add your signature to the agreement, which goes from party to party."""
     from backend.link import agreement
     from backend.link.identity import load_identity
     from backend.link.rpc import require_grpc

@@ -418,20 +418,20 @@ def check(
 @app.command()
 def disclose(
     folder: Folder = None,
-    out: Annotated[Path | None, typer.Option(help="File to write (default: PARTY.disclosed.toml).")] = None,
+    out: Annotated[Path | None, typer.Option(help="File to write (default: PARTY.toml).")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write what this Host discloses, for the agreement and the Guest's federation.toml: names and meanings, no value."""
+    """Write the one file that this Host hands out: its public keys, names and meanings of its columns, no value."""
     from backend.link.config import load_config
     from backend.link.draft import disclosure
 
     found = load_config(_toml(folder))
-    file = out or Path(f"{found.party}.disclosed.toml")
+    file = out or Path(f"{found.party}.toml")
     check_out(file)
     save(file, disclosure(found).encode())
     print_result(
         {"file": str(file)},
-        f"Hand out {file}: names and meanings of {counted(len(found.features()), 'features')}.",
+        f"Hand out {file}: public keys, and names and meanings of {counted(len(found.features()), 'features')}.",
         as_json,
     )
 

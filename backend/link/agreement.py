@@ -1,7 +1,7 @@
 """What companies have agreed to: one file that every party signs. Its hash stands in every frame; a Host answers nothing beyond it.
 
-The file is TOML (`agreement.toml`); signed is its canonical JSON, as a JWS in general JSON serialisation (RFC 7515 §7.2.1) with an Ed25519
-signature a party (RFC 9864) in `agreement.sig.json`.
+The file is TOML (`agreement.toml`). What is signed is its canonical JSON without the signatures, as a JWS in general JSON serialisation
+(RFC 7515 §7.2.1); the Ed25519 signature of each party (RFC 9864) is a table at the end of the file, so that one file goes round.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from cryptography import x509
-from pydantic import Field, StringConstraints, ValidationError, field_validator, model_validator
+from pydantic import Field, StringConstraints, field_validator, model_validator
 
 from backend.atomic_file import write_whole
-from backend.data.bounded_text import parse_json, read_bounded
+from backend.data.bounded_text import parse_toml, read_bounded
 from backend.data.dictionary import Feature
 from backend.data.federation import Slug
 from backend.data.label import Line, Prose, Title
@@ -37,7 +37,16 @@ ALGORITHM = "Ed25519"
 Hash = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 MaybeHash = Annotated[str, StringConstraints(pattern=r"^([0-9a-f]{64})?$")]
 Hours = Annotated[str, StringConstraints(pattern=r"^(([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d)?$")]
-_Signed = dict[str, Any]
+Base64 = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,2000}$")]
+SIGNATURES = "[[signatures]]"  # how each signature begins in the file
+NOTE = "# What follows is written by `glassleaf agreement sign`."
+
+
+class Signature(StrictModel):
+    """One party's signature, as a JWS has it: header and signature in base64url."""
+
+    protected: Base64
+    signature: Base64
 
 
 class AgreedParty(StrictModel):
@@ -177,6 +186,8 @@ class Agreement(StrictModel):
         Whether all people are made up and need no protection; no other key, number or variable says so.
     parties : tuple of AgreedParty
         One Guest, and at least one Host.
+    signatures : tuple of Signature
+        Over all of it but them.
     """
 
     format: Literal[1] = 1
@@ -189,6 +200,7 @@ class Agreement(StrictModel):
     synthetic: bool = False
     parties: tuple[AgreedParty, ...] = Field(min_length=2, max_length=64)
     purposes: tuple[Purpose, ...] = Field(min_length=1, max_length=64)
+    signatures: tuple[Signature, ...] = Field((), max_length=64, exclude=True)
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -277,13 +289,10 @@ def load_agreement(path: Path) -> Agreement:
     return read_form(path, Agreement)
 
 
-def signatures_file(agreement: Path) -> Path:
-    """Where the signatures of agreement.toml stand: agreement.sig.json."""
-    return agreement.with_suffix(".sig.json")
-
-
 def sign(path: Path, identity: PartyKeys, amends: Path | None = None) -> tuple[str, ...]:
-    """Add a party's signature, and return the names of those who have signed.
+    """Add a party's signature at the end of the file, and return the names of those who have signed.
+
+    Signatures over another text than the file has now are left out.
 
     Parameters
     ----------
@@ -295,7 +304,8 @@ def sign(path: Path, identity: PartyKeys, amends: Path | None = None) -> tuple[s
     Raises
     ------
     SecurityError
-        The identity is no party's, its keys are not those of the agreement, or the amendment does not name the one before.
+        The identity is no party's, its keys are not those of the agreement, the amendment does not name the one before, or something
+        else follows the signatures in the file.
     """
     agreement = load_agreement(path)
     party = agreement.party_of(identity.spiffe)
@@ -303,10 +313,25 @@ def sign(path: Path, identity: PartyKeys, amends: Path | None = None) -> tuple[s
     if not same or party.bundle.strip() != identity.bundle.decode().strip():
         raise SecurityError("agreement_keys_differ", party=party.name)
     check_amends(agreement, load_agreement(amends) if amends else None)
-    kept = [one for one in _signatures(path) if _signer(agreement, one) not in ("", party.name)]
-    document = {"payload": _payload(agreement), "signatures": [*kept, _signature(agreement, identity)]}
-    write_whole(signatures_file(path), json.dumps(document, indent=1).encode())
+    kept = [one for one in agreement.signatures if _signer(agreement, one) not in ("", party.name)]
+    text = _signed_text(path, agreement, [*kept, _signature(agreement, identity)])
+    write_whole(path, text.encode())
     return signers(path)
+
+
+def _signed_text(path: Path, agreement: Agreement, signatures: Sequence[Signature]) -> str:
+    """Return the file's text up to its signatures, and these; raises SecurityError if something else of the agreement follows them."""
+    text = read_bounded(path, max_bytes=MAX_FILE).decode()
+    before = text.partition(f"\n{SIGNATURES}")[0].rstrip().removesuffix(NOTE).rstrip()
+    tables = [f'{SIGNATURES}\nprotected = "{one.protected}"\nsignature = "{one.signature}"\n' for one in signatures]
+    signed = "\n\n".join([before, NOTE, *tables])
+    try:
+        same = Agreement.model_validate(parse_toml(path.name, signed.encode())).hash == agreement.hash
+    except (FederationError, ValueError):
+        same = False
+    if not same:
+        raise SecurityError("signatures_not_last", file=path.name)
+    return signed
 
 
 def check_amends(agreement: Agreement, before: Agreement | None) -> None:
@@ -320,7 +345,7 @@ def check_amends(agreement: Agreement, before: Agreement | None) -> None:
 def signers(path: Path) -> tuple[str, ...]:
     """Who has signed agreement.toml as it stands, in the order of its parties."""
     agreement = load_agreement(path)
-    signed = {_signer(agreement, one) for one in _signatures(path)}
+    signed = {_signer(agreement, one) for one in agreement.signatures}
     return tuple(party.name for party in agreement.parties if party.name in signed)
 
 
@@ -362,22 +387,22 @@ def _payload(agreement: Agreement) -> str:
     return urlsafe_b64encode(agreement.canonical).decode()
 
 
-def _signature(agreement: Agreement, identity: PartyKeys) -> _Signed:
+def _signature(agreement: Agreement, identity: PartyKeys) -> Signature:
     from joserfc import jws  # noqa: PLC0415
 
     header = {"alg": ALGORITHM, "kid": identity.spiffe}
     key = _key(identity.signing.public, identity.signing.to_numbers()["secret"])
     signed: Any = jws.serialize_json([{"protected": header}], agreement.canonical, key, algorithms=[ALGORITHM])
-    return dict(signed["signatures"][0])
+    return Signature.model_validate(signed["signatures"][0])
 
 
-def _signer(agreement: Agreement, signature: _Signed) -> str:
+def _signer(agreement: Agreement, signature: Signature) -> str:
     """Who made one signature over the agreement as it stands; empty if it is nobody's."""
     from joserfc import jws  # noqa: PLC0415
     from joserfc.errors import JoseError  # noqa: PLC0415
 
     for party in agreement.parties:
-        value: Any = {"payload": _payload(agreement), **signature}
+        value: Any = {"payload": _payload(agreement), **signature.model_dump()}
         try:
             found: Any = jws.deserialize_json(value, _key(party.signing), algorithms=[ALGORITHM])
         except (JoseError, ValueError, TypeError, KeyError, AttributeError):
@@ -393,23 +418,3 @@ def _key(public: str, secret: str = "") -> Any:
 
     numbers: Any = {"kty": "OKP", "crv": "Ed25519", "x": urlsafe_b64encode(bytes.fromhex(public)).decode()}
     return OKPKey.import_key(numbers | ({"d": urlsafe_b64encode(bytes.fromhex(secret)).decode()} if secret else {}))
-
-
-class _SignatureFile(StrictModel):
-    payload: Annotated[str, StringConstraints(max_length=MAX_FILE)]
-    signatures: tuple[dict[str, str], ...] = Field(max_length=64)
-
-
-def _signatures(path: Path) -> list[_Signed]:
-    """What stands in the file of signatures; none if it is absent, or over another text than agreement.toml has now."""
-    file = signatures_file(path)
-    if not file.exists():
-        return []
-    try:
-        body = parse_json(file.name, read_bounded(file, max_bytes=MAX_FILE), max_bytes=MAX_FILE)
-        found = _SignatureFile.model_validate(body)
-    except (FederationError, ValidationError):
-        raise SecurityError("signatures_unreadable", file=file.name) from None
-    if any(set(one) != {"protected", "signature"} for one in found.signatures):
-        raise SecurityError("signatures_unreadable", file=file.name)
-    return list(found.signatures)

@@ -192,7 +192,7 @@ class HostConfig(StrictModel):
     party : str
         The Host's name in the agreement.
     agreement : str
-        The signed agreement; its signatures are beside it (``NAME.sig.json``).
+        The agreement with its signatures.
     keys : str
         Folder that `glassleaf keys init` made.
     store, store_file : str

@@ -17,16 +17,11 @@ from backend.data.label import Line, Title
 from backend.data.strict_model import StrictModel
 from backend.data.validation import field_problems
 from backend.errors import FederationError, ParameterError
-from backend.i18n import Text
 from backend.link.agreement import AgreedParty, Agreement, dictionary_hash
 from backend.link.config import HostConfig, read_form
 from backend.link.kinds import PROTOCOLS, kinds_of
 
 RETENTION = 180  # days, if nothing else is agreed on
-
-
-class _HandedOut(StrictModel):
-    parties: Annotated[tuple[AgreedParty, ...], Field(min_length=1)]
 
 
 class _Disclosing(StrictModel):
@@ -36,8 +31,17 @@ class _Disclosing(StrictModel):
     features: Annotated[tuple[Feature, ...], Field(min_length=1)]
 
 
-class _Disclosed(StrictModel):
-    hosts: Annotated[tuple[_Disclosing, ...], Field(min_length=1)]
+class _HandedOut(StrictModel):
+    parties: Annotated[tuple[AgreedParty, ...], Field(min_length=1)]
+    hosts: tuple[_Disclosing, ...] = ()
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What the Guest goes on with: the agreement's text, and the tables ``[[hosts]]`` of its ``federation.toml``."""
+
+    agreement: str
+    hosts: str
 
 
 @dataclass(frozen=True)
@@ -65,24 +69,31 @@ class AgreementTerms:
 
 
 def disclosure(config: HostConfig) -> str:
-    """What a Host discloses, as TOML for the Guest's ``federation.toml``: name, title, id column and dictionary, no value."""
-    title = Text(config.party)
+    """All that a Host hands out, as TOML: its public keys, its id column and its dictionary, no value.
+
+    Raises
+    ------
+    FederationError
+        `keys init` has not made what the party hands out, or it cannot be read.
+    """
     handed_out = config.path(config.keys) / f"{config.party}.party.toml"
-    if handed_out.exists():
-        title = next(party.title for party in read_form(handed_out, _HandedOut).parties)
-    host = _Disclosing(name=config.party, title=title, id=config.source.id, features=config.features())
-    return tomli_w.dumps({"hosts": [host.model_dump(mode="json", exclude_defaults=True)]})
+    (party,) = read_form(handed_out, _HandedOut).parties
+    host = _Disclosing(name=config.party, title=party.title, id=config.source.id, features=config.features())
+    document = {"parties": [party.model_dump(mode="json", exclude_defaults=True)], "hosts": [_document(host)]}
+    return tomli_w.dumps(document, multiline_strings=True)
 
 
-def draft(parties: Sequence[Path], disclosed: Sequence[Path], terms: AgreementTerms) -> str:
-    """``agreement.toml`` with one purpose, every kind of message, and the usual floors.
+def _document(host: _Disclosing) -> dict[str, Any]:
+    return host.model_dump(mode="json", exclude_defaults=True)
+
+
+def draft(parties: Sequence[Path], terms: AgreementTerms) -> Draft:
+    """``agreement.toml`` with one purpose, every kind of message, and the usual floors; and what Hosts disclose.
 
     Parameters
     ----------
     parties : sequence of Path
-        What `glassleaf keys init` has each party hand out.
-    disclosed : sequence of Path
-        :func:`disclosure` of every Host.
+        What each party hands out, a file each: the Guest what `glassleaf keys init` has made, a Host its :func:`disclosure`.
 
     Raises
     ------
@@ -94,10 +105,10 @@ def draft(parties: Sequence[Path], disclosed: Sequence[Path], terms: AgreementTe
     today = datetime.now(UTC).date()
     if terms.until < today:
         raise ParameterError("last_day_over", day=terms.until, today=today)
-    found = [party.model_dump(mode="json") for path in parties for party in read_form(path, _HandedOut).parties]
-    hashes = {
-        host.name: dictionary_hash(host.features) for path in disclosed for host in read_form(path, _Disclosed).hosts
-    }
+    handed_out = [read_form(path, _HandedOut) for path in parties]
+    found = [party.model_dump(mode="json") for one in handed_out for party in one.parties]
+    disclosed = [host for one in handed_out for host in one.hosts]
+    hashes = {host.name: dictionary_hash(host.features) for host in disclosed}
     hosts = [party["name"] for party in found if party["role"] == "host"]
     if missing := sorted(set(hosts) - set(hashes)):
         raise ParameterError("disclosure_missing", hosts=tuple(missing))
@@ -118,4 +129,5 @@ def draft(parties: Sequence[Path], disclosed: Sequence[Path], terms: AgreementTe
     document = {"title": terms.title, **begins, "parties": found, "purposes": [purpose]}
     if problems := field_problems("agreement.toml", Agreement, document):
         raise FederationError(problems=problems)
-    return tomli_w.dumps(document, multiline_strings=True)
+    text = tomli_w.dumps(document, multiline_strings=True)
+    return Draft(text, tomli_w.dumps({"hosts": [_document(host) for host in disclosed]}, multiline_strings=True))

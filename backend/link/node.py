@@ -66,7 +66,7 @@ class Node:
     party : str
         Its name in the agreement.
     agreement : Path
-        agreement.toml; its signatures are beside it.
+        agreement.toml with its signatures.
     keys : Path
         Folder of its keys, which are read again when a leaf is renewed.
 

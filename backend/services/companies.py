@@ -22,7 +22,7 @@ from backend.data.bounded_text import parse_toml
 from backend.data.demo import write_demo
 from backend.data.federation import MEASURES, Federation, GuestLink, Party, write_federation
 from backend.errors import ParameterError
-from backend.link.agreement import dictionary_hash, sign, signatures_file
+from backend.link.agreement import dictionary_hash, sign
 from backend.link.identity import PartyKeys, make_identity, party_toml
 from backend.link.kinds import PROTOCOLS, kinds_of
 from backend.store.accountant import usual_limit
@@ -147,8 +147,7 @@ def _agree(
     for identity in identities.values():
         sign(first / AGREEMENT, identity)
     for folder in others:
-        for file in (first / AGREEMENT, signatures_file(first / AGREEMENT)):
-            shutil.copy(file, folder / file.name)
+        shutil.copy(first / AGREEMENT, folder / AGREEMENT)
 
 
 def _guests(federation: Federation, port: int) -> Federation:

@@ -178,11 +178,11 @@ def test_a_bank_is_told_what_is_wrong_and_how_to_fix_it(run, tmp_path):
         code, found = bank()
     assert code == 1 and not found["listen"]["ok"] and "`bind`" in found["listen"]["fix"]
     (made.guest / "keys" / "leaf.pem").unlink()
-    signatures = made.guest / "agreement.sig.json"
-    signatures.unlink()
+    agreement = made.guest / "agreement.toml"
+    agreement.write_text(agreement.read_text().partition("[[signatures]]")[0])
     code, found = bank()
     assert code == 1 and list(found)[-1] == "agreement"
-    (made.guest / "agreement.toml").unlink()
+    agreement.unlink()
     assert bank()[1]["agreement"]["code"] == "check_no_agreement"
     assert "glassleaf keys renew" in found["certificate"]["fix"] and "agreement verify" in found["agreement"]["fix"]
     _, text, _ = run("check", made.guest)
@@ -232,9 +232,10 @@ def test_what_parties_hand_out_makes_an_agreement_that_all_can_sign(run, links, 
     source = {"file": "shop.csv", "id": "ID", "dictionary": "dictionary.toml"}
     (folder / "host.toml").write_text(tomli_w.dumps({"party": "shop", "source": source}))
     (folder / "shop.csv").write_text("ID,orders\nA1,3\n")
+    (folder / "keys" / "shop.party.toml").write_text(party_toml(companies.identity("shop"), "shop", "Shop"))
     before = checked(run, folder)[1]["dictionary"]
     assert before["ok"] and dictionary_hash((FEATURE,)) in before["words"], "it is needed before there is an agreement"
-    out = tmp_path / "shop.disclosed.toml"
+    out = tmp_path / "shop.toml"
     assert run("host", "disclose", "--config", folder / "host.toml", "--out", out)[0] == 0
     for option, place in (("--folder", folder), ("--folder", folder / "host.toml"), ("--config", folder)):
         assert run("host", "disclose", option, place, "--out", tmp_path / "again.toml")[0] == 0
@@ -242,23 +243,23 @@ def test_what_parties_hand_out_makes_an_agreement_that_all_can_sign(run, links, 
         assert run("host", "inbox", option, place)[:2] == (0, "Nothing waits.\n")
         (tmp_path / "again.toml").unlink()
     (host,) = tomllib.loads(out.read_text())["hosts"]
-    assert (host["title"], host["id"], "A1" in out.read_text()) == ("shop", "ID", False)
+    assert (host["title"], host["id"], "A1,3" in out.read_text()) == ("Shop", "ID", False)
 
-    handed = []
-    for party in ("bank", "shop"):
-        handed.append(tmp_path / f"{party}.party.toml")
-        handed[-1].write_text(party_toml(companies.identity(party), party, party.title()))
+    bank = tmp_path / "bank.party.toml"
+    bank.write_text(party_toml(companies.identity("bank"), "bank", "Bank"))
     file = tmp_path / "agreement.toml"
     terms = ("--title", "Bank and shop", "--purpose", "Scores", "--legal-basis", "Consent", "--until", "2100-01-01")
-    words = ("agreement", "draft", *handed, *terms, "--address", "link.bank.example:8443", "--out", file)
-    code, _, said = run(*words, "--disclosed", handed[0])
-    assert code == 1 and "hosts" in said, "another file than what a Host discloses"
-    assert run(*words, "--disclosed", out)[0] == 0
+    options = ("--address", "link.bank.example:8443", "--out", file, "--hosts", tmp_path / "hosts.toml")
+    code, _, said = run("agreement", "draft", bank, folder / "keys" / "shop.party.toml", *terms, *options)
+    assert code == 1 and "shop" in said, "without what the Host discloses"
+    words = ("agreement", "draft", bank, out, *terms, *options)
+    assert run(*words)[0] == 0
+    assert tomllib.loads((tmp_path / "hosts.toml").read_text()) == {"hosts": [host]}
     made = load_agreement(file)
     assert made.guest.address == "link.bank.example:8443" and made.hosts[0].address == ""
     assert made.purposes[0].dictionaries == {"shop": dictionary_hash((FEATURE,))}
     assert set(made.purposes[0].kinds) == all_kinds() and made.purposes[0].floors == PurposeFloors()
-    assert run(*words, "--disclosed", out)[0] == 1, "what is there may be signed already"
+    assert run(*words)[0] == 1, "what is there may be signed already"
     for party in ("bank", "shop"):
         assert run("agreement", "sign", file, "--keys", companies.keys(party))[0] == 0
     assert run("agreement", "verify", file)[0] == 0

@@ -19,7 +19,6 @@ from backend.link.agreement import (
     load_in_force,
     named_share,
     sign,
-    signatures_file,
     signers,
 )
 from backend.link.draft import AgreementTerms, draft
@@ -72,35 +71,58 @@ def test_nothing_is_answered_before_every_party_has_signed(companies):
     load_in_force(path, "telecom", now())
 
 
-def test_signing_twice_leaves_one_signature(companies):
+def test_signing_twice_leaves_one_signature_and_the_text_as_people_wrote_it(companies):
+    text = companies.path.read_text()
+    companies.path.write_text(f"# read by Rita\n{text}")
     sign(companies.path, companies.identity("shop"))
-    assert len(json.loads(signatures_file(companies.path).read_text())["signatures"]) == 3
+    signed = companies.path.read_text()
+    assert signed.startswith("# read by Rita\n") and signed.count("[[signatures]]") == 3
+    assert set(signed.splitlines()) == {*text.splitlines(), "# read by Rita"}
+    assert signers(companies.path) == ("bank", "shop", "telecom")
+
+
+def with_signatures(companies, signatures):
+    """Put others in place of the agreement's signatures."""
+    document = data(companies) | {"signatures": signatures}
+    companies.path.write_text(tomli_w.dumps(document))
 
 
 def test_a_signature_counts_for_nobody_else(companies):
     """Shop's signature under telecom's name, and telecom's place taken by a second one of shop's."""
-    file = signatures_file(companies.path)
-    document = json.loads(file.read_text())
-    bank, shop, telecom = document["signatures"]
+    bank, shop, telecom = data(companies)["signatures"]
     for forged in ({**shop, "protected": telecom["protected"]}, {**telecom, "signature": shop["signature"]}, shop):
-        file.write_text(json.dumps({**document, "signatures": [bank, shop, forged]}))
+        with_signatures(companies, [bank, shop, forged])
         assert signers(companies.path) == ("bank", "shop")
 
 
 @pytest.mark.parametrize("header", [{"alg": "none"}, {"alg": "HS256"}, {"alg": "Ed25519", "crit": ["exp"], "exp": 1}])
 def test_another_algorithm_is_no_signature(companies, header):
-    file = signatures_file(companies.path)
-    document = json.loads(file.read_text())
-    document["signatures"][1]["protected"] = urlsafe_b64encode(json.dumps(header).encode()).decode()
-    file.write_text(json.dumps(document))
+    bank, shop, telecom = data(companies)["signatures"]
+    protected = urlsafe_b64encode(json.dumps(header).encode()).decode().rstrip("=")
+    with_signatures(companies, [bank, {**shop, "protected": protected}, telecom])
     assert signers(companies.path) == ("bank", "telecom")
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", '{"payload":"","signatures":[{"a":"b"}]}', "[" * 5000, "\udce4"])
-def test_a_damaged_file_of_signatures_says_so(companies, text):
-    signatures_file(companies.path).write_text(text, errors="surrogateescape")
-    with raises(SecurityError, "signatures_unreadable"):
+@pytest.mark.parametrize("signature", [{}, {"protected": "e30"}, {"protected": "{", "signature": "x"}, {"a": "b"}])
+def test_what_is_no_signature_is_named(companies, signature):
+    with_signatures(companies, [signature])
+    with pytest.raises(FederationError, match="signatures"):
         signers(companies.path)
+
+
+def test_what_somebody_wrote_below_the_signatures_is_not_lost_by_signing(companies):
+    text = companies.path.read_text()
+    for below in ('[[purposes]]\nname = "more"\n', "[[signatures]]\n"):
+        document = tomllib.loads(text)
+        more = {**document["purposes"][0], "name": "more"}
+        companies.path.write_text(f"{text}\n{tomli_w.dumps({'purposes': [more]})}" if "more" in below else text + below)
+        with pytest.raises((SecurityError, FederationError)):
+            sign(companies.path, companies.identity("shop"))
+        companies.path.write_text(text)
+    note = 'note = """\n[[signatures]]\n"""\n'
+    companies.path.write_text(note + text)
+    with raises(SecurityError, "signatures_not_last"):
+        sign(companies.path, companies.identity("shop"))
 
 
 @pytest.mark.parametrize("days", [-4, 368])
@@ -163,7 +185,7 @@ def test_text_of_another_form_is_refused_with_the_form_that_it_should_have(compa
 def test_an_agreement_whose_last_day_is_over_is_not_drafted():
     terms = AgreementTerms("T", "P", "L", date(2020, 1, 1), "link.bank.example:8443")
     with pytest.raises(ParameterError, match="The last day, 2020-01-01, is over"):
-        draft((), (), terms)
+        draft((), terms)
 
 
 def test_parties_and_purposes_have_to_fit_each_other(companies):

@@ -166,17 +166,18 @@ def amended(made, change):
         agreement = tomllib.loads((folder / "agreement.toml").read_text())
         previous = glassleaf("agreement", "show", folder / "agreement.toml", "--json", home=folder)["hash"]
         change(agreement)
+        del agreement["signatures"]
         (folder / "amended.toml").write_text(tomli_w.dumps(agreement | {"previous": previous}, multiline_strings=True))
-    signatures = b""
+    signed = b""
     for folder in folders:
-        if signatures:
-            (folder / "amended.sig.json").write_bytes(signatures)
+        if signed:
+            (folder / "amended.toml").write_bytes(signed)
         files = (folder / "amended.toml", "--keys", folder / "keys", "--amends", folder / "agreement.toml")
         left = glassleaf("agreement", "sign", *files, "--json", home=folder)["left"]
-        signatures = (folder / "amended.sig.json").read_bytes()
+        signed = (folder / "amended.toml").read_bytes()
     assert not left
     for folder in folders:
-        (folder / "amended.sig.json").write_bytes(signatures)
+        (folder / "amended.toml").write_bytes(signed)
         file = next(folder / name for name in ("host.toml", "federation.toml") if (folder / name).exists())
         file.write_text(file.read_text().replace('"agreement.toml"', '"amended.toml"'))
 
