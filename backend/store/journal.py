@@ -39,7 +39,11 @@ _WANTED = text("UPDATE runs SET created = :now WHERE run = :run AND question = :
 _HANDED_OVER = text("DELETE FROM runs WHERE run = :run")
 _TOO_OLD = prepared("DELETE FROM runs WHERE created < :before RETURNING run", "run")
 _TOO_OLD_STATED = text("DELETE FROM stated WHERE created < :before")
-SWEPT = 60.0  # seconds after which messages without a run are looked for again
+_STATE = text(
+    "INSERT INTO stated (digest, created, body) VALUES (:digest, :created, :body) "
+    "ON CONFLICT (digest) DO UPDATE SET created = excluded.created, body = excluded.body"
+)
+SWEPT = 60.0  # seconds after which old statements and messages without a run are looked for again
 SENT = "questions"  # folder beside the database: RUN-BATCH-PIECE.sent
 STATED = timedelta(days=90)  # an auditor who comes once a quarter has drawn none that is older
 
@@ -172,8 +176,7 @@ def _of_answer(request: str) -> str:
 def _state(session: Session, statements: Sequence[tuple[str, str]]) -> None:
     """Store statements by their digests."""
     now = datetime.now(UTC).isoformat()
-    for digest, body in statements:
-        session.merge(StatedRow(digest=digest, created=now, body=body))
+    session.execute(_STATE, [{"digest": digest, "created": now, "body": body} for digest, body in statements])
 
 
 def _named(session: Session, run: str, numbers: Collection[int]) -> dict[int, Batch]:
@@ -251,7 +254,7 @@ class Journal:
         self._busy: set[str] = set()
         self._done: set[str] = set()
         self._stated: list[tuple[str, str]] = []  # of scores, by digest
-        self._swept = -SWEPT  # when messages without a run, which a kill leaves, were looked for
+        self._swept = -SWEPT  # when old statements and messages without a run, which a kill leaves, were looked for
         self._lock = threading.Lock()
 
     def run(self, question: str, batches: int = 0, *, fresh: bool = False) -> Run:
@@ -274,7 +277,9 @@ class Journal:
                 self._forget_done(session)
                 self._write_stated(session)
                 old = session.execute(_TOO_OLD, {"before": (now - KEPT).isoformat()}).all()
-                session.execute(_TOO_OLD_STATED, {"before": (now - STATED).isoformat()})
+                sweeps = bool(old) or time.monotonic() - self._swept > SWEPT
+                if sweeps:
+                    session.execute(_TOO_OLD_STATED, {"before": (now - STATED).isoformat()})
                 runs = session.execute(_ASKING, {"question": question}).scalars()
                 known = None if fresh else next((name for name in runs if name not in self._busy), None)
                 about = {"run": known or secrets.token_hex(16), "question": question, "now": now.isoformat()}
@@ -286,7 +291,7 @@ class Journal:
                 else:
                     _named(session, run.name, range(batches))
             self._busy.add(run.name)
-            self._forgotten(all_others=bool(old) or time.monotonic() - self._swept > SWEPT)
+            self._forgotten(all_others=sweeps)
         return run
 
     def broken_off(self, question: str) -> list[Run]:
@@ -375,6 +380,8 @@ class Journal:
         """What a kill in between leaves is a run with its messages, or messages without a run: never a run without them."""
         done = self._done
         self._done = set()
+        if all_others:
+            self._swept = time.monotonic()
         if self._sent is None:
             return
         for run in done:
@@ -382,7 +389,6 @@ class Journal:
         if all_others:
             with self._database.read() as session:
                 self._sent.forget_all_but(session)
-            self._swept = time.monotonic()
 
     def handed_over(self, run: str) -> None:
         """Whoever asked has the scores: forget the run."""
