@@ -1,7 +1,7 @@
 """Which of two models, and what changed?"""
 
 from app import session, user_jobs
-from app.panels import frame, model_comparison, verdict
+from app.panels import frame, model_comparison
 from backend.services.model_difference import DifferenceRequest
 
 t = session.texts()
@@ -28,8 +28,6 @@ def beside() -> None:
     found = backend.reports.compare(model_id, other)  # after the job's state: never older
     frame.section(t, "verdict.which")
     model_comparison.headline(t, view, found)
-    for judged in (model_id, other):
-        verdict.headline(t, backend.verdicts.of(judged), t.model(states[judged].name) or judged)
     pair = DifferenceRequest(model_id, other)
     model_comparison.pairing(t, view, found, pairing, lambda: backend.model_differences.start(pair))
     model_comparison.details(t, view, found)

@@ -9,7 +9,7 @@ import streamlit as st
 
 from app.panels import charts, frame, lines
 from app.texts import Texts, bare, label, markdown, number, percent, wrap
-from backend.services.fairness import BY_CUTOFF, FOUR_FIFTHS, GROUPS, PAIR_P, RATIO, SCORE, SMD
+from backend.services.fairness import BY_CUTOFF, FOUR_FIFTHS, GROUPS, PAIR_P, RATIO, SCORE, SMD, bin_key
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -87,8 +87,14 @@ def range_sentence(t: Texts, found: Sequence[Evidence]) -> str:
     )
 
 
-def dots(t: Texts, accepted: Sequence[Evidence], reference: Evidence, sentence: str, place: str) -> None:
-    """Acceptance of every group as a dot with its interval, and four fifths of the reference group's rate as a line."""
+def dots(t: Texts, accepted: Sequence[Evidence], reference: Evidence, alt: str, place: str) -> None:
+    """Acceptance of every group as a dot with its interval, and four fifths of the reference group's rate as a line.
+
+    Parameters
+    ----------
+    alt : str
+        What to see in the chart, for whoever cannot look at it.
+    """
     known = [row for row in accepted if row.value is not None and row.low is not None and row.high is not None]
     names = [t.text(row.about) for row in known]
     twin: frame.Columns = {
@@ -96,7 +102,8 @@ def dots(t: Texts, accepted: Sequence[Evidence], reference: Evidence, sentence: 
         t("compliance.accepted"): [_ends(t, row, percent) for row in known],
         t("disparity.head_records"): [f"{row.n:,}" for row in known],
     }
-    frame.chart(t, _dots(t, known, reference), sentence, twin, f"dots_{place}")
+    frame.picture(_dots(t, known, reference), alt, f"dots_{place}")
+    frame.table_twin(t, twin, alt, f"dots_{place}")
 
 
 def _dots(t: Texts, rows: Sequence[Evidence], reference: Evidence) -> go.Figure:
@@ -184,7 +191,7 @@ def reference(t: Texts, feature: Feature | None, place: str, usual: str = "") ->
         if not group:
             return t("disparity.reference_largest")
         named = t.codes(feature) if feature is not None else {}
-        return named.get(group) or t("measure.group_bin", place=group, bins=GROUPS)
+        return named.get(group) or t(bin_key(int(group), GROUPS), place=group, bins=GROUPS)
 
     offered = ["", *(codes or [str(place) for place in range(1, GROUPS + 1)])]
     named = [group for group in offered if group and usual == words(group, Texts("en"))]

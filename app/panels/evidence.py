@@ -151,11 +151,13 @@ def _groups(t: Texts, view: View, name: str, found: Sequence[Evidence], on: Basi
     if sum(row.value is not None for row in accepted) < 2 or reference is None or furthest is None:
         st.markdown(t.joined(t("compliance.outcomes_none"), _at(t, on)))
         return
-    for fact in session.service().verdicts.of(view.record.id).of("outcomes"):
-        if fact.about == name:
-            verdict.line(t, fact)
+    facts = [one for one in session.service().verdicts.of(view.record.id).of("outcomes") if one.about == name]
+    for fact in facts:
+        verdict.line(t, fact)
     apart = t.joined(_apart(t, reference, furthest, compared), _at(t, on))
     if _line_decides(view, on):
+        if not facts:
+            st.markdown(apart)
         disparity.dots(t, accepted, reference, apart, place)
     disparity.across(t, found, place)
     table: frame.Columns = {

@@ -71,8 +71,10 @@ def choose(
 
 
 def headline(t: Texts, view: View, found: SideBySide) -> None:
-    """Which of the two is better, fact by fact, and on whom that rests."""
-    verdict.which(t, found.changes)
+    """Which of the two is better, what is true of each, fact by fact, and on whom that rests."""
+    judge = session.service().verdicts
+    both = {called(t, view, side.record): judge.of(side.record.id) for side in (found.before, found.after)}
+    verdict.which(t, found.changes, both)
     basis(t, view, found)
 
 
@@ -223,13 +225,31 @@ def outcomes(t: Texts, view: View, found: SideBySide) -> None:
     if not found.outcomes:
         st.markdown(t("comparison.no_outcomes"))
         return
+    alone: list[str] = []
     for feature in dict.fromkeys(pair.feature for pair in found.outcomes):
         own = [pair for pair in found.outcomes if pair.feature == feature]
-        st.markdown(_apart(t, view, feature, own))
-        _rates(t, [pair for pair in own if pair.either.measure == "selection rate"], f"accepted_{feature}")
-        with st.expander(t("compliance.all_rates"), icon=":material/table:", key=f"both_rates_{feature}"):
-            _rates(t, own, f"all_{feature}")
+        if all(pair.before is None or pair.after is None for pair in own):
+            alone.append(feature)
+        else:
+            _of_feature(t, view, feature, own)
+    if alone:
+        names = t.listed([evidence.brief(t, view, feature) for feature in alone])
+        box = frame.box(t("comparison.measured_in_one", n=len(alone), features=names), "looks_one", "measured_in_one")
+        if box is not None:
+            with box:
+                for feature in alone:
+                    _of_feature(t, view, feature, [pair for pair in found.outcomes if pair.feature == feature])
     st.caption(t("comparison.outcomes_note"))
+
+
+def _of_feature(t: Texts, view: View, feature: str, own: Sequence[OutcomePair]) -> None:
+    """Draw how far apart the groups of a feature are in both models, their acceptance, and all rates one press away."""
+    st.markdown(_apart(t, view, feature, own))
+    _rates(t, [pair for pair in own if pair.either.measure == "selection rate"], f"accepted_{feature}")
+    rates = frame.box(t("compliance.all_rates"), "table", f"both_rates_{feature}")
+    if rates is not None:
+        with rates:
+            _rates(t, own, f"all_{feature}")
 
 
 def _rates(t: Texts, pairs: Sequence[OutcomePair], place: str) -> None:

@@ -37,6 +37,7 @@ def last(t: Texts, view: View, done: Monitored) -> None:
         words = t("monitoring.new_code", n=n, feature=markdown(feature), code=markdown(code))
         st.warning(words, icon=":material/new_label:")
     validation.table(t, view, done.tests, "monitoring.figures")
+    validation.sources(t, done.tests, "monitoring")
     if done.brier is not None:
         st.markdown(f"{t('monitoring.brier')} **{number(done.brier)}**")
     if done.tenths:

@@ -24,6 +24,8 @@ class Theme:
     ----------
     text, warning : str
         Words, and the mark of a finding among them: 4.5:1 or better.
+    doubt : str
+        Bars of what nobody can decide yet: 3:1.
     quiet : str
         Bars that recede behind others: 3:1.
     ground : str
@@ -32,12 +34,13 @@ class Theme:
 
     text: str
     warning: str
+    doubt: str
     quiet: str
     ground: str
 
 
-LIGHT = Theme(text="#3C4852", warning="#B3261E", quiet="#8A949D", ground="#FFFFFF")
-DARK = Theme(text="#D3DBE1", warning="#F2877F", quiet="#66727D", ground="#1C2228")
+LIGHT = Theme(text="#3C4852", warning="#B3261E", doubt="#B4561F", quiet="#8A949D", ground="#FFFFFF")
+DARK = Theme(text="#D3DBE1", warning="#F2877F", doubt="#E69A5C", quiet="#66727D", ground="#1C2228")
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app.panels import charts, controls, evidence, frame, palette, policies
+from app.panels import charts, evidence, frame, palette, policies
 from app.texts import Texts, markdown, number, percent
 from app.view_models import View
 from backend.services.validation import (
+    MOST_ROOM,
     about_in_words,
     by_day,
     headroom_used,
@@ -108,13 +109,17 @@ def columns(t: Texts, view: View, keys: Iterable[tuple[str, str]]) -> str:
 
 
 def tests(t: Texts, view: View, done: Validation) -> None:
-    """Every test with its verdict, worst figure, thresholds and source."""
-    verdicts = [verdict for verdict in WORST_FIRST if done.count(verdict)]
-    wanted = controls.narrow(
-        t, t("validation.head_verdict"), verdicts, "validation_verdicts", lambda v: t(f"validation.verdict_{v}")
-    )
-    shown = [test for test in done.tests if controls.passes(wanted, test.verdict)]
-    table(t, view, _worst_first(shown), "validation.tests")
+    """Draw every test with its verdict, worst figure and thresholds; those that pass, and where tests come from, one press away."""
+    passed = [test for test in done.tests if test.verdict == "pass"]
+    others = _worst_first([test for test in done.tests if test.verdict != "pass"])
+    if others:
+        table(t, view, others, "validation.tests")
+    if passed:
+        box = frame.box(t("validation.passed", n=len(passed)), "check_circle", "validation_passed")
+        if box is not None:
+            with box:
+                table(t, view, passed, "validation.passed_table")
+    sources(t, [*others, *passed], "validation")
 
 
 def _worst_first(tests: Sequence[Tested]) -> list[Tested]:
@@ -122,15 +127,26 @@ def _worst_first(tests: Sequence[Tested]) -> list[Tested]:
 
 
 def table(t: Texts, view: View, shown: Sequence[Tested], name: str) -> None:
-    """A row a test, on a phone a card: verdict, worst figure with its thresholds, source; `name` is a text's key."""
+    """A row a test, on a phone a card: verdict, worst figure with its thresholds; `name` is a text's key."""
     known = {feature.name: feature for _, feature in (*view.model.dictionary, *view.federation.features())}
     rows = {
         t("validation.head_test"): [_named(t, test) for test in shown],
         t("validation.head_figure"): [_worst(t, view, known, test) for test in shown],
-        t("validation.head_source"): [markdown(t.text(test.source)) for test in shown],
     }
     with st.container(key=f"cards_{name.replace('.', '_')}"):
         frame.table(rows, t(name))
+
+
+def sources(t: Texts, shown: Sequence[Tested], place: str) -> None:
+    """Draw where each test comes from, one press away."""
+    box = frame.box(t("validation.sources"), "menu_book", f"{place}_sources")
+    if box is not None:
+        rows = {
+            t("validation.head_test"): [markdown(t(f"validation.test_{test.id}")) for test in shown],
+            t("validation.head_source"): [markdown(t.text(test.source)) for test in shown],
+        }
+        with box:
+            frame.table(rows, t("validation.sources"))
 
 
 def _named(t: Texts, test: Tested) -> str:
@@ -173,13 +189,13 @@ def headroom(t: Texts, done: Validation) -> None:
         return
     found.sort(key=lambda row: (WORST_FIRST.index(row[0].verdict), -row[1]))
     failing = sum(test.verdict == "fail" for test, *_ in found)
-    failed = palette.Mark(charts.theme().warning, "circle", "")
+    colours = {"fail": charts.theme().warning, "warn": charts.theme().doubt, "undecided": charts.theme().doubt}
     bars = [
         charts.Bar(
             t(f"validation.test_{test.id}"),
-            f"{percent(share)} · {t(f'validation.verdict_{test.verdict}')}",
+            f"{_room(share)} · {t(f'validation.verdict_{test.verdict}')}",
             share,
-            failed if test.verdict == "fail" else palette.NOBODY,
+            palette.Mark(colours[test.verdict], "circle", "") if test.verdict in colours else palette.NOBODY,
             low=best,
             high=worst,
         )
@@ -189,7 +205,12 @@ def headroom(t: Texts, done: Validation) -> None:
     twin: frame.Columns = {
         t("validation.head_test"): [t(f"validation.test_{test.id}") for test, *_ in found],
         t("validation.head_group"): [t(f"validation.group_{test.group}") for test, *_ in found],
-        t("validation.used"): [percent(share) for _, share, *_ in found],
+        t("validation.used"): [_room(share) for _, share, *_ in found],
         t("validation.head_verdict"): [t(f"validation.verdict_{test.verdict}") for test, *_ in found],
     }
     frame.chart(t, charts.bars(bars, sentence, 1.0), sentence, twin, "validation_room")
+
+
+def _room(share: float) -> str:
+    """Return how much of the room to failing is used up; a bar ends at twice the room, whatever lies beyond."""
+    return f"≥ {percent(share)}" if share >= MOST_ROOM else percent(share)

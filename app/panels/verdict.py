@@ -10,7 +10,7 @@ from app.panels import frame, links
 from app.texts import Texts, markdown
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from backend.services.verdicts import Changes, Fact, Verdict
 
@@ -87,9 +87,17 @@ def _table(t: Texts, facts: Sequence[Fact]) -> None:
         frame.table(columns, t("verdict.title"))
 
 
-def which(t: Texts, found: Changes) -> None:
-    """Draw which of two models is better, then every fact that was compared, the worse ones first."""
+def which(t: Texts, found: Changes, both: Mapping[str, Verdict] | None = None) -> None:
+    """Draw which of two models is better, then every fact that was compared, the worse ones first.
+
+    Parameters
+    ----------
+    both : mapping of str to Verdict, optional
+        What each of the two is called and what is true of it, drawn below the answer.
+    """
     st.markdown(f"**{markdown(t.text(found.headline))}**")
+    for name, judged in (both or {}).items():
+        headline(t, judged, name)
     columns = {
         t("verdict.state"): [_way(t, change.way) for change in found.changes],
         t("verdict.fact"): [markdown(t.text(change.sentence)) for change in found.changes],

@@ -270,12 +270,19 @@ def group_names(groups: Sequence[Group], feature: Feature) -> tuple[Text, ...]:
         if one.kind == "code":
             names.append(feature.categories.get(one.name) or Text(one.name))
         elif one.kind == "bin":
-            names.append(in_both("measure.group_bin", place=one.name, bins=bins))
+            names.append(in_both(bin_key(int(one.name), bins), place=one.name, bins=bins))
         elif one.kind == "rest":
             names.append(_rest_in_words(groups, feature))
         else:
             names.append(in_both(f"measure.group_{one.kind}"))
     return tuple(names)
+
+
+def bin_key(place: int, bins: int) -> str:
+    """Return the key of the words for a bin: the lowest, the highest, or one between."""
+    if place == 1:
+        return "measure.group_lowest"
+    return "measure.group_highest" if place == bins else "measure.group_bin"
 
 
 def pair_names(pairs: Sequence[tuple[Group, Group]], first: Feature, second: Feature) -> tuple[Text, ...]:

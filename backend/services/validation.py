@@ -21,6 +21,7 @@ from backend.evaluation.validation.suite import (
     with_config,
 )
 from backend.evaluation.validation.words import (
+    MOST_ROOM,
     about_in_words,
     headroom_used,
     limit_in_words,
@@ -37,6 +38,7 @@ from backend.services.policies import line_for
 from backend.services.validation_run import ValidationRequest, ValidationRun
 
 __all__ = [
+    "MOST_ROOM",
     "Again",
     "Judged",
     "OperatorConfig",

@@ -15,6 +15,7 @@ from backend.i18n import LANGUAGES, Text
 from backend.protocols.training.forest import ForestParameters
 from backend.results import ModelRecord, told_by_scores
 from backend.services import Glassleaf
+from backend.services.fairness import DisparityRequest
 from backend.services.retraining import RetrainingRequest
 from backend.services.training import TrainingRequest
 from tests.app.conftest import Answers, Opened, World, _fresh, job_of
@@ -392,6 +393,21 @@ def test_two_models_are_compared_on_a_page_of_their_own(opened: Opened, retraine
         assert len(times) == 1, line  # a model without a name is called after its moment already
     at.button(key="compare_swap").click().run()
     assert not at.exception and (at.session_state["model"], at.session_state["other"]) == (other, one)
+
+
+def test_what_was_measured_in_one_model_only_is_one_press_away(
+    opened: Opened, retrained: ModelRecord, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = str(retrained.retrained_from)
+    request = DisparityRequest(first, "age", cipher="none")
+    session._service(str(home)).fairness.start_disparity(request).get()
+    monkeypatch.setattr(frame, "BOXES_OPEN", False)
+    at = opened("compare_models", model=first, other=retrained.id)
+    meaning = T.brief(session.view(first).model.feature("age"))
+    assert T("comparison.measured_in_one", features=meaning) in [box.label for box in at.expander]
+    assert says(at, "comparison.outcomes_title")
+    groups = [table.value.to_string() for table in at.table if T("comparison.rate") in table.value]
+    assert groups and not [words for words in groups if T("comparison.not_measured") in words]
 
 
 def test_a_new_model_says_which_one_it_replaces(opened: Opened, retrained: ModelRecord) -> None:

@@ -1,9 +1,11 @@
 """The Validation page: offered where there is none, every test with its verdict, what an operator switched off, and it can be stopped."""
 
 from dataclasses import replace
+from urllib.parse import unquote
 
 import pytest
 
+from app.panels import frame
 from app.texts import Texts, markdown
 from backend.services import Glassleaf
 from backend.services.validation import Validation, ValidationRequest
@@ -39,6 +41,21 @@ def test_every_test_stands_there_with_its_verdict_and_nothing_leaks(
     assert all(markdown(t.text(test.source)) in text for test in done.tests)
     assert language == "en" or not [test.id for test in done.tests if test.source.en in text]
     assert not leaks(world, text)
+
+
+def test_what_passes_is_one_press_away_and_no_figure_is_said_to_stand_where_its_bar_is_cut(
+    opened: Opened, answers: Answers, done: Validation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, *rest = (test for test in done.tests if test.verdict == "pass" and test.figures)
+    [one, *_] = first.figures
+    far = replace(one, sense="max", fail=1.0, verdict="fail", figure=replace(one.figure, value=5.0, low=4.0, high=6.0))
+    failed = replace(first, verdict="fail", figures=(far,))
+    answers["validation.last"] = lambda model_id: replace(done, tests=(failed, *rest))
+    monkeypatch.setattr(frame, "BOXES_OPEN", False)
+    text = everything(opened("validation"))
+    assert "≥ 200\u00a0% · fails" in unquote(text)  # a drawing travels as an address
+    assert T(f"validation.what_{first.id}") in text
+    assert not [test.id for test in rest if T(f"validation.what_{test.id}") in text]
 
 
 def test_what_an_operator_changed_and_a_host_refused_is_shown(

@@ -16,8 +16,10 @@ import pytest
 
 from app.texts import Texts
 from tests.e2e.serving import PATIENCE, SETTLED, picture, wait_until_up
+from tests.e2e.test_accessibility import in_both_themes
 
 T = Texts("en")
+CHINESE = Texts("zh")
 WINDOW = {"width": 1440, "height": 900}
 ENDING = 90  # seconds: Hosts end open work first
 
@@ -59,21 +61,26 @@ def settled(page) -> None:
 
 
 def press(page, key: str) -> None:
-    page.locator(f".st-key-{key} button").click()
+    # A console that is being drawn again has a button twice for a moment.
+    page.locator(f".st-key-{key} button").last.click()
     settled(page)
 
 
 def test_a_training_and_a_score_are_asked_for_allowed_and_seen_in_the_windows_of_both_sides(browser, ports):
-    """The demonstration over links, from the keys at the bank and the operators' presses alone."""
-    context = browser.new_context(viewport=WINDOW, locale="en-US", reduced_motion="reduce")
+    """The demonstration over links, from the keys at the bank and the operators' presses alone; others watch both sides in Chinese."""
+    context = browser.new_context(viewport=WINDOW, locale="en-US", reduced_motion="reduce", color_scheme="light")
     context.set_default_timeout(PATIENCE)
     bank, *consoles = (context.new_page() for _ in ports)
+    watched = tuple(context.new_page() for _ in ("bank", "host"))
     for page, port in zip((bank, *consoles), ports, strict=True):
         page.goto(f"http://localhost:{port}")
+    for page, port in zip(watched, ports, strict=False):
+        page.goto(f"http://localhost:{port}/?lang=zh")
 
     def pictures(step: int) -> None:
-        picture(bank, f"two-windows-{step}-bank")
-        picture(consoles[0], f"two-windows-{step}-host")
+        for language, pages in (("en", (bank, consoles[0])), ("zh", watched)):
+            for name, page in zip(("bank", "host"), pages, strict=True):
+                picture(page, f"two-windows-{step}-{name}-{language}")
 
     # 1. Both sides open on who is connected.
     bank.wait_for_url("**/demonstration*")
@@ -82,6 +89,11 @@ def test_a_training_and_a_score_are_asked_for_allowed_and_seen_in_the_windows_of
         bank.locator(".deck .good", has_text=connected).nth(nth).wait_for()
     for console in consoles:
         console.get_by_text(T("host.connected", since="").strip()).first.wait_for()
+    watched[0].wait_for_url("**/demonstration*")
+    watched[0].locator(".deck .good", has_text=CHINESE("demonstration.connected", since=" ").split()[-1]).nth(
+        1
+    ).wait_for()
+    watched[1].get_by_text(CHINESE("host.connected", since=" ").split()[-1]).first.wait_for()
     pictures(1)
 
     # 2. The first training is asked for by a key; a console shows by itself what is asked, and a score is allowed with it.
@@ -90,6 +102,9 @@ def test_a_training_and_a_score_are_asked_for_allowed_and_seen_in_the_windows_of
     bank.keyboard.press("ArrowRight")
     for console in consoles:
         console.locator(".st-key-own_1_approve").wait_for()
+    watched[0].keyboard.press("2")
+    watched[0].locator(".deck .waiting").wait_for()
+    watched[1].locator(".st-key-own_1_approve").wait_for()
     pictures(2)
     for console in consoles:
         console.locator(".st-key-own_1_scores label").click()
@@ -99,6 +114,7 @@ def test_a_training_and_a_score_are_asked_for_allowed_and_seen_in_the_windows_of
     # 3. The bank goes on by itself once all have decided; the score is asked for by a key.
     bank.get_by_text(T("demonstration.ask_score", hosts="").split(".")[0]).wait_for()
     bank.locator(".deck .press").wait_for()
+    watched[0].locator(".deck .press").wait_for()
     pictures(3)
     bank.keyboard.press("ArrowRight")
     bank.locator(".deck .fly .box").first.wait_for()
@@ -108,6 +124,9 @@ def test_a_training_and_a_score_are_asked_for_allowed_and_seen_in_the_windows_of
     # 4. The Hosts' windows show what was given, without a press.
     for console in consoles:
         console.get_by_text(T("host.given", n=1, bits="").split("**")[2].split(",")[0].strip()).first.wait_for()
+    watched[0].keyboard.press("5")
+    watched[0].locator(".deck .huge").wait_for()
+    watched[1].get_by_text(CHINESE("host.given", n=1, bits="").split("**")[0].strip()).first.wait_for()
     pictures(4)
 
     # 5. Reasons have an approval of their own; the bank shows them once it is there, without a press.
@@ -117,6 +136,11 @@ def test_a_training_and_a_score_are_asked_for_allowed_and_seen_in_the_windows_of
     for console in consoles:
         console.locator("[class*=st-key-own_][class*=_approve] button").click()
         settled(console)
-    bank.locator(".deck .why li").first.wait_for()
+    for page in (bank, watched[0]):
+        page.locator(".deck .why li").first.wait_for()
     pictures(5)
+
+    # What was given is drawn by now, too.
+    for page in (consoles[0], watched[1], bank):
+        assert not in_both_themes(page)
     context.close()

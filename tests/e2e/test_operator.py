@@ -22,6 +22,7 @@ from backend.services.request_facts import BITS, COLUMNS, GIVE_AWAY, NARROW, SUM
 from backend.store.approvals import Approval
 from backend.trees.serialization import load_host, structure_hash
 from tests.e2e.serving import PATIENCE, SETTLED, served
+from tests.e2e.test_accessibility import in_both_themes
 
 WIDE = {"width": 1440, "height": 900}
 PHONE = {"width": 390, "height": 844}
@@ -237,6 +238,15 @@ def test_what_is_asked_and_both_buttons_are_on_one_screen(browser, console: str,
     assert BITS.in_language(language) in cost.inner_text()
     assert all(lower_edge(button) <= PHONE["height"] for button in buttons)
     assert lower_edge(cost) <= buttons[0].bounding_box()["y"]
+    page.context.close()
+
+
+@pytest.mark.parametrize(("language", "size"), [("en", WIDE), ("zh", PHONE)], ids=["en-wide", "zh-phone"])
+def test_the_console_has_no_grave_fault(browser, console: str, language: str, size: dict[str, int]) -> None:
+    page = opened(browser, console, language)
+    page.set_viewport_size(size)
+    page.locator("[class*=_deny_open] button").first.click()
+    assert not in_both_themes(page)
     page.context.close()
 
 

@@ -14,6 +14,7 @@ SHARES = {
 GAINS = {"top_share", "contradicting", "mixed"}  # shares of the gain, written with one decimal as everywhere
 NAMED_MEMBERS = 5  # of the groups that were put together
 COUNTS = {"not_exact", "hash_differs", "again_differs"}
+MOST_ROOM = 2.0  # times the room to failing; a bar ends there
 
 
 def about_in_words(say: Say, figure: Figure, feature: str, party: str, codes: Mapping[str, str]) -> str:
@@ -141,7 +142,7 @@ def seen_in_words(say: Say, measure: str, sense: Sense, shows_from: float | None
 
 
 def headroom_used(judged: Judged) -> tuple[float, float, float] | None:
-    """How much of the room to failing a figure and the best and worst end of its interval use up, 0 … 2 (1 = at the limit).
+    """How much of the room to failing a figure and the best and worst end of its interval use up, 0 … :data:`MOST_ROOM` (1 = at the limit).
 
     None if there is no such room.
     """
@@ -151,11 +152,11 @@ def headroom_used(judged: Judged) -> tuple[float, float, float] | None:
         return None
 
     def used(end: float) -> float:
-        share = 2.0
+        share = MOST_ROOM
         if judged.sense == "max":
             share = end / limit
         elif end > 0:
             share = limit / end
-        return min(max(share, 0.0), 2.0)
+        return min(max(share, 0.0), MOST_ROOM)
 
     return used(judged.figure.value), used(best), used(worst)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -408,18 +407,12 @@ def disparities_of(write: Writer, f: FindingLine) -> str:
     accepted = {f"{ACCEPTED}{gap}" for gap in ("", f", {DIFFERENCE}", f", {RATIO}")}
     rates = [m for m in f.disparities if m.measure in accepted]
     lines = []
-    for place, m in enumerate(rates):
-        group = _about(write, m) if place == 0 else _about(write, m).removesuffix(_lowest_first(write))
-        named = write("named", meaning=measure_in_words(write.words, m.measure), name=group)
+    for m in rates:
+        named = write("named", meaning=measure_in_words(write.words, m.measure), name=_about(write, m))
         lines.append(write.says(named, value(write, m)))
     on = f.disparities_on
     compared = _compared_with(write, f.disparities)
     return "\n".join((*lines, *([] if on is None else [write("all_rates", on=_basis(write, on) + compared)])))
-
-
-def _lowest_first(write: Writer) -> str:
-    """What explains the number of a bin, which a list says once."""
-    return re.sub(r"^[^(（]*?(?=\s?[(（])", "", write.words("measure.group_bin", place=1, bins=1))
 
 
 def _lines(write: Writer, measures: tuple[Measured, ...] | None, on: BasisLine | None, test: str, feature: str) -> str:

@@ -257,14 +257,17 @@ def _rules(after: Known, verdicts: tuple[Verdict, Verdict]) -> Iterator[Change]:
     """Yield which flagged features one model uses and the other does not."""
     first, second = (_flagged(verdict) for verdict in verdicts)
     for feature in dict.fromkeys((*first, *second)):
-        title = Remark("verdict_title_use", {"feature": after.name(feature)}).both()
+        name = {"feature": after.name(feature)}
         if feature in first and feature in second:
+            title = Remark("verdict_title_use", name).both()
             sentence = Remark("verdict_still_in_use", {"what": second[feature].sentence})
             yield Change("rule", feature, "same", title, sentence.both())
         elif feature in first:
+            title = Remark("verdict_title_no_use", name).both()
             sentence = Remark("verdict_no_longer_in_use", {"what": first[feature].sentence})
             yield Change("rule", feature, "better", title, sentence.both())
         else:
+            title = Remark("verdict_title_new_use", name).both()
             sentence = Remark("verdict_newly_in_use", {"what": second[feature].sentence})
             yield Change("rule", feature, "worse", title, sentence.both())
 

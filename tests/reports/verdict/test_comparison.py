@@ -91,7 +91,7 @@ def test_a_flagged_feature_that_goes_is_better_and_one_that_comes_is_worse(known
     partly = {**flagged, "findings": (finding("sex"), finding("sex", "r2"))}
     (change,) = (change for change in compared(known, partly, {}).changes if change.kind == "rule")
     assert "breaks 1 rule" in change.sentence.en  # the upheld rule, not the one that waits
-    assert change.title.en == "use of Sex"
+    assert change.title.en == "no more use of Sex"
 
 
 @pytest.mark.parametrize(("share", "expected"), [(0.02, "better"), (0.30, "same"), (0.60, "worse")])
@@ -108,7 +108,7 @@ def test_what_scores_reveal_is_compared_by_an_interval(known, share, expected):
 def test_the_headline_answers_which_is_better(known):
     better = QualityFigure("auc", 0.75, 0.78, 0.01, 0.05, 1)
     worse = QualityFigure("auc", 0.75, 0.70, -0.08, -0.02, -1)
-    assert compared(known, figures=(better,)).headline.en.startswith("The second model is better: AUC.")
+    assert compared(known, figures=(better,)).headline.en.startswith("The second model is better. What improved: AUC.")
     assert compared(known, figures=(worse,)).headline.en.startswith("The first model is better")
     both = compared(known, gap(180, 120), gap(180, 170), (worse,))
     assert both.headline.en.startswith("Neither is better in everything.")
