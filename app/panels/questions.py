@@ -56,12 +56,21 @@ def _question(t: Texts, view: View, question: Question, work: Casework, *, first
         if question.answer is not None:
             st.markdown(reviews.answered(t, question.answer))
 
-        def answer(about: str, *given: str) -> object:
-            return work.decide(about, question.feature, *given)
+        # one press answers those that wait and are asked for the same reason
+        alike = [question]
+        for other in view.compliance.unanswered:
+            if other.strength == question.strength and (other.about, other.feature) != (
+                question.about,
+                question.feature,
+            ):
+                alike.append(other)
+
+        def answer(one: Question, *given: str) -> object:
+            return work.decide(one.about, one.feature, *given)
 
         account = work.signing.account
         about = brief(t.text(question.meaning))
-        reviews.form(t, place, partial(work.attempt, place), answer, [question.about], account, about, "questions")
+        reviews.form(t, place, partial(work.attempt, place), answer, alike, account, about, "questions")
         reviews.acting(t, *work.as_whom)
         if work.attempted_at == place:
             frame.outcome(t, work.said)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import streamlit as st
 
@@ -28,8 +28,10 @@ LONG = {
     ("questions", "overridden"): "questions.long_overridden",
 }
 GO = {"report": "report.decide_go", "questions": "questions.decide_go"}
+OTHERS = {"report": "compliance.decide_others", "questions": "questions.decide_others"}
 CHOOSE = {"report": "report.choose", "questions": "questions.choose"}
 
+Item = TypeVar("Item")
 Attempt = Callable[[str, Callable[[], object]], None]
 
 
@@ -70,13 +72,13 @@ def form(
     t: Texts,
     key: str,
     attempt: Attempt,
-    review: Callable[[str, str, str, str], object],
-    rules: Sequence[str],
+    review: Callable[..., object],
+    rules: Sequence[Item],
     account: str,
     about: str,
     kind: Literal["report", "questions"] = "report",
 ) -> None:
-    """Verdict, reason and person for the first of the `rules`, or for all; `review` takes a rule and these.
+    """Verdict, reason and person for the first of the `rules`, or for all; `review` takes a rule (of questions, one of them) and these.
 
     Whoever is signed in decides as `account`; `about` = what the feature is called where the page says what was decided; `kind` has the
     words: of a decision on a finding, or of an answer to a question.
@@ -94,7 +96,7 @@ def form(
         reason = st.text_area(t("report.reason"), key=f"{key}_reason", help=t("report.reason_help"), height=80)
         person = account or st.text_input(t("report.person"), key=f"{key}_reviewer")
         others = len(rules) - 1
-        every = others > 0 and st.checkbox(t("compliance.decide_others", n=others), key=f"{key}_others")
+        every = others > 0 and st.checkbox(t(OTHERS[kind], n=others), key=f"{key}_others")
         pressed = st.form_submit_button(t(GO[kind]), icon=":material/gavel:", key=f"{key}_go")
         if pressed and verdict is None:
             frame.outcome(t, (False, t(CHOOSE[kind])))

@@ -4,7 +4,8 @@ It was fitted to labelled columns (``python -m tests.compliance.fit_opinion``) a
 log odds that a column is about an attribute or a proxy, and that it is about an attribute which a statute names. Above one limit of
 the first what a phrase says is a finding, below it a question; above another limit of the first or one of the second a column in which
 no phrase was found is a question, and below both what one text says among other words is asked no more. So less is asked about what
-may be a proxy only. Of a feature with meanings in both languages, one is enough to confirm and both have to agree to a proposal.
+may be a proxy only. A question names a concept only on evidence of that concept's own: function words and characters count for nothing.
+Of a feature with meanings in both languages, one is enough to confirm and both have to agree to a proposal.
 """
 
 from __future__ import annotations
@@ -34,10 +35,16 @@ ASK = {"en": -2.0, "zh": -2.2}  # from it on a column is asked about
 ASK_STATUTE = {"en": -2.7, "zh": -3.4}  # or from this one on, of the log odds that a statute names it
 
 EVIDENCE: tuple[Strength, ...] = ("finding", "single", "doubted", "weak")  # of phrases, the strongest first
+OWN = 0.2  # log odds that words of a concept's own have to give before it is proposed; more of them cost recall
 # Words that tell nothing by themselves: they weigh, and are not shown.
 _FUNCTION = frozenset(
     """a an and any are as at be by do does for from has have if in is it its no not of on or other per the their this to was were
     which who with within""".split()  # noqa: SIM905
+)
+# Characters of words such as 是否 (whether), 编号 (number), 户 and 人员 (accounts, staff), 性 (-ity): in every table, whatever it is about.
+_FUNCTION_CHARACTERS = frozenset(
+    "是否有无没不可能的了和与或在为以及其之本各该每他被将从到由对于给性生体身名称号码户人员类型式数量期次日时间月年金额状态信息标志识别编序项目值率总前后上下"
+    "起止单据表件书证内外中大小多少新旧个家"
 )
 
 Language = Literal["en", "zh"]
@@ -56,7 +63,7 @@ class Opinion(NamedTuple):
     weighed : mapping of str to float
         Word of the feature → its part of the score.
     concepts : mapping of str to float
-        Concept → its part of the score.
+        Concept → its part of the score, by words that tell something.
     """
 
     language: Language
@@ -94,10 +101,10 @@ def reconsider(texts: FeatureTexts, signs: dict[str, Sign]) -> dict[str, Sign]:
         if any(flags):
             return _as(signs, ("single", "doubted"), "finding")
         return signs if any(asks) else _as(signs, EVIDENCE, "unlikely")
-    best = max(opinions, key=lambda each: each.score)
-    speaks = any(part > 0 and not word.isdecimal() for word, part in best.weighed.items())
-    if all(asks) and best.concepts and speaks:
-        concept = max(best.concepts, key=lambda key: (best.concepts[key], key))
+    best = max(opinions, key=lambda each: max(each.concepts.values(), default=0.0))
+    concept = max(best.concepts, key=lambda key: (best.concepts[key], key), default="")
+    speaks = any(part > 0 and _tells(word) for word, part in best.weighed.items())
+    if all(asks) and speaks and best.concepts.get(concept, 0.0) >= OWN:
         first = max(best.weighed, key=lambda word: (best.weighed[word], word))
         sign = signs.get(concept) or Sign(first, _where(first, texts), "proposed")
         return {**signs, concept: sign._replace(strength="proposed", weighed=_most([best], 1))}
@@ -185,7 +192,7 @@ def _opinion(language: Language, texts: FeatureTexts, signs: Mapping[str, Sign])
             weight, by_statute, concept = weights[gram]
             weighed[word] += weight / length
             statute += by_statute / length
-            if concept:
+            if concept and _tells(word):
                 concepts[concept] += weight / length
     phrases = evidence({concept: sign.strength for concept, sign in signs.items()})
     own = [weights[part] for part in phrases if part in weights]
@@ -202,8 +209,13 @@ def _most(opinions: Iterable[Opinion], sign: int) -> str:
 
 
 def _tells(word: str) -> bool:
-    """Whether a piece has a word in it of more than one letter and one character that is no function word."""
-    return any(len(piece) > 1 and not piece.isdecimal() and piece not in _FUNCTION for piece in word.split())
+    """Whether a piece has a word in it of more than one letter, or a Chinese character, that is no function word."""
+    for piece in word.split():
+        if piece.isdecimal() or piece in _FUNCTION:
+            continue
+        if not (_FUNCTION_CHARACTERS.issuperset(piece) if _CHINESE_RUN.fullmatch(piece) else len(piece) < 2):
+            return True
+    return False
 
 
 def _where(word: str, texts: FeatureTexts) -> MatchedIn:

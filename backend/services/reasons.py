@@ -326,7 +326,8 @@ class ReasonsService:
         blockers: dict[str, list[Blocker]] = {}
         assessed = self._compliance.assess(record.id)
         for question in assessed.unanswered:
-            if question.status == "prohibited":
+            # what no phrase of a rule suggests stops nobody's notice
+            if question.status == "prohibited" and question.strength != "proposed":
                 blockers.setdefault(question.feature, []).append(Blocker(question.citation, "asked"))
         for finding in assessed.findings:
             review = standing.get((finding.rule_id, finding.feature))

@@ -257,6 +257,26 @@ def test_a_question_says_on_which_words_it_is_asked_and_is_answered_yes_or_no(
     assert session.view(world.record.id).compliance.questions[0].answer == given  # on every page at once
 
 
+def test_one_press_answers_all_open_questions_that_are_asked_for_the_same_reason(
+    opened: Opened, world: World, answers: Answers
+) -> None:
+    report = replace(session.view(world.record.id).compliance, findings=())
+    host = world.federation.hosts[0].name
+    features = [Feature(name=f"zq{n}", meaning="Average of spouses here") for n in range(20)]
+    asked = assess([(host, feature) for feature in features], {}).questions
+    given: list[str] = []
+    answers["compliance.assess"] = lambda model_id: replace(report, questions=asked)
+    answers["reviews.decide"] = lambda model_id, about, feature, *said: given.append(feature)
+    at = opened("compliance")
+    key = f"question_{asked[0].feature}_{asked[0].about}"
+    next(radio for radio in at.radio if radio.key == f"{key}_verdict").set_value("overridden")
+    at.text_area(key=f"{key}_reason").set_value("Averages of areas, not of people.")
+    at.text_input(key=f"{key}_reviewer").set_value("Rita")
+    at.checkbox(key=f"{key}_others").check()
+    at.button(key=f"{key}_go").click().run()
+    assert not at.exception and sorted(given) == sorted(feature.name for feature in features)
+
+
 def test_what_an_owner_set_aside_stays_visible(opened: Opened, world: World, answers: Answers) -> None:
     view = session.view(world.record.id)
     report = replace(view.compliance, findings=(), set_aside=view.compliance.findings[:1])

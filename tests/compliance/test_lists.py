@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from backend.cli import app
 from backend.cli.rules import MEASURES, PARTS
-from backend.compliance.assessment import signs_of, texts_of
+from backend.compliance.assessment import is_asked, signs_of, texts_of
 from backend.compliance.feature_list import read_feature_list
 from backend.compliance.recall import UNSEEN, measure
 from backend.compliance.second_opinion import ASK, ASK_STATUTE, WEIGHTS, Opinion
@@ -198,6 +198,33 @@ def test_what_no_phrase_finds_is_proposed_with_the_words_that_weighed_most(said,
     (found,) = signs(**said).items()
     assert (found[0], found[1].strength) == (concept, "proposed")
     assert word in found[1].weighed.split(", ")
+
+
+@pytest.mark.parametrize(
+    ("meaning", "chinese"),
+    [
+        ("", "是否在网"),
+        ("", "集团属性"),
+        ("", "事件发生原因"),
+        ("", "是否必须"),
+        ("", "声明所有资料均为真实"),
+        ("Number of drivers on the policy", ""),
+        ("See the note on the form", ""),
+        ("Stored in the system", ""),
+    ],
+)
+def test_function_words_and_characters_propose_nothing(meaning, chinese):
+    feature = Feature(name="zq17", meaning=Text(meaning or "zq17", chinese))
+    signs = signs_of(texts_of(feature))
+    assert not [concept for concept, sign in signs.items() if sign.strength == "finding" or is_asked(concept, sign)]
+
+
+@pytest.mark.parametrize(
+    ("chinese", "concept"), [("拼音码", "personal_name"), ("贫困户基本信息表id", "public_assistance")]
+)
+def test_a_concept_is_proposed_on_words_of_its_own(chinese, concept):
+    signs = signs_of(texts_of(Feature(name="zq17", meaning=Text("zq17", chinese))))
+    assert signs[concept].strength == "proposed" and any(word in chinese for word in signs[concept].weighed.split(", "))
 
 
 def test_a_second_opinion_turns_a_finding_that_it_disputes_into_a_question():
