@@ -19,6 +19,7 @@ from backend.cli.output import (
     print_result,
     save,
     say,
+    split_list,
 )
 from backend.cli.packs import (
     PackFile,
@@ -137,11 +138,21 @@ def describe(
     name: Annotated[str | None, typer.Option(help="What the model is called; empty takes its name away.")] = None,
     note: Annotated[str | None, typer.Option(help="What is worth knowing about it.")] = None,
     owner: Annotated[str | None, typer.Option(help="Who answers for it.")] = None,
+    places: Annotated[
+        str | None,
+        typer.Option(
+            help="Where its people live, by commas, if elsewhere than the federation says; empty: as it says."
+        ),
+    ] = None,
+    product: Annotated[
+        str | None, typer.Option(help="What it is for, if something else than the federation says; empty: as it says.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Give a model a name, a note or an owner."""
+    """Give a model a name, a note or an owner, or places and a product of its own, by which law is chosen."""
     with open_glassleaf() as glassleaf:
-        glassleaf.lifecycle.describe(model, name=name, text=note, owner=owner)
+        own = None if places is None else split_list(places)
+        glassleaf.lifecycle.describe(model, name=name, text=note, owner=owner, places=own, product=product)
         found = glassleaf.lifecycle.standing(model).model
     print_result(_described(found), _line(found), as_json)
 
@@ -270,8 +281,18 @@ def _step(model: str, step: str, person: str, role: str, reason: str, as_json: b
 
 
 def _described(state: ModelState) -> dict[str, str]:
-    return {"name": state.name, "note": state.note, "owner": state.owner, "state": state.state}
+    return {
+        "name": state.name,
+        "note": state.note,
+        "owner": state.owner,
+        "state": state.state,
+        "places": state.places,
+        "product": state.product,
+    }
 
 
 def _line(state: ModelState) -> str:
-    return f"{state.model_id}  {state.name or '(no name)'}: {in_words(state.state)}, owned by {state.owner or 'nobody'}"
+    law = ", ".join(one for one in (state.places, state.product) if one)
+    own = f"; law of {law}" if law else ""
+    named = f"{state.model_id}  {state.name or '(no name)'}"
+    return f"{named}: {in_words(state.state)}, owned by {state.owner or 'nobody'}{own}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from backend.compliance.assessment import (
     DISPARITY,
@@ -30,6 +30,7 @@ from backend.compliance.rule_pack import (
     read_own_packs,
     read_rule_pack,
 )
+from backend.data.federation import PLACES, PRODUCTS, Place, Product
 from backend.explain.importance import feature_importance
 from backend.fairness.age_discrimination import read_check
 from backend.fairness.disparity import features_of
@@ -103,9 +104,7 @@ class Compliance:
         day = date.today()
         rules = tuple(pack.model_dump_json() for pack in own)
         answers = self._answers(record)
-        federation = self._workspace.federation(record.federation)
-        places = federation.places
-        product = federation.product
+        places, product = self.law_of(record)
 
         def make() -> ComplianceReport:
             model = self._models.partial_model(record)
@@ -127,6 +126,15 @@ class Compliance:
 
         said = frozenset(answer.number for answer in answers.values())
         return self._models.derived(("findings", day, rules, problems, said, places, product), record, make)
+
+    def law_of(self, record: ModelRecord) -> tuple[tuple[Place, ...], Product | Literal[""]]:
+        """Return where a model's people live and what it is for: as is said of it, else of its federation."""
+        federation = self._workspace.federation(record.federation)
+        said = self._workspace.model_states(record.federation).of(record.id)
+        own = said.places.split(",") if said.places else ()
+        places = tuple(place for place in PLACES if place in own)
+        product: Product | Literal[""] = next((one for one in PRODUCTS if one == said.product), "")
+        return places or federation.places, product or federation.product
 
     def _answers(self, record: ModelRecord) -> dict[tuple[str, str, str], Review]:
         """What was answered about features, of any model: but no "no" of whoever made this one, which would be its maker's own override."""
@@ -185,8 +193,7 @@ class Compliance:
         packs = self.rule_packs()[0]
         if not model_id:
             return law_calendar(packs, date.today())
-        federation = self._workspace.federation(self._models.get(model_id).federation)
-        applied = [pack for pack in packs if pack.is_law(federation.places, federation.product)]
+        applied = [pack for pack in packs if pack.is_law(*self.law_of(self._models.get(model_id)))]
         return law_calendar(applied, date.today(), self._last_report(model_id))
 
     @staticmethod

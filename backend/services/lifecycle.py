@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
+from backend.data.federation import PLACES, PRODUCTS
 from backend.errors import ParameterError, SecurityError
 from backend.i18n import Text, catalogue, wide
 from backend.results import ModelRecord
@@ -146,17 +147,35 @@ class Lifecycle:
 
     @recorded("describe")
     def describe(
-        self, note: Note, model_id: str, *, name: str | None = None, text: str | None = None, owner: str | None = None
+        self,
+        note: Note,
+        model_id: str,
+        *,
+        name: str | None = None,
+        text: str | None = None,
+        owner: str | None = None,
+        places: Sequence[str] | None = None,
+        product: str | None = None,
     ) -> None:
-        """Give a model a name, a note (`text`) or an owner; None leaves one as it is.
+        """Give a model a name, a note (`text`), an owner, or places and a product of its own; None leaves one as it is.
+
+        Without places or a product the federation's are applied: by them law is chosen.
 
         Raises
         ------
         ParameterError
-            Another model has the name, or one is too long.
+            Another model has the name, one is too long, or a place or the product is unknown.
         """
         record = self._models.get(model_id)
-        given = {"name": name, "note": text, "owner": owner}
+        for what, named, known in (
+            ("place", places or (), PLACES),
+            ("product", [product] if product else (), PRODUCTS),
+        ):
+            unknown = [one for one in named if one not in known]
+            if unknown:
+                raise ParameterError("unknown_choice", option=what, value=unknown[0], choices=known)
+        joined = None if places is None else ",".join(dict.fromkeys(places))
+        given = {"name": name, "note": text, "owner": owner, "places": joined, "product": product}
         fields = {field: value for field, value in given.items() if value is not None}
         # names are for people who read the log; a note may be long, and says nothing of what was done
         changes = {f"model_{field}": value.strip()[:NAME_MAX] for field, value in fields.items() if field != "note"}

@@ -37,6 +37,8 @@ class ModelState:
         Who answers for it.
     maker : str
         Who trained or imported it; empty if nobody knows.
+    places, product : str
+        Where its people live, separated by commas, and what it is for, where that is other than of the federation; else empty.
     """
 
     model_id: str
@@ -45,6 +47,8 @@ class ModelState:
     owner: str
     maker: str
     state: State
+    places: str = ""
+    product: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +136,7 @@ class ModelStates:
         return Standing(model, approval)
 
     def describe(self, model_id: str, fields: Mapping[str, str]) -> ModelState:
-        """Change a model's name, note or owner.
+        """Change a model's name, note, owner, places or product.
 
         Raises ParameterError if one is too long, has several lines where it is a name, or another model has this name.
         """

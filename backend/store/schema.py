@@ -120,6 +120,9 @@ class ModelStateRow(Base):
     owner: Mapped[str] = mapped_column(String(NAME))
     maker: Mapped[str] = mapped_column(String(NAME))  # who trained or imported it; empty if nobody knows
     state: Mapped[str] = mapped_column(String(20))
+    # where its people live, separated by commas, and what it is for; empty = as the federation says
+    places: Mapped[str] = mapped_column(String(NAME), default="")
+    product: Mapped[str] = mapped_column(String(20), default="")
     __table_args__ = (_partial_index("one_in_use", "state", _IN_USE, unique=True),)
 
 

@@ -10,8 +10,29 @@ def found(run, model="latest"):
 def test_a_model_is_named_and_listed_with_its_state(run):
     assert found(run)["state"] == "draft"
     status, text, _ = run("models", "describe", "latest", "--name", "Default 90 d", "--owner", "Dee", "--json")
-    assert status == 0 and json.loads(text) == {"name": "Default 90 d", "note": "", "owner": "Dee", "state": "draft"}
+    assert status == 0 and json.loads(text) == {
+        "name": "Default 90 d",
+        "note": "",
+        "owner": "Dee",
+        "state": "draft",
+        "places": "",
+        "product": "",
+    }
     assert "Default 90 d  draft" in run("models")[1] and run("models")[1] == run("models", "list")[1]
+
+
+def test_law_follows_the_places_and_the_product_of_the_model_itself(run):
+    def in_force():
+        return json.loads(run("rules", "calendar", "--model", "latest", "--json")[1])["in_force"]
+
+    everywhere = in_force()
+    assert run("models", "describe", "latest", "--places", "us,us_colorado", "--product", "card")[0] == 0
+    assert "law of us,us_colorado, card" in run("models", "describe", "latest")[1]
+    american = in_force()
+    assert american < everywhere
+    status, _, why = run("models", "describe", "latest", "--places", "atlantis")
+    assert status == 1 and "atlantis" in why and in_force() == american
+    assert run("models", "describe", "latest", "--places", "", "--product", "")[0] == 0 and in_force() == everywhere
 
 
 def test_a_model_is_taken_step_by_step_and_its_history_is_printed(run):
