@@ -49,7 +49,9 @@ def test_the_database_itself_refuses_a_second_model_in_use(tmp_path):
         with database.write() as session:
             session.execute(text("insert into artefacts values (:m, 'hash', 'text')"), {"m": model})
             session.execute(text("insert into records values (:m, 'then', '{}')"), {"m": model})
-            session.execute(text("insert into model_states values (:m, '', '', '', '', 'in_use', '', '')"), {"m": model})
+            session.execute(
+                text("insert into model_states values (:m, '', '', '', '', 'in_use', '', '')"), {"m": model}
+            )
 
     used("one")
     with pytest.raises(StoreError):
