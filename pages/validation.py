@@ -1,4 +1,4 @@
-"""Does the model pass tests whose thresholds were set beforehand?"""
+"""Does the model pass its pre-registered tests?"""
 
 from functools import partial
 

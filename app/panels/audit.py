@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import session
-from app.panels import charts, controls, frame, palette, run
+from app.panels import controls, frame, palette, run
 from app.panels.controls import narrow
 from app.texts import Texts, markdown
 from app.user_jobs import Work
@@ -107,25 +107,13 @@ def action_in_words(t: Texts, action: str) -> str:
     return t(f"audit.did_{action}") if t.has(f"audit.did_{action}") else action
 
 
-def chart(t: Texts, entries: Sequence[Entry]) -> None:
-    """How often what was done."""
-    if not entries:
-        st.info(t("audit.none"), icon=":material/filter_alt_off:")
-        return
-    counts = Counter(entry.action for entry in entries).most_common()
-    named = [action_in_words(t, action) for action, _ in counts]
-    times = [count for _, count in counts]
-    sentence = t("audit.sentence", n=len(entries), action=named[0], times=f"{times[0]:,}")
-    bars = [charts.Bar(name, f"{count:,}", count) for name, count in zip(named, times, strict=True)]
-    frame.chart(
-        t, charts.bars(bars, sentence), sentence, {t("audit.action"): named, t("audit.count"): times}, "audit_chart"
-    )
-
-
 def table(t: Texts, entries: Sequence[Entry]) -> None:
     """One row an entry, newest first, what was done before by whom: a phone shows that much; the exported file holds all of each."""
     if not entries:
+        st.info(t("audit.none"), icon=":material/filter_alt_off:")
         return
+    [(action, times), *_] = Counter(entry.action for entry in entries).most_common()
+    st.markdown(t("audit.sentence", n=len(entries), action=action_in_words(t, action), times=f"{times:,}"))
     columns: frame.Columns = {
         t("audit.number"): [entry.number for entry in entries],
         t("audit.action"): [action_in_words(t, entry.action) for entry in entries],

@@ -90,7 +90,7 @@ def readiness(t: Texts, words: str, read: Callable[[], int]) -> None:
     elif left < before:
         since, before, each = now, left, (now - since) / (before - left)
     session.keep("pools_lacking", (since, before, each))
-    parts = [words, t("engine.preparing", left=f"{left:,}") if left else t("engine.ready")]
+    parts = [words, t("engine.preparing") if left else t("engine.ready")]
     still = left * each - (now - since)
     if still > 0:  # else they come slower than before: nothing is known
         parts.append(frame.time_left(t, still))
