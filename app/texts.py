@@ -15,10 +15,10 @@ from backend.i18n import (
     NO_MEANING,
     brief,
     catalogue,
+    demo_in,
     fill,
     joined,
     jurisdiction_in,
-    model_in,
     template,
     texts_in,
     unit_in,
@@ -139,7 +139,11 @@ class Texts:
 
     def model(self, name: str) -> str:
         """What a model is called in the chosen language."""
-        return model_in(self.language, name)
+        return demo_in(self.language, name)
+
+    def written(self, words: str) -> str:
+        """What somebody wrote, as it is; what the demo brings along, in the chosen language."""
+        return demo_in(self.language, words)
 
     def party(self, federation: Federation, name: str) -> str:
         """A party's title in the chosen language."""

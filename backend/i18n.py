@@ -13,6 +13,8 @@ from typing import Any
 
 CATALOGUES = files("assets") / "texts"
 LANGUAGES = ("en", "zh")
+# Names and reasons that the demo brings along.
+DEMO_WORDS = ("document.demo_name", "document.demo_owner", "document.demo_approver", "document.demo_reason")
 NO_MEANING = "(no meaning given)"  # ends a meaning that was made from the column's name
 AGE = "年龄"  # in a meaning: its years have a word of their own in Chinese
 LONG = 40  # letters of a meaning that is shortened
@@ -174,7 +176,11 @@ class Catalogue:
 
     def model(self, name: str) -> str:
         """What a model is called in the chosen language."""
-        return model_in(self.language, name)
+        return demo_in(self.language, name)
+
+    def written(self, words: str) -> str:
+        """What somebody wrote, as it is; what the demo brings along, in the chosen language."""
+        return demo_in(self.language, words)
 
     def texts(self, texts: Mapping[str, Text]) -> dict[str, str]:
         """Return a table of texts, such as what codes stand for, in the catalogue's language."""
@@ -276,9 +282,13 @@ def unit_in(language: str, unit: Text, meaning: Text) -> str:
     return catalogue(language).get(f"unit.{common}", unit.en)
 
 
-def model_in(language: str, name: str) -> str:
-    """A model's name as somebody gave it; the demo's, which nobody gave, in the chosen language."""
-    return catalogue(language)["document.demo_name"] if name == catalogue("en")["document.demo_name"] else name
+def demo_in(language: str, words: str) -> str:
+    """Return words as somebody wrote them; those of the demo, which nobody wrote, in the chosen language."""
+    english = catalogue("en")
+    for key in DEMO_WORDS:
+        if words == english[key]:
+            return catalogue(language)[key]
+    return words
 
 
 def texts_in(language: str, texts: Mapping[str, Text]) -> dict[str, str]:

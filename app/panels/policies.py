@@ -68,10 +68,10 @@ def warned(t: Texts, warnings: Sequence[Remark]) -> None:
 def _who(t: Texts, version: PolicyVersion) -> str:
     return t(
         "policy.who",
-        owner=markdown(version.owner),
-        person=markdown(version.approved_by or version.proposed_by),
+        owner=markdown(t.written(version.owner)),
+        person=markdown(t.written(version.approved_by or version.proposed_by)),
         day=version.first_day,
-        reason=markdown(version.reason),
+        reason=markdown(t.written(version.reason)),
     )
 
 
@@ -86,10 +86,10 @@ def history(t: Texts, versions: Sequence[PolicyVersion]) -> None:
         t("policy.state"): [t(f"policy.state_{version.state}") for version in newest],
         t("policy.lines"): [bands(t, version.policy) for version in newest],
         t("policy.first_day"): [version.first_day for version in newest],
-        t("policy.owner"): [markdown(version.owner) for version in newest],
-        t("policy.proposed_by"): [markdown(version.proposed_by) for version in newest],
-        t("policy.approved_by"): [markdown(version.approved_by) or "–" for version in newest],
-        t("policy.reason"): [markdown(version.reason) for version in newest],
+        t("policy.owner"): [markdown(t.written(version.owner)) for version in newest],
+        t("policy.proposed_by"): [markdown(t.written(version.proposed_by)) for version in newest],
+        t("policy.approved_by"): [markdown(t.written(version.approved_by)) or "–" for version in newest],
+        t("policy.reason"): [markdown(t.written(version.reason)) for version in newest],
     }
     with st.container(key="cards_policies"):  # on a phone a card each
         frame.table(columns, t("decide.history"))

@@ -7,9 +7,10 @@ from streamlit.testing.v1 import AppTest
 
 from app import session
 from app.texts import Texts, percent
+from backend.services.policies import DEMO_APPROVER, DEMO_OWNER, DEMO_REASON
 from backend.services.roles import OPERATOR, REGULATOR
 from tests.app.conftest import Opened, _fresh
-from tests.app.reading_out import says
+from tests.app.reading_out import everything, says
 
 T = Texts("en")
 
@@ -29,6 +30,11 @@ def test_the_page_says_what_a_line_means_and_which_one_holds(opened: Opened, lan
     at = opened("decide", lang=language)
     assert not at.exception and says(at, "decide.sentence_binary", language)
     held = session.service().policies.in_force("latest")
+    # What the demo brings along is in the reader's language, too.
+    shown = everything(at)
+    for key, words in (("owner", DEMO_OWNER), ("approver", DEMO_APPROVER), ("reason", DEMO_REASON)):
+        assert T(f"document.demo_{key}") == words
+        assert not held.is_set or (words in shown) == (language == "en")
     assert says(at, "policy.by" if held.is_set else "policy.base_rate", language)
 
 

@@ -59,10 +59,10 @@ def _policy(write: Writer) -> Paragraph:
     who = write(
         "policy_set",
         version=policy.version,
-        owner=policy.owner,
-        person=policy.approved_by,
+        owner=write.words.written(policy.owner),
+        person=write.words.written(policy.approved_by),
         day=policy.first_day,
-        reason=policy.reason,
+        reason=write.words.written(policy.reason),
     )
     return Paragraph(joined(who, words, points))
 
