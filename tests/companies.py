@@ -209,8 +209,12 @@ class Proxy:
             if not self._open.is_set():
                 near.close()
                 continue
-            with suppress(OSError):
+            try:
                 far = socket.create_connection(("localhost", self.target))
+            except OSError:
+                near.close()
+                continue
+            with suppress(OSError):
                 with self._lock:
                     self._pairs.append((near, far))
                 for one, other in ((near, far), (far, near)):

@@ -71,9 +71,16 @@ class Connection:
             self.ahead = node.greeted(peer, answer).clock - time.time()  # seconds, of the peer's clock
             peer.latency = time.monotonic() - began
         except BaseException:
-            self.channel.close()
+            self.close()
             raise
         self._deliver = self.channel.stream_unary(DELIVER)
+
+    def close(self) -> None:
+        """Close the channel without waiting for it.
+
+        gRPC waits until what is being written has been taken. A line that ended in one direction takes nothing more, and never says so.
+        """
+        threading.Thread(target=self.channel.close, name="link close", daemon=True).start()
 
     def deliver(self, node: Node, message: Outgoing) -> DeliveryReceipt:
         """Deliver one message; what became of it."""
@@ -159,7 +166,7 @@ class Dialler:
             flow.end()
             with suppress(Exception):
                 call.cancel()
-            connection.channel.close()
+            connection.close()
             if up:
                 watch.join()
                 self._peer.went_down(why)

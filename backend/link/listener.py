@@ -28,6 +28,7 @@ from backend.remark import Remark
 
 _log = logging.getLogger("glassleaf")
 BUSY_SECONDS = 0.5
+CLOSING_SECONDS = 2.0  # for calls to end; one that writes to a line which takes nothing more is left
 LEAF_SECONDS = 60.0  # between looks at this side's own certificate
 REFUSALS = 32  # calls that are being refused
 _Context = Any  # grpc.ServicerContext, whose stubs lack auth_context's values
@@ -86,7 +87,7 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
         self._stopped.set()
         for flow in list(self._flows.values()):
             flow.end()
-        self._server.stop(grace=1.0).wait()
+        self._server.stop(grace=1.0).wait(CLOSING_SECONDS)
         self._calls.shutdown()
         self._watcher.join()
 
@@ -197,12 +198,10 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
             self._watched[id(context)] = (context, time.monotonic() + longest)
 
     def _attach(self, requests: Iterator[bytes], context: _Context) -> Iterator[bytes]:
-        peer = self._greeted(context)
-        with self._place(peer.beside, context):
-            yield from self._frames_of(peer, requests, context)
-
-    def _frames_of(self, peer: Peer, requests: Iterator[bytes], context: _Context) -> Iterator[bytes]:
         """Attach a peer's stream; yield what is sent to it."""
+        peer = self._greeted(context)
+        if not peer.beside.acquire(blocking=False):
+            self._busy(context)
         flow = Outflow(self._node, peer)
         inflow = Inflow(self._node, peer, flow)
         with self._lock:
@@ -219,12 +218,23 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
         try:
             yield from flow.frames()
         finally:
-            flow.end()
-            del self._attached[context]
-            with self._lock:
-                if self._flows.get(peer.name) is flow:
-                    del self._flows[peer.name]
-            peer.went_down(Remark("link_left") if inflow.left else ended.why or Remark("link_cut"), inflow.left)
+            self._detach(context, inflow.left)
+
+    def _detach(self, context: _Context, left: bool = False) -> None:
+        """Take an attached stream for ended, once; its place is free.
+
+        Who notices it first calls this: gRPC does not end a call that is writing to a line which takes nothing more.
+        """
+        attached = self._attached.pop(context, None)
+        if attached is None:
+            return
+        peer, flow, ended = attached
+        flow.end()
+        with self._lock:
+            if self._flows.get(peer.name) is flow:
+                del self._flows[peer.name]
+        peer.beside.release()
+        peer.went_down(Remark("link_left") if left else ended.why or Remark("link_cut"), left)
 
     @staticmethod
     def _read(requests: Iterator[bytes], inflow: Inflow, flow: Outflow, ended: _Ended) -> None:
@@ -267,6 +277,7 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
                 if peer.is_silent or flow.is_stuck:
                     ended.why = Remark("link_silent" if peer.is_silent else "link_stuck")
                     attached.cancel()
+                    self._detach(attached)
             for context, until in list(self._watched.values()):
                 if time.monotonic() > until:
                     context.cancel()
@@ -296,9 +307,9 @@ class _Calls(Executor):
             del done, fn, args, kwargs  # an error refers to this frame, and would keep the call open
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Wait for what is open; calls are cancelled by their server."""
+        """Wait a moment for what is open; calls are cancelled by their server."""
         if wait:
-            wait_for(list(self._open))
+            wait_for(list(self._open), CLOSING_SECONDS)
 
 
 class _Ended:
