@@ -35,6 +35,7 @@ TIMEOUT = 10.0  # seconds for a connection
 
 _FIXES = {
     "home": "fix_home",
+    "federations": "fix_federations",
     "table": "fix_table",
     "features": "fix_features",
     "source": "fix_source",

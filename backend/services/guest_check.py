@@ -45,6 +45,9 @@ def check_guest(operation: Operation, folder: Path) -> Iterator[CheckedStep]:
 def _home(operation: Operation) -> Iterator[CheckedStep]:
     problems = operation.not_ready()
     for problem in problems:
-        yield CheckedStep("home", False, problem)
+        if problem.code != "federations_unusable":
+            yield CheckedStep("home", False, problem)
+    for why in operation.broken():
+        yield CheckedStep("federations", False, why)
     if not problems:
         yield CheckedStep("home", True, Remark("check_home", {"folder": str(operation.home)}))

@@ -51,6 +51,10 @@ class Operation:
             problems.append(Remark("federations_unusable", {"count": broken}))
         return tuple(problems)
 
+    def broken(self) -> tuple[Remark, ...]:
+        """Return of each federation that cannot be used why."""
+        return tuple(error.remarks[-1] for error in self._workspace.broken().values())
+
     def links_down(self) -> tuple[Remark, ...]:
         """Return of each Host at its own company whose link is not there why; what has no links yet opens them."""
         found: list[Remark] = []

@@ -90,7 +90,8 @@ class Database:
             self._settle()
         except SQLAlchemyError as error:
             reason = type(error.__cause__ or error).__name__
-            raise StoreError("database_not_opened", database=self._name, reason=reason) from error
+            code = "database_not_opened" if self._engine.dialect.name == "sqlite" else "database_server_refuses"
+            raise StoreError(code, database=self._name, reason=reason) from error
 
     def __repr__(self) -> str:
         return f"Database({self._name!r})"

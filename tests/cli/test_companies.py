@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 import tomli_w
-from companies import Links, agreement_data, make_companies
+from companies import Links, agreement_data, free_port, make_companies
 
 from backend.data.dictionary import Feature, Kind
 from backend.link.agreement import PurposeFloors, dictionary_hash, load_agreement
 from backend.link.config import load_config
 from backend.link.identity import party_toml
 from backend.link.kinds import all_kinds
+from backend.services import Glassleaf
 from backend.services.companies import make_companies as make_folders
 from backend.services.host_service import read_source
 from backend.store.database import Database
@@ -187,6 +188,29 @@ def test_a_bank_is_told_what_is_wrong_and_how_to_fix_it(run, tmp_path):
     assert "glassleaf keys renew" in found["certificate"]["fix"] and "agreement verify" in found["agreement"]["fix"]
     _, text, _ = run("check", made.guest)
     assert text.count("WRONG") == text.count("to fix it") == 2
+
+
+def test_a_database_server_that_is_down_is_said_and_is_no_empty_home(run, tmp_path, monkeypatch):
+    pytest.importorskip("psycopg", reason="the extra postgres is not installed")
+    made = make_folders(tmp_path / "three", 100)
+    with Glassleaf(made.home, pools=False) as glassleaf:
+        glassleaf.federations.add(made.guest)
+    monkeypatch.setenv("GLASSLEAF_HOME", str(made.home))
+    assert run("models", "list")[:2] == (0, "No model yet. Run `glassleaf demo` or `glassleaf train`.\n")
+    monkeypatch.setenv(
+        "GLASSLEAF_STORE", f"postgresql+psycopg://glassleaf@127.0.0.1:{free_port()}/{{federation}}_{{party}}"
+    )
+    for command in (("models", "list"), ("audit", "show", "companies")):
+        status, said, err = run(*command)
+        assert status == 1 and "does not answer" in said + err and "GLASSLEAF_STORE" in said + err, command
+        assert "No model yet" not in said
+    status, said, _ = run("check", made.guest, "--json")
+    (found,) = [one for one in json.loads(said) if one["step"] == "federations"]
+    assert status == 1 and found["code"] == "database_server_refuses" and found["fix"]
+    config = made.hosts["telecom"] / "host.toml"
+    config.write_text(f'store = "postgresql+psycopg://glassleaf@127.0.0.1:{free_port()}/telecom"\n{config.read_text()}')
+    status, found = checked(run, made.hosts["telecom"])
+    assert status == 1 and found["store"]["code"] == "database_server_refuses"
 
 
 def test_codes_that_no_model_knows_and_ids_that_are_alike_are_told_by_the_host_itself(run, links):
