@@ -95,16 +95,20 @@ def served(
     secrets: Path | None = None,
     *,
     pools: bool = True,
+    short_keys: bool = False,
     app: str = "app/dashboard.py",
 ) -> Iterator[str]:
     """Serve the dashboard, or another `app`, on a free port, or `port`, with its state in `home`; yields its address.
 
-    `secrets` hold how to sign in; without `pools` nothing is prepared in the background, which would only take the walk's cores.
+    `secrets` hold how to sign in. Without `pools` nothing is prepared in the background; with `short_keys` what is encrypted
+    takes a fraction of the time, but for pictures, whose figures are those of real keys.
     """
     port = port or free_port()
     url = f"http://localhost:{port}"
-    streamlit = "streamlit" if pools else "tests.e2e.without_pools"
-    command = [sys.executable, "-m", streamlit, "run", app, "--server.port", str(port)]
+    lighter = ["no-pools"] if not pools else []
+    lighter += ["short-keys"] if short_keys and not PICTURES else []
+    streamlit = ["tests.e2e.lighter", ",".join(lighter)] if lighter else ["streamlit"]
+    command = [sys.executable, "-m", *streamlit, "run", app, "--server.port", str(port)]
     command += [
         "--server.fileWatcherType",
         "none",

@@ -30,8 +30,8 @@ pytestmark = pytest.mark.e2e
 
 @pytest.fixture
 def empty(tmp_path: Path) -> Iterator[str]:
-    """A dashboard on a home in which nothing is: as a user has it, with pools, and of one walk's own."""
-    with served(tmp_path / "home", tmp_path / "dashboard.log") as url:
+    """A dashboard on a home in which nothing is, with pools as a user has it, and of one walk's own."""
+    with served(tmp_path / "home", tmp_path / "dashboard.log", short_keys=True) as url:
         yield url
 
 
