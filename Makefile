@@ -9,7 +9,7 @@ PY := .venv/bin/python
 QUIET := --no-print-directory
 CHROMIUM := $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
 WORKERS ?= 2
-# Of `make test`: one more than cores, since tests wait for links and clocks, too.
+# One more than cores, since tests wait for links, clocks and pages, too.
 TEST_WORKERS ?= $(shell expr $(WORKERS) + 1)
 COMPANIES ?= $(shell mktemp -d -u "$${TMPDIR:-/tmp}/glassleaf-companies-XXXXXX")
 INPUTS ?= 10000
@@ -63,7 +63,7 @@ faults: .venv-dev ## Kill parties at every write, 100 times each (other numbers:
 
 .PHONY: e2e
 e2e: .venv-dev ## Walk the dashboard in headless Chromium (a walk that fails is walked once more, and the summary says so)
-	@$(PY) -m pytest -q -n $(WORKERS) --dist worksteal -m "e2e and not slow" --reruns 1 -rR
+	@$(PY) -m pytest -q -n $(TEST_WORKERS) --dist worksteal -m "e2e and not slow" --reruns 1 -rR
 
 .PHONY: check
 check: lint ## Lint, types, import contract and documentation, then the tests and those in the browser

@@ -49,8 +49,8 @@ def pytest_collection() -> None:
     from hypothesis import settings
 
     gc.disable()
-    # A red test is the change's; HYPOTHESIS_PROFILE=explore draws new examples. No verdict depends on time.
-    settings.register_profile("fixed", derandomize=True, deadline=None)
+    # A red test is the change's; HYPOTHESIS_PROFILE=explore draws new examples, and twice as many. No verdict depends on time.
+    settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=50)
     settings.register_profile("explore", print_blob=True, deadline=None)
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
