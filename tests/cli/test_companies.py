@@ -10,13 +10,13 @@ import tomli_w
 from companies import Links, agreement_data, free_port, make_companies
 
 from backend.data.dictionary import Feature, Kind
-from backend.link.agreement import PurposeFloors, dictionary_hash, load_agreement
+from backend.link.agreement import PurposeFloors, dictionary_hash, load_agreement, sign
 from backend.link.config import load_config
-from backend.link.identity import party_toml
+from backend.link.identity import make_identity, party_toml
 from backend.link.kinds import all_kinds
 from backend.services import Glassleaf
 from backend.services.companies import make_companies as make_folders
-from backend.services.host_service import read_source
+from backend.services.host_service import host_service, read_source
 from backend.store.database import Database
 from backend.store.party_store import PartyStore
 from backend.trees.ensemble import Fork, HostModel, Skeleton, SplitRule
@@ -188,6 +188,41 @@ def test_a_bank_is_told_what_is_wrong_and_how_to_fix_it(run, tmp_path):
     assert "glassleaf keys renew" in found["certificate"]["fix"] and "agreement verify" in found["agreement"]["fix"]
     _, text, _ = run("check", made.guest)
     assert text.count("WRONG") == text.count("to fix it") == 2
+
+
+def test_a_host_of_two_guests_serves_one_at_a_time_from_one_account(run, links, tmp_path):
+    companies = links.companies
+    folder = host_folder(links, free_port())
+    lender = make_identity(tmp_path / "lender", "lender.example", "guest")
+    document = tomllib.loads((folder / "host.toml").read_text())
+    agreed = tomllib.loads(Path(document["agreement"]).read_text())
+    agreed["parties"][0] = tomllib.loads(party_toml(lender, "lender", "Lender"))["parties"][0] | {
+        "address": agreed["parties"][0]["address"]
+    }
+    agreed.pop("signatures")
+    path = tmp_path / "lender.toml"
+    path.write_text(tomli_w.dumps(agreed))
+    for identity in (lender, companies.identity("shop"), companies.identity("telecom")):
+        sign(path, identity)
+    second = document | {"agreement": str(path), "ops": ""}
+    second["link"] = {"connect": {"lender": f"localhost:{free_port()}"}}
+    (folder / "lender.toml").write_text(tomli_w.dumps(second))
+    (folder / "apart.toml").write_text(tomli_w.dumps(second | {"store": f"sqlite:///{tmp_path}/apart.db"}))
+    (folder / "host.toml").write_text(tomli_w.dumps(document | {"ops": ""}))
+
+    first = host_service(folder / "host.toml")
+    try:
+        status, _, at_once = run("host", "serve", "--config", folder / "lender.toml")
+    finally:
+        first.wire.shut_down()
+        first.database.close()
+    assert status == 1 and "a Host serves one Guest at a time. Stop that process first" in at_once
+    status, _, apart = run("host", "serve", "--config", folder / "apart.toml")
+    assert status == 1 and "Answers to bank are counted in another database" in apart
+    assert "all Guests of a Host have one account there, and one of them is served at a time" in apart
+    service = host_service(folder / "lender.toml")  # from the same database, once the other one has stopped
+    service.wire.shut_down()
+    service.database.close()
 
 
 def test_a_database_server_that_is_down_is_said_and_is_no_empty_home(run, tmp_path, monkeypatch):
