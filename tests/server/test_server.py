@@ -1,6 +1,7 @@
 """Programs ask over HTTP: every code, one answer a key, scores as in one batch, and nobody's id in a log."""
 
 import asyncio
+import http.client
 import io
 import json
 import logging
@@ -22,6 +23,7 @@ import pandas as pd
 import pytest
 import uvicorn
 from answering import Answering
+from companies import until
 from homes import copied_home
 from inside import runtime_of
 from light_group import light_group
@@ -31,6 +33,7 @@ from short_keys import shorter_keys
 from backend.data.federation import load_federation, write_federation
 from backend.data.table import SampleSheet
 from backend.errors import ParameterError, PartyUnreachable
+from backend.ops.health import serving
 from backend.ops.logs import JsonLines
 from backend.ops.metrics import ProcessCounts
 from backend.remark import Remark, known
@@ -40,11 +43,13 @@ from backend.server.app import Settings, create_app
 from backend.server.batch_files import DAY, FOLDER, AskedPeople, BatchFiles, forget_old
 from backend.server.batches import Batcher
 from backend.server.problems import STATUSES
-from backend.server.run import BoundedHttp, serve
+from backend.server.run import BoundedHttp, _not_ready, serve
 from backend.server.schema import MAX_PEOPLE
 from backend.server.tokens import Tokens
 from backend.services import Glassleaf
+from backend.services.companies import make_companies
 from backend.services.host_operator import own_host
+from backend.services.host_service import host_service
 from backend.services.online import Person
 from backend.services.scoring import ScoringRequest
 
@@ -754,6 +759,34 @@ def test_a_home_is_ready_until_its_disk_is_full_or_a_federation_is_broken(unaske
         assert opened.operation.not_ready()[0].code == "disk_full"
         monkeypatch.setattr("backend.services.operation.nearly_all_open", lambda: True)
         assert "too_many_open" in [why.code for why in opened.operation.not_ready()]
+
+
+def test_a_server_is_not_ready_while_a_hosts_link_is_down_and_names_the_host_and_the_cause(tmp_path):
+    made = make_companies(tmp_path / "three", 100)
+    with Glassleaf(made.home, pools=False) as opened, closing(socket.create_server(("127.0.0.1", 0))) as probe:
+        opened.federations.add(made.guest)
+        ops = probe.getsockname()[1]
+        probe.close()
+        figures = ProcessCounts()
+        figures.watch("links_down", "Hosts whose link is not there", lambda: len(opened.operation.links_down()))
+        with serving(ops, partial(_not_ready, opened), figures.text):
+
+            def got(path):
+                line = http.client.HTTPConnection("127.0.0.1", ops, timeout=30)
+                line.request("GET", path, headers={"Host": "localhost"})
+                answer = line.getresponse()
+                return answer.status, answer.read().decode()
+
+            status, text = got("/ready")
+            assert status == 503 and "glassleaf_links_down 2.0" in got("/metrics")[1]
+            assert all(f"{host}: down since" in text for host in made.hosts) and "Its own log" in text
+            service = host_service(made.hosts["telecom"] / "host.toml")
+            thread = threading.Thread(target=service.serve, daemon=True)
+            thread.start()
+            until(lambda: "telecom" not in got("/ready")[1])
+            assert "platform: down since" in got("/ready")[1] and "glassleaf_links_down 1.0" in got("/metrics")[1]
+            service.stop()
+            thread.join(60)
 
 
 @contextmanager
