@@ -73,6 +73,15 @@ def settled(page: Any) -> None:
     page.wait_for_function(SETTLED)
 
 
+def lie_over(one: Any, other: Any) -> bool:
+    """Return whether two elements cover the same place of the screen."""
+    first = one.bounding_box()
+    second = other.bounding_box()
+    across = first["x"] < second["x"] + second["width"] and second["x"] < first["x"] + first["width"]
+    down = first["y"] < second["y"] + second["height"] and second["y"] < first["y"] + first["height"]
+    return across and down
+
+
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("size", SIZES)
 def test_eight_steps_are_told_from_the_keys_alone(browser: Any, shown: str, language: str, size: str) -> None:
@@ -95,6 +104,8 @@ def test_eight_steps_are_told_from_the_keys_alone(browser: Any, shown: str, lang
             assert page.locator(f"{DECK} nav [aria-current]").inner_text() == str(number + 1)
             page.emulate_media(color_scheme="light")
             settled(page)
+        if step == "sum":
+            assert not lie_over(page.locator(f"{DECK} .bytes"), page.locator(f"{DECK} .big"))
         if step == "answer":
             assert page.locator(f"{DECK} .bandname").count() == page.locator(f"{DECK} .band").count() == 3
         if size == "wide":
