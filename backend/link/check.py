@@ -41,6 +41,7 @@ _FIXES = {
     "source": "fix_source",
     "store": "fix_store",
     "codes": "fix_store",
+    "webhook": "fix_webhook",
     "dictionary": "fix_dictionary",
     "certificate": "fix_certificate",
     "agreement": "fix_agreement",

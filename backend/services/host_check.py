@@ -47,6 +47,7 @@ def check_host(path: Path) -> Iterator[CheckedStep]:
         yield CheckedStep("source", False, Remark("check_source_unreadable", {"reason": why}))
     stored = _store(config)
     yield stored
+    yield from _webhook(config)
     if table is not None and stored.ok:
         yield from _codes(config, table)
     try:
@@ -80,6 +81,15 @@ def _store(config: HostConfig) -> CheckedStep:
     if keys.is_dir() and not os.access(keys, os.W_OK):
         return CheckedStep("store", False, Remark("check_keys_folder", {"folder": str(keys)}))
     return CheckedStep("store", True, Remark("check_store"))
+
+
+def _webhook(config: HostConfig) -> Iterator[CheckedStep]:
+    """Whether the address that is told of requests can be read; nothing is sent to it."""
+    try:
+        if config.webhook_url():
+            yield CheckedStep("webhook", True, Remark("check_webhook"))
+    except GlassleafError as error:
+        yield CheckedStep("webhook", False, cause_of(error))
 
 
 def _codes(config: HostConfig, table: PartyTable) -> Iterator[CheckedStep]:

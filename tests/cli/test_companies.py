@@ -190,6 +190,23 @@ def test_a_bank_is_told_what_is_wrong_and_how_to_fix_it(run, tmp_path):
     assert text.count("WRONG") == text.count("to fix it") == 2
 
 
+def test_a_webhook_that_others_can_read_or_that_is_none_is_told_before_a_host_serves(run, links):
+    folder = host_folder(links, free_port())
+    text = (folder / "host.toml").read_text()
+    assert "webhook" not in checked(run, folder)[1]
+    (folder / "host.toml").write_text(f'webhook_file = "hook"\n{text}')
+    hook = folder / "hook"
+    for address, mode, code in (
+        ("https://chat.example/1", 0o644, "secret_readable_by_others"),
+        ("chat.example", 0o600, "webhook_not_web"),
+        ("https://chat.example/1", 0o600, "check_webhook"),
+    ):
+        hook.write_text(address)
+        hook.chmod(mode)
+        found = checked(run, folder)[1]["webhook"]
+        assert (found["code"], bool(found["fix"])) == (code, code != "check_webhook")
+
+
 def test_a_host_of_two_guests_serves_one_at_a_time_from_one_account(run, links, tmp_path):
     companies = links.companies
     folder = host_folder(links, free_port())
