@@ -43,7 +43,7 @@ class Session:
     witnesses : mapping of str to str
         Host → public key under which it signs what it sent and took; those are waited for at the end.
     on_close : callable
-        Called at the end with the transcript as the wire has it, and the receipts.
+        Called at the end with the transcript as the wire has it, and the receipts; if these are waited for, without them before.
 
     Attributes
     ----------
@@ -180,6 +180,8 @@ class Session:
                 notified |= set() if gone else {host}
         transcript = own = self._wire.transcript(self.name)
         if expected := notified & self._witnesses.keys():
+            # A process that is killed while it waits for the Hosts has stated its own side.
+            self._on_close(self.name, own, {})
             with suppress(PartyUnreachable):  # the links have ended
                 self._take_receipts(expected)
             transcript = whole(transcript, self._wire.party, self.receipts)

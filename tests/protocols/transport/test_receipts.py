@@ -87,6 +87,21 @@ def test_what_a_host_did_not_sign_or_states_of_others_is_not_believed(monkeypatc
     assert not is_genuine(of_others, "host0", PUBLIC["host0"])
 
 
+def test_a_guest_states_its_own_side_before_it_waits_for_the_hosts():
+    world = random_world(4, 2, n=3)
+    closed = []
+    with running(world, options={host: {"signing": key} for host, key in KEYS.items()}) as (_, network, _):
+        wire = OwnTranscript(Untold(network.end(GUEST)))
+
+        def keep(name, own, receipts):
+            closed.append((len(own), set(receipts)))
+
+        session = Session(wire, "c", world.model.hosts, timeout=20, witnesses=PUBLIC, on_close=keep)
+        session.broadcast(OfferKey("c", "none", b""))
+        session.close()
+    assert closed == [(4, set()), (4, {"host0", "host1"})]  # two keys and two ends
+
+
 def test_a_host_that_signs_with_another_key_gives_the_guest_its_own_side_alone(monkeypatch):
     monkeypatch.setattr(channel, "RECEIPT_TIMEOUT", 20.0)
     happened, own, shown, session = ran(witnesses={**PUBLIC, "host0": KEYS["host1"].public})
