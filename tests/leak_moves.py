@@ -226,8 +226,8 @@ def cohorts(world: World) -> Moves:
 def named(world: World) -> Moves:
     """Return names of reasons of some people; what is added to shares finds out how large numbers are, if it may be tried often."""
     return st.builds(
-        lambda people, names, added, request, below, step: reasons(
-            world, people, names=names, added=added, request=request, below=below, step=step
+        lambda people, names, added, request, below, step, sideless: reasons(
+            world, people, names=names, added=added, request=request, below=below, step=step, sideless=sideless
         ),
         people_of(world),
         st.sampled_from([1, 1, 2]),
@@ -235,6 +235,7 @@ def named(world: World) -> Moves:
         st.sampled_from(["", "q", "q"]),
         st.booleans(),
         st.sampled_from([3, 5]),
+        st.booleans(),
     )
 
 

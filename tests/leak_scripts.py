@@ -127,8 +127,12 @@ def reasons(
     request: str = "",
     below: bool = False,
     step: int = 5,
+    sideless: bool = True,
 ) -> Script:
-    """Return a question for names of reasons, person by person; of the second number something is added to its share."""
+    """Return a question for names of reasons, person by person; of the second number something is added to its share.
+
+    Of numbers without a side all are ranked; of others those alone whose value and drop say so.
+    """
     width = len(world.features)
     ids = tuple(world.ids[i] for i in (range(world.people) if people is None else people))
     shares = (0.5,) * len(world.model.rules)
@@ -142,6 +146,7 @@ def reasons(
     numbers = ranking.bits([0, added % (1 << ranking.width), *[0] * (ranking.n - 2)]).ravel()
     sides = np.zeros((OWN, ranking.n), dtype=bool)
     sides[2] = below
+    sides[3] = sideless
     choices = np.packbits(np.concatenate([numbers, np.zeros(len(numbers), dtype=bool), sides.ravel()])).tobytes()
     script: Script = [AskReasons(C, MODEL, ids, names, shares, features, 60, request)]
     for person in range(len(ids)):
@@ -285,6 +290,11 @@ SCRIPTS: dict[str, Callable[[World], Script]] = {
         *cohort(w, value_bits=52, apart=True, request="q"),
     ],
     "reasons": reasons,
+    "reasons that have a side": lambda w: reasons(w, names=2, sideless=False),
+    "reasons on either side": lambda w: [
+        *reasons(w, request="q", names=2, sideless=False),
+        *reasons(w, request="q", names=2, sideless=False, below=True),
+    ],
     "reasons, ranked twice": lambda w: [*reasons(w, request="q"), *reasons(w, request="q", added=1 << 40, below=True)],
     "groups": lambda w: group_sums(w, ("a",), apart=False, half=1),
     "pairs of groups": group_pairs,

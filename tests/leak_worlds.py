@@ -83,6 +83,8 @@ class World:
         Whether the key encrypts the rows of one node at a time, as RLWE's does in training.
     unit : str
         Of all features.
+    median : float, optional
+        Of all features, as the registered model has them; None = it has none.
     """
 
     people: int = 3
@@ -93,6 +95,7 @@ class World:
     floors: Floors = field(default_factory=lambda: Floors(group_size=2))
     by_node: bool = False
     unit: str = ""
+    median: float | None = None
 
     @cached_property
     def ids(self) -> tuple[str, ...]:
@@ -141,7 +144,9 @@ class World:
             trees.append(GuestTree((Split(HOST, name, 1, 2, False, 1.0, 1.0), Leaf(weight, 1.0), Leaf(-weight, 1.0))))
         dictionary = tuple((HOST, feature) for feature in self.described)
         guest = GuestModel(GUEST, (HOST,), tuple(trees), (0.0,), 10, dictionary, {})
-        return HostModel(HOST, GUEST, (HOST,), guest.skeletons, rules, "s" * 32, Layout(self.score_bits, 1, 0))
+        medians = {} if self.median is None else dict.fromkeys(self.features, (self.median, self.median))
+        layout = Layout(self.score_bits, 1, 0)
+        return HostModel(HOST, GUEST, (HOST,), guest.skeletons, rules, "s" * 32, layout, medians=medians)
 
     @property
     def entries(self) -> int:
@@ -382,7 +387,7 @@ ALL_NAMED = Floors(group_size=2, named=200.0)
 WIDE = World(floors=ALL_NAMED)
 DEEP = World(people=4, features=("a",), values=(0.0, 1.0, 2.0), floors=ALL_NAMED)  # two children of two people
 BY_NODE = replace(DEEP, by_node=True)
-NAMED = World(people=2, values=(0.0, 1.0, 2.0))  # for reasons: a row says more than one ranking
+NAMED = World(people=2, values=(0.0, 1.0, 2.0), median=1.0)  # for reasons: a row says more than one ranking
 PAIRS = World(people=4, floors=ALL_NAMED)  # two groups of two people by each of two features
 AGED = World(
     people=4, features=("a",), values=(30.0, 50.0, 70.0), unit="years"

@@ -191,7 +191,7 @@ def _up(bits: float | None) -> str:
 
 def _named(group: Group, names: Mapping[Group, str]) -> str:
     """Return what a group is called: a code or a bin by its own name, what was put together in words."""
-    return names[group] if group.kind in ("rest", "pair") else f"{group.kind} {group.name}".strip()
+    return names[group] if group.kind in ("rest", "pair", "elderly") else f"{group.kind} {group.name}".strip()
 
 
 def _share(rate: Rate) -> str:

@@ -18,8 +18,8 @@ from backend.data.table import PartyTable
 from backend.errors import ParameterError
 from backend.fairness.age_discrimination import AgeCheck, check_ages
 from backend.jobs import Job
-from backend.protocols.group_sums.grouping import MIN_GROUP
-from backend.protocols.scoring.age_classes import ELDERLY, YOUNGER, age_classes, is_in_years
+from backend.protocols.group_sums.grouping import ELDERLY, MIN_GROUP, is_in_years
+from backend.protocols.scoring.age_classes import YOUNGER, age_classes
 from backend.protocols.scoring.permuted_values_guest import have_ages
 from backend.protocols.transport.channel import Session
 from backend.services.measurement import Measurement, MeasurementContext, Sessions, drawn

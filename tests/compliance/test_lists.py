@@ -220,6 +220,28 @@ def test_function_words_and_characters_propose_nothing(meaning, chinese):
 
 
 @pytest.mark.parametrize(
+    ("name", "meaning"),
+    [
+        ("tract_median_age_of_housing_units", "Median age of housing units in the tract"),
+        ("divorce_rate_county", "Divorce rate in the county"),
+        ("marital_property", "Value of marital property"),
+        ("marriage_rate_town", "Marriage rate in the town"),
+        ("median_age_of_housing", "Median age of the housing in the block"),
+    ],
+)
+def test_what_is_said_of_places_and_things_is_no_finding_on_a_persons_attribute(name, meaning):
+    found = signs(name=name, meaning=meaning)
+    findings = [concept for concept, sign in found.items() if sign.strength == "finding"]
+    assert not {"age", "marital_status"} & set(findings)
+
+
+@pytest.mark.parametrize("chinese", ["是否使用老人机", "老年机标识", "是否校园卡用户", "校园卡客户标志"])
+def test_phones_for_the_old_and_cards_of_students_are_asked_about(chinese):
+    found = signs(name="zq17", meaning=Text("zq17", chinese))
+    assert is_asked("age_proxy", found["age_proxy"])
+
+
+@pytest.mark.parametrize(
     ("chinese", "concept"), [("拼音码", "personal_name"), ("贫困户基本信息表id", "public_assistance")]
 )
 def test_a_concept_is_proposed_on_words_of_its_own(chinese, concept):

@@ -47,6 +47,7 @@ KINDS = [
     "ages",
     "cohort",
     "reasons",
+    "reasons that have a side",
     "groups",
     "pairs of groups",
     "screening, distinct values",

@@ -90,8 +90,9 @@ def test_the_planted_proxy_is_found_between_two_hosts_and_unrelated_features_are
 
 
 def test_an_attribute_of_the_guest_is_related_to_the_hosts_features(context):
-    found = context.proxies("age", records=800).start().get()
-    assert found.party == "bank" and found.n == 800 and len(found.groups) == 5
+    found = context.proxies("age").start().get()
+    # One group fewer than of another number: room is kept for those aged 62 or more, of whom the demo has too few.
+    assert found.party == "bank" and found.n == 1426 and len(found.groups) == 4
     named = {a.feature for a in found.features if a.found}
     assert {"account_age_months", "marital_status", "home_ownership"} <= named
     assert named.isdisjoint({"basket_mix", "gender", "average_order", "spending_steadiness", "in_blacklist"})

@@ -37,6 +37,7 @@ def about_in_words(say: Say, figure: Figure, feature: str, party: str, codes: Ma
             attribute = codes.get(figure.group, figure.group)
             return say("validation_words.about_pair", measure=measure, feature=feature, attribute=attribute)
         known = {
+            "elderly": say("measure.group_elderly"),
             "missing": say("measure.group_missing"),
             "rest": rest_in_words(say, figure.apart, codes),
             "bin": say("validation_words.bin", place=figure.group),

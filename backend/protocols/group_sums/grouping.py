@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, cast
@@ -14,10 +15,13 @@ from backend.data.dictionary import Feature, Kind
 from backend.errors import SecurityError
 
 MIN_GROUP = 20  # records of the smallest group that another party may learn of
+ELDERLY = 62  # years; 12 CFR 1002.2(o)
+YEARS = {"a", "y", "yr", "yrs", "year", "years", "岁", "周岁", "年"}  # units in which an age can be held against 62
+AGE = re.compile(r"\bage\b|年龄", re.IGNORECASE)
 GROUP_LIMITS = (2, 32)  # groups of one feature, beside those who have no value
 
-GroupKind = Literal["code", "bin", "missing", "rest", "pair"]
-ON_THE_WIRE = ("code", "bin", "missing", "rest")
+GroupKind = Literal["code", "bin", "elderly", "missing", "rest", "pair"]
+ON_THE_WIRE = ("code", "bin", "elderly", "missing", "rest")
 WireGroup = tuple[str, str, int]  # kind, name, records
 
 
@@ -27,9 +31,9 @@ class Group:
 
     Attributes
     ----------
-    kind : {"code", "bin", "missing", "rest", "pair"}
-        One code of a category (or 0 and 1); one bin of numbers; those who have no value; all small groups together; those who are in one
-        group of each of two features, which the Guest puts together and no message names.
+    kind : {"code", "bin", "elderly", "missing", "rest", "pair"}
+        One code of a category (or 0 and 1); one bin of numbers; of an age in years, those aged 62 or more; those who have no value; all
+        small groups together; those who are in one group of each of two features, which the Guest puts together and no message names.
     name : str
         The code, or the bin's number, 1 being the lowest values; else empty.
     n : int
@@ -61,6 +65,8 @@ class Grouped:
 def group(feature: Feature, column: NDArray[np.generic], max_groups: int, min_size: int = MIN_GROUP) -> Grouped:
     """Group records by a feature: equal-frequency bins of numbers, codes of categories, and those who have no value.
 
+    An age in years has the law's own group besides, of those aged 62 or more (12 CFR 1002.2(o)); its bins are of the younger ones.
+
     Merging rather than leaving out: whoever knows the sums over all records gets a group that was left out by subtraction.
 
     Parameters
@@ -83,6 +89,18 @@ def group(feature: Feature, column: NDArray[np.generic], max_groups: int, min_si
         return Grouped(feature.name, (), np.zeros(len(column), dtype=np.intp))
     groups = tuple(Group(kind, name, int(n)) for (kind, name, _), n in zip(runs, sizes, strict=True))
     return Grouped(feature.name, groups, group_of[index])
+
+
+def is_in_years(feature: Feature) -> bool:
+    """Return whether a feature is a number of years."""
+    return feature.kind is Kind.NUMERIC and feature.unit.en.strip().casefold() in YEARS
+
+
+def is_age(feature: Feature) -> bool:
+    """Return whether a feature says that it is a person's age in years, by its tag or its words, which everybody may read."""
+    said = f"{feature.name} {feature.meaning.en} {feature.meaning.zh}"
+    named = feature.sensitivity.strip().casefold() == "age" or AGE.search(said) is not None
+    return named and is_in_years(feature)
 
 
 def read_groups(message: Sequence[WireGroup], records: int) -> tuple[Group, ...]:
@@ -114,6 +132,7 @@ def are_as_asked(groups: Sequence[Group], most: int, least: int) -> bool:
     ends = [[], ["missing"]]
     if "bin" in kinds:
         expected = [str(number) for number in range(1, len(named) + 1)]
+        ends += [["elderly"], ["elderly", "missing"]]
     else:
         expected = list(dict.fromkeys(names))
         ends += [["rest"], ["missing", "rest"]]
@@ -158,9 +177,17 @@ def _bins(
     feature: Feature, column: NDArray[np.generic], max_groups: int, min_size: int
 ) -> tuple[Runs, NDArray[np.intp]]:
     """Equal-frequency bins; small ones join their smaller neighbour, few missing values the smallest bin."""
-    bins = make_bins(feature, column, max_groups)
+    elderly = np.zeros(len(column), dtype=bool)
+    if is_age(feature):
+        # One bin less whoever is there, so that groups of an age tell no more of anybody than those of another number.
+        max_groups = max(max_groups - 1, 2)
+        elderly = column.astype(np.float64) >= ELDERLY
+        if min(elderly.sum(), (column.astype(np.float64) < ELDERLY).sum()) < min_size:
+            elderly = np.zeros(len(column), dtype=bool)
+    bins = make_bins(feature, column[~elderly], max_groups)
     index = bins.index(column)
-    sizes = np.bincount(index, minlength=bins.count + 1).tolist()
+    index[elderly] = bins.count + 1
+    sizes = np.bincount(index, minlength=bins.count + 2).tolist()
     runs = [[b] for b in range(bins.count)]
     count = sizes[: bins.count]
     while len(runs) > 1 and min(count) < min_size:
@@ -170,7 +197,9 @@ def _bins(
         runs[low : low + 2] = [runs[low] + runs[low + 1]]
         count[low : low + 2] = [count[low] + count[low + 1]]
     named: Runs = [("bin", str(number), run) for number, run in enumerate(runs, 1)]
-    if sizes[-1] >= min_size:
+    if elderly.any():
+        named.append(("elderly", "", [bins.count + 1]))
+    if sizes[bins.count] >= min_size:
         named.append(("missing", "", [bins.count]))
     else:
         runs[count.index(min(count))].append(bins.count)

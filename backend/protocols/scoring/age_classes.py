@@ -8,17 +8,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.data.dictionary import Feature, Kind
-from backend.protocols.group_sums.grouping import MIN_GROUP, group
+from backend.data.dictionary import Feature
+from backend.protocols.group_sums.grouping import ELDERLY, MIN_GROUP, group, is_age
 
-ELDERLY = 62  # years; 12 CFR 1002.2(o)
 YOUNGER = 4  # classes of the others, at most
-YEARS = {"a", "y", "yr", "yrs", "year", "years", "岁", "周岁", "年"}  # units in which an age can be held against 62
-
-
-def is_in_years(feature: Feature) -> bool:
-    """Whether a feature is a number of years."""
-    return feature.kind is Kind.NUMERIC and feature.unit.en.strip().casefold() in YEARS
 
 
 def age_classes(
@@ -43,6 +36,7 @@ def age_classes(
     younger = np.flatnonzero(ages < ELDERLY)
     if min(len(elderly), len(younger)) < min_size:
         return ()
-    grouped = group(feature, ages[younger], YOUNGER, min_size)
+    # an age has one bin less than is asked for, since the elderly are a group there
+    grouped = group(feature, ages[younger], YOUNGER + is_age(feature), min_size)
     parts = tuple(younger[grouped.index == k] for k in range(len(grouped.groups))) or (younger,)
     return (elderly, *parts)

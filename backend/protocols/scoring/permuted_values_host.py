@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from backend.errors import SecurityError
-from backend.protocols.group_sums.grouping import MIN_GROUP
+from backend.protocols.group_sums.grouping import MIN_GROUP, is_in_years
 from backend.protocols.host_state import ServedModel
-from backend.protocols.scoring.age_classes import age_classes, is_in_years
+from backend.protocols.scoring.age_classes import age_classes
 from backend.protocols.scoring.messages import AgesAssigned, AssignAges, BlankValues, PermuteValues
 from backend.protocols.terms.noise import Noise
 from backend.protocols.terms.permit import Ask, Asked, Charge, Kind, Permit, Reply

@@ -8,7 +8,16 @@ from hypothesis import strategies as st
 from backend.data.dictionary import Feature, Kind
 from backend.errors import SecurityError
 from backend.protocols.group_sums.disclosure_bound import leaves_unknown, smallest_size, spread_of
-from backend.protocols.group_sums.grouping import MIN_GROUP, Group, are_as_asked, group, merged, read_groups, to_wire
+from backend.protocols.group_sums.grouping import (
+    ELDERLY,
+    MIN_GROUP,
+    Group,
+    are_as_asked,
+    group,
+    merged,
+    read_groups,
+    to_wire,
+)
 from backend.protocols.terms.prices import grouping_bits
 
 
@@ -53,6 +62,35 @@ def test_numbers_are_bins_of_equal_frequency_the_lowest_first_and_no_edge_is_tol
     grouped = group(feature(Kind.NUMERIC), np.array([50.0, 10, 30, 20, 60, 40]), 3, 2)
     assert to_wire(grouped.groups) == (("bin", "1", 2), ("bin", "2", 2), ("bin", "3", 2))
     assert grouped.index.tolist() == [2, 0, 1, 0, 2, 1]
+
+
+AGE_IN_YEARS = Feature(name="AGE", meaning="Age of the client", unit="years")
+
+
+def test_of_an_age_those_aged_62_or_more_are_a_group_of_their_own_and_no_other_edge_is_told():
+    ages = np.array([20.0, 30, 40, 50, 61, 61.9, 62, 70, 80, np.nan, np.nan, np.nan])
+    found = group(AGE_IN_YEARS, ages, 3, 3)
+    expected = [("bin", "1", 3), ("bin", "2", 3), ("elderly", "", 3), ("missing", "", 3)]
+    assert [(g.kind, g.name, g.n) for g in found.groups] == expected
+    assert found.index.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]
+    assert are_as_asked(found.groups, 3, 3) and read_groups(to_wire(found.groups), 12) == found.groups
+    few = [(g.kind, g.n) for g in group(AGE_IN_YEARS, ages, 3, 4).groups]
+    assert not any(kind == "elderly" for kind, _ in few) and sum(n for _, n in few) == 12
+
+
+@pytest.mark.parametrize(
+    ("name", "meaning", "unit", "kind"),
+    [
+        ("tenure", "Years at the address", "years", Kind.NUMERIC),
+        ("age_months", "Age of the account", "months", Kind.NUMERIC),
+        ("page", "Pages read", "years", Kind.NUMERIC),
+        ("age", "Age class", "years", Kind.CATEGORICAL),
+    ],
+)
+def test_what_is_no_age_in_years_has_no_group_of_the_elderly(name, meaning, unit, kind):
+    other = Feature(name=name, meaning=meaning, unit=unit, kind=kind)
+    column = np.arange(90.0) if kind is Kind.NUMERIC else coded(a=45, b=45)
+    assert "elderly" not in [g.kind for g in group(other, column, 4, 3).groups]
 
 
 def test_a_small_bin_joins_its_smaller_neighbour_and_few_missing_values_the_smallest_bin():
@@ -176,12 +214,15 @@ def test_groups_put_together_have_the_sums_of_their_records_and_leave_as_much_un
         assert groups == fine.groups
 
 
-@pytest.mark.parametrize("kind", [Kind.NUMERIC, Kind.CATEGORICAL])
+@pytest.mark.parametrize("kind", [Kind.NUMERIC, Kind.CATEGORICAL, "age"])
 @pytest.mark.parametrize("most", [2, 3, 5])
 @pytest.mark.parametrize("least", [2, 3])
 def test_the_price_of_groups_is_never_below_what_they_tell_about_one_person(kind, most, least):
     """By enumeration: one value moves over a fine grid and over missing; the others stay, some of them missing; sums follow from groups."""
     draw = np.random.default_rng(10 * most + least)
+    asked = AGE_IN_YEARS if kind == "age" else feature(kind)
+    shift = ELDERLY - 6 if kind == "age" else 0  # so that half are elderly
+    kind = Kind.NUMERIC if kind == "age" else kind
     grid = [*np.arange(-1.0, 12.0, 0.25), np.nan] if kind is Kind.NUMERIC else [*"abcdefghijklyz", None]
     most_told = 0
     for _ in range(120):
@@ -193,8 +234,8 @@ def test_the_price_of_groups_is_never_below_what_they_tell_about_one_person(kind
         told = set()
         for value in grid:
             values = [*others, value]
-            column = np.array(values, dtype=float if kind is Kind.NUMERIC else object)
-            made = group(feature(kind), column, most, least)
+            column = np.array(values, dtype=float) + shift if kind is Kind.NUMERIC else np.array(values, dtype=object)
+            made = group(asked, column, most, least)
             told.add((made.groups, tuple(made.index.tolist())))
         bits = grouping_bits(n, most, least, numeric=kind is Kind.NUMERIC)
         assert np.log2(len(told)) <= bits

@@ -13,7 +13,8 @@ from backend.crypto.plain import PlainKeySide
 from backend.data.dictionary import Feature, Kind
 from backend.data.table import PartyTable
 from backend.errors import SecurityError
-from backend.protocols.scoring.age_classes import age_classes, is_in_years
+from backend.protocols.group_sums.grouping import is_in_years
+from backend.protocols.scoring.age_classes import age_classes
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.messages import AgesAssigned, AssignAges, DecisionVectors
 from backend.protocols.scoring.permuted_values_guest import have_ages
