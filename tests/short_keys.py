@@ -13,14 +13,19 @@ SHORTER = 4
 
 @contextmanager
 def shorter_keys() -> Iterator[None]:
-    """Homes make Paillier keys of a quarter of the bits that they are asked for, in files of the asked size's name."""
-    generate, floor = PaillierSecretKey.generate, keys.KEY_BITS_FLOOR // SHORTER
+    """Homes make Paillier keys of a quarter of the bits that they are asked for, in files of the asked size's name.
 
-    def shorter(bits: int = keys.KEY_BITS, _floor: int = 0) -> PaillierSecretKey:
-        return generate(bits // SHORTER, floor)
+    The attack lab's keys are short and stay as they are.
+    """
+    generate, usual = PaillierSecretKey.generate, keys.KEY_BITS_FLOOR
+
+    def shorter(bits: int = keys.KEY_BITS, floor: int = usual) -> PaillierSecretKey:
+        if bits < usual:
+            return generate(bits, floor)
+        return generate(bits // SHORTER, usual // SHORTER)
 
     with pytest.MonkeyPatch.context() as patch:
         # patched: the pages and the server ask for keys of today's length, and no setting lets them ask for shorter ones
         patch.setattr(PaillierSecretKey, "generate", shorter)
-        patch.setattr(keys, "KEY_BITS_FLOOR", floor)
+        patch.setattr(keys, "KEY_BITS_FLOOR", usual // SHORTER)
         yield

@@ -77,7 +77,7 @@ def test_no_page_has_a_grave_fault(
 
 def test_the_answer_of_a_score_has_no_grave_fault(demo_home: Callable[[], Path], browser: Any, tmp_path: Path) -> None:
     width, height = SIZES["wide"]
-    with served(demo_home(), tmp_path / "dashboard.log", pools=False) as address:
+    with served(demo_home(), tmp_path / "dashboard.log", pools=False, short_keys=True) as address:
         context = browser.new_context(
             viewport={"width": width, "height": height}, locale="en-US", reduced_motion="reduce", color_scheme="light"
         )

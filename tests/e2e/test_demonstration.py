@@ -40,7 +40,8 @@ pytestmark = pytest.mark.e2e
 
 @pytest.fixture(scope="module")
 def shown(demo_home: Callable[[], Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with served(demo_home(), tmp_path_factory.mktemp("log") / "dashboard.log", pools=False) as address:
+    log = tmp_path_factory.mktemp("log") / "dashboard.log"
+    with served(demo_home(), log, pools=False, short_keys=True) as address:
         yield address
 
 
