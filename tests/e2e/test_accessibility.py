@@ -116,6 +116,11 @@ def in_theme(page: Any, theme: str) -> list[str]:
     return lasting(page)
 
 
+def in_both_themes(page: Any) -> list[str]:
+    """The faults of a page that stands still, in one theme and then in the other."""
+    return in_theme(page, "light") + in_theme(page, "dark")
+
+
 def lasting(page: Any) -> list[str]:
     """Return the faults that are seen twice: a page that is drawn again fades meanwhile."""
     seen = faults(page)
