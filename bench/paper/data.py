@@ -1,4 +1,4 @@
-"""The papers' data as federations: four tables, split between a Guest and a Host. Nothing is fetched.
+"""The papers' data as federations: five tables, split between a Guest and Hosts. Nothing is fetched.
 
 The tables lie in ../shared/data and are no part of the project. In quick mode the built-in demo stands in where they are absent.
 """
@@ -25,6 +25,7 @@ CREDIT = "credit_card"
 BANK = "bank"
 CAR = "car"
 GIVE_ME_SOME = "gmsc"
+A9A = "a9a"
 SEED = 7
 ID = "id"
 HOST = "host"
@@ -90,16 +91,19 @@ def papers_tables(quick: bool) -> dict[str, Table]:
         Table(
             GIVE_ME_SOME, "Give Me Some Credit", _read(_FILES[GIVE_ME_SOME]).replace("NA", ""), "SeriousDlqin2yrs", "1"
         ),
+        Table(A9A, "a9a", _read(_FILES[A9A]).drop(columns="part"), "y", "1"),
     ]
     return {table.name: table.sample(QUICK_ROWS) if quick else table for table in tables}
 
 
-def federate(glassleaf: Glassleaf, table: Table, guest: Sequence[str], name: str) -> str:
-    """Give the Guest its columns and one Host the others, and remember the federation as `name`."""
+def federate(glassleaf: Glassleaf, table: Table, guest: Sequence[str], name: str, n_hosts: int = 1) -> str:
+    """Give the Guest its columns, deal the others to the Hosts in turn, and remember the federation as `name`."""
     folder = glassleaf.home / "tables" / name
     folder.mkdir(parents=True)
     table.frame.to_csv(folder / f"{table.name}.csv", index=False, lineterminator="\n")
-    hosts = {HOST: [c for c in table.features if c not in guest]}
+    others = [c for c in table.features if c not in guest]
+    names = [HOST] if n_hosts == 1 else [f"{HOST}{number}" for number in range(1, n_hosts + 1)]
+    hosts = {host: others[at::n_hosts] for at, host in enumerate(names)}
     options: dict[str, Any] = {
         "id_column": ID,
         "positive": table.positive,
@@ -112,7 +116,13 @@ def federate(glassleaf: Glassleaf, table: Table, guest: Sequence[str], name: str
     ).name
 
 
-_FILES = {CREDIT: CREDIT_CARD, BANK: FOLDER / "bank.csv", CAR: FOLDER / "car.csv", GIVE_ME_SOME: FOLDER / "gmsc.csv.gz"}
+_FILES = {
+    CREDIT: CREDIT_CARD,
+    BANK: FOLDER / "bank.csv",
+    CAR: FOLDER / "car.csv",
+    GIVE_ME_SOME: FOLDER / "gmsc.csv.gz",
+    A9A: FOLDER / "a9a.csv.gz",
+}
 _CAR_COLUMNS = ["buying", "maint", "doors", "persons", "lug_boot", "safety", "class"]
 
 

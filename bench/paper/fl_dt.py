@@ -14,7 +14,7 @@ from backend.services import Glassleaf
 from backend.services.protocol_comparison import ComparisonRequest
 from backend.trees.ensemble import Split
 from bench.paper.centralised_trees import decision_tree
-from bench.paper.data import BANK, CAR, CREDIT, Table, federate
+from bench.paper.data import BANK, CAR, CREDIT, GIVE_ME_SOME, Table, federate
 from bench.pooled import pooled
 from bench.setting import fresh_glassleaf, progress, train
 from bench.tables import Results
@@ -49,7 +49,8 @@ def measure(tables: Mapping[str, Table], quick: bool) -> Results:
         credit = tables[CREDIT]
         results: Results = {"theta": THETA, "repeats": repeats, "sweep_repeats": bench.repeats, "bits": BITS}
         results |= {"parameters": PLAIN.as_dict(), "data": credit.title, "predicted": PREDICTED}
-        results["accuracy"] = [bench.accuracy(tables[n], repeats) for n in (CREDIT, BANK, CAR) if n in tables]
+        compared = [tables[name] for name in (CREDIT, BANK, GIVE_ME_SOME, CAR) if name in tables]
+        results["accuracy"] = [bench.accuracy(table, repeats) for table in compared]
         results["bins"] = [bench.point(credit, THETA, replace(PLAIN, bins=b), b) for b in BINS[:few]]
         results["depth"] = [bench.point(credit, THETA, replace(PLAIN, depth=h), h) for h in DEPTHS[:few]]
         results["theta_sweep"] = [bench.point(credit, theta, PLAIN, theta) for theta in THETAS[:few]]

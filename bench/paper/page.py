@@ -84,7 +84,8 @@ def _section(part: Part, results: Results | None) -> str:
     if results is None:
         return "Not run yet."
     machine = results["machine"]
+    later = f" {results['later']}" if "later" in results else ""
     return (
         f"{part.text(results)}\n\nMeasured in {results['seconds'] / 60:.0f} minutes on {machine['cores']} cores ({machine['cpu']}), "
-        f"Python {machine['python']}, {machine['date']}; load before: {machine['load_before']}."
+        f"Python {machine['python']}, {machine['date']}; load before: {machine['load_before']}.{later}"
     )

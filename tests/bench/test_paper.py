@@ -12,7 +12,7 @@ from bench import opboost
 from bench.paper import __main__ as command
 from bench.paper import data, fed_eini, fed_eini_page, fl_dt, forest, forest_ciphers, page
 from bench.paper.centralised_trees import decision_tree, prune
-from bench.paper.data import BANK, CAR, CREDIT
+from bench.paper.data import A9A, BANK, CAR, CREDIT, GIVE_ME_SOME
 from bench.pooled import Pooled
 
 pytestmark = pytest.mark.slow
@@ -54,7 +54,8 @@ def test_without_the_data_a_quick_run_takes_the_demo(absent):
 @SHARED
 def test_the_tables_have_the_papers_sizes():
     sizes = {name: (len(t.frame), len(t.features)) for name, t in data.papers_tables(quick=False).items()}
-    assert sizes == {CREDIT: (30_000, 23), BANK: (4_521, 16), CAR: (1_728, 6)}
+    cards = {CREDIT: (30_000, 23), GIVE_ME_SOME: (150_000, 10)}
+    assert sizes == cards | {BANK: (4_521, 16), CAR: (1_728, 6), A9A: (48_842, 123)}
 
 
 @SHARED
