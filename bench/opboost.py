@@ -36,6 +36,7 @@ from bench.setting import ABSENT, CREDIT_CARD, fresh_folder, progress, run
 from bench.tables import Column, table
 
 EPSILONS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12)  # the paper's
+ROWS = 30_000
 QUICK_ROWS = 6_000
 QUICK_EPSILONS = (0.01, 0.16, 2.56)
 PARAMETERS = OpBoostParameters(trees=80, depth=3, learning_rate=0.1)  # the paper's trees
@@ -78,26 +79,15 @@ class DirectSession:
         """Never cancelled."""
 
 
-def curve(rows: int, epsilons: Sequence[float], seed: int) -> list[dict[str, Any]]:
-    """AUC by map and ε.
-
-    Parameters
-    ----------
-    rows : int
-        Records of the credit-card data that are used, the first ones; at most 30,000.
-    seed : int
-        Draws training, validation and test rows; the noise comes from the system.
+def curve(records: Records, epsilons: Sequence[float], seed: int) -> list[dict[str, Any]]:
+    """AUC by map and ε; the noise comes from the system, the seed draws the rest.
 
     Returns
     -------
     list of dict
         ``map``, ``epsilon``, ``auc``, ``auc_on_ranks``, ``undisturbed`` and ``alone`` (AUC of XGBoost on all true columns and on the
-        Guest's alone), ``feature_bound`` and ``record_bound`` (worst cases of ε, None = unlimited), ``n_test``, ``seconds``. Empty
-        if the data is absent.
+        Guest's alone), ``feature_bound`` and ``record_bound`` (worst cases of ε, None = unlimited), ``n_test``, ``seconds``.
     """
-    if not CREDIT_CARD.exists():
-        return []
-    records = _records(rows, seed)
     federation = records.federation
     undisturbed, alone = (_reference(records, parties) for parties in (federation.parties, [federation.guest]))
     points = []
@@ -111,11 +101,16 @@ def curve(rows: int, epsilons: Sequence[float], seed: int) -> list[dict[str, Any
     return points
 
 
-def _records(rows: int, seed: int) -> Records:
+def cards(rows: int, seed: int) -> Records:
+    """The first `rows` records of the credit-card data, at most 30,000; the seed draws training, validation and test rows."""
     with fresh_folder() as folder:
-        federation = split_credit_card(CREDIT_CARD, folder)
-        labels = read_labels(federation)[:rows].astype(np.float64)
-        tables = {p.name: read_table(federation, p.name).take(np.arange(rows)) for p in federation.parties}
+        return records_of(split_credit_card(CREDIT_CARD, folder), rows, seed)
+
+
+def records_of(federation: Federation, rows: int, seed: int) -> Records:
+    """The first `rows` records of all parties, who hold the same people in one order."""
+    labels = read_labels(federation)[:rows].astype(np.float64)
+    tables = {p.name: read_table(federation, p.name).take(np.arange(rows)) for p in federation.parties}
     return Records(federation, tables, labels, draw_parts(rows, seed))
 
 
@@ -181,10 +176,10 @@ def _released(records: Records, grown: Grown, session: DirectSession) -> NDArray
 
 def measure(quick: bool = False) -> dict[str, Any]:
     """The curve; nothing but a reason where the data is absent."""
-    rows, epsilons = (QUICK_ROWS, QUICK_EPSILONS) if quick else (30_000, EPSILONS)
-    points = curve(rows, epsilons, PARAMETERS.seed)
-    if not points:
+    if not CREDIT_CARD.exists():
         return {"skipped": ABSENT}
+    rows, epsilons = (QUICK_ROWS, QUICK_EPSILONS) if quick else (ROWS, EPSILONS)
+    points = curve(cards(rows, PARAMETERS.seed), epsilons, PARAMETERS.seed)
     return {"rows": rows, "parameters": PARAMETERS.as_dict(), "points": points}
 
 

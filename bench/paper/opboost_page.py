@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from statistics import mean
 
 from bench.charts import Chart
@@ -38,7 +39,22 @@ def text(results: Results) -> str:
         reached=", ".join(reached),
         means=", ".join(f"{title} {means[title]:.4f}" for title in order),
         order="; the same order." if order == ORDER else f"; ours is {', '.join(order)}, with single draws of noise.",
+        others=_others(results.get("others", ())),
     )
+
+
+def _others(lines: Sequence[Results]) -> str:
+    """The means of the maps on other tables; nothing if they were not measured."""
+    if not lines:
+        return ""
+    columns = {
+        "data": "{data}",
+        "records": "{rows:,}",
+        "without noise": "{undisturbed:.4f}",
+        "Guest alone": "{alone:.4f}",
+    }
+    maps = {title: f"{{{name}:.4f}}" for name, title in TITLES.items()}
+    return fill("opboost_others", others=table(list(lines), columns | maps))
 
 
 def charts(results: Results) -> dict[str, Chart]:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import opboost
 from bench.charts import Chart
 from bench.paper import (
     fed_eini,
@@ -17,6 +16,7 @@ from bench.paper import (
     forest_ciphers,
     forest_ciphers_page,
     forest_page,
+    opboost_order,
     opboost_page,
 )
 from bench.paper.data import Table
@@ -49,9 +49,7 @@ PARTS = {
     "forest": Part("Federated random forest (Yao et al.)", forest.measure, forest_page.text),
     "riac": Part("RIAC, the forest paper's cipher (broken)", forest_ciphers.measure, forest_ciphers_page.text),
     "fl-dt": Part("FL-DT (Guo et al.)", fl_dt.measure, fl_dt_page.text),
-    "opboost": Part(
-        "OpBoost (Li et al.)", lambda tables, quick: opboost.measure(quick), opboost_page.text, opboost_page.charts
-    ),
+    "opboost": Part("OpBoost (Li et al.)", opboost_order.measure, opboost_page.text, opboost_page.charts),
 }
 QUICK = (
     "This is a quick run on small samples, to see that everything works. Its figures mean nothing beside the papers'."

@@ -131,17 +131,30 @@ def results(demo):
         patch.setattr(fed_eini, "cores", lambda: 1)
         patch.setattr(forest, "RECORDS", 20_000)
         patch.setattr(forest_ciphers, "BITS", 512)
-        patch.setattr(opboost, "curve", lambda rows, epsilons, seed: curve(epsilons))
+        patch.setattr(opboost, "measure", measured)
         parts = {name: part.measure({CREDIT: demo}, True) for name, part in page.PARTS.items()}
+    other = {
+        "data": "another",
+        "rows": 300,
+        "undisturbed": 0.8,
+        "alone": 0.7,
+        "global": 0.7,
+        "adj": 0.71,
+        "local": 0.72,
+    }
+    parts["opboost"]["others"] = [other]
     setting = {"machine": {"cores": 2, "cpu": "c", "python": "3", "date": "d", "load_before": 0.0}, "quick": True}
     return json.loads(json.dumps({name: setting | {"seconds": 1.0} | part for name, part in parts.items()}))
 
 
-def curve(epsilons):
+def measured(quick):
     point = {"undisturbed": 0.8, "alone": 0.7, "auc_on_ranks": 0.72, "feature_bound": 1.0, "n_test": 60}
-    return [
-        point | {"map": m, "epsilon": e, "auc": 0.75 + 0.01 * e} for m in ("global", "adj", "local") for e in epsilons
+    points = [
+        point | {"map": name, "epsilon": epsilon, "auc": 0.75 + 0.01 * epsilon}
+        for name in ("global", "adj", "local")
+        for epsilon in opboost.QUICK_EPSILONS
     ]
+    return {"rows": 300, "parameters": opboost.PARAMETERS.as_dict(), "points": points}
 
 
 def test_mi_and_fed_eini_give_the_same_scores(results):
