@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import mean
 
 from bench.charts import Chart
@@ -26,7 +26,7 @@ def text(results: Results) -> str:
         enough = [p["epsilon"] for p in line if p["auc"] >= p["undisturbed"] - CLOSE]
         reached.append(f"{title} from ε = {min(enough):g} on" if enough else f"{title} at none of these ε")
         means[title] = mean(p["auc"] for p in line)
-    order = sorted(means, key=lambda title: -means[title])
+    order = _ordered(means)
     columns = {"ε": "{epsilon:g}", "ε·W": "{bound:.3g}"} | {title: f"{{{name}:.4f}}" for name, title in TITLES.items()}
     columns["Global-Map, seen from the ranks"] = "{on_ranks:.4f}"
     return fill(
@@ -54,7 +54,15 @@ def _others(lines: Sequence[Results]) -> str:
         "Guest alone": "{alone:.4f}",
     }
     maps = {title: f"{{{name}:.4f}}" for name, title in TITLES.items()}
-    return fill("opboost_others", others=table(list(lines), columns | maps))
+    orders = [f"{line['data']}: {', '.join(_ordered({t: line[n] for n, t in TITLES.items()}))}" for line in lines]
+    return fill(
+        "opboost_others", others=table(list(lines), columns | maps), order=f"From the best: {'; '.join(orders)}."
+    )
+
+
+def _ordered(means: Mapping[str, float]) -> list[str]:
+    """The maps, the best first."""
+    return sorted(means, key=lambda title: -means[title])
 
 
 def charts(results: Results) -> dict[str, Chart]:
