@@ -76,7 +76,7 @@ def _why(line: Results) -> str:
     in_order = line["in_file_order"]
     others = {"the pooled tree": pooled, "party A's": line["part_a"], "party B's": line["part_b"]}
     differences = ", ".join(f"from {name} by {100 * (ours - value):+.2f}" for name, value in others.items())
-    why = f"{line['data'].capitalize()}: FL-DT differs {differences} points."
+    why = f"{line['data'][:1].upper()}{line['data'][1:]}: FL-DT differs {differences} points."
     if abs(ours - pooled) > CODES:
         why += (
             " The pooled tree splits off one code at a time, as eq. 13 does; ours orders the codes by the share of "
@@ -86,8 +86,8 @@ def _why(line: Results) -> str:
         why += " Party B's tree is better than party A's, unlike in the paper: it depends on which features are whose."
     if line["secureboost"] < line["most_frequent"]:
         why += (
-            " SecureBoost's one tree is less accurate than the most frequent class, though its AUC is the higher one: its leaves are one "
-            "Newton step from the share of positives, and where positives are few the step is too long."
+            " SecureBoost's one tree is less accurate than the most frequent class, though its AUC is the higher one, likely because its "
+            "leaves are one Newton step from the share of positives: where positives are few, the step is too long."
         )
     theirs = TABLE_2.get(line["table"])
     if theirs is None or abs(float(theirs[-1]) / 100 - ours) < AS_GOOD:
