@@ -19,7 +19,6 @@ from app.view_models import View, crossings
 from backend.errors import ApprovalPending
 from backend.services.attack_runs import works
 from backend.services.demonstration import needs_explanation
-from backend.services.reasons import said_at_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -375,6 +374,8 @@ def _reasons(t: Texts, view: View, shown: Shown, score: Score) -> Json:
 
 
 def _reason(t: Texts, view: View, merged: Sequence[Reason]) -> Json:
+    from backend.services.reasons import said_at_once  # noqa: PLC0415 (protocols; the first step is drawn without them)
+
     party = merged[0].party
     mark = palette.mark(view.federation, party)
     words = said_at_once([t.brief(view.model.feature(reason.feature)) for reason in merged], t)
