@@ -52,8 +52,9 @@ def troubles(page: Any) -> list[str]:
     found: list[str] = []
 
     def note(what: str, url: str, text: str = "") -> None:
-        # A page that is left breaks its connection off.
-        if what != "failed" or "/_stcore/" not in url:
+        # A page that is left breaks off its connection, and what it was reading from its own memory.
+        broken_off = "/_stcore/" in url or (url.startswith("blob:") and text == "net::ERR_ABORTED")
+        if what != "failed" or not broken_off:
             found.append(f"{what}: {url} {text}")
 
     page.on("console", lambda said: note("console", said.location["url"], said.text) if said.type == "error" else None)
