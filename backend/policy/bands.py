@@ -180,6 +180,8 @@ class Policy:
         return self._treated(marks, "refuse")
 
     def _treated(self, marks: Collection[Mark], treatment: Treatment) -> tuple[Mark, ...]:
+        if not marks:
+            return ()
         return tuple(mark for mark in MARKS if mark in marks and self.treatments.of(mark) == treatment)
 
     def warnings(self, dither: float, *, logit: bool) -> tuple[Remark, ...]:

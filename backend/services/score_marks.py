@@ -140,22 +140,6 @@ def few_held(scores: Sequence[Score], hosts: int) -> tuple[Remark, ...]:
     return count.notes()
 
 
-def decided(score: Score, policy: Policy, marks: tuple[Mark, ...]) -> Score:
-    """Return a score with the decision of a policy. A refused person's score is not shown."""
-    value = score.margin if policy.task == "number" else score.probability
-    verdict = policy.judge(value, marks)
-    if verdict.decision == "refuse":
-        return refused_score(score.id, policy, marks, score.not_held_by)
-    return replace(
-        score,
-        decision=verdict.decision,
-        band=verdict.band,
-        points=verdict.points,
-        marks=marks,
-        policy=policy.version,
-    )
-
-
 def with_what_if(score: Score, cutoff: float | None) -> Score:
     """Return a score with what another cut-off would say; the decision stays the policy's."""
     if cutoff is None or not score.scored or not score.band:

@@ -42,7 +42,6 @@ from backend.services.policies import policy_of
 from backend.services.registry import Compiled, Registry
 from backend.services.score_marks import (
     SeenValues,
-    decided,
     few_held,
     guest_marks,
     host_mark,
@@ -547,13 +546,19 @@ def sample_scores(
         remarks = sheet.marks.get(i, ())
         if absent_at:
             remarks = (*remarks, Remark("not_held", {"hosts": absent_at}))
-        bare = Score(
+        probability = float("nan") if outputs.task == "number" else chosen[k]
+        marks = (*host_mark(absent_at, chain), *marks_of_row(flags, i))
+        verdict = policy.judge(margin[k] if policy.task == "number" else probability, marks)
+        if verdict.decision == "refuse":
+            out.append(refused_score(sample_id, policy, marks, absent_at))
+            continue
+        score = Score(
             id=sample_id,
             status="partial" if remarks else "ok",
             problems=(),
             margin=margin[k],
-            probability=float("nan") if outputs.task == "number" else chosen[k],
-            decision="",
+            probability=probability,
+            decision=verdict.decision,
             predictions=tuple(every[k]),
             predicted=outputs.classes[best[k]] if outputs.classes else "",
             base=base[k],
@@ -562,9 +567,12 @@ def sample_scores(
             units=scored.units[k],
             not_held_by=absent_at,
             remarks=remarks,
+            band=verdict.band,
+            points=verdict.points,
+            marks=marks,
+            policy=policy.version,
         )
-        marks = (*host_mark(bare.not_held_by, chain), *marks_of_row(flags, i))
-        out.append(with_what_if(decided(bare, policy, marks), what_if))
+        out.append(with_what_if(score, what_if))
     return tuple(out)
 
 

@@ -33,7 +33,7 @@ from sqlalchemy.orm import Session
 
 from backend.data.federation import MAX_QUERIES
 from backend.errors import ParameterError, QuestionRefused
-from backend.store.database import Database, column_values, prepared
+from backend.store.database import Database, column_values, execute_many, prepared
 from backend.store.party_store import PartyStore
 from backend.store.schema import AnswerRow, CrowdRow, QuestionRow, ScoredRecordRow
 
@@ -398,7 +398,7 @@ class Accountant:
         rows = [{**about, "subject": person, "version": version} for person, version in versions.items()]
         if rows:
             with self._database.write() as session:
-                session.execute(_NOTE_SCORED, rows)
+                execute_many(session, _NOTE_SCORED, rows)
 
     def changed(self, question: Question, versions: Mapping[str, str]) -> NDArray[np.bool_]:
         """Return whose record is not the one that was scored in the last :data:`SCORED_DAYS`, ``(people,)``.
@@ -501,7 +501,7 @@ class Accountant:
             names = people if len(people) < CROWD else [_crowd_of(session, people)]
             rows += [{**about, "subject": name, "asked": times, "bits": times * question.bits} for name in names]
         if rows:
-            session.execute(_COUNT, rows)
+            execute_many(session, _COUNT, rows)
 
     @property
     def records(self) -> str:
@@ -802,7 +802,7 @@ def _crowd_of(session: Session, people: Collection[str]) -> str:
     """Return the name of a crowd, and write down who is one of it, if it is not known."""
     crowd = crowd_name(people)
     if not _is_known(session, crowd):
-        session.execute(_NOTE_CROWD, [{"subject": person, "crowd": crowd} for person in sorted(people)])
+        execute_many(session, _NOTE_CROWD, [{"subject": person, "crowd": crowd} for person in sorted(people)])
     return crowd
 
 

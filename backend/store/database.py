@@ -10,16 +10,18 @@ import os
 import sqlite3
 import threading
 import weakref
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from functools import cache
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from sqlalchemy import (
     Connection,
     Engine,
+    TextClause,
     TextualSelect,
     column,
     create_engine,
@@ -400,6 +402,26 @@ def party_database(folder: Path, federation: str, party: str) -> Database:
 def prepared(statement: str, *columns: str) -> TextualSelect:
     """A query that is put together once, for one that is made many times: to do so each time takes longer than the query."""
     return text(statement).columns(*(column(name) for name in columns))
+
+
+# Statement and dialect → its text, and the parameters' names in their order; None if the driver takes them by name.
+_FOR_DRIVERS: dict[tuple[TextClause, str], tuple[str, list[str] | None]] = {}
+
+
+def execute_many(session: Session, statement: TextClause, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Execute a statement of several parameters with each row.
+
+    The driver does it: SQLAlchemy puts each row's parameters together, which takes longer than to store them.
+    """
+    connection = session.connection()
+    dialect = connection.dialect
+    key = statement, dialect.name
+    if key not in _FOR_DRIVERS:
+        compiled = statement.compile(dialect=dialect)
+        _FOR_DRIVERS[key] = str(compiled), compiled.positiontup
+    sql, names = _FOR_DRIVERS[key]
+    values: Any = rows if names is None else [*map(itemgetter(*names), rows)]
+    connection.exec_driver_sql(sql, values)
 
 
 def column_values(row: DeclarativeBase) -> dict[str, Any]:

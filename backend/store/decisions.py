@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import delete, select, text
 
-from backend.store.database import Database, prepared
+from backend.store.database import Database, execute_many, prepared
 from backend.store.schema import DecisionRow
 
 KEPT = timedelta(days=30)  # as long as a notice of adverse action may take, 12 CFR 1002.9(a)(1)
@@ -66,6 +66,7 @@ class Decisions:
         if not decisions:
             return
         now = datetime.now(UTC).isoformat(timespec="seconds")
+        absent = {hosts: json.dumps(hosts) for hosts in {decision.absent for decision in decisions}}
         rows = []
         for decision in decisions:
             rows.append(
@@ -74,13 +75,13 @@ class Decisions:
                     "subject": decision.subject,
                     "own": decision.own,
                     "units": str(decision.units),
-                    "absent": json.dumps(decision.absent),
+                    "absent": absent[decision.absent],
                     "policy": decision.policy,
                     "created": now,
                 }
             )
         with self._database.write() as session:
-            session.execute(_REMEMBER, rows)
+            execute_many(session, _REMEMBER, rows)
 
     def of(self, model_id: str, subjects: Sequence[str], now: datetime | None = None) -> dict[str, StoredDecision]:
         """Return person → the last score by a model that is not older than :data:`KEPT`."""

@@ -15,16 +15,17 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 import msgpack
-from sqlalchemy import delete, func, select
+from sqlalchemy import Table, delete, func, insert, select
 
 from backend.errors import SecurityError, StoreError
 from backend.store.accountant import COHORT, GROUPS, SCORE
 from backend.store.database import Database
 from backend.store.schema import RequestRow
 
+_TABLE = cast(Table, RequestRow.__table__)
 RATE = 0.1  # share of the people answered about whose row is kept
 KEPT = 1024  # rows that wait for an audit: some 80 MB at 3,072 bits and 100 entries
 SUMS = (COHORT, GROUPS)  # kinds of questions about many people at once
@@ -129,26 +130,21 @@ class RequestLog:
         for subject, body, place in zip(ids, bodies, places or range(len(ids)), strict=True):
             if kind not in SUMS and draw.random() >= self._rate:
                 continue
-            row = RequestRow(
-                day=day,
-                kind=kind,
-                model_id=model_id,
-                subject=subject,
-                public_key=public_key,
-                body=body,
-                priority=draw.random(),
-                request=request,
-                place=place,
-                dither=dither,
-                records=records,
-            )
-            rows.append(row)
+            rows.append({"subject": subject, "body": body, "place": place, "priority": draw.random()})
         if not rows:
             return
+        of_all = {
+            "day": day,
+            "kind": kind,
+            "model_id": model_id,
+            "public_key": public_key,
+            "request": request,
+            "dither": dither,
+            "records": records,
+        }
         try:
             with self._database.write() as session:
-                session.add_all(rows)
-                session.flush()
+                session.connection().execute(insert(_TABLE).values(of_all), rows)
                 # a uniform sample of all that came: those that drew the largest numbers go
                 kept = select(RequestRow.number).order_by(RequestRow.priority).limit(self._kept)
                 session.execute(delete(RequestRow).where(RequestRow.number.not_in(kept)))

@@ -88,11 +88,12 @@ class Roster:
         rows = self._table.row_of.of(ids)
         names = sorted(columns)
         values = [self._table.columns[name][rows].tolist() for name in names]
+        begins = f"({names!r}, "  # of every person's text
         versions = {}
         for place, person in enumerate(ids):
             if rows[place] >= 0:
                 record = [column[place] for column in values]
-                versions[person] = sha256(repr((names, record)).encode()).hexdigest()
+                versions[person] = sha256(f"{begins}{record!r})".encode()).hexdigest()
         return versions
 
     def digest(self, rows: NDArray[np.intp], columns: Collection[str]) -> str:
