@@ -17,8 +17,8 @@ from leak_moves import CONVERSATIONS, Begun
 from leak_scripts import Script
 from leak_worlds import toy_floors
 
-EXAMPLES = int(os.environ.get("LEAK_EXAMPLES") or 20)  # conversations of a kind; `make fuzz` has more
-ANSWERS = 8  # that a kind has to have got at least: refusals alone prove nothing
+EXAMPLES = int(os.environ.get("LEAK_EXAMPLES") or 100)  # conversations of a kind; `make fuzz` has more
+ANSWERS = 20  # that a kind has to have got at least: refusals alone prove nothing
 
 
 def check_conversations(name: str) -> None:

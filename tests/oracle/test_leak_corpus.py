@@ -1,9 +1,9 @@
-"""What a Guest without manners once read from real Hosts (G1 to G14), said again to 729 tables, or slowly to 6,561: docs/leak-oracle.md."""
+"""What a Guest without manners once read from real Hosts (G1 to G14), said again to 6,561 tables: docs/leak-oracle.md."""
 
 import pytest
 from leak_crowd import Crowd
 from leak_scripts import attacks_on_answers, attacks_on_training
-from leak_worlds import LARGE, World, toy_floors
+from leak_worlds import LARGE, toy_floors
 
 # Kind of message → how many of the corpus are answered; all others of these kinds are refused.
 ANSWERED = {
@@ -12,14 +12,12 @@ ANSWERED = {
 }
 
 
-@pytest.mark.parametrize(("people", "tables"), [(3, 729), pytest.param(4, 6561, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("attacks", ANSWERED)
-def test_no_known_attack_learns_more_than_was_booked_on_many_tables(attacks, people, tables):
-    world = World(people=people, values=LARGE.values)
-    assert len(world.tables) == tables
+def test_no_known_attack_learns_more_than_was_booked_on_6561_tables(attacks):
+    assert len(LARGE.tables) == 6561
     with toy_floors():
-        crowd = Crowd(world)
-        for message in attacks(world):
+        crowd = Crowd(LARGE)
+        for message in attacks(LARGE):
             crowd.say(message)
             verdict = crowd.verdict()
             assert verdict.holds, (type(message).__name__, verdict)
@@ -27,4 +25,4 @@ def test_no_known_attack_learns_more_than_was_booked_on_many_tables(attacks, peo
     assert crowd.answers == ANSWERED[attacks]
     assert verdict.everybody > 0.0
     if attacks is attacks_on_training:
-        assert verdict.named <= world.floors.named
+        assert verdict.named <= LARGE.floors.named
