@@ -130,9 +130,11 @@ class Run:
         if session.execute(_OPEN, {"run": self.name}).first() is None:
             raise QuestionRefused("question_answered_elsewhere")
 
-    def answered(self, number: int, answer: bytes) -> None:
-        """Write down what came of it; what was sent is not needed any more."""
+    def answered(self, number: int, answer: bytes, *, request: str = "", statement: str = "") -> None:
+        """Write down what came of it, and by which statement about the request; what was sent is not needed any more."""
         with self._database.write() as session:
+            if statement:
+                _state(session, [(_of_answer(request), statement)])
             row = session.get(RunBatchRow, (self.name, number))
             if row is not None:  # another process may have handed the run over
                 row.answer = answer

@@ -244,11 +244,12 @@ class ScoringClient:
             return
         last = self._chain[-1]
         request = self._journal[number].request
-        self.run.state(request, self._statement(batch, scores.dither).dump(), soon=self.owed is not None)
+        statement = self._statement(batch, scores.dither).dump()
         if self.owed is not None:
+            self.run.state(request, statement, soon=True)
             self.owed.append((last, request))
             return
-        self.run.answered(number, self._answer_bytes(batch, scores.dither))
+        self.run.answered(number, self._answer_bytes(batch, scores.dither), request=request, statement=statement)
         self.session.send(last, Acknowledge(self.session.name, (request,)))
 
     def _statement(self, batch: slice, dither: int) -> ScoreStatement:
