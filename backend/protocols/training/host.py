@@ -92,6 +92,7 @@ def read_start(asked: Asked) -> Ask:
     if not BINS[0] <= start.bins <= BINS[1]:
         raise SecurityError("bins_outside_limits", bins=start.bins, low=BINS[0], high=BINS[1])
     limited = not asked.floors.synthetic
+    given = asked.models.trainings.kept(asked.sender, start.request) if start.request else None
     history = TrainingHistory(
         start,
         len(session.rows),
@@ -99,6 +100,7 @@ def read_start(asked: Asked) -> Ask:
         group_size=asked.floors.people(PEOPLE) if limited else 1,
         named=asked.floors.named if limited else 0.0,
         stores_nodes=bool(start.request) and limited,
+        has_ended=given is not None and not given.sealed,
     )
     features = _features(asked, start.exclude)
     columns = tuple(feature.name for feature in features)
@@ -186,6 +188,14 @@ def _growing(asked: Asked, trees: Collection[int] = ()) -> TrainingHistory:
     return asked.session.need(TrainingHistory, NO_TRAINING)
 
 
+def _growing_further(asked: Asked, trees: Collection[int]) -> TrainingHistory:
+    """Return the training as :func:`_growing`; raise SecurityError also if it has ended: its splits are named again, no sums answered."""
+    history = _growing(asked, trees)
+    if history.has_ended:
+        raise SecurityError("training_not_open")
+    return history
+
+
 def _pair_cipher(asked: Asked, code: str) -> PairPublicSide:
     """Return the key under which pairs are encrypted; raise SecurityError(code) if it encrypts node by node."""
     cipher = asked.session.cipher
@@ -215,7 +225,7 @@ def read_bin_sums(asked: Asked) -> Ask:
     """Read of which nodes sums are asked for; raise SecurityError if the trees have not grown to them, or too few people are in one."""
     message: AskBinSums = asked.message
     approval = training_request(asked)
-    history = _growing(asked, message.trees)
+    history = _growing_further(asked, message.trees)
     _pair_cipher(asked, "sums_without_gradients")
     parts = (message.trees, message.nodes, message.rows, message.features, message.batches, message.parents)
     if history.pairs is None or len({len(part) for part in parts}) > 1:
@@ -249,7 +259,7 @@ def read_node_sums(asked: Asked) -> Ask:
     """Read of which node sums are asked for, under a key that encrypts node by node; raises as :func:`read_bin_sums`."""
     message: AskNodeSums = asked.message
     approval = training_request(asked)
-    history = _growing(asked, (message.tree,))
+    history = _growing_further(asked, (message.tree,))
     cipher = asked.session.cipher
     if not isinstance(cipher, NodePublicSide):
         raise SecurityError("rows_under_pair_key")

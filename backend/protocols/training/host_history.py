@@ -30,6 +30,8 @@ class TrainingHistory:
         Share of a node's people whom sums may name; 0 = people need no protection.
     stores_nodes : bool
         Whether what is asked about each node is stored, so that after a break it is asked in the same way.
+    has_ended : bool
+        Whether the training has given its model, to which no tree is added.
 
     Attributes
     ----------
@@ -54,12 +56,14 @@ class TrainingHistory:
         group_size: int = 1,
         named: float = 0.0,
         stores_nodes: bool = False,
+        has_ended: bool = False,
     ) -> None:
         self.request = start.request
         self.training = unpack_rows(start.training, n_joint)
         self.group_size = group_size
         self.named = named
         self.stores_nodes = stores_nodes
+        self.has_ended = has_ended
         self.growth = GrowthRecord(terms, self.training)
         self.sent = np.zeros(n_joint, dtype=bool)
         self.pairs: IncomingPairs | None = None

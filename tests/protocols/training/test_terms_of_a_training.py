@@ -119,8 +119,8 @@ class LyingGuest:
     def ranks(self, **changes):
         return self.ask(StartRanks("c", **(NOISE | {"exclude": ()} | changes)), Ranks)
 
-    def keep(self, skeletons):
-        shape = "m1", GUEST, ("shop",), skeletons, 10, 1, 30, 0, "0" * 64
+    def keep(self, skeletons, name="m1"):
+        shape = name, GUEST, ("shop",), skeletons, 10, 1, 30, 0, "0" * 64
         return self.ask(KeepModel("c", *shape), ModelKept)
 
 
@@ -347,6 +347,33 @@ def test_the_model_that_grew_is_kept(secret_key):
         liar.sums()
         liar.split(tuple(range(4)))
         assert isinstance(liar.keep((((0, "shop", 1, 2), (1, GUEST, 3, 4)),)), ModelKept)
+
+
+@pytest.mark.parametrize("then", ["at once", "after another training"])
+def test_a_training_that_has_given_its_model_answers_no_sums(secret_key, monkeypatch, then):
+    """It goes on under its name without a new charge, so that other gradients would be summed for nothing."""
+    store = memory_store()
+    approvals = Approvals("shop", Database(), SigningKey.generate(), agreed=agreed)
+    for request in ("first", "second") if then == "after another training" else ("first",):
+        with guest(secret_key, store=store, approvals=approvals) as opened:
+            liar = opened.begin()
+            liar.start(request=request)
+            liar.gradients(1)
+            liar.sums()
+            liar.split(tuple(range(4)))
+            assert isinstance(liar.keep((((0, "shop", 1, 2),),), name=request), ModelKept)
+    with guest(secret_key, store=store, approvals=approvals) as opened:
+        liar = opened.begin()
+        liar.start(request="first")
+        liar.gradients(2)
+        assert liar.sums() == "training_not_open"
+    # patched: the one check removed, so that the test is seen to need it
+    monkeypatch.setattr(training_host, "_growing_further", training_host._growing)
+    with guest(secret_key, store=store, approvals=approvals) as opened:
+        liar = opened.begin()
+        liar.start(request="first")
+        liar.gradients(2)
+        assert not isinstance(liar.sums(), str)
 
 
 # G6: what a training may tell is booked
