@@ -169,7 +169,7 @@ class Dialler:
             connection.close()
             if up:
                 watch.join()
-                self._peer.went_down(why)
+                self._peer.went_down(why, here=self._stopped.is_set())
             else:
                 self._peer.failed(why)
                 self._peer.outbox.put_back()

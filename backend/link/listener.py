@@ -234,7 +234,8 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
             if self._flows.get(peer.name) is flow:
                 del self._flows[peer.name]
         peer.beside.release()
-        peer.went_down(Remark("link_left") if left else ended.why or Remark("link_cut"), left)
+        why = Remark("link_left") if left else ended.why or Remark("link_cut")
+        peer.went_down(why, left, here=self._stopped.is_set())
 
     @staticmethod
     def _read(requests: Iterator[bytes], inflow: Inflow, flow: Outflow, ended: _Ended) -> None:

@@ -157,8 +157,8 @@ class Peer:
         """Something came from it."""
         self._heard = time.monotonic()
 
-    def went_down(self, why: Remark, left: bool = False) -> None:
-        """A link to it has ended; `left` = the other side has said that it stops."""
+    def went_down(self, why: Remark, left: bool = False, *, here: bool = False) -> None:
+        """A link to it has ended; `left` = the other side has said that it stops, `here` = this side stops, so that nothing is wrong."""
         with self._lock:
             self._attached -= 1
             is_last = not self._attached  # else another one has taken its place
@@ -168,7 +168,7 @@ class Peer:
                 self._why = why
                 self._left = left
         if is_last:
-            _log.warning("A link has ended: %s", why, extra={"party": self.name})
+            _log.log(logging.INFO if here else logging.WARNING, "A link has ended: %s", why, extra={"party": self.name})
         self.outbox.put_back()
 
     def failed(self, why: Remark) -> None:

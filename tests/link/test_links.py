@@ -319,6 +319,16 @@ def test_what_may_be_sent_later_alone_keeps_no_sender_busy():
     assert not waiting.is_alive()
 
 
+def test_who_stops_warns_of_no_link_and_the_other_side_does(links, caplog):
+    bank = links.bank()
+    shop = links.host("shop")
+    links.up(shop)
+    bank.shut_down()
+    until(lambda: not shop.peer("bank").is_attached)
+    warned = [record.party for record in caplog.records if record.levelno >= logging.WARNING]
+    assert "shop" not in warned and "bank" in warned
+
+
 def test_how_a_link_begins_and_ends_is_logged_on_both_sides_with_the_partys_name_and_the_cause(links, caplog):
     caplog.set_level(logging.INFO, "glassleaf")
     bank = links.bank()
