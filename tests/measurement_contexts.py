@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+from confirmed_reasons import margins
 from homes import copied_home, made_once
 from inside import runtime_of, workspace_of
 from lines import decide_at
@@ -81,18 +82,4 @@ class TrainedDemo:
         model, rules = self.measured.model, dict(self.measured.model.rules)
         for host in self.runtime._simulated.hosts.values():
             rules |= host._partial_models.get(self.record.id).model.rules
-        total = np.full(len(people), model.base_scores[0])
-        for t, tree in enumerate(model.trees):
-            nodes = np.zeros(len(people), dtype=int)
-            for i, split in tree.splits.items():  # parents come before their children
-                column = people[split.feature].to_numpy()
-                if rules[t, i].threshold is None:
-                    column = np.array([None if pd.isna(v) else code_of(v) for v in column], dtype=object)
-                nodes = np.where(nodes == i, np.where(rules[t, i].goes_left(column), split.left, split.right), nodes)
-            total += np.array([tree.nodes[i].weight for i in nodes])
-        return total
-
-
-def code_of(value):
-    """A code as its party wrote it; joining tables may have made a number of it."""
-    return str(int(value)) if isinstance(value, float) else str(value)
+        return margins(model, rules, people)

@@ -93,7 +93,7 @@ def dots(t: Texts, accepted: Sequence[Evidence], reference: Evidence, alt: str, 
     Parameters
     ----------
     alt : str
-        What to see in the chart, for whoever cannot look at it.
+        Text alternative of the chart.
     """
     known = [row for row in accepted if row.value is not None and row.low is not None and row.high is not None]
     names = [t.text(row.about) for row in known]

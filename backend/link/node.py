@@ -132,7 +132,7 @@ class Node:
         return theirs
 
     def _begun_again(self, peer: Peer, forgotten: tuple[str, ...], left: tuple[str, ...]) -> None:
-        """A peer's process is another one: whoever waits for the one before is told at once, and what it has begun is broken off."""
+        """Tell those who wait for a peer's former process that another has begun; break off the conversations that it left open."""
         for conversation in forgotten if self.is_guest else ():
             if self.mailboxes.is_open(conversation):
                 self._put_own(peer.name, Refusal(conversation, STARTED_AGAIN, wait=AGAIN))

@@ -9,7 +9,8 @@ import measurement_contexts
 import numpy as np
 import pandas as pd
 import pytest
-from measurement_contexts import KEY, code_of
+from confirmed_reasons import code_of
+from measurement_contexts import KEY
 
 from backend.compliance.assessment import assess, with_evidence
 from backend.data.demo import PLANTED

@@ -179,7 +179,7 @@ def _bins(
     """Equal-frequency bins; small ones join their smaller neighbour, few missing values the smallest bin."""
     elderly = np.zeros(len(column), dtype=bool)
     if is_age(feature):
-        # One bin less whoever is there, so that groups of an age tell no more of anybody than those of another number.
+        # One bin less in every table: groups of an age then tell no more about anybody than those of another number.
         max_groups = max(max_groups - 1, 2)
         elderly = column.astype(np.float64) >= ELDERLY
         if min(elderly.sum(), (column.astype(np.float64) < ELDERLY).sum()) < min_size:
