@@ -3,14 +3,18 @@
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 
+import numpy as np
 import pytest
+from inside import runtime_of, workspace_of
 
+from backend.data.table import PartyTable, SampleSheet
 from backend.errors import ParameterError, SecurityError
 from backend.policy.bands import Policy, Treatments
 from backend.policy.points import PointScale
 from backend.services import Glassleaf
 from backend.services.policies import DEMO_APPROVER, DEMO_OWNER, DEMO_POLICY
 from backend.services.roles import ANALYST, OPERATOR, REGULATOR
+from backend.services.scoring import Rules, ScoringRequest
 
 BANK = Policy(decline_at=0.4, refer_at=0.2, points=PointScale(600, 50.0, 20), treatments=Treatments(no_host="refuse"))
 WHY = "agreed by the committee"
@@ -132,3 +136,18 @@ def test_until_somebody_sets_a_line_the_base_rate_decides(glassleaf, model):
     record = glassleaf.models.get(model)
     before = glassleaf.policies.in_force(model, today() - timedelta(days=1))
     assert (before.is_set, before.cutoff, before.points) == (False, record.positive_rate, None)
+
+
+def test_an_unusual_person_who_is_scored_like_all_others_bears_the_mark(glassleaf, model):
+    record = glassleaf.models.get(model)
+    table = runtime_of(glassleaf).table
+    own = table.take([table.row_of[glassleaf.models.test_ids(record)[0]]])
+    feature = next(iter(Rules.of(workspace_of(glassleaf), glassleaf.models, record).seen.ranges))
+    said = []
+    for value in (own.columns[feature][0], 1e12, np.nan):
+        odd = PartyTable(own.party, own.ids, {**own.columns, feature: np.array([value])})
+        sheet = SampleSheet(odd.ids, odd, {}, {}, ())
+        (score,) = glassleaf.scoring.start(ScoringRequest(model, sheet, cipher="none")).get().scores
+        assert score.decision == score.band
+        said.append(score.marks)
+    assert said == [(), ("out_of_range",), ("missing_value",)]

@@ -21,7 +21,7 @@ from backend.protocols.training.forest import ForestParameters
 from backend.remark import Remark
 from backend.services.notices import notice_of
 from backend.services.reasons import CohortRequest, ReasonsRequest, methods
-from backend.services.scoring import ScoringRequest
+from backend.services.scoring import Rules, ScoringRequest
 from backend.services.training import TrainingRequest
 from backend.trees.backgrounds import Background, score_bands
 from backend.trees.serialization import load_host
@@ -346,9 +346,11 @@ def test_other_values_an_older_score_or_a_forgotten_person_are_scored_again(cont
     person, sheet, _ = scored
     reasons = context.glassleaf.reasons
     assert reasons.scored_before(context.record.id, sheet) is not None
-    columns = {name: column if column.dtype == object else column + 1.0 for name, column in sheet.guest.columns.items()}
-    changed = replace(sheet, guest=replace(sheet.guest, columns=columns))
-    assert reasons.scored_before(context.record.id, changed) is None
+    columns = sheet.guest.columns
+    for name in Rules.of(reasons._measurement.workspace, context.glassleaf.models, context.record).seen.names:
+        other = columns[name] + 1.0 if columns[name].dtype != object else np.array(["another"], dtype=object)
+        changed = replace(sheet, guest=replace(sheet.guest, columns={**columns, name: other}))
+        assert reasons.scored_before(context.record.id, changed) is None, name
     later = datetime.now(UTC) + timedelta(days=30, minutes=1)
     stored = context.glassleaf.reasons._measurement.workspace.decisions("demo")
     assert stored.of(context.record.id, [person]) and not stored.of(context.record.id, [person], later)

@@ -49,6 +49,17 @@ def test_a_roster_names_people_and_shows_no_value():
     assert "1.0" not in repr(roster)
 
 
+@pytest.mark.parametrize("column", ["x", "y"])
+def test_the_version_of_a_record_changes_with_every_column_that_is_asked_about_and_with_no_other(column):
+    values = TABLE.columns[column].copy()
+    values[0] += 1.0
+    changed = PartyTable("host", TABLE.ids, {**TABLE.columns, column: values})
+    before, after = (Roster(table).versions(("a", "b", "nobody"), ("x", "y")) for table in (TABLE, changed))
+    assert set(before) == {"a", "b"} and before["a"] != after["a"] and before["b"] == after["b"]
+    other = ({"x", "y"} - {column}).pop()
+    assert Roster(TABLE).versions(("a",), (other,)) == Roster(changed).versions(("a",), (other,))
+
+
 def test_a_host_without_any_record_opens_nothing():
     empty = PartyTable("host", (), {"x": np.zeros(0)})
     assert np.isnan(open_rows(empty, Rows(ids=("a",))).columns["x"]).all()
