@@ -71,7 +71,9 @@ def importance(
 def what_if(
     model: ModelId,
     feature: Annotated[str, typer.Argument(help="A feature of any party that the model was offered.")],
-    samples: Annotated[int, typer.Option(help="A Host's feature: test records to score.")] = MeansRequest.samples,
+    samples: Annotated[
+        int | None, typer.Option(help="A Host's feature: test records to score; all by default.")
+    ] = MeansRequest.samples,
     bits: Annotated[int, typer.Option(help="A Host's feature: Paillier key size.")] = MeansRequest.key_bits,
     as_json: AsJson = False,
 ) -> None:

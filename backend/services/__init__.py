@@ -551,4 +551,4 @@ class Glassleaf:
     def _measurement(self) -> Measurement:
         from backend.services.measurement import Measurement
 
-        return Measurement(self._shared.workspace, self.models, self._auditor, self._shared.workers)
+        return Measurement(self._shared.workspace, self.models, self._auditor, self._shared.workers, self.compliance)

@@ -41,7 +41,7 @@ from backend.services.audit import DONE, Note, recorded
 from backend.services.compliance import Compliance
 from backend.services.fairness import feature_of, group_names
 from backend.services.leakage import exception_of, kept_to_the_rule, released
-from backend.services.measurement import NOT_AGREED, Measurement, MeasurementContext, Sessions
+from backend.services.measurement import NOT_AGREED, Measurement, MeasurementContext, Sessions, not_begun
 from backend.services.model_card import ModelCards, without_ids
 from backend.services.policies import line_for
 from backend.services.training import TrainingRequest, forget, train
@@ -205,8 +205,9 @@ class Alternatives:
             body = {"feature": feature.name, "host": error.host, "outcome": NOT_AGREED}
             self._auditor.note(context.record.federation, ALTERNATIVES, audit.of_model(context.record) | body)
             raise
-        if refused is not None and not sums.kept([(party, feature.name)], {SEARCH: named(request)}):
-            raise refused
+        why = refused.get((party, feature.name))
+        if why is not None and not sums.kept([(party, feature.name)], {SEARCH: named(request)}):
+            raise not_begun(context, feature.name, why)
 
     def opened(self, model_id: str, attribute: str, name: str) -> Opened:
         """One model of a search, registered or not."""

@@ -8,10 +8,10 @@ again, with its day. It was the Guest's already: to take it again asks nobody an
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from hashlib import sha256
 from typing import Any, Protocol
 
@@ -20,24 +20,37 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from backend.crypto.registry import Cipher
-from backend.errors import HostRefused, PartyUnreachable, QuestionRefused, SecurityError
+from backend.errors import FewRecords, HostRefused, PartyUnreachable, QuestionRefused, SecurityError
 from backend.evaluation.validation.slices import summed
 from backend.fairness.marking import COARSE_BITS, Marking, bounds, mark
 from backend.jobs import work
-from backend.protocols.group_sums.grouping import MIN_GROUP, Group, Grouped, WireGroup, merged, read_groups, to_wire
+from backend.protocols.group_sums.grouping import (
+    MIN_GROUP,
+    Group,
+    Grouped,
+    WireGroup,
+    group,
+    merged,
+    read_groups,
+    to_wire,
+)
 from backend.protocols.group_sums.guest import GroupQuestions, GroupTable, SentMarks, key_in_words
 from backend.protocols.group_sums.values import Counts
 from backend.protocols.guest_runtime import GuestRuntime
 from backend.protocols.training.row_sets import unpack_rows
-from backend.services.measurement import Sessions
+from backend.remark import Remark
+from backend.services.measurement import MeasurementContext, Rows, Sessions
+from backend.store.accountant import DAYS
 from backend.store.measurements import Kept, Measurements
 
 TEST = "test"  # the part of records that a model was not trained on
 GROUPS_OF = "groups"  # of a Host's feature that it marked people by, in what an answer is about
 KIND = "sums: "  # before the part of the people: the kind of measurement that answers are kept as
+GROUPS = 5  # of a feature, if nobody asks for more or fewer
 MARKED = 0.9  # share of a question when all marks are encrypted and sent; what is left are the Hosts' sums
 Key = tuple[str, str]  # (party, feature)
 Refused = dict[Key, HostRefused | QuestionRefused]
+Outcomes = tuple[NDArray[np.bool_], NDArray[np.float64]]  # labels and probabilities of some records
 
 
 @dataclass(frozen=True)
@@ -188,6 +201,25 @@ class AskedSums:
             and about.items() <= table.about.items()
             and (not self._same or table.people == people_hash(ids))
         }
+
+    def scored_without(self, feature: str) -> HostRefused:
+        """Return the error that says that Hosts have scored everybody, which features were summed then, and how to have another one."""
+        instead = self.summed_without(feature)
+        if instead is None:
+            return HostRefused("all_refused_before")
+        return HostRefused("scored_without", feature=feature, until=instead.values["until"], instead=instead)
+
+    def summed_without(self, feature: str) -> Remark | None:
+        """Return a remark about the features that were summed, none of which is this one; None if there are none."""
+        found = self._context.kept.of(self._context.subject, self._kind)
+        days = {name: str(kept.basis["day"]) for name, kept in found.items() if kept.rows[0]["groups"]}
+        if not days or feature in days:
+            return None
+        day = max(days.values())
+        until = (date.fromisoformat(day) + timedelta(days=DAYS)).isoformat()
+        return Remark(
+            "summed_without", {"feature": feature, "day": day, "answered": tuple(sorted(days)), "until": until}
+        )
 
     def own(
         self, grouped: Grouped, labels: NDArray[np.bool_], probabilities: NDArray[np.float64], cutoff: float
@@ -429,6 +461,53 @@ class AskedSums:
             "n": sum(g.n for g in table.groups),
         }
         self._context.kept.put(self._context.subject, self._kind, feature, Kept([body], basis))
+
+
+def ask_others(
+    context: MeasurementContext,
+    sessions: Sessions,
+    questions: GroupQuestions,
+    rows: Rows,
+    outcomes: Outcomes,
+    cutoff: float,
+    others: Mapping[str, Sequence[str]],
+) -> None:
+    """Ask about features that were not to be measured, as a validation asks about them; the answers are kept for when they are.
+
+    Parameters
+    ----------
+    rows : ndarray of int
+        ``(records,)``: of the Guest's table, in the questions' order.
+    """
+    if not others or len(rows) < 2 * MIN_GROUP:
+        return
+    ids = context.runtime.table.take(rows).ids
+    sums = AskedSums(context, sessions, TEST, GROUPS)
+    with suppress(FewRecords):
+        sums.outcomes(questions, ids, *outcomes, mark(cutoff, *outcomes, own=False, undecided=True), others)
+
+
+def sum_own(context: MeasurementContext, sessions: Sessions, rows: Rows, outcomes: Outcomes, cutoff: float) -> None:
+    """Keep sums of outcomes by all features of the Guest's, where these people will not be scored again."""
+    sums = AskedSums(context, sessions, TEST, GROUPS)
+    runtime = context.runtime
+    for feature in runtime.federation.guest.features:
+        sums.own(group(feature, runtime.table.columns[feature.name][rows], GROUPS), *outcomes, cutoff)
+
+
+def with_first(key: Key, others: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    """Return features by Host with one before all others."""
+    host, name = key
+    wanted = {host: (name, *others.get(host, ()))}
+    for other, names in others.items():
+        wanted.setdefault(other, tuple(names))
+    return wanted
+
+
+def without(wanted: Mapping[str, Sequence[str]], keys: Collection[Key]) -> dict[str, tuple[str, ...]]:
+    """Return features by Host without some of them; a Host of which none is left is left out, too."""
+    left = {host: tuple(name for name in names if (host, name) not in keys) for host, names in wanted.items()}
+    return {host: names for host, names in left.items() if names}
 
 
 _QUESTION = TypeAdapter(_Question)

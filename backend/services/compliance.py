@@ -59,6 +59,7 @@ __all__ = [
 ]
 
 RULES = "rules"  # the folder of custom rule packs, below the home
+PROTECTED = ("prohibited", "conditional")  # status of a rule that makes a feature a protected one
 
 
 class MeasuredEvidence:
@@ -145,6 +146,11 @@ class Compliance:
             for asked, answer in given.items()
             if answer.verdict == "confirmed" or not is_maker(answer.person, maker)
         }
+
+    def protected(self, model_id: str) -> frozenset[str]:
+        """Return the names of the features that a rule calls protected."""
+        found = self._assessed(self._models.get(model_id)).findings
+        return frozenset(finding.feature for finding in found if finding.status in PROTECTED)
 
     def kept_out(self, model_id: str) -> tuple[KeptOut, ...]:
         """Features that were kept out of the model's training, with what was measured of them all the same."""

@@ -49,8 +49,18 @@ from backend.protocols.group_sums.guest import GroupQuestions
 from backend.protocols.scoring.permuted_values_guest import have_permuted
 from backend.protocols.transport.channel import Session
 from backend.results import MEANS, PERMUTATION, VALIDATION
-from backend.services.asked_sums import TEST, AnsweredSums, AskedSums, Key, Refused
-from backend.services.fairness import GROUPS
+from backend.services.asked_sums import (
+    GROUPS,
+    TEST,
+    AnsweredSums,
+    AskedSums,
+    Key,
+    Refused,
+    ask_others,
+    sum_own,
+    with_first,
+    without,
+)
 from backend.services.measurement import (
     AHEAD,
     ALIGNED,
@@ -60,7 +70,9 @@ from backend.services.measurement import (
     Rows,
     Sessions,
     drawn,
+    not_begun,
     of_outcomes,
+    others_of_hosts,
 )
 from backend.services.policies import line_for
 from backend.trees.ensemble import Columns
@@ -106,10 +118,12 @@ class PermutationRequest:
 
 @dataclass(frozen=True)
 class MeansRequest:
-    """Mean predictions by groups of one Host feature, on at most so many test records.
+    """Mean predictions by groups of one Host feature.
 
     Attributes
     ----------
+    samples : int or None
+        Test records that are scored at most; None = all, so that no later question finds some of them answered about and others not.
     cipher : {"paillier", "paillier-short", "none"}
     key_bits : int
         Of the sums by group; scores come under the fastest cipher that holds them.
@@ -120,7 +134,7 @@ class MeansRequest:
 
     model_id: str
     feature: str
-    samples: int = 2000
+    samples: int | None = None
     cipher: Cipher = "paillier"
     key_bits: int = KEY_BITS
     cutoff: float | None = None
@@ -295,28 +309,47 @@ def measure_means(context: MeasurementContext, request: MeansRequest, job: Job[G
     if party not in context.record.hosts:
         raise ParameterError("no_host_feature", feature=request.feature)
     context = of_outcomes(context)
-    rows = drawn(context, min(request.samples, len(context.test_ids)), request.seed)
+    rows = drawn(context, _at_most(request.samples, len(context.test_ids)), request.seed)
     sessions = Sessions(runtime, job, "curves")
     key = (party, request.feature)
     sums = AskedSums(context, sessions, TEST, DECILES)
-    wanted = {party: (request.feature,)}
+    others = others_of_hosts(context, request.feature)
+    wanted = with_first(key, others)
     sums.recover(request.cipher, request.key_bits)
     with work.part(0.0, AHEAD):
         refused = sessions.ask_ahead(context, rows, wanted, DECILES, request.cipher, request.key_bits)
-    if refused is not None:
-        return _answered_before(context, sessions, key, refused)
+    if key in refused:
+        return _answered_before(
+            context,
+            sessions,
+            key,
+            not_begun(context, request.feature, refused[key], sums.summed_without(request.feature)),
+        )
     with work.part(AHEAD, SCORED):
         scored, margins = sessions.score(context, runtime.table.take(rows), request.cipher)
+    if not len(scored):
+        return _answered_before(context, sessions, key, sums.scored_without(request.feature))
     rows = rows[scored]
     predicted = outputs.predict(margins)
-    with sessions.begin((party,)) as session, work.part(SCORED, 1.0):
+    if outputs.task == "binary" and not runtime.simulated:
+        sum_own(context, sessions, rows, (runtime.labels()[rows] > 0, predicted[:, 0]), request.cutoff or CUTOFF)
+    others = without(others, refused)
+    with sessions.begin(tuple(with_first(key, others))) as session, work.part(SCORED, 1.0):
         with work.part(0.0, ALIGNED):
             questions, at = sessions.ask_about(session, request.cipher, request.key_bits, rows)
         with work.part(ALIGNED, 1.0):
-            found, late = _asked(context, request, sums, questions, rows[at], predicted[at], wanted)
+            found, late = _asked(context, request, sums, questions, rows[at], predicted[at], key, others)
+        if outputs.task == "binary":
+            outcomes = runtime.labels()[rows[at]] > 0, predicted[at][:, 0]
+            ask_others(context, sessions, questions, rows[at], outcomes, request.cutoff or CUTOFF, others)
     if key in late:  # another process was first
         return _answered_before(context, sessions, key, late[key])
     return _means(key, found[key], "") if found[key].groups else GroupMeans(*key, questions.records, ())
+
+
+def _at_most(asked: int | None, records: int) -> int:
+    """Return how many of so many records are scored."""
+    return records if asked is None else min(asked, records)
 
 
 def _asked(
@@ -326,19 +359,20 @@ def _asked(
     questions: GroupQuestions,
     rows: Rows,
     predicted: Floats,
-    wanted: Mapping[str, tuple[str, ...]],
+    key: Key,
+    others: Mapping[str, Sequence[str]],
 ) -> tuple[dict[Key, AnsweredSums], Refused]:
-    """Sums of what disparity and validation need, too, if there are two outcomes; else of predictions and their squares."""
+    """Sums of what disparity and validation need, too, if there are two outcomes; else of predictions, by all features."""
     runtime = context.runtime
     task = context.compiled.outputs.task
     ids = runtime.table.take(rows).ids
     if task == "binary":
         outcomes = runtime.labels()[rows] > 0, predicted[:, 0]
         marking = mark(request.cutoff or CUTOFF, *outcomes, own=False, undecided=True)
-        return sums.outcomes(questions, ids, *outcomes, marking, wanted, min_size=MIN_PEOPLE)
+        return sums.outcomes(questions, ids, *outcomes, marking, with_first(key, {}), min_size=MIN_PEOPLE)
     scale = Scale.of(predicted, task)
     about = {"low": scale.low.tolist(), "span": scale.span.tolist()}
-    return sums.ask(questions, ids, *marks(predicted, scale), about, wanted, min_size=MIN_PEOPLE)
+    return sums.ask(questions, ids, *marks(predicted, scale), about, with_first(key, others), min_size=MIN_PEOPLE)
 
 
 def _answered_before(

@@ -50,9 +50,24 @@ from backend.protocols.group_sums.contingency import ContingencyTable, Wanted
 from backend.protocols.group_sums.grouping import GROUP_LIMITS, MIN_GROUP, Group, Grouped, group, read_groups, to_wire
 from backend.protocols.group_sums.guest import GroupQuestions, GroupTable
 from backend.protocols.group_sums.values import Counts
+from backend.protocols.transport.channel import Session
 from backend.results import JOINT, TRAINING, ModelRecord
 from backend.services.age_check import AgeChecks, AgeRequest
-from backend.services.asked_sums import GROUPS_OF, TEST, AnsweredSums, AskedSums, HostMarks, Key, Refused
+from backend.services.asked_sums import (
+    GROUPS,
+    GROUPS_OF,
+    TEST,
+    AnsweredSums,
+    AskedSums,
+    HostMarks,
+    Key,
+    Outcomes,
+    Refused,
+    ask_others,
+    sum_own,
+    with_first,
+    without,
+)
 from backend.services.measurement import (
     AHEAD,
     ALIGNED,
@@ -63,7 +78,9 @@ from backend.services.measurement import (
     Sessions,
     asked_by,
     drawn,
+    not_begun,
     of_outcomes,
+    others_of_hosts,
 )
 from backend.services.policies import line_for
 
@@ -95,7 +112,6 @@ __all__ = [
 ]
 
 RECORDS = 5000  # joint records that associations are measured on: V to ±0.03
-GROUPS = 5  # of a protected attribute that is a number
 BINS = 10  # of a feature that may go with it
 _NOBODY = np.zeros((0, 0), dtype=np.int64)
 
@@ -346,50 +362,118 @@ def measure_disparity(context: MeasurementContext, request: DisparityRequest, jo
     rows = drawn(context if own else of_outcomes(context), request.samples, request.seed)
     sessions = Sessions(runtime, job, "disparity")
     sums = AskedSums(context, sessions, TEST, request.groups)
-    if not own:
+    others = others_of_hosts(context, feature.name)
+    wanted = others if own else with_first(key, others)
+    refused: Refused = {}
+    if wanted:
         sums.recover(request.cipher, request.key_bits)
-        wanted = {party: (feature.name,)}
         with work.part(0.0, AHEAD):
-            refused = sessions.ask_ahead(context, rows, wanted, request.groups, request.cipher, request.key_bits)
-        if refused is not None:
-            return _measured_before(context, sums, party, feature, request, refused)
+            people = rows[_of_outcomes(context, rows)]
+            refused = sessions.ask_ahead(context, people, wanted, request.groups, request.cipher, request.key_bits)
+        if key in refused:
+            why = not_begun(context, feature.name, refused[key], sums.summed_without(feature.name))
+            return _measured_before(context, sums, party, feature, request, why)
     with work.part(AHEAD, SCORED):
         scored, margins = sessions.score(context, runtime.table.take(rows), request.cipher)
+    if not len(scored):
+        why = sums.scored_without(measured_as(runtime.federation, request))
+        return _measured_before(context, sums, party, feature, request, why)
     rows = rows[scored]
-    probabilities = context.compiled.outputs.predict(margins)[:, 0]
-    labels = runtime.labels()[rows] > 0
-    if own:
-        grouped = group(feature, runtime.table.columns[feature.name][rows], request.groups)
-        if crossed is not None:
-            other = group(crossed, runtime.table.columns[crossed.name][rows], request.groups)
-            accepted = probabilities < line
-            return _pairs_of_records(context, request, feature, grouped, other, accepted)
-        return disparity.from_records(
-            party,
-            feature.name,
-            mark(line, labels, probabilities, own=True),
-            grouped.groups,
-            grouped.index,
-            labels,
-            probabilities,
-            reference=compared_with(request, grouped.groups, feature),
-            seed=request.seed,
-        )
-    with sessions.begin((party,)) as session, work.part(SCORED, 1.0):
+    outcomes = runtime.labels()[rows] > 0, context.compiled.outputs.predict(margins)[:, 0]
+    others = without(others, refused)
+    if not runtime.simulated:
+        sum_own(context, sessions, rows, outcomes, line)
+    if not own:
+        return _of_sums(context, sessions, request, (party, feature), crossed, rows, outcomes, others)
+    done = _of_records(context, request, feature, crossed, rows, outcomes)
+    if others:
+        with sessions.begin(tuple(others)) as session, work.part(SCORED, 1.0):
+            questions, at = _questions(context, sessions, session, request, rows)
+            ask_others(context, sessions, questions, rows[at], (outcomes[0][at], outcomes[1][at]), line, others)
+    return done
+
+
+def _questions(
+    context: MeasurementContext, sessions: Sessions, session: Session, request: DisparityRequest, rows: Rows
+) -> tuple[GroupQuestions, Rows]:
+    """Return questions about those of some rows about whose groups a Host may be asked, and where among the rows these are."""
+    allowed = _of_outcomes(context, rows)
+    questions, joint = sessions.ask_about(session, request.cipher, request.key_bits, rows[allowed])
+    return questions, allowed[joint]
+
+
+def _of_outcomes(context: MeasurementContext, rows: Rows) -> Rows:
+    """Return where among some rows those are about whose groups a Host may be asked."""
+    allowed = set(of_outcomes(context).test_ids)
+    ids = context.runtime.table.take(rows).ids
+    return np.array([place for place, person in enumerate(ids) if person in allowed], dtype=np.intp)
+
+
+def _of_records(
+    context: MeasurementContext,
+    request: DisparityRequest,
+    feature: Feature,
+    crossed: Feature | None,
+    rows: Rows,
+    outcomes: Outcomes,
+) -> Disparity:
+    """Return outcomes by a feature of the Guest's, or by two of them together."""
+    line = request.cutoff or 0.0
+    labels, probabilities = outcomes
+    columns = context.runtime.table.columns
+    grouped = group(feature, columns[feature.name][rows], request.groups)
+    if crossed is not None:
+        other = group(crossed, columns[crossed.name][rows], request.groups)
+        return _pairs_of_records(context, request, feature, grouped, other, probabilities < line)
+    return disparity.from_records(
+        context.runtime.guest.name,
+        feature.name,
+        mark(line, labels, probabilities, own=True),
+        grouped.groups,
+        grouped.index,
+        labels,
+        probabilities,
+        reference=compared_with(request, grouped.groups, feature),
+        seed=request.seed,
+    )
+
+
+def _of_sums(
+    context: MeasurementContext,
+    sessions: Sessions,
+    request: DisparityRequest,
+    of: tuple[str, Feature],
+    crossed: Feature | None,
+    rows: Rows,
+    outcomes: Outcomes,
+    others: dict[str, tuple[str, ...]],
+) -> Disparity:
+    """Return outcomes by a Host's feature, or acceptance by it and one of the Guest's together; then ask about other features, too."""
+    party, feature = of
+    key = party, feature.name
+    line = request.cutoff or 0.0
+    table = context.runtime.table
+    sums = AskedSums(context, sessions, TEST, request.groups)
+    with sessions.begin(tuple(with_first(key, others))) as session, work.part(SCORED, 1.0):
         with work.part(0.0, ALIGNED):
-            questions, at = sessions.ask_about(session, request.cipher, request.key_bits, rows)
-        outcomes = labels[at], probabilities[at]
+            questions, at = _questions(context, sessions, session, request, rows)
+        asked = outcomes[0][at], outcomes[1][at]
         index = None
         if crossed is None:
-            marking = mark(line, *outcomes, own=False)
+            marking = mark(line, *asked, own=False)
         else:
-            column = runtime.table.columns[crossed.name][rows[at]]
-            marking, index = _crossed_marking(line, outcomes, crossed, column, request.groups, questions)
-        ids = runtime.table.take(rows[at]).ids
+            column = table.columns[crossed.name][rows[at]]
+            marking, index = _crossed_marking(line, asked, crossed, column, request.groups, questions)
+        wanted = with_first(key, {})
+        if crossed is None and request.groups == GROUPS:  # the same marks serve for the others
+            wanted = with_first(key, others)
+            others = {}
+        ids = table.take(rows[at]).ids
         with work.part(ALIGNED, 1.0):
-            found, not_answered = sums.outcomes(questions, ids, *outcomes, marking, wanted, crossed=index)
-    if key in not_answered:  # another process was first
-        return _measured_before(context, sums, party, feature, request, not_answered[key])
+            found, late = sums.outcomes(questions, ids, *asked, marking, wanted, crossed=index)
+        ask_others(context, sessions, questions, rows[at], asked, line, others)
+    if key in late:  # another process was first
+        return _measured_before(context, sums, party, feature, request, late[key])
     return _from_answer(context, party, feature, found[key], request)
 
 

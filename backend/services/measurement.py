@@ -5,12 +5,12 @@ As the Guest sees it: scores, labels and its own columns. What comes back from a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from hashlib import sha256
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,9 @@ from backend.services.workspace import Workspace
 from backend.store.measurements import Kept, Measurements
 from backend.trees.ensemble import GuestModel
 
+if TYPE_CHECKING:
+    from backend.services.compliance import Compliance
+
 Rows = NDArray[np.intp]
 NOT_AGREED = "not agreed"  # an outcome in the audit log
 AHEAD = 0.05  # about the share of the work after which Hosts were asked ahead
@@ -79,6 +82,8 @@ class MeasurementContext:
         What was measured before.
     last_asked : callable
         Feature → a remark about the last measurement that asked for its groups; None if there was none.
+    protected : callable
+        Names of the features that a rule calls protected.
     """
 
     runtime: GuestRuntime
@@ -90,6 +95,7 @@ class MeasurementContext:
     workers: Workers
     kept: Measurements
     last_asked: Callable[[str], Remark | None] = lambda feature: None
+    protected: Callable[[], Collection[str]] = tuple
 
     @property
     def subject(self) -> str:
@@ -168,23 +174,23 @@ class Sessions:
         max_groups: int,
         cipher: Cipher,
         bits: int,
-    ) -> HostRefused | None:
-        """Before anybody is scored or a model is trained: what a Host would refuse sums about these of the Guest's rows with, if any.
+    ) -> dict[tuple[str, str], HostRefused | QuestionRefused]:
+        """Before anybody is scored or a model is trained: (Host, feature) → why sums about these of the Guest's rows would be refused.
 
         In a conversation of its own; counts nothing and tells no group.
 
         Raises
         ------
-        NotAgreed, ApprovalPending, ApprovalDenied, HostBusy
+        NotAgreed, ApprovalPending, HostBusy
             A Host has not agreed, or cannot say now.
         """
         with self.begin(tuple(wanted)) as session:
             questions, _ = self.ask_about(session, cipher, bits, rows)
-            for (_, feature), refused in self.refused_ahead(questions, wanted, max_groups).items():
-                if isinstance(refused, (ApprovalPending, ApprovalDenied, HostBusy)):
-                    raise refused
-                return _not_begun(refused, context.last_asked(feature))
-        return None
+            refused = self.refused_ahead(questions, wanted, max_groups)
+        for error in refused.values():
+            if isinstance(error, (ApprovalPending, HostBusy)):
+                raise error
+        return refused
 
     def refused_ahead(
         self, questions: GroupQuestions, wanted: Mapping[str, Sequence[str]], max_groups: int, min_size: int = MIN_GROUP
@@ -257,11 +263,14 @@ def sums_bits(cipher: Cipher, key_bits: int) -> int:
 class Measurement:
     """Measures models of a home and keeps what was found."""
 
-    def __init__(self, workspace: Workspace, models: Registry, auditor: Auditor, workers: Workers) -> None:
+    def __init__(
+        self, workspace: Workspace, models: Registry, auditor: Auditor, workers: Workers, compliance: Compliance
+    ) -> None:
         self.workspace = workspace
         self.models = models
         self.auditor = auditor
         self._workers = workers
+        self._compliance = compliance
 
     def context(self, record: ModelRecord) -> MeasurementContext:
         """What is measured of a model, and with whom."""
@@ -275,6 +284,7 @@ class Measurement:
             self._workers,
             self.workspace.measurements(record.federation),
             partial(self._last_asked, record.federation),
+            partial(self._compliance.protected, record.id),
         )
 
     def _last_asked(self, federation: str, feature: str) -> Remark | None:
@@ -316,12 +326,33 @@ class Measurement:
             raise
 
 
-def _not_begun(refused: HostRefused | QuestionRefused, last: Remark | None) -> HostRefused:
-    """Return the error that says why nothing was asked, and when the feature's groups were last measured."""
+def not_begun(
+    context: MeasurementContext, feature: str, refused: HostRefused | QuestionRefused, instead: Remark | None = None
+) -> HostRefused | QuestionRefused:
+    """Return the error that says why nothing was asked, and when the feature's groups were last measured, or which were `instead`."""
+    if isinstance(refused, ApprovalDenied):
+        return refused
     why = refused.remarks[0]
+    last = context.last_asked(feature) or instead
     if last is None:
         return HostRefused("not_begun", why=why)
     return HostRefused("not_begun_measured", why=why, last=last)
+
+
+def others_of_hosts(context: MeasurementContext, feature: str) -> dict[str, tuple[str, ...]]:
+    """Return the features of the model's Hosts but one, by Host: what is asked about beside that one, since scores are counted.
+
+    Hosts at their own companies count each score of a person, so that nobody can be scored for a second feature. Simulated Hosts do not
+    count what is measured. Protected features come first: a Host answers until its limits are reached.
+    """
+    if context.runtime.simulated:
+        return {}
+    protected = {*context.protected(), *context.record.exclude}
+    others = {}
+    for host in context.record.hosts:
+        names = [one.name for one in context.runtime.federation.party(host).features if one.name != feature]
+        others[host] = tuple(sorted(names, key=lambda name: name not in protected))
+    return others
 
 
 def drawn(context: MeasurementContext, samples: int | None, seed: int) -> Rows:

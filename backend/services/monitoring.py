@@ -42,8 +42,8 @@ from backend.policy.bands import MeasuredLine
 from backend.protocols.group_sums.grouping import MIN_GROUP, group
 from backend.protocols.group_sums.guest import GroupQuestions
 from backend.results import JOINT, MONITORING, SCORES, TRAINING, ModelRecord, ScoreBatch
-from backend.services.asked_sums import AskedSums, people_hash
-from backend.services.fairness import GROUPS, feature_of
+from backend.services.asked_sums import GROUPS, AskedSums, people_hash
+from backend.services.fairness import feature_of
 from backend.services.measurement import ALIGNED, Measurement, MeasurementContext, Rows, Sessions, asked_by
 from backend.services.policies import line_for
 from backend.services.samples import Known, understood

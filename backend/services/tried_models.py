@@ -42,8 +42,8 @@ from backend.protocols.training.algorithms import ALGORITHMS, Parameters
 from backend.protocols.training.guest import Trained
 from backend.protocols.training.parameters import read_constraints, write_constraints
 from backend.results import ModelRecord
-from backend.services.asked_sums import AskedSums
-from backend.services.fairness import GROUPS, group_names
+from backend.services.asked_sums import GROUPS, AskedSums
+from backend.services.fairness import group_names
 from backend.services.leakage import exception_of
 from backend.services.measurement import ALIGNED, MeasurementContext, Sessions
 from backend.services.training import TrainingRequest

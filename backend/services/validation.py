@@ -56,8 +56,6 @@ __all__ = [
     "value_in_words",
 ]
 
-PROTECTED = ("prohibited", "conditional")  # status of a rule that makes a feature a protected one
-
 
 class ValidationService:
     """Validates models; the page and the report show the last validation of each."""
@@ -128,10 +126,8 @@ class ValidationService:
 
     def _protected(self, record: ModelRecord, suite: Suite) -> frozenset[str]:
         """Features that a rule or the operator calls protected, or that were kept out and measured for it."""
-        report = self._compliance.assess(record.id)
-        found = {finding.feature for finding in report.findings if finding.status in PROTECTED}
         kept_out = {row.feature for row in self._compliance.kept_out(record.id) if row.proxies or row.disparities}
-        return frozenset({*found, *kept_out, *suite.attributes})
+        return self._compliance.protected(record.id) | kept_out | frozenset(suite.attributes)
 
     def _training_ids(self, record: ModelRecord) -> list[str]:
         """Those training records about which a validation asks."""

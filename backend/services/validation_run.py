@@ -41,12 +41,11 @@ from backend.protocols.group_sums.grouping import MIN_GROUP, group
 from backend.protocols.scoring.permuted_values_guest import have_blanked, have_permuted
 from backend.protocols.transport.channel import Session
 from backend.results import JOINT, TRAINING
-from backend.services.asked_sums import TEST, AnsweredSums, AskedSums, Key, Refused
+from backend.services.asked_sums import GROUPS, TEST, AnsweredSums, AskedSums, Key, Refused
 from backend.services.compliance import MeasuredEvidence
 from backend.services.measurement import ALIGNED, MeasurementContext, Rows, Sessions, drawn, of_outcomes
 from backend.trees.serialization import content_hash, dump_guest
 
-GROUPS = 5  # of a feature's values
 PROBES = 300  # test records that are scored with changed values
 AGAIN = 50  # test records that are scored a second time
 NOISE = 0.1  # standard deviations, added to the Guest's numbers

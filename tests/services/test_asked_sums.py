@@ -144,6 +144,75 @@ def test_where_scores_are_counted_too_nobody_is_scored_again_and_figures_by_grou
     assert figures(first, everyone) == figures(second, everyone) and figures(second, everyone)["weak_spots"]
 
 
+@pytest.fixture
+def counted(demo, monkeypatch):
+    """Measure Hosts that count scores as well, as those at their own companies do."""
+    demo.middle = float(np.median(demo.probabilities()))
+    counting = Answering(demo.runtime.operator, {"leave_uncounted": lambda *given: None})
+    monkeypatch.setattr(demo.runtime, "operator", counting)
+    apart = Answering(demo.runtime, {"simulated": False, "ask_approval": lambda *given: None})
+    monkeypatch.setattr(demo, "measured", replace(demo.measured, runtime=apart))
+    return demo
+
+
+def means(demo, feature):
+    request = MeansRequest(demo.record.id, feature, cipher="none", key_bits=KEY)
+    return measure_means(demo.measured, request, Job(lambda job: None, 1))
+
+
+def outcomes(demo, feature, **options):
+    options = {"feature": feature, "samples": None} | options
+    return measure_disparity(demo.measured, replace(demo.request(), **options), Job(lambda job: None, 1))
+
+
+FIRST = {
+    "one attribute": lambda demo: outcomes(demo, FEATURE),
+    "in other groups": lambda demo: outcomes(demo, FEATURE, groups=3),
+    "two together": lambda demo: outcomes(demo, FEATURE, crossed="home_ownership", cutoff=demo.middle),
+    "an attribute of the Guest": lambda demo: outcomes(demo, "home_ownership"),
+    "a curve": lambda demo: means(demo, "average_order"),
+}
+
+
+@pytest.mark.parametrize("first", FIRST)
+def test_where_scores_are_counted_the_first_question_asks_for_all_so_that_the_order_decides_nothing(counted, first):
+    cutoff = counted.middle if first == "two together" else 0.5
+    FIRST[first](counted)
+    before = counted.answers()
+    for feature in (TENURE, "marital_status", "basket_mix", "age"):
+        found = outcomes(counted, feature, cutoff=cutoff)
+        assert found.measured == today() and len(found.groups) >= 2, feature
+        assert found.n == len(counted.measured.test_ids)
+    assert means(counted, TENURE).measured == today()
+    assert counted.answers() == before and set(before.values()) == {1}
+
+
+def test_an_account_that_cannot_bear_all_features_answers_protected_ones_first_and_the_refusal_names_them(
+    counted, monkeypatch
+):
+    monkeypatch.setattr(counted, "measured", replace(counted.measured, protected=lambda: {"gender"}))
+    for host in counted.runtime._simulated.hosts.values():
+        monkeypatch.setattr(host.accountant, "limits", Limits(1, bits=24.0))
+    outcomes(counted, TENURE)
+    assert outcomes(counted, "gender").measured == today()
+    with pytest.raises(HostRefused) as refused:
+        outcomes(counted, "in_blacklist")
+    [remark] = refused.value.remarks
+    instead = remark.values["last"]
+    until = (datetime.now(UTC).date() + timedelta(days=28)).isoformat()
+    assert remark.code == "not_begun_measured" and remark.values["why"].values["why"].code == "bits_reached"
+    assert instead.code == "summed_without" and instead.values["until"] == until
+    assert {TENURE, "gender"} <= set(instead.values["answered"]) and "in_blacklist" not in instead.values["answered"]
+
+
+def test_people_whom_hosts_have_scored_are_not_measured_and_the_refusal_says_what_was_asked_of_them(counted):
+    outcomes(counted, "home_ownership")
+    with pytest.raises(HostRefused) as refused:
+        outcomes(counted, "home_ownership", crossed="age")
+    [remark] = refused.value.remarks
+    assert remark.code == "scored_without" and "gender" in remark.values["instead"].values["answered"]
+
+
 def test_means_by_group_follow_from_what_was_answered_for_validation_and_nobody_is_scored_or_asked_for_them(demo):
     demo.validated()
     before = demo.answers()

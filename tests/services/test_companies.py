@@ -25,6 +25,7 @@ from backend.protocols.training.parameters import SecureBoostParameters
 from backend.services import Glassleaf
 from backend.services.age_check import AgeRequest
 from backend.services.companies import make_companies, part_companies
+from backend.services.explanation import MeansRequest
 from backend.services.fairness import DisparityRequest
 from backend.services.host_operator import own_host
 from backend.services.host_service import HostService, host_service
@@ -379,3 +380,22 @@ def test_elderly_ages_are_measured_as_in_the_simulation_whoever_holds_them(apart
     assert (
         again == here and not left and here.n - 5 < times <= here.n + 2
     )  # a draw of ages counts for everybody, and so does its use
+
+
+@pytest.mark.slow
+def test_one_curve_has_real_hosts_asked_about_all_features_with_the_scores_that_they_count(apart):
+    companies, glassleaf, record, _ = apart
+    host, *_ = record.hosts
+    first, *_ = glassleaf.federations.get(record.federation).party(host).features
+    request = MeansRequest(record.id, first.name, samples=200)
+    while True:
+        try:
+            assert not glassleaf.explanation.start_means(request).get().measured
+            break
+        except ApprovalPending:
+            allow_all(companies)
+    summed = glassleaf.models.measured(record, "sums: test")
+    asked = {
+        feature.name for party in glassleaf.federations.get(record.federation).parties for feature in party.features
+    }
+    assert set(summed) == asked
