@@ -140,6 +140,15 @@ class Links:
         wire.open()
         return wire
 
+    def pair(self, line: Proxy | None = None, **changes: object) -> tuple[LinkWire, LinkWire]:
+        """The bank's and shop's wires with a link between them, over a line if there is one; `changes` are both sides' settings."""
+        bank = self.bank(**changes)
+        if line is not None:
+            line.target = self.port
+        shop = self.host("shop", port=0 if line is None else line.port, **changes)
+        self.up(shop)
+        return bank, shop
+
     def _wire(self, party: str, agreement: Path | None = None, keys: Path | None = None, **changes: object) -> LinkWire:
         settings = replace(self.settings, **changes)
         wire = LinkWire(party, agreement or self.companies.path, keys or self.companies.keys(party), settings)

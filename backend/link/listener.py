@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from concurrent.futures import wait as wait_for
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from threading import BoundedSemaphore
 from typing import Any, cast
@@ -30,6 +31,12 @@ _log = logging.getLogger("glassleaf")
 BUSY_SECONDS = 0.5
 CLOSING_SECONDS = 2.0  # for calls to end; one that writes to a line which takes nothing more is left
 LEAF_SECONDS = 60.0  # between looks at this side's own certificate
+UNPROVEN_SECONDS = 30.0  # a handshake without a greeting is remembered so long
+GREETING_SECONDS = 2.0  # from a handshake to its greeting
+UNPROVEN = 3  # handshakes without a greeting that are no accident: a peer tries again within 5 s
+# Causes that no greeting has given.
+PASSIVE = {"link_not_called", "link_left", "link_cut", "link_silent", "link_stuck", "link_not_proven"}
+OF_CERTIFICATES = {"own_certificate_refused", "shown_certificate_expired"}
 REFUSALS = 32  # calls that are being refused
 _Context = Any  # grpc.ServicerContext, whose stubs lack auth_context's values
 
@@ -56,7 +63,8 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
         self._lock = threading.Lock()
         self._stopped = threading.Event()
         self._leaf = node.leaf_written()
-        self._expired = False
+        self._expires: datetime | None = None  # of this side's certificate
+        self._unproven = deque[float](maxlen=REFUSALS)  # when handshakes began whose greeting has not come
         workers = REFUSALS + (node.settings.rpcs + BESIDE) * len(node.peers)
         options = [
             *OPTIONS,
@@ -79,6 +87,7 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
             raise ParameterError("cannot_listen", address=address) from None
         self._server.start()
         self._look_at_leaf()
+        self._look_at_links()
         self._watcher = threading.Thread(target=self._watch, name="link watch", daemon=True)
         self._watcher.start()
 
@@ -110,6 +119,7 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
 
     def _renewed(self) -> grpc.ServerCertificateConfiguration | None:
         """Asked at each handshake: the new leaf, where one was written."""
+        self._unproven.append(time.monotonic())
         written = self._node.leaf_written()
         if written == self._leaf:
             return None
@@ -135,6 +145,8 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
 
     def _hello(self, requests: Iterator[bytes], context: _Context) -> bytes:
         peer = self._peer(context)
+        with suppress(IndexError):  # one of them was this one's
+            self._unproven.pop()
         with self._place(peer.beside, context):
             try:
                 request = next(self._in_time(requests, context, self._node.settings.handshake), b"")
@@ -252,20 +264,37 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
             flow.end()
 
     def _look_at_leaf(self) -> None:
-        """Say of every link that is down that this side's certificate has expired: peers end the handshake without a word here."""
+        """See whether this side's certificate has expired: peers end the handshake without a word here."""
         try:
             expires = self._node.identity().expires
         except SecurityError:  # it is being written, or cannot be read; the next look says more
             return
+        self._expires = expires
+
+    def _look_at_links(self) -> None:
+        """Say of each link that is down which certificate is in its way: TLS refuses it before the caller is known."""
         now = datetime.now(UTC)
-        was_expired = self._expired
-        self._expired = expires < now
-        if not (self._expired or was_expired):
-            return
-        why = Remark("own_certificate_refused", {"validity": validity(expires, now)}) if self._expired else NOT_CALLED
         for peer in self._node.peers.values():
-            if not peer.is_attached:
+            why = None if peer.is_attached else self._certificate_in_the_way(peer, now)
+            if why is not None:
                 peer.failed(why)
+
+    def _certificate_in_the_way(self, peer: Peer, now: datetime) -> Remark | None:
+        """Return why a peer's handshake fails; None if something else is known of the link."""
+        if self._expires is not None and self._expires < now:
+            return Remark("own_certificate_refused", {"validity": validity(self._expires, now)})
+        if peer.expires is not None and peer.expires < now:
+            return Remark("shown_certificate_expired", {"validity": validity(peer.expires, now)})
+        if peer.cause.code not in PASSIVE:
+            return NOT_CALLED if peer.cause.code in OF_CERTIFICATES else None
+        if self._n_unproven() >= UNPROVEN:
+            return Remark("link_not_proven", {"host": peer.name})
+        return NOT_CALLED if peer.cause.code == "link_not_proven" else None
+
+    def _n_unproven(self) -> int:
+        """Return how many handshakes of late were not followed by a greeting."""
+        now = time.monotonic()
+        return sum(GREETING_SECONDS < now - began < UNPROVEN_SECONDS for began in list(self._unproven))
 
     def _watch(self) -> None:
         """Cut calls on which nothing comes, and attached streams whose peer is silent or takes nothing: gRPC itself would wait for it."""
@@ -274,6 +303,7 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
             if time.monotonic() > look:
                 look = time.monotonic() + LEAF_SECONDS
                 self._look_at_leaf()
+            self._look_at_links()
             for attached, (peer, flow, ended) in list(self._attached.items()):
                 if peer.is_silent or flow.is_stuck:
                     ended.why = Remark("link_silent" if peer.is_silent else "link_stuck")

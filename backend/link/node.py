@@ -46,6 +46,7 @@ from backend.link.identity import PartyKeys, check_chain, load_identity, spiffe_
 from backend.link.inbox import AGAIN, Letter, Mailboxes
 from backend.link.outbox import Outgoing, header_of
 from backend.link.peers import LANE_SECONDS, LinkSettings, Peer
+from backend.link.shown_leaves import ShownLeaves
 from backend.protocols.transport.codec import decode, encode
 from backend.protocols.transport.message import Lane as Line
 from backend.protocols.transport.message import Message
@@ -96,6 +97,9 @@ class Node:
         others = self.agreement.hosts if self.is_guest else (self.agreement.guest,)
         self.peers = {one.name: Peer(one, settings, self.memory, self._hand, self._refused) for one in others}
         self._by_spiffe = {peer.party.spiffe: peer for peer in self.peers.values()}
+        self._shown = ShownLeaves(keys)
+        for spiffe, peer in self._by_spiffe.items():
+            peer.expires = self._shown.end(spiffe)
 
     @property
     def is_guest(self) -> bool:
@@ -156,6 +160,7 @@ class Node:
         if spiffe_of(chain[0]) != spiffe:
             raise SecurityError("certificate_of_another", spiffe=spiffe)
         peer.expires = chain[0].not_valid_after_utc
+        self._shown.note(spiffe, peer.expires)
         return peer
 
     def assembly(self) -> Assembly:

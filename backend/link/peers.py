@@ -180,6 +180,11 @@ class Peer:
             _log.warning("A link cannot be made: %s", why, extra={"party": self.name})
 
     @property
+    def cause(self) -> Remark:
+        """Why there is no link, or was none last."""
+        return self._why or Remark("link_cut")
+
+    @property
     def silence_timeout(self) -> float:
         """Seconds in which three signs of life come."""
         return 3 * self._settings.heartbeat
@@ -227,7 +232,4 @@ class Peer:
             if ends is None or not is_ending(ends, now):
                 return Remark("link_up", values)
             return Remark("link_up_ending", {**values, "validity": validity(ends, now)})
-        why = self._why or Remark("link_cut")
-        if ends is not None and ends < now:
-            return Remark("link_down_expired", {**values, "why": why, "validity": validity(ends, now)})
-        return Remark("link_down", {**values, "why": why})
+        return Remark("link_down", {**values, "why": self.cause})

@@ -55,6 +55,8 @@ class LinkWire:
         from backend.link.listener import Listener  # noqa: PLC0415
 
         self._node = Node(party, agreement, keys, settings or LinkSettings())
+        if not self._node.is_guest:
+            self.open()  # before a link stands: a question that comes before the Host answers waits for it
         guest = self._node.agreement.guest
         listens = self._node.party.address and (self._node.is_guest or not guest.address)
         with ExitStack() as held:  # let go of where what follows fails

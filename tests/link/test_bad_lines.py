@@ -10,9 +10,11 @@ from socket import SHUT_RDWR, SHUT_WR
 
 import pytest
 from companies import IN_TIME, Proxy, until
+from link.recording import FOLDER, Recording
 
 from backend.errors import PartyUnreachable
 from backend.link.frames import ENVELOPE
+from backend.protocols.transport.codec import decode
 from backend.protocols.transport.messages import OfferKey
 from backend.protocols.transport.wire import new_conversation
 
@@ -55,10 +57,7 @@ class LossyProxy(Proxy):
 
 def test_over_a_line_that_loses_packets_every_message_comes_once_and_in_order(links):
     with LossyProxy(late=0.1, lost=0.03) as line:
-        bank = links.bank(heartbeat=0.5)
-        line.target = links.port
-        shop = links.host("shop", port=line.port, heartbeat=0.5)
-        links.up(shop)
+        bank, shop = links.pair(line, heartbeat=0.5)
         names = [new_conversation() for _ in range(3)]
         sizes = (10, 60_000, 2_000)
         for name in names:
@@ -120,10 +119,7 @@ class HalfEndedProxy(Proxy):
 
 def test_a_line_that_ends_in_one_direction_alone_in_the_midst_of_a_message_is_made_again(links):
     with HalfEndedProxy() as line:
-        bank = links.bank()
-        line.target = links.port
-        shop = links.host("shop", port=line.port)
-        links.up(shop)
+        bank, shop = links.pair(line)
         name = new_conversation()
         bank.open(name)
         line.freeze()
@@ -135,10 +131,7 @@ def test_a_line_that_ends_in_one_direction_alone_in_the_midst_of_a_message_is_ma
 
 def test_a_bank_whose_line_takes_nothing_more_says_so_serves_the_next_one_and_can_be_stopped(links):
     with HalfEndedProxy() as line:
-        bank = links.bank(heartbeat=0.2)
-        line.target = links.port
-        shop = links.host("shop", port=line.port, heartbeat=0.2)
-        links.up(shop)
+        bank, shop = links.pair(line, heartbeat=0.2)
         name = new_conversation()
         line.freeze()
         bank.send("shop", OfferKey(name, "rlwe", bytes(7_000_000)))
@@ -196,25 +189,32 @@ def test_after_hours_without_a_line_what_nobody_waits_for_is_refused_in_words_an
         assert shop.receive(timeout=0.1) is None
 
 
+def noted(wire, peer):
+    """The messages that a side sends a peer from now on, as they were first put into its outbox."""
+    outbox = wire.peer(peer).outbox
+    put = outbox.put
+    passed = []
+
+    def noting(message, timeout=0.0):
+        put(message, timeout)
+        passed.append(replace(message))
+
+    outbox.put = noting
+    return passed
+
+
 def test_an_envelope_that_the_guest_passes_on_a_second_time_is_refused_and_the_guest_is_told(links):
     bank = links.bank()
     shop, telecom = links.host("shop"), links.host("telecom")
     links.up(shop, telecom)
-    outbox = bank.peer("telecom").outbox
-    put = outbox.put
-    passed = []
-
-    def noted(message, timeout=0.0):
-        passed.append(replace(message))
-        put(message, timeout)
-
-    outbox.put = noted
+    passed = noted(bank, "telecom")
+    put = bank.peer("telecom").outbox.put
     name = new_conversation()
     bank.open(name)
     for key in (b"1", b"2"):
         shop.send("telecom", OfferKey(name, "rlwe", key))
         assert telecom.receive(timeout=IN_TIME).message.key == key
-    for envelope in list(passed):
+    for envelope in tuple(passed):
         assert envelope.kind == ENVELOPE
         bank._node.memory.force(len(envelope.blob))
         put(replace(envelope, id=token_hex(16), sequence=0))
@@ -223,3 +223,36 @@ def test_an_envelope_that_the_guest_passes_on_a_second_time_is_refused_and_the_g
     assert telecom.receive(timeout=0.1) is None
     shop.send("telecom", OfferKey(name, "rlwe", b"3"))
     assert telecom.receive(timeout=IN_TIME).message.key == b"3"
+
+
+@pytest.mark.parametrize("talk", ["scores", "sums", "training"])
+def test_no_message_of_a_conversation_is_taken_a_second_time_in_either_direction(links, talk):
+    """As `recording.py` wrote them: the alignments of "sums" and "training" from their first message to their last, too."""
+    bank = links.bank()
+    shop, telecom = links.host("shop"), links.host("telecom")
+    links.up(shop, telecom)
+    bank.open()
+    wires = {"bank": bank, "host0": shop, "platform": shop, "host1": telecom, "telecom": telecom}
+    sides = [(bank, "shop"), (bank, "telecom"), (shop, "bank"), (telecom, "bank")]
+    noting = [noted(*side) for side in sides]
+    recorded = Recording.load(FOLDER / "1.0.json.gz").talks[talk]
+    for sent in recorded:
+        message = decode(sent.blob)
+        receiver = wires[sent.receiver]
+        wires[sent.sender].send(receiver.party, message)
+        assert receiver.receive(timeout=IN_TIME).message == message
+    until(lambda: not any(any(wire.peer(peer).outbox.depth().values()) for wire, peer in sides))
+    passed = [tuple(messages) for messages in noting]
+    n_envelopes = sum(one.kind == ENVELOPE for one in passed[1])
+    assert sum(map(len, passed)) == len(recorded) + n_envelopes and (n_envelopes > 0) == (talk == "scores")
+
+    for (wire, peer), messages in zip(sides, passed, strict=True):
+        outbox = wire.peer(peer).outbox
+        outbox._number = lambda message: None  # each keeps its place in the conversation
+        for message in messages:
+            outbox.put(replace(message, id=token_hex(16)))
+    until(lambda: not any(any(wire.peer(peer).outbox.depth().values()) for wire, peer in sides))
+    for host in (shop, telecom):
+        assert host.receive(timeout=0.1) is None
+    refused = [bank.receive(timeout=IN_TIME).message.why for _ in (*passed[0], *passed[1])]
+    assert {(why.code, why.values["why"].code) for why in refused} == {("not_delivered", "message_repeated")}

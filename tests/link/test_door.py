@@ -201,15 +201,65 @@ def test_the_guests_own_certificate_is_no_peers(bank, links, tmp_path):
         assert refusal(lambda: greet(made, said(bank)))[0] == grpc.StatusCode.UNAVAILABLE
 
 
-def test_an_expired_certificate_is_refused_and_its_owner_reads_why(links):
-    links.bank()
+def causes_logged(caplog):
+    """Party and cause of each line."""
+    lines = [json.loads(JsonLines().format(record)) for record in caplog.records]
+    return {(line.get("party"), line.get("cause")) for line in lines}
+
+
+def test_an_expired_certificate_is_refused_and_both_sides_and_their_logs_say_whose_it_is(links, caplog, monkeypatch):
+    """The bank has not seen another one of shop's: it says what a caller does, and whom to ask."""
+    monkeypatch.setattr("backend.link.listener.GREETING_SECONDS", 0.05)
+    bank = links.bank()
     renew(links.companies.keys("shop"), days=-3.1)
     shop = links.host("shop")
     until(lambda: cause(shop, "bank").code == "own_certificate_refused")
     assert "expired 3 days ago" in shop.links()["bank"].said.sentence()
     assert "已于 3 天前到期" in shop.links()["bank"].said.sentence("zh")
+    until(lambda: cause(bank, "shop").code == "link_not_proven")
+    assert "If it is shop" in bank.links()["shop"].said.sentence()
+    assert {("bank", "own_certificate_refused"), ("shop", "link_not_proven")} <= causes_logged(caplog)
     renew(links.companies.keys("shop"))
     links.up(shop)
+    # Whoever calls no longer is no longer spoken of.
+    monkeypatch.setattr("backend.link.listener.UNPROVEN_SECONDS", 0.1)
+    until(lambda: cause(bank, "telecom").code == "link_not_called")
+
+
+def test_a_host_whose_certificate_has_expired_since_it_was_here_is_named_by_the_bank_after_a_restart_too(links, caplog):
+    renew(links.companies.keys("shop"), days=-3.1)
+    ended = links.companies.identity("shop").expires
+    renew(links.companies.keys("shop"))
+    bank = links.bank()
+    shop = links.host("shop")
+    links.up(shop)
+    shop.shut_down()
+    until(lambda: not bank.peer("shop").is_attached)
+    # Three days after its end.
+    bank.peer("shop").expires = ended
+    bank._node._shown.note(bank.peer("shop").party.spiffe, ended)
+    until(lambda: cause(bank, "shop").code == "shown_certificate_expired")
+    bank.shut_down()
+    links.wires.remove(bank)
+    bank = links.bank()
+    assert cause(bank, "shop").code == "shown_certificate_expired"
+    assert "expired 3 days ago" in bank.links()["shop"].said.sentence()
+    assert "已于 3 天前到期" in bank.links()["shop"].said.sentence("zh")
+    assert ("shop", "shown_certificate_expired") in causes_logged(caplog)
+    assert cause(bank, "telecom").code == "link_not_called"
+    links.up(links.host("shop"))
+
+
+def test_what_peers_have_shown_is_kept_once_and_a_damaged_file_stops_nobody(links):
+    bank = links.bank()
+    links.up(links.host("shop"))
+    file = links.companies.keys("bank") / "peers.json"
+    assert list(json.loads(file.read_text())) == [bank.peer("shop").party.spiffe]
+    file.write_text("{")
+    bank.shut_down()
+    links.wires.remove(bank)
+    bank = links.bank()
+    assert cause(bank, "shop").code == "link_not_called"
 
 
 def test_a_bank_whose_own_certificate_has_expired_says_so_on_both_sides_and_in_its_log(links, caplog, monkeypatch):
@@ -218,8 +268,7 @@ def test_a_bank_whose_own_certificate_has_expired_says_so_on_both_sides_and_in_i
     bank = links.bank()
     assert cause(bank, "shop").code == "own_certificate_refused"
     assert "keys renew" in bank.links()["shop"].said.sentence()
-    lines = [json.loads(JsonLines().format(record)) for record in caplog.records]
-    assert ("shop", "own_certificate_refused") in {(line.get("party"), line.get("cause")) for line in lines}
+    assert ("shop", "own_certificate_refused") in causes_logged(caplog)
     shop = links.host("shop")
     until(lambda: cause(shop, "bank").code == "peer_certificate_expired")
     renew(links.companies.keys("bank"))

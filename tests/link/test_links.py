@@ -33,9 +33,7 @@ LONG = bytes(range(256)) * 4096 * 3  # 3 MiB
 
 
 def test_a_message_and_its_answer_pass_a_link_that_the_host_dialled(links):
-    bank = links.bank()
-    shop = links.host("shop")
-    links.up(shop)
+    bank, shop = links.pair()
     name = new_conversation()
     bank.open(name)
     sent = OfferKey(name, "rlwe", LONG)
@@ -49,9 +47,7 @@ def test_a_message_and_its_answer_pass_a_link_that_the_host_dialled(links):
 
 
 def test_messages_of_a_conversation_come_in_order_whatever_their_size(links):
-    bank = links.bank()
-    shop = links.host("shop")
-    links.up(shop)
+    bank, shop = links.pair()
     name = new_conversation()
     blobs = [bytes([n]) * (LENGTHS[n % len(LENGTHS)]) for n in range(24)]
     for blob in blobs:
@@ -74,9 +70,7 @@ def test_a_host_that_is_down_is_named_at_once_and_nothing_is_sent(links):
 
 
 def test_a_host_that_stops_takes_leave_and_comes_back(links):
-    bank = links.bank()
-    shop = links.host("shop")
-    links.up(shop)
+    bank, shop = links.pair()
     shop.shut_down()
     until(lambda: not bank.is_up("shop"))
     assert bank.links()["shop"].said.values["why"].code == "link_left"
@@ -87,10 +81,7 @@ def test_a_host_that_stops_takes_leave_and_comes_back(links):
 
 def test_what_was_sent_while_the_link_was_cut_comes_afterwards_once(links):
     with Proxy() as between:
-        bank = links.bank()
-        between.target = links.port
-        shop = links.host("shop", port=between.port)
-        links.up(shop)
+        bank, shop = links.pair(between)
         name = new_conversation()
         bank.open(name)
         between.cut()
@@ -106,10 +97,7 @@ def test_what_was_sent_while_the_link_was_cut_comes_afterwards_once(links):
 
 def test_a_host_owes_a_sign_of_life_from_a_message_on_until_it_has_confirmed_it(links):
     with Proxy() as between:
-        bank = links.bank()
-        between.target = links.port
-        shop = links.host("shop", port=between.port)
-        links.up(shop)
+        bank, shop = links.pair(between)
         assert bank.quiet("shop").owing == 0.0
         between.cut()
         until(lambda: not bank.peer("shop").is_attached)
@@ -136,10 +124,7 @@ def test_a_cut_is_never_taken_for_leave(links):
 
 def test_a_link_that_is_cut_in_the_midst_of_messages_loses_none_and_doubles_none(links):
     with Proxy() as between:
-        bank = links.bank()
-        between.target = links.port
-        shop = links.host("shop", port=between.port)
-        links.up(shop)
+        bank, shop = links.pair(between)
         name = new_conversation()
         for round_ in range(3):
             for n in range(8):
@@ -151,10 +136,7 @@ def test_a_link_that_is_cut_in_the_midst_of_messages_loses_none_and_doubles_none
 
 def test_a_link_that_hangs_is_cut_and_made_again(links):
     with Proxy() as between:
-        bank = links.bank(heartbeat=0.3)
-        between.target = links.port
-        shop = links.host("shop", port=between.port, heartbeat=0.3)
-        links.up(shop)
+        bank, shop = links.pair(between, heartbeat=0.3)
         between.hang()
         until(lambda: not shop.peer("bank").is_attached and not bank.peer("shop").is_attached)
         assert "link_silent" in {
@@ -165,9 +147,7 @@ def test_a_link_that_hangs_is_cut_and_made_again(links):
 
 
 def test_a_peers_process_that_begins_again_hears_of_conversations_from_the_beginning(links):
-    bank = links.bank()
-    shop = links.host("shop")
-    links.up(shop)
+    bank, shop = links.pair()
     name = new_conversation()
     bank.send("shop", OfferKey(name, "rlwe", b"1"))
     assert shop.receive(timeout=IN_TIME).message.key == b"1"
@@ -180,9 +160,7 @@ def test_a_peers_process_that_begins_again_hears_of_conversations_from_the_begin
 
 
 def test_a_second_process_of_a_party_is_refused_before_its_peers_take_it_for_the_first_begun_again(links):
-    bank = links.bank()
-    shop = links.host("shop")
-    links.up(shop)
+    bank, shop = links.pair()
     name = new_conversation()
     bank.open(name)
     bank.send("shop", OfferKey(name, "rlwe", b"1"))
@@ -214,9 +192,7 @@ def test_a_guest_that_begins_again_is_found_by_its_hosts(links):
 
 
 def test_what_was_sent_last_is_delivered_before_a_party_stops(links):
-    bank = links.bank()
-    shop = links.host("shop")
-    links.up(shop)
+    bank, shop = links.pair()
     name = new_conversation()
     bank.open(name)
     for n in range(5):
@@ -273,9 +249,7 @@ def test_without_the_extra_everything_else_is_imported_and_a_link_says_what_to_i
 
 def test_a_full_lane_makes_the_sender_wait_and_loses_nothing(links):
     room = dict.fromkeys(LANES, 2)
-    bank = links.bank(queue=room)
-    shop = links.host("shop", queue=room)
-    links.up(shop)
+    bank, shop = links.pair(queue=room)
     name = new_conversation()
     done = threading.Thread(target=lambda: [bank.send("shop", OfferKey(name, "rlwe", bytes([n]))) for n in range(20)])
     done.start()
@@ -320,9 +294,7 @@ def test_what_may_be_sent_later_alone_keeps_no_sender_busy():
 
 
 def test_who_stops_warns_of_no_link_and_the_other_side_does(links, caplog):
-    bank = links.bank()
-    shop = links.host("shop")
-    links.up(shop)
+    bank, shop = links.pair()
     bank.shut_down()
     until(lambda: not shop.peer("bank").is_attached)
     warned = [record.party for record in caplog.records if record.levelno >= logging.WARNING]
@@ -331,9 +303,7 @@ def test_who_stops_warns_of_no_link_and_the_other_side_does(links, caplog):
 
 def test_how_a_link_begins_and_ends_is_logged_on_both_sides_with_the_partys_name_and_the_cause(links, caplog):
     caplog.set_level(logging.INFO, "glassleaf")
-    bank = links.bank()
-    shop = links.host("shop")
-    links.up(shop)
+    bank, shop = links.pair()
     shop.shut_down()
     until(lambda: not bank.peer("shop").is_attached)
     lines = [json.loads(JsonLines().format(record)) for record in caplog.records]
@@ -344,9 +314,7 @@ def test_how_a_link_begins_and_ends_is_logged_on_both_sides_with_the_partys_name
 
 
 def test_answers_come_back_in_the_lane_of_the_question(links):
-    bank = links.bank()
-    shop = links.host("shop")
-    links.up(shop)
+    bank, shop = links.pair()
     name = new_conversation()
     bank.open(name)
     bank.use_lane(name, "training")
@@ -359,9 +327,7 @@ def test_a_kind_of_message_that_no_purpose_allows_is_neither_sent_nor_taken(link
     narrow = tomllib.loads(links.companies.path.read_text())
     narrow["purposes"][0]["kinds"] = ["EncryptedScores"]
     path = links.companies.amended(**narrow)
-    bank = links.bank(agreement=path)
-    shop = links.host("shop", agreement=path)
-    links.up(shop)
+    bank, shop = links.pair(agreement=path)
     name = new_conversation()
     with pytest.raises(SecurityError, match="No purpose"):
         bank.send("shop", ModelKept(name, "m", "a" * 64))
@@ -375,9 +341,7 @@ def test_a_kind_of_message_that_no_purpose_allows_is_neither_sent_nor_taken(link
 
 
 def test_a_message_whose_deadline_is_over_is_not_handed_on(links, monkeypatch):
-    bank = links.bank()
-    shop = links.host("shop")
-    links.up(shop)
+    bank, shop = links.pair()
     name = new_conversation()
     bank.open(name)
     monkeypatch.setitem(LANE_SECONDS, "online", -1.0)
@@ -388,9 +352,7 @@ def test_a_message_whose_deadline_is_over_is_not_handed_on(links, monkeypatch):
 
 
 def test_a_renewed_leaf_is_taken_up_without_a_stop(links):
-    bank = links.bank()
-    shop = links.host("shop")
-    links.up(shop)
+    bank, shop = links.pair()
     first = bank.peer("shop").expires
     renew(links.companies.keys("shop"), days=20)
     until(lambda: bank.peer("shop").expires != first)
@@ -403,9 +365,7 @@ def test_a_renewed_leaf_is_taken_up_without_a_stop(links):
 
 def test_a_leaf_that_ends_soon_is_said_on_the_other_side(links):
     renew(links.companies.keys("shop"), days=9.5)
-    bank = links.bank()
-    shop = links.host("shop")
-    links.up(shop)
+    bank, _ = links.pair()
     assert "certificate expires in 9 days" in bank.links()["shop"].said.sentence()
 
 

@@ -176,9 +176,7 @@ def test_the_guest_refuses_to_pass_on_what_is_not_sealed(links):
 
 
 def test_a_host_is_told_when_the_other_one_cannot_be_reached_and_tells_the_guest(links):
-    bank = links.bank()
-    shop = links.host("shop")
-    links.up(shop)
+    bank, shop = links.pair()
     name = new_conversation()
     bank.open(name)
     shop.send("telecom", EndConversation(name))
@@ -188,9 +186,7 @@ def test_a_host_is_told_when_the_other_one_cannot_be_reached_and_tells_the_guest
 
 def test_an_envelope_from_a_host_itself_is_refused(links):
     """Only the Guest passes envelopes on; to the Guest they mean nothing."""
-    bank = links.bank()
-    shop = links.host("shop")
-    links.up(shop)
+    bank, shop = links.pair()
     name = new_conversation()
     bank.open(name)
     node = shop._node

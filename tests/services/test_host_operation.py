@@ -244,6 +244,21 @@ def test_a_request_that_waits_is_logged_counted_and_told_to_the_operators_webhoo
     assert "s3cret" not in json.dumps(lines())
 
 
+def test_a_question_that_comes_while_a_host_starts_is_answered_once_it_serves(companies, bank):
+    service = host_service(companies.hosts["telecom"] / "host.toml")
+    until(lambda: bank.peer("telecom").is_attached)
+    bank.open(ONE)
+    bank.send("telecom", StatePurpose(ONE, "card"))
+    until(lambda: not any(bank.peer("telecom").outbox.depth().values()))  # the link has taken it
+    thread = Thread(target=service.serve, daemon=True)
+    thread.start()
+    try:
+        assert bank.receive(ONE, timeout=20) is not None
+    finally:
+        service.stop()
+        thread.join(60)
+
+
 def test_told_to_end_it_waits_for_open_work_and_takes_on_nothing_new(host, bank):
     service, thread = host
     answer(bank, OfferKey(ONE, "none", b""))  # opens a conversation, which is open though the key was refused
@@ -517,6 +532,8 @@ def test_a_host_that_is_stopped_in_the_midst_of_a_conversation_keeps_its_receipt
     thread.join(60)
     request.getfixturevalue("host")  # the next process
     until(lambda: bank.is_up("telecom"))
+    bank.open(TWO)
+    answered(bank, TWO, StatePurpose(TWO, "card"))  # a link stands before the process has logged its start
     file = tmp_path / "telecom.jsonl"
     with closing(own_host(folder, "ana")) as operator:
         file.write_text(operator.export())
