@@ -25,6 +25,7 @@ from leak_worlds import (
     AGED,
     BY_NODE,
     CONVERSATION,
+    CROSSED,
     DEEP,
     FINE,
     GROUPED,
@@ -257,6 +258,17 @@ def groups(world: World) -> Moves:
     )
 
 
+def together(world: World) -> Moves:
+    """Return marks of some people, and a question for their sums by two features together, in either order, or by each of them."""
+    return st.builds(
+        lambda people, apart, names, most: group_sums(world, names, people, apart=apart, most=most, least=2),
+        people_of(world, 4),
+        st.booleans(),
+        st.sampled_from([("a × b",), ("a × b",), ("a × b",), ("b × a",), ("a",), ("b",), ("a", "b"), ("a × b", "a")]),
+        st.sampled_from([2, 2, 3]),
+    )
+
+
 def screened(world: World, *stated: str) -> Moves:
     """Return a question for distinct values among some people, under one of these purposes."""
     return st.builds(
@@ -315,6 +327,9 @@ SUMS_AND_NAMES = {
         screened(GROUPED, "screening"),
         st.one_of(screened(GROUPED, "screening", "disparity"), groups(GROUPED)),
         ("AskDistinct",),
+    ),
+    "together": Conversations(
+        CROSSED, together(CROSSED), together(CROSSED), ("GroupPairs", "AskGroupSums"), most=2, ways=10
     ),
     "pairs of groups": Conversations(PAIRS, pairs(PAIRS), pairs(PAIRS), ("AskGroupPairs", "AskGroupSums"), ways=10),
 }

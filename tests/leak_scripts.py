@@ -17,6 +17,7 @@ from backend.protocols.explanations.host_factors import CompiledFactors
 from backend.protocols.explanations.messages import AskCohort, AskReasons, ChooseLabels, OpenRanking, ReasonTerms
 from backend.protocols.explanations.shape import ReasonShape
 from backend.protocols.explanations.weighting import PaillierWeighting, PersonWeighting
+from backend.protocols.group_sums.grouping import PAIR
 from backend.protocols.group_sums.messages import AskDistinct, AskGroupPairs, AskGroupSums, GroupPairs, MoreGroupPairs
 from backend.protocols.purposes.messages import StatePurpose
 from backend.protocols.ranking.shape import OWN
@@ -40,6 +41,7 @@ from backend.protocols.transport.packing import to_bitmap
 
 C = CONVERSATION
 BINS = 3
+TOGETHER = f"a{PAIR}b"
 Script = list[Message]
 
 
@@ -176,6 +178,12 @@ def group_sums(
     ]
 
 
+def together_then_alone(world: World, *features: str) -> Script:
+    """Return a question for sums by two features together that say who is in each group, then one for each of some features alone."""
+    alone = [AskGroupSums(C, GUEST, (feature,), 2, 2) for feature in features]
+    return [*group_sums(world, (TOGETHER,), apart=True, half=16, least=2), *alone]
+
+
 def group_pairs(world: World, people: Sequence[int] | None = None, *, most: int = 2) -> Script:
     """Return that this Host marks people by the groups of one feature, and a question for these marks' sums by another's."""
     return [
@@ -298,6 +306,9 @@ SCRIPTS: dict[str, Callable[[World], Script]] = {
     "reasons, ranked twice": lambda w: [*reasons(w, request="q"), *reasons(w, request="q", added=1 << 40, below=True)],
     "groups": lambda w: group_sums(w, ("a",), apart=False, half=1),
     "pairs of groups": group_pairs,
+    "together": lambda w: group_sums(w, (TOGETHER,), apart=False, half=1, least=2),
+    "together, marks apart": lambda w: group_sums(w, (TOGETHER,), apart=True, half=16, least=2),
+    "together, then alone": lambda w: together_then_alone(w, "a", "b"),
     "screening": lambda w: [*distinct(w), *group_sums(w, ("a",), apart=False, half=1, purpose="screening")],
     "screening, distinct values": distinct,
     "screening, fewer people": lambda w: [*distinct(w), *distinct(w, range(w.people - 1))],
@@ -305,7 +316,9 @@ SCRIPTS: dict[str, Callable[[World], Script]] = {
 }
 """Name → what is said."""
 SUMS = frozenset(
-    name for name in SCRIPTS if name.startswith(("training", "node sums", "cuts", "cohort", "groups", "screening"))
+    name
+    for name in SCRIPTS
+    if name.startswith(("training", "node sums", "cuts", "cohort", "groups", "together", "screening"))
 )
 """Scripts whose answers are sums: of them the share of cells named counts, too."""
 

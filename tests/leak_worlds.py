@@ -389,6 +389,9 @@ DEEP = World(people=4, features=("a",), values=(0.0, 1.0, 2.0), floors=ALL_NAMED
 BY_NODE = replace(DEEP, by_node=True)
 NAMED = World(people=2, values=(0.0, 1.0, 2.0), median=1.0)  # for reasons: a row says more than one ranking
 PAIRS = World(people=4, floors=ALL_NAMED)  # two groups of two people by each of two features
+CROSSED = World(
+    people=5, floors=ALL_NAMED
+)  # a cell of two features together has two or three people, or is put into a rest
 AGED = World(
     people=4, features=("a",), values=(30.0, 50.0, 70.0), unit="years"
 )  # two elderly people and two younger ones
@@ -400,6 +403,7 @@ WORLDS = {
     "groups": GROUPED,
     "screening": GROUPED,
     "pairs": PAIRS,
+    "together": CROSSED,
     "ages": AGED,
     "node sums": BY_NODE,
     "a score of one bit": FINE,

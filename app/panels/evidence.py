@@ -14,6 +14,7 @@ from app.view_models import View
 from backend.services.age_check import AgeCheck, AgeRequest
 from backend.services.compliance import Finding
 from backend.services.fairness import (
+    DAYS,
     DIFFERENCE,
     MEASURES,
     PAIR,
@@ -329,7 +330,7 @@ def _crossed(t: Texts, view: View, feature: str, place: str) -> str:
     def words(name: str) -> str:
         return plain(t, view, name) if name else t("compliance.alone")
 
-    return str(
+    chosen = str(
         st.selectbox(
             t("compliance.together_with"),
             ["", *partners],
@@ -338,6 +339,11 @@ def _crossed(t: Texts, view: View, feature: str, place: str) -> str:
             key=f"together_{place}",
         )
     )
+    host = session.service().fairness.answers_once(view.record, feature, chosen)
+    if host:
+        name = palette.name(t, view.federation, host)
+        st.caption(f":material/event_busy: {t('compliance.together_once', host=name, days=DAYS)}")
+    return chosen
 
 
 def measured(t: Texts, view: View, job: Job[Any]) -> None:

@@ -41,7 +41,7 @@ def disparity(
     together_with: Annotated[
         str,
         typer.Option(
-            "--with", help="A second feature: acceptance by both together. At least one of the two is the Guest's."
+            "--with", help="A second feature: outcomes by both together, of one party or with one of the Guest's."
         ),
     ] = "",
     bits: Bits = DisparityRequest.key_bits,

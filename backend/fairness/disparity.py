@@ -17,8 +17,8 @@ any two. A ratio is an indicator, not a finding of law (fairlearn's own caution 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Literal, Protocol, TypeVar
 
@@ -32,7 +32,7 @@ from backend.fairness.intervals import of_difference, of_mean, of_ratio, of_stan
 from backend.fairness.marking import FIXED, SCORE_BITS, Marking
 from backend.fairness.significance import by_chance, of_two_means, of_two_shares
 from backend.i18n import Text
-from backend.protocols.group_sums.grouping import MIN_GROUP, Group
+from backend.protocols.group_sums.grouping import MIN_GROUP, PAIR, Group, sides_of
 from backend.protocols.group_sums.values import Counts
 
 ALL_GROUPS = Text("all groups", "所有群体")  # what the test of a whole gap is about
@@ -51,7 +51,6 @@ LABELLED = ("true positive rate", "false positive rate")
 
 Measure = Literal["selection rate", "true positive rate", "false positive rate"]
 SELECTION: Measure = "selection rate"
-PAIR = " × "  # between two features, and between their groups
 MEASURES: tuple[Measure, ...] = ("selection rate", "true positive rate", "false positive rate")
 # columns of cells that a rate counts, and that it counts among: accepted positive, accepted other, declined positive, declined other
 CELLS_OF: dict[Measure, tuple[list[int], list[int]]] = {
@@ -208,8 +207,9 @@ class Disparity:
         The day, UTC, of an answer that the Host gave before; empty = just now.
     policy : int or None
         Version of the policy whose line the cut-off is; None = another line.
-    pairs : tuple of (Group, Group)
-        Of two features together: which group of each makes a group of `groups`, then of `small`; empty of one feature.
+    pairs : tuple of (Group, Group) or None
+        Of two features together: which group of each makes a group of `groups`, then of `small`; None of small ones that a Host has put
+        together. Empty of one feature.
     small : tuple of Group
         Groups of two features together with fewer than 20 records, as few as none: they are left out, and their `n` is 0.
     """
@@ -225,7 +225,7 @@ class Disparity:
     source: Literal["records", "sums"]
     measured: str = ""
     policy: int | None = None
-    pairs: tuple[tuple[Group, Group], ...] = ()
+    pairs: tuple[tuple[Group, Group] | None, ...] = ()
     small: tuple[Group, ...] = ()
 
 
@@ -295,17 +295,6 @@ def of_pairs(
     )
 
 
-def features_of(name: str, known: Container[str] = ()) -> tuple[str, ...]:
-    """Return the two features of what was measured of both together, else the one feature.
-
-    Examples
-    --------
-    >>> features_of("age × gender"), features_of("age")
-    (('age', 'gender'), ('age',))
-    """
-    return (name,) if name in known else tuple(name.split(PAIR))
-
-
 def from_sums(
     party: str, feature: str, marking: Marking, groups: Sequence[Group], sums: Counts, *, reference: str = "", seed: int
 ) -> Disparity:
@@ -319,6 +308,43 @@ def from_sums(
     counts = _Counts.of(groups, sums, marking)
     values = {measure: _shares(counts.cells, measure) for measure in MEASURES}
     return _disparity(party, feature, marking, counts, values, "sums", reference, seed)
+
+
+def of_cells(
+    party: str,
+    features: str,
+    marking: Marking,
+    groups: Sequence[Group],
+    sums: Counts,
+    *,
+    reference: str = "",
+    seed: int,
+) -> Disparity:
+    """Return outcomes by two features of a Host together; else as :func:`from_sums`.
+
+    Parameters
+    ----------
+    groups : sequence of Group
+        Cells, and all small ones together.
+
+    Raises
+    ------
+    SecurityError
+        The Host has named no such groups.
+    """
+    named = []
+    pairs = list[tuple[Group, Group] | None]()
+    for group in groups:
+        if group.kind == "rest":
+            named.append(group)
+            pairs.append(None)
+        else:
+            sides = sides_of(group)
+            name = PAIR.join(side.name or side.kind for side in sides)
+            named.append(Group("pair", name, group.n))
+            pairs.append(sides)
+    found = from_sums(party, features, marking, named, sums, reference=reference, seed=seed)
+    return replace(found, pairs=tuple(pairs))
 
 
 def from_records(

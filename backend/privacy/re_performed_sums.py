@@ -9,7 +9,7 @@ import numpy as np
 from backend.data.dictionary import Feature, Kind
 from backend.i18n import Text
 from backend.privacy.halves import Difference, GuestHalf, column_of
-from backend.protocols.group_sums.grouping import Grouped, group, to_wire
+from backend.protocols.group_sums.grouping import Grouped, features_of, group, group_together, to_wire
 from backend.protocols.group_sums.statement import GroupStatement, name_of_sums
 from backend.protocols.group_sums.values import Counts
 from backend.protocols.host_half import HostSums
@@ -89,10 +89,14 @@ def _marks(
 
 
 def _grouped(answered: HostSums, feature: str) -> Grouped:
-    """Return a feature's groups, as an honest Host makes them."""
+    """Return the groups of a feature, or of two together, as an honest Host makes them."""
     about = answered.about
-    kind = Kind(dict(zip(about["features"], about["kinds"], strict=True))[feature])
-    column = column_of(answered.values[feature], is_number=kind is not Kind.CATEGORICAL)
-    return group(
-        Feature(name=feature, meaning=Text(feature, feature), kind=kind), column, about["most"], about["smallest"]
-    )
+    smallest = about["smallest"]
+    grouped = []
+    for name in features_of(feature, about["kinds"]):
+        kind = Kind(about["kinds"][name])
+        column = column_of(answered.values[name], is_number=kind is not Kind.CATEGORICAL)
+        tag, unit = ("age", Text("years", "岁")) if name in about["ages"] else ("", Text(""))
+        described = Feature(name=name, meaning=Text(name, name), kind=kind, unit=unit, sensitivity=tag)
+        grouped.append(group(described, column, about["most"], smallest))
+    return grouped[0] if len(grouped) == 1 else group_together(grouped[0], grouped[1], smallest)

@@ -260,7 +260,7 @@ def _half_of_sums(
         texts.setdefault(row.model_id, dump_host(served.model))
         features = sorted(served.features)
     else:
-        features = sorted(set(about["features"]))
+        features = sorted(about["kinds"])
     rows = table.row_of.of(people)
     held = (rows >= 0).tolist()
     values = {}

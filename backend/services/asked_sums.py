@@ -26,12 +26,15 @@ from backend.fairness.marking import COARSE_BITS, Marking, bounds, mark
 from backend.jobs import work
 from backend.protocols.group_sums.grouping import (
     MIN_GROUP,
+    PAIR,
     Group,
     Grouped,
     WireGroup,
     group,
     merged,
+    most_groups,
     read_groups,
+    sides_of,
     to_wire,
 )
 from backend.protocols.group_sums.guest import GroupQuestions, GroupTable, SentMarks, key_in_words
@@ -94,6 +97,34 @@ class AnsweredSums:
         groups, index = merged(self.groups, most)
         sums = summed(list(self.sums), index, len(groups)).reshape(len(self.sums), len(groups))
         return replace(self, groups=groups, sums=sums, max_groups=min(most, self.max_groups))
+
+    def of_each(self, name: str) -> dict[str, AnsweredSums]:
+        """Return what the same sums say of each of two features alone, by its name; of small cells put together they say nothing.
+
+        Within the window its Host answers about neither of them again.
+        """
+        if not self.groups or {group.kind for group in self.groups} != {"cell"}:
+            return {}
+        found = {}
+        cells = [sides_of(group) for group in self.groups]
+        for feature, sides in zip(name.split(PAIR), zip(*cells, strict=True), strict=True):
+            order = sorted(dict.fromkeys(sides), key=_place_of)
+            index = np.array([order.index(side) for side in sides], dtype=np.intp)
+            n = np.bincount(index, weights=[group.n for group in self.groups]).astype(np.int64)
+            groups = [replace(side, name=_own_name(side), n=int(k)) for side, k in zip(order, n, strict=True)]
+            sums = summed(list(self.sums), index, len(groups)).reshape(len(self.sums), len(groups))
+            found[feature] = replace(self, groups=tuple(groups), sums=sums)
+        return found
+
+
+def _own_name(side: Group) -> str:
+    """Return a group's name among the groups of its feature alone: of a bin its number."""
+    return side.name.partition("/")[0] if side.kind == "bin" else side.name
+
+
+def _place_of(side: Group) -> tuple[bool, int]:
+    """Return what orders groups of one feature: bins by their number, those who are no bin or code at the end."""
+    return side.kind not in ("bin", "code"), int(_own_name(side)) if side.kind == "bin" else 0
 
 
 # Marks that a Host makes: its name, its feature, groups at most, and of how many records at least.
@@ -251,7 +282,8 @@ class AskedSums:
         """
         coarse = replace(marking, square_bits=COARSE_BITS)
         ways = marking, coarse, replace(coarse, others=())
-        sizes = (questions.borne_by(bounds(w.flags, w.square_bits), self.max_groups) for w in ways)
+        most = self._most_groups(wanted)
+        sizes = (questions.borne_by(bounds(w.flags, w.square_bits), most) for w in ways)
         borne = (way for way, size in zip(ways, sizes, strict=True) if size <= questions.records // 2)
         marking = next(borne, ways[-1])
         marks, largest = marking.marks(labels, probabilities, crossed)
@@ -298,7 +330,7 @@ class AskedSums:
         asked = [(host, name) for host, names in wanted.items() for name in names if (host, name) not in refused]
         if not asked:
             return {}, refused
-        if not known and questions.borne_by(largest, self.max_groups) > questions.records // 2:
+        if not known and questions.borne_by(largest, self._most_groups(wanted)) > questions.records // 2:
             none = np.zeros(
                 (len(marks), 0), dtype=np.int64
             )  # nobody is asked: no groups of these records can bear their sums
@@ -387,7 +419,15 @@ class AskedSums:
             )
             if table.groups or name not in before:  # no groups say nothing that would be worth an earlier answer
                 self.keep(name, found[host, name])
+            for feature, alone in found[host, name].of_each(name).items():
+                if feature not in before:
+                    self.keep(feature, alone)
         return found, refused
+
+    def _most_groups(self, wanted: Mapping[str, Sequence[str]]) -> int:
+        """Return how many groups a question about any of these can have at most."""
+        names = [name for of_host in wanted.values() for name in of_host]
+        return max((most_groups(name, self.max_groups) for name in names), default=self.max_groups)
 
     def refused_ahead(self, questions: GroupQuestions, wanted: Mapping[str, Sequence[str]], min_size: int) -> Refused:
         """See :meth:`backend.services.measurement.Sessions.refused_ahead`."""

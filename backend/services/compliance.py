@@ -33,9 +33,9 @@ from backend.compliance.rule_pack import (
 from backend.data.federation import PLACES, PRODUCTS, Place, Product
 from backend.explain.importance import feature_importance
 from backend.fairness.age_discrimination import read_check
-from backend.fairness.disparity import features_of
 from backend.fairness.evidence import Basis, Evidence
 from backend.i18n import Text
+from backend.protocols.group_sums.grouping import features_of
 from backend.results import ModelRecord
 from backend.services.audit import Auditor, is_maker
 from backend.services.registry import Registry

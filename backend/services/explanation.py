@@ -313,7 +313,7 @@ def measure_means(context: MeasurementContext, request: MeansRequest, job: Job[G
     sessions = Sessions(runtime, job, "curves")
     key = (party, request.feature)
     sums = AskedSums(context, sessions, TEST, DECILES)
-    others = others_of_hosts(context, request.feature)
+    others = others_of_hosts(context, [request.feature])
     wanted = with_first(key, others)
     sums.recover(request.cipher, request.key_bits)
     with work.part(0.0, AHEAD):

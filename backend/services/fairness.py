@@ -28,14 +28,12 @@ from backend.fairness.disparity import (
     DIFFERENCE,
     FOUR_FIFTHS,
     MEASURES,
-    PAIR,
     PAIR_P,
     RATIO,
     SCORE,
     SMD,
     Disparity,
     P,
-    features_of,
     measure_in_words,
     widest,
 )
@@ -47,7 +45,17 @@ from backend.fairness.proxies import as_evidence as proxy_evidence
 from backend.i18n import LANGUAGES, Catalogue, Text, in_both, texts_in
 from backend.jobs import Job, work
 from backend.protocols.group_sums.contingency import ContingencyTable, Wanted
-from backend.protocols.group_sums.grouping import GROUP_LIMITS, MIN_GROUP, Group, Grouped, group, read_groups, to_wire
+from backend.protocols.group_sums.grouping import (
+    GROUP_LIMITS,
+    MIN_GROUP,
+    PAIR,
+    Group,
+    Grouped,
+    features_of,
+    group,
+    read_groups,
+    to_wire,
+)
 from backend.protocols.group_sums.guest import GroupQuestions, GroupTable
 from backend.protocols.group_sums.values import Counts
 from backend.protocols.transport.channel import Session
@@ -83,9 +91,11 @@ from backend.services.measurement import (
     others_of_hosts,
 )
 from backend.services.policies import line_for
+from backend.store.accountant import DAYS
 
 __all__ = [
     "BY_CUTOFF",
+    "DAYS",
     "DIFFERENCE",
     "FOUR_FIFTHS",
     "GROUPS",
@@ -134,7 +144,8 @@ class DisparityRequest:
     key_bits : int
         Of the sums by group; scores come under the fastest cipher that holds them.
     crossed : str
-        A second feature: then acceptance is by the groups of both together. At least one of the two is the Guest's; empty = none.
+        A second feature: then outcomes are by the groups of both together. The Guest holds one of the two at least, or one Host both;
+        empty = none.
     usual : str
         The group, in English, that a search for alternatives compared with, so that both name one; if there is none such, the largest.
         One of five bins is none of four.
@@ -244,15 +255,24 @@ class Fairness:
         return group_names(groups, self._models.feature(record, done.feature)) if groups else ()
 
     def partners(self, record: ModelRecord, feature: str) -> tuple[Feature, ...]:
-        """Return the features that one can be measured together with: of the two at least one is the Guest's."""
+        """Return the features that one can be measured together with: the Guest holds one of the two, or one party both."""
         federation = self._measurement.workspace.federation(record.federation)
         guest = federation.guest.name
         party, _ = feature_of(federation, feature)
         partners = []
         for other, entry in federation.features():
-            if entry.name != feature and guest in (party, other):
+            if entry.name != feature and (party == other or guest in (party, other)):
                 partners.append(entry)
         return tuple(partners)
+
+    def answers_once(self, record: ModelRecord, feature: str, crossed: str) -> str:
+        """Return the Host of real people that holds both of two features, and so answers about both or about each; else nothing."""
+        federation = self._measurement.workspace.federation(record.federation)
+        if not crossed or federation.synthetic:
+            return ""
+        party, _ = feature_of(federation, feature)
+        other, _ = feature_of(federation, crossed)
+        return party if party == other != federation.guest.name else ""
 
     def _searched_with(self, record: ModelRecord, feature: str) -> str:
         """The group, in English, that the last search by a feature compared with; empty if there was none."""
@@ -286,7 +306,9 @@ def group_names(groups: Sequence[Group], feature: Feature) -> tuple[Text, ...]:
         if one.kind == "code":
             names.append(feature.categories.get(one.name) or Text(one.name))
         elif one.kind == "bin":
-            names.append(in_both(bin_key(int(one.name), bins), place=one.name, bins=bins))
+            # A side of a cell says itself of how many it is: others may have been put together.
+            place, _, of = one.name.partition("/")
+            names.append(in_both(bin_key(int(place), int(of or bins)), place=place, bins=int(of or bins)))
         elif one.kind == "rest":
             names.append(_rest_in_words(groups, feature))
         else:
@@ -301,15 +323,19 @@ def bin_key(place: int, bins: int) -> str:
     return "measure.group_highest" if place == bins else "measure.group_bin"
 
 
-def pair_names(pairs: Sequence[tuple[Group, Group]], first: Feature, second: Feature) -> tuple[Text, ...]:
-    """Return the names of groups of two features together."""
-    of_first = list(dict.fromkeys(one for one, _ in pairs))
-    of_second = list(dict.fromkeys(other for _, other in pairs))
+def pair_names(pairs: Sequence[tuple[Group, Group] | None], first: Feature, second: Feature) -> tuple[Text, ...]:
+    """Return the names of groups of two features together; None stands for all small ones, put together."""
+    apart = [pair for pair in pairs if pair is not None]
+    of_first = list(dict.fromkeys(one for one, _ in apart))
+    of_second = list(dict.fromkeys(other for _, other in apart))
     first_names = dict(zip(of_first, group_names(of_first, first), strict=True))
     second_names = dict(zip(of_second, group_names(of_second, second), strict=True))
     names = []
-    for one, other in pairs:
-        words = [first_names[one], second_names[other]]
+    for pair in pairs:
+        if pair is None:
+            names.append(in_both("measure.other_pairs"))
+            continue
+        words = [first_names[pair[0]], second_names[pair[1]]]
         names.append(Text(PAIR.join(text.en for text in words), PAIR.join(text.in_language("zh") for text in words)))
     return tuple(names)
 
@@ -338,7 +364,7 @@ def _rest_in_words(groups: Sequence[Group], feature: Feature) -> Text:
 
 
 def measure_disparity(context: MeasurementContext, request: DisparityRequest, job: Job[Disparity]) -> Disparity:
-    """Score test records, then compare decisions and labels between the groups of a feature, or acceptance between those of two.
+    """Score test records, then compare decisions and labels between the groups of a feature, or of two together.
 
     Raises
     ------
@@ -355,14 +381,14 @@ def measure_disparity(context: MeasurementContext, request: DisparityRequest, jo
     task = context.record.task
     if task != "binary":
         raise ParameterError("only_two_outcomes", task=task)
-    party, feature, crossed = _asked_features(runtime.federation, request)
+    asked = _asked_features(runtime.federation, request)
     _check_groups(request.groups)
-    key = (party, feature.name)
-    own = party == runtime.guest.name
+    key = (asked.party, asked.name)
+    own = asked.party == runtime.guest.name
     rows = drawn(context if own else of_outcomes(context), request.samples, request.seed)
     sessions = Sessions(runtime, job, "disparity")
     sums = AskedSums(context, sessions, TEST, request.groups)
-    others = others_of_hosts(context, feature.name)
+    others = others_of_hosts(context, [one.name for one in asked.features])
     wanted = others if own else with_first(key, others)
     refused: Refused = {}
     if wanted:
@@ -371,21 +397,21 @@ def measure_disparity(context: MeasurementContext, request: DisparityRequest, jo
             people = rows[_of_outcomes(context, rows)]
             refused = sessions.ask_ahead(context, people, wanted, request.groups, request.cipher, request.key_bits)
         if key in refused:
-            why = not_begun(context, feature.name, refused[key], sums.summed_without(feature.name))
-            return _measured_before(context, sums, party, feature, request, why)
+            why = not_begun(context, asked.name, refused[key], sums.summed_without(asked.name))
+            return _measured_before(context, sums, asked, request, why)
     with work.part(AHEAD, SCORED):
         scored, margins = sessions.score(context, runtime.table.take(rows), request.cipher)
     if not len(scored):
         why = sums.scored_without(measured_as(runtime.federation, request))
-        return _measured_before(context, sums, party, feature, request, why)
+        return _measured_before(context, sums, asked, request, why)
     rows = rows[scored]
     outcomes = runtime.labels()[rows] > 0, context.compiled.outputs.predict(margins)[:, 0]
     others = without(others, refused)
     if not runtime.simulated:
         sum_own(context, sessions, rows, outcomes, line)
     if not own:
-        return _of_sums(context, sessions, request, (party, feature), crossed, rows, outcomes, others)
-    done = _of_records(context, request, feature, crossed, rows, outcomes)
+        return _of_sums(context, sessions, request, asked, rows, outcomes, others)
+    done = _of_records(context, request, asked, rows, outcomes)
     if others:
         with sessions.begin(tuple(others)) as session, work.part(SCORED, 1.0):
             questions, at = _questions(context, sessions, session, request, rows)
@@ -412,12 +438,13 @@ def _of_outcomes(context: MeasurementContext, rows: Rows) -> Rows:
 def _of_records(
     context: MeasurementContext,
     request: DisparityRequest,
-    feature: Feature,
-    crossed: Feature | None,
+    asked: _Asked,
     rows: Rows,
     outcomes: Outcomes,
 ) -> Disparity:
     """Return outcomes by a feature of the Guest's, or by two of them together."""
+    (feature,) = asked.features
+    crossed = asked.crossed
     line = request.cutoff or 0.0
     labels, probabilities = outcomes
     columns = context.runtime.table.columns
@@ -442,61 +469,85 @@ def _of_sums(
     context: MeasurementContext,
     sessions: Sessions,
     request: DisparityRequest,
-    of: tuple[str, Feature],
-    crossed: Feature | None,
+    asked: _Asked,
     rows: Rows,
     outcomes: Outcomes,
     others: dict[str, tuple[str, ...]],
 ) -> Disparity:
-    """Return outcomes by a Host's feature, or acceptance by it and one of the Guest's together; then ask about other features, too."""
-    party, feature = of
-    key = party, feature.name
+    """Return outcomes by a Host's feature or two, or acceptance by one and one of the Guest's; then ask about other features, too."""
+    key = asked.party, asked.name
+    crossed = asked.crossed
     line = request.cutoff or 0.0
     table = context.runtime.table
     sums = AskedSums(context, sessions, TEST, request.groups)
     with sessions.begin(tuple(with_first(key, others))) as session, work.part(SCORED, 1.0):
         with work.part(0.0, ALIGNED):
             questions, at = _questions(context, sessions, session, request, rows)
-        asked = outcomes[0][at], outcomes[1][at]
+        of_joint = outcomes[0][at], outcomes[1][at]
         index = None
         if crossed is None:
-            marking = mark(line, *asked, own=False)
+            marking = mark(line, *of_joint, own=False)
         else:
             column = table.columns[crossed.name][rows[at]]
-            marking, index = _crossed_marking(line, asked, crossed, column, request.groups, questions)
+            marking, index = _crossed_marking(line, of_joint, crossed, column, request.groups, questions)
         wanted = with_first(key, {})
         if crossed is None and request.groups == GROUPS:  # the same marks serve for the others
             wanted = with_first(key, others)
             others = {}
         ids = table.take(rows[at]).ids
         with work.part(ALIGNED, 1.0):
-            found, late = sums.outcomes(questions, ids, *asked, marking, wanted, crossed=index)
-        ask_others(context, sessions, questions, rows[at], asked, line, others)
+            found, late = sums.outcomes(questions, ids, *of_joint, marking, wanted, crossed=index)
+        ask_others(context, sessions, questions, rows[at], of_joint, line, others)
     if key in late:  # another process was first
-        return _measured_before(context, sums, party, feature, request, late[key])
-    return _from_answer(context, party, feature, found[key], request)
+        return _measured_before(context, sums, asked, request, late[key])
+    return _from_answer(context, asked, found[key], request)
 
 
-def _asked_features(federation: Federation, request: DisparityRequest) -> tuple[str, Feature, Feature | None]:
-    """Return a feature and whose it is, and the Guest's feature that it is crossed with, if any.
+@dataclass(frozen=True)
+class _Asked:
+    """By whose groups outcomes are counted.
+
+    Attributes
+    ----------
+    features : tuple of Feature
+        Of the party: one, or two of a Host together.
+    crossed : Feature, optional
+        The Guest's, by which decisions are counted, too.
+    """
+
+    party: str
+    features: tuple[Feature, ...]
+    crossed: Feature | None = None
+
+    @property
+    def name(self) -> str:
+        """Return the name of the feature, or of two together, as a Host is asked for it."""
+        return PAIR.join(feature.name for feature in self.features)
+
+
+def _asked_features(federation: Federation, request: DisparityRequest) -> _Asked:
+    """Return by whose groups outcomes are counted.
 
     Raises
     ------
     ParameterError
-        A feature is unknown, both are one, or neither is the Guest's.
+        A feature is unknown, both are one, or two Hosts hold them.
     """
     party, feature = feature_of(federation, request.feature)
     if not request.crossed:
-        return party, feature, None
+        return _Asked(party, (feature,))
     other, crossed = feature_of(federation, request.crossed)
     if crossed.name == feature.name:
         raise ParameterError("crossed_with_itself", feature=feature.name)
     guest = federation.guest.name
     if other == guest:
-        return party, feature, crossed
+        return _Asked(party, (feature,), crossed)
     if party == guest:
-        return other, crossed, feature
-    raise ParameterError("neither_is_the_guests", feature=feature.name, other=crossed.name)
+        return _Asked(other, (crossed,), feature)
+    if party == other:
+        by_name = {feature.name: feature, crossed.name: crossed}
+        return _Asked(party, tuple(by_name[name] for name in features_of(measured_as(federation, request))))
+    raise ParameterError("held_by_two_hosts", feature=feature.name, other=crossed.name)
 
 
 def _crossed_marking(
@@ -585,32 +636,43 @@ def _pairs(
 def _measured_before(
     context: MeasurementContext,
     sums: AskedSums,
-    party: str,
-    feature: Feature,
+    asked: _Asked,
     request: DisparityRequest,
     refused: HostRefused | QuestionRefused,
 ) -> Disparity:
     """What the Host answered about the same model and decision before; raises what it refuses with if there is no such answer."""
-    key = party, feature.name
+    key = asked.party, asked.name
     about: dict[str, object] = {"cutoff": request.cutoff}
-    if request.crossed:
-        about["crossed"] = request.crossed if feature.name == request.feature else request.feature
+    if asked.crossed is not None:
+        about["crossed"] = asked.crossed.name
     table = sums.kept([key], about).get(key)
     if table is None or not table.marking.decisions:
         raise refused
-    return replace(_from_answer(context, party, feature, table, request), measured=table.day)
+    return replace(_from_answer(context, asked, table, request), measured=table.day)
 
 
 def _from_answer(
-    context: MeasurementContext, party: str, feature: Feature, table: AnsweredSums, request: DisparityRequest
+    context: MeasurementContext, asked: _Asked, table: AnsweredSums, request: DisparityRequest
 ) -> Disparity:
+    """Return outcomes by the groups of one feature, by those of two of a Host, or by those of one of each party."""
     marking = table.marking
-    if request.crossed:
+    if len(asked.features) > 1:
+        return disparity.of_cells(
+            asked.party,
+            asked.name,
+            marking,
+            table.groups,
+            table.sums,
+            reference=request.reference,
+            seed=request.seed,
+        )
+    (feature,) = asked.features
+    if asked.crossed is not None:
         groups, people, accepted = marking.cells(table.groups, table.sums) if table.groups else ((), _NOBODY, _NOBODY)
         sides = {marking.crossed: groups, feature.name: table.groups}
         return _pairs(context, request, marking.crossed, sides, people, accepted, "sums")
     return disparity.from_sums(
-        party,
+        asked.party,
         feature.name,
         marking,
         table.groups,

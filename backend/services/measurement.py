@@ -31,11 +31,10 @@ from backend.errors import (
     ParameterError,
     QuestionRefused,
 )
-from backend.fairness.disparity import features_of
 from backend.fairness.evidence import Basis
 from backend.jobs import Job, work
 from backend.protocols.alignment.exchange import align
-from backend.protocols.group_sums.grouping import MIN_GROUP
+from backend.protocols.group_sums.grouping import MIN_GROUP, features_of
 from backend.protocols.group_sums.guest import GroupQuestions
 from backend.protocols.guest_runtime import GuestRuntime
 from backend.protocols.transport.channel import Session
@@ -339,8 +338,8 @@ def not_begun(
     return HostRefused("not_begun_measured", why=why, last=last)
 
 
-def others_of_hosts(context: MeasurementContext, feature: str) -> dict[str, tuple[str, ...]]:
-    """Return the features of the model's Hosts but one, by Host: what is asked about beside that one, since scores are counted.
+def others_of_hosts(context: MeasurementContext, named: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """Return the features of the model's Hosts but those named, by Host: what is asked about beside these, since scores are counted.
 
     Hosts at their own companies count each score of a person, so that nobody can be scored for a second feature. Simulated Hosts do not
     count what is measured. Protected features come first: a Host answers until its limits are reached.
@@ -350,7 +349,7 @@ def others_of_hosts(context: MeasurementContext, feature: str) -> dict[str, tupl
     protected = {*context.protected(), *context.record.exclude}
     others = {}
     for host in context.record.hosts:
-        names = [one.name for one in context.runtime.federation.party(host).features if one.name != feature]
+        names = [one.name for one in context.runtime.federation.party(host).features if one.name not in named]
         others[host] = tuple(sorted(names, key=lambda name: name not in protected))
     return others
 

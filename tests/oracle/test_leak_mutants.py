@@ -50,6 +50,7 @@ KINDS = [
     "reasons that have a side",
     "groups",
     "pairs of groups",
+    "together, marks apart",
     "screening, distinct values",
 ]
 
@@ -69,6 +70,7 @@ def test_a_host_that_books_nothing_is_caught(name, monkeypatch):
         ("reasons", 1.5),
         ("node sums", 0.7),  # twice: when it is approved, and when it begins
         ("screening, distinct values", 0.9),
+        ("together, marks apart", 0.9),  # for the one feature, and for the other
         ("groups", 0.4),  # for the sizes of groups, and for their sums
     ],
 )

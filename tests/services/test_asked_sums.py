@@ -33,7 +33,7 @@ TENURE = "tenure_months"  # a number of the same Host's
 class Demo(TrainedDemo):
     def request(self, **options):
         options = {"cutoff": 0.5, "samples": SAMPLES, "cipher": "none", "key_bits": KEY} | options
-        return DisparityRequest(self.record.id, FEATURE, **options)
+        return DisparityRequest(self.record.id, **{"feature": FEATURE, **options})
 
     def disparity(self, context=None, **options):
         return measure_disparity(context or self.measured, self.request(**options), Job(lambda job: None, 1))
@@ -54,6 +54,15 @@ class Demo(TrainedDemo):
             )
             return {(subject, structure): asked for subject, structure, asked in rows}
 
+    def forget(self):
+        """Nothing was asked, and nothing answered."""
+        for host in self.runtime._simulated.hosts.values():
+            with host.accountant._database.write() as session:
+                session.execute(text("DELETE FROM answers"))
+                session.execute(text("DELETE FROM questions"))
+        with workspace_of(self.glassleaf).database("demo").write() as session:
+            session.execute(text("DELETE FROM measurements WHERE kind LIKE 'sums: %'"))
+
     def kept(self, feature=FEATURE):
         return (
             workspace_of(self.glassleaf).measurements("demo").of(self.record.content_hash, f"sums: {TEST}").get(feature)
@@ -72,12 +81,7 @@ def demo(made, monkeypatch):
     """Hosts that answer about groups once, with nothing asked yet."""
     for host in made.runtime._simulated.hosts.values():
         monkeypatch.setattr(host.accountant, "limits", Limits(1))
-        with host.accountant._database.write() as session:
-            session.execute(text("DELETE FROM answers"))
-            session.execute(text("DELETE FROM questions"))
-    database = workspace_of(made.glassleaf).database("demo")
-    with database.write() as session:
-        session.execute(text("DELETE FROM measurements WHERE kind LIKE 'sums: %'"))
+    made.forget()
     return made
 
 
@@ -125,6 +129,26 @@ def test_an_answer_about_two_features_together_serves_the_one_alone_and_not_the_
     assert alone.measured == today() and alone.n == SAMPLES and [g.group.name for g in alone.groups] == ["1", "2"]
     with pytest.raises(HostRefused):
         demo.disparity(crossed="age", **half)
+
+
+def test_two_features_of_a_host_together_serve_each_alone_if_no_cell_was_too_small(demo):
+    half = {"cutoff": float(np.median(demo.probabilities())), "groups": 2}
+    fresh = [demo.disparity(feature=name, **half) for name in (FEATURE, TENURE)]
+    demo.forget()
+    together = demo.disparity(crossed=TENURE, **half)
+    again = demo.disparity(crossed=TENURE, **half)
+    assert len(together.groups) == 4 and again.measured == today() and replace(again, measured="") == together
+    for feature, alone in zip((FEATURE, TENURE), fresh, strict=True):
+        assert demo.disparity(feature=feature, **half) == replace(alone, measured=today())
+
+
+def test_where_small_cells_were_put_together_neither_feature_alone_is_measured(demo):
+    half = {"cutoff": float(np.median(demo.probabilities())), "samples": None}
+    together = demo.disparity(crossed=TENURE, **half)
+    assert [outcome.group.kind for outcome in together.groups][-1] == "rest"
+    for feature in (FEATURE, TENURE):
+        with pytest.raises(HostRefused):
+            demo.disparity(feature=feature, **half)
 
 
 def test_disparity_first_serves_validation_in_its_turn(demo):
@@ -184,6 +208,17 @@ def test_where_scores_are_counted_the_first_question_asks_for_all_so_that_the_or
         assert found.measured == today() and len(found.groups) >= 2, feature
         assert found.n == len(counted.measured.test_ids)
     assert means(counted, TENURE).measured == today()
+    assert counted.answers() == before and set(before.values()) == {1}
+
+
+def test_two_features_of_a_host_that_are_asked_about_first_leave_the_other_features_their_answers(counted):
+    together = outcomes(counted, FEATURE, crossed=TENURE, cutoff=counted.middle)
+    assert len(together.groups) > 4 and not together.measured
+    before = counted.answers()
+    for feature in ("marital_status", "basket_mix", "age"):
+        assert outcomes(counted, feature, cutoff=counted.middle).measured == today(), feature
+    with pytest.raises(HostRefused):
+        outcomes(counted, TENURE, cutoff=counted.middle)
     assert counted.answers() == before and set(before.values()) == {1}
 
 

@@ -150,6 +150,41 @@ def test_a_feature_of_a_host_and_one_of_the_guest_are_counted_together(context, 
     assert_counted_in_one_hand(context, disparity, "home_ownership", "gender")
 
 
+@pytest.mark.parametrize(("feature", "crossed"), [("gender", "tenure_months"), ("tenure_months", "gender")])
+def test_two_features_of_a_host_are_counted_together(context, feature, crossed):
+    disparity = context.together(feature, crossed).start().get()
+    assert (disparity.party, disparity.feature) == ("telecom", "gender × tenure_months")
+    people = context.people.loc[context.predicted.index].assign(p=context.predicted)
+    gender = people.gender.map(code_of)
+    tenure = in_bins(context, "tenure_months")
+    left = pd.Series(True, index=people.index)
+    # Small ones, put together, come last.
+    for outcome, pair in zip(disparity.groups, disparity.pairs, strict=True):
+        own = left if pair is None else (gender == pair[0].name) & (tenure + "/5" == pair[1].name)
+        rate = outcome.rates["selection rate"]
+        assert outcome.group.n == rate.n == own.sum() >= 20
+        assert rate.value == pytest.approx((people.p < context.middle)[own].mean())
+        left &= ~own
+    assert not left.any() and len(disparity.groups) == 9 and disparity.pairs[-1] is None
+    # Labels and a range of cut-offs are counted as of one feature.
+    assert disparity.cutoffs and disparity.scores
+    names = [name.en for name in context.glassleaf.fairness.names(context.record, disparity)]
+    assert names[0] == "male × lowest of 5 bins" and names[-1] == "all other combinations together"
+
+
+def test_of_two_features_of_a_host_too_few_people_make_no_groups(context):
+    disparity = context.together("gender", "in_blacklist").start().get()
+    assert disparity.groups == disparity.pairs == () and disparity.n == 0
+
+
+def test_two_features_of_a_host_are_the_same_under_encryption(context):
+    plain, encrypted = (
+        context.together("gender", "tenure_months", cipher, samples=200, groups=2).start().get()
+        for cipher in ("none", "paillier")
+    )
+    assert plain == encrypted and plain.groups
+
+
 def test_decisions_about_too_few_people_of_a_group_are_not_asked_of_a_host(context):
     nearly_all = float(np.quantile(context.predicted, 0.97))
     refused = context.together("gender", "home_ownership", cutoff=nearly_all).start()
@@ -281,7 +316,7 @@ def test_the_evidence_belongs_to_a_compliance_finding(context):
         ("disparity", {"feature": "gender", "samples": 10_000}, "10,000 test records"),
         ("disparity", {"feature": "gender", "groups": 99}, "; 99 were requested"),
         ("disparity", {"feature": "gender", "crossed": "gender"}, "together with itself"),
-        ("disparity", {"feature": "gender", "crossed": "basket_mix"}, "only if the Guest holds one"),
+        ("disparity", {"feature": "gender", "crossed": "basket_mix"}, "two different Hosts hold them"),
         ("together", {"feature": "home_ownership", "crossed": "age", "reference": "x"}, "has no group x"),
     ],
 )

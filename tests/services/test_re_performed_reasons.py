@@ -11,6 +11,7 @@ from inside import runtime_of
 
 from backend.cli import main
 from backend.data.table import SampleSheet
+from backend.i18n import Text
 from backend.protocols.explanations import weighting
 from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.group_sums import host as group_host
@@ -69,6 +70,20 @@ def test_honest_reasons_and_sums_are_recomputed_and_nothing_differs(glassleaf, s
     code, found = found_by(shell)
     assert found["differences"] == [] and code == 0
     assert found["reasons"] == 3 and found["sums"] > 3
+
+
+def test_sums_by_two_features_together_and_by_an_age_are_recomputed_as_the_host_grouped_them(glassleaf, shell):
+    record = glassleaf.models.get("latest")
+    features = runtime_of(glassleaf)._simulated.hosts["telecom"]._gate.features
+    months = features["tenure_months"]
+    # Those aged 62 or more are a group of their own.
+    features["tenure_months"] = months.model_copy(update={"meaning": Text("Age", "年龄"), "unit": Text("years", "岁")})
+    for together in ("", "gender"):
+        request = DisparityRequest(record.id, "tenure_months", 0.2, cipher="none", crossed=together)
+        done = glassleaf.fairness.start_disparity(request).get()
+        assert any("elderly" in outcome.group.kind + outcome.group.name for outcome in done.groups)
+    code, found = found_by(shell)
+    assert found["differences"] == [] and code == 0 and found["sums"] == 2
 
 
 @pytest.mark.slow

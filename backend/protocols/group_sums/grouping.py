@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast
 
@@ -20,8 +21,11 @@ YEARS = {"a", "y", "yr", "yrs", "year", "years", "岁", "周岁", "年"}  # unit
 AGE = re.compile(r"\bage\b|年龄", re.IGNORECASE)
 GROUP_LIMITS = (2, 32)  # groups of one feature, beside those who have no value
 
-GroupKind = Literal["code", "bin", "elderly", "missing", "rest", "pair"]
-ON_THE_WIRE = ("code", "bin", "elderly", "missing", "rest")
+PAIR = " × "  # between two features, and between their groups
+
+GroupKind = Literal["code", "bin", "elderly", "missing", "rest", "pair", "cell"]
+ON_THE_WIRE = ("code", "bin", "elderly", "missing", "rest", "cell")
+OF_A_SIDE = ("code", "bin", "elderly", "missing", "rest")
 WireGroup = tuple[str, str, int]  # kind, name, records
 
 
@@ -31,11 +35,11 @@ class Group:
 
     Attributes
     ----------
-    kind : {"code", "bin", "elderly", "missing", "rest", "pair"}
+    kind : {"code", "bin", "elderly", "missing", "rest", "pair", "cell"}
         One code of a category (or 0 and 1); one bin of numbers; of an age in years, those aged 62 or more; those who have no value; all
-        small groups together; those who are in one group of each of two features, which the Guest puts together and no message names.
+        small groups together; those who are in one group of each of two features, as the Guest puts them together, or as a Host names them.
     name : str
-        The code, or the bin's number, 1 being the lowest values; else empty.
+        The code, or the bin's number, 1 being the lowest values; of a cell see :func:`cell_name`; else empty.
     n : int
         Records in it.
     """
@@ -91,6 +95,102 @@ def group(feature: Feature, column: NDArray[np.generic], max_groups: int, min_si
     return Grouped(feature.name, groups, group_of[index])
 
 
+def features_of(name: str, known: Container[str] = ()) -> tuple[str, ...]:
+    """Return the two features of what is asked or was measured of both together, else the one feature.
+
+    Examples
+    --------
+    >>> features_of("age × gender"), features_of("age")
+    (('age', 'gender'), ('age',))
+    """
+    return (name,) if name in known else tuple(name.split(PAIR))
+
+
+def most_groups(name: str, max_groups: int) -> int:
+    """Return how many groups a feature, or two together, can have at most, beside those who have no value.
+
+    Each of two features has at most `max_groups` bins or codes, those who have no value, and a rest.
+    """
+    return (max_groups + 2) ** 2 - 1 if PAIR in name else max_groups
+
+
+def group_together(first: Grouped, second: Grouped, min_size: int) -> Grouped:
+    """Group records by two features at once: a cell for each group of the one within each group of the other.
+
+    Cells of fewer than `min_size` records are put together, with the smallest of the others if they are still few. So what is disclosed
+    divides the records into groups of `min_size` or more, and no sum or difference of groups is about fewer. Whoever had the groups of
+    one feature alone, too, could subtract: a Host that counts does not answer both (:mod:`backend.protocols.group_sums.host`).
+    """
+    together = f"{first.feature}{PAIR}{second.feature}"
+    nothing = Grouped(together, (), np.zeros(len(first.index), dtype=np.intp))
+    if not first.groups or not second.groups:
+        return nothing
+    width = len(second.groups)
+    cell_of = first.index * width + second.index
+    sizes = np.bincount(cell_of, minlength=len(first.groups) * width)
+    large = [int(cell) for cell in np.flatnonzero(sizes >= min_size)]
+    few = len(cell_of) - int(sizes[large].sum())
+    if 0 < few < min_size and large:
+        large.remove(min(large, key=lambda cell: sizes[cell]))
+        few = len(cell_of) - int(sizes[large].sum())
+    groups = []
+    for cell in large:
+        sides = first.groups[cell // width], second.groups[cell % width]
+        name = cell_name((first.groups, second.groups), sides)
+        groups.append(Group("cell", name, int(sizes[cell])))
+    if few:
+        groups.append(Group("rest", "", few))
+    if len(groups) < 2:
+        return nothing
+    place_of = np.full(len(sizes), len(large), dtype=np.intp)  # the rest comes last
+    place_of[large] = np.arange(len(large))
+    return Grouped(together, tuple(groups), place_of[cell_of])
+
+
+def cell_name(of_features: tuple[Sequence[Group], Sequence[Group]], sides: tuple[Group, Group]) -> str:
+    """Return the name of those who are in one group of each of two features; of a bin it says of how many.
+
+    Examples
+    --------
+    >>> bins = (Group("bin", "1", 30), Group("bin", "2", 30))
+    >>> codes = (Group("code", "f", 40), Group("missing", "", 20))
+    >>> cell_name((bins, codes), (bins[1], codes[0]))
+    '[["bin", "2/2"], ["code", "f"]]'
+    """
+    named = []
+    for groups, side in zip(of_features, sides, strict=True):
+        bins = sum(group.kind == "bin" for group in groups)
+        named.append([side.kind, f"{side.name}/{bins}" if side.kind == "bin" else side.name])
+    return json.dumps(named, ensure_ascii=False)
+
+
+def sides_of(cell: Group) -> tuple[Group, Group]:
+    """Return the two groups that a cell's people are in: a bin by its number and of how many (``2/5``), all of no known size, 0.
+
+    Raises
+    ------
+    SecurityError
+        If another party has named no such groups.
+    """
+    try:
+        first, second = json.loads(cell.name)
+        return _side(*first), _side(*second)
+    except (TypeError, ValueError) as error:
+        raise SecurityError("cell_names_no_groups") from error
+
+
+def _side(kind: str, name: str) -> Group:
+    """Return a group of one feature as a cell names it; raise ValueError if there is none such."""
+    named = kind in ("bin", "code")
+    if kind not in OF_A_SIDE or not isinstance(name, str) or named != bool(name):
+        raise ValueError(kind)
+    if kind == "bin":
+        place, of = map(int, name.split("/"))
+        if not 1 <= place <= of <= max(GROUP_LIMITS) or name != f"{place}/{of}":
+            raise ValueError(name)
+    return Group(cast(GroupKind, kind), name, 0)
+
+
 def is_in_years(feature: Feature) -> bool:
     """Return whether a feature is a number of years."""
     return feature.kind is Kind.NUMERIC and feature.unit.en.strip().casefold() in YEARS
@@ -138,6 +238,29 @@ def are_as_asked(groups: Sequence[Group], most: int, least: int) -> bool:
         ends += [["rest"], ["missing", "rest"]]
     of_one_kind = len({g.kind for g in named}) <= 1
     return of_one_kind and names == expected and len(names) <= most and kinds[len(named) :] in ends
+
+
+def are_cells_as_asked(groups: Sequence[Group], most: int, least: int) -> bool:
+    """Return whether a Host could have made these groups of two features together by :func:`group_together`.
+
+    There are two or more, of `least` records each: cells of at most `most` bins or codes of each feature, once each, then the rest.
+
+    Raises
+    ------
+    SecurityError
+        As :func:`sides_of`.
+    """
+    if len(groups) < 2 or min(g.n for g in groups) < least:
+        return False
+    cells = groups[:-1] if groups[-1].kind == "rest" else groups
+    if {g.kind for g in cells} != {"cell"} or len({g.name for g in cells}) < len(cells):
+        return False
+    for side in zip(*map(sides_of, cells), strict=True):
+        named = {g for g in side if g.kind in ("bin", "code")}
+        ends = {g.name.partition("/")[2] for g in named if g.kind == "bin"}
+        if len(named) > most or len({g.kind for g in named}) > 1 or len(ends) > 1:
+            return False
+    return True
 
 
 def to_wire(groups: Sequence[Group]) -> tuple[WireGroup, ...]:

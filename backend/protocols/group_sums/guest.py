@@ -20,7 +20,17 @@ from backend.crypto.interface import PairKeySide
 from backend.errors import ParameterError, SecurityError, WrongAnswer
 from backend.protocols.group_sums.disclosure_bound import least_size, smallest_size, spread_of
 from backend.protocols.group_sums.distinct import LADDER
-from backend.protocols.group_sums.grouping import MIN_GROUP, Group, WireGroup, are_as_asked, read_groups, to_wire
+from backend.protocols.group_sums.grouping import (
+    MIN_GROUP,
+    PAIR,
+    Group,
+    WireGroup,
+    are_as_asked,
+    are_cells_as_asked,
+    most_groups,
+    read_groups,
+    to_wire,
+)
 from backend.protocols.group_sums.messages import (
     AskDistinct,
     AskGroupPairs,
@@ -260,7 +270,7 @@ class GroupQuestions:
         Parameters
         ----------
         wanted : mapping of str to sequence of str
-            Host → its features.
+            Host → its features; two together are named as :func:`backend.protocols.group_sums.grouping.features_of` reads them.
         max_groups : int
             Bins or codes a feature.
         min_size : int
@@ -282,7 +292,9 @@ class GroupQuestions:
         sender = source or self._guest
         asked = {host: tuple(features) for host, features in wanted.items() if features}
         if not known:
-            min_size = self.least_asked(max_groups, sender, min_size)
+            names = [name for features in asked.values() for name in features]
+            most = max((most_groups(name, max_groups) for name in names), default=max_groups)
+            min_size = self.least_asked(most, sender, min_size)
             if min_size > self.records // 2:
                 return {}
         for host, features in asked.items():
@@ -343,6 +355,8 @@ class GroupQuestions:
         with suppress(SecurityError):
             groups = read_groups(reported, self.records)
             if are_as_asked(groups, max_groups, min_size):
+                return groups
+            if PAIR in feature and are_cells_as_asked(groups, max_groups, min_size):
                 return groups
         raise WrongAnswer("groups_not_as_asked", host=host, feature=feature)
 

@@ -7,7 +7,7 @@ feature's values of these people alone.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
@@ -23,7 +23,17 @@ from backend.data.dictionary import Kind as FeatureKind
 from backend.errors import QuestionRefused, SecurityError
 from backend.protocols.group_sums.disclosure_bound import least_size
 from backend.protocols.group_sums.distinct import place_of
-from backend.protocols.group_sums.grouping import GROUP_LIMITS, MIN_GROUP, Grouped, group, to_wire
+from backend.protocols.group_sums.grouping import (
+    GROUP_LIMITS,
+    MIN_GROUP,
+    Grouped,
+    features_of,
+    group,
+    group_together,
+    is_age,
+    most_groups,
+    to_wire,
+)
 from backend.protocols.group_sums.messages import (
     AskDistinct,
     AskGroupPairs,
@@ -180,13 +190,15 @@ def read_sums(asked: Asked) -> Ask:
     """
     message: AskGroupSums = asked.message
     groups = _groups(asked)
-    _check_features(asked, message.features)
+    columns = _columns(asked, message.features)
+    _check_features(asked, columns)
     marked = groups.sent_by(message.source)
     min_size = max(asked.floors.people(MIN_GROUP), message.least)
     bits = carried(len(marked.pairs.batches), marked.half)
     people = len(marked.rows)
     # By numbers alone that the Guest has sent: the refusal tells nothing of this Host's records, and nobody is counted.
-    wanted = least_size(bits, people, message.most, asked.floors.named_share)
+    most = max((most_groups(name, message.most) for name in message.features), default=message.most)
+    wanted = least_size(bits, people, most, asked.floors.named_share)
     if bits and min_size < wanted:
         raise SecurityError("sums_could_name_people", bits=bits, people=people, wanted=wanted, min_size=min_size)
     only_look = message.source == asked.sender and not marked.pairs.batches
@@ -194,11 +206,11 @@ def read_sums(asked: Asked) -> Ask:
     counting = _Counting(asked, asked.roster.ids(marked.rows), min_size, only_look)
     charges = []
     for feature in message.features:
-        charges.append(counting.sizes(feature))
+        charges += counting.sizes(feature)
         # Sums of other numbers of the same people would tell whose number changed.
         charges.append(counting.numbers(("sums", message.source, feature), marked.digest.hexdigest()))
     return Ask(
-        opens={} if only_look else {"people": Rows(rows=marked.rows, columns=message.features)},
+        opens={} if only_look else {"people": Rows(rows=marked.rows, columns=columns)},
         # The operator reads how many people it will be, also if the Guest only asks whether it would be answered.
         approval=sums_request(asked, people),
         amount=amount,
@@ -211,11 +223,22 @@ def read_sums(asked: Asked) -> Ask:
 
 def _sample(asked: Asked, features: Sequence[str], source: str, counting: _Counting) -> Sample:
     """Return what sums were about, or which groups were marked (`source` is empty), for an auditor who has all values."""
-    kinds = [asked.features[name].kind.value for name in features]
-    about = {"features": features, "kinds": kinds, "source": source}
+    columns = [asked.features[name] for name in _columns(asked, features)]
+    kinds = {column.name: column.kind.value for column in columns}
+    ages = [column.name for column in columns if is_age(column)]
+    about = {"features": features, "kinds": kinds, "ages": ages, "source": source}
     sizes = {"most": asked.message.most, "least": asked.message.least, "smallest": counting.min_size}
     question = packed_question(counting.people, **about, **sizes)
     return Sample("", GROUPS, b"", (), lambda _: question, asked.message.conversation)
+
+
+def _columns(asked: Asked, names: Iterable[str]) -> tuple[str, ...]:
+    """Return the features that some questions read: each is about one feature, or about two together; more are no feature's name."""
+    columns = list[str]()
+    for name in names:
+        parts = features_of(name, asked.features)
+        columns += parts if len(parts) == 2 else [name]
+    return tuple(columns)
 
 
 def _check_features(asked: Asked, features: Sequence[str]) -> None:
@@ -235,15 +258,23 @@ class _Counting:
     min_size: int
     only_look: bool = False
 
-    def sizes(self, feature: str) -> Charge:
-        """Return what is booked for a feature's groups: of these people as often as wanted, of others with one of them in it never.
+    def sizes(self, name: str) -> list[Charge]:
+        """Return what is booked for the groups of a feature: of these people as often as wanted, of others with one of them in it never.
 
         Two sets of people that differ in one would tell that one's group; two smallest sizes, how many few people without a value are.
         So everything that is said of a feature within the window follows from one way to group these people, and is priced here.
+
+        Groups of two features together are one way to group by each of the two: they follow from how each groups these people, so that
+        both prices are booked; and neither feature is answered about alone, or together with a third one, since small cells would
+        follow by subtraction.
         """
-        numeric = self.asked.features[feature].kind is FeatureKind.NUMERIC
-        bits = grouping_bits(len(self.people), self.asked.message.most, self.min_size, numeric=numeric)
-        return self._charge(("groups", feature), "", bits)
+        charges = []
+        columns = _columns(self.asked, (name,))
+        for column in columns:
+            numeric = self.asked.features[column].kind is FeatureKind.NUMERIC
+            bits = grouping_bits(len(self.people), self.asked.message.most, self.min_size, numeric=numeric)
+            charges.append(self._charge(("groups", column), name if len(columns) > 1 else "", bits))
+        return charges
 
     def numbers(self, about: tuple[str, ...], digest: str = "") -> Charge:
         """Return what is booked for numbers of this `digest` by a feature's groups: they follow from the groups."""
@@ -281,7 +312,7 @@ def read_marks(asked: Asked) -> Ask:
     rows = groups.rows_of(message.rows)
     min_size = max(asked.floors.people(MIN_GROUP), message.least)
     counting = _Counting(asked, asked.roster.ids(rows), min_size)
-    charges = [counting.sizes(message.feature)]
+    charges = counting.sizes(message.feature)
     reply = ""
     if message.receivers:
         # Nothing is disclosed to those who cannot read it; sums of it are booked by whoever adds it up.
@@ -370,8 +401,12 @@ def answer_distinct(permit: Permit, opened: Opened, message: AskDistinct, noise:
 
 
 def _grouped(permit: Permit, people: Records, feature: str, min_size: int) -> Grouped:
-    """Return a feature's groups among some people."""
-    return group(permit.asked.features[feature], people.columns[feature], permit.asked.message.most, min_size)
+    """Return the groups of a feature, or of two together, among some people."""
+    most = permit.asked.message.most
+    grouped = []
+    for name in _columns(permit.asked, (feature,)):
+        grouped.append(group(permit.asked.features[name], people.columns[name], most, min_size))
+    return grouped[0] if len(grouped) == 1 else group_together(grouped[0], grouped[1], min_size)
 
 
 def sums_by(groups: HostGroups, message: AskGroupSums, grouped: Sequence[Grouped]) -> GroupSums:

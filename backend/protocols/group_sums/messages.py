@@ -28,8 +28,9 @@ class MoreGroupPairs(Message, readable_by=GUEST_KEY, max_bytes=LISTS):
 class AskGroupSums(Message, readable_by=HOST, max_bytes=LISTS, lane=Lane.BULK):
     """Guest → Host: add up the pairs that `source` sent, by the groups of these features, none smaller than `least` records.
 
-    The Host merges groups smaller than its own minimum in any case. Where the Guest's own pairs are none, it only says whether it would
-    answer: no group, no sum, and nothing is counted.
+    Two features are asked about together under both names: ``age × gender``
+    (:func:`backend.protocols.group_sums.grouping.features_of`). The Host merges groups smaller than its own minimum in any case. Where
+    the Guest's own pairs are none, it only says whether it would answer: no group, no sum, and nothing is counted.
     """
 
     HOLDS = "whose pairs are to be summed, by which of the Host's features, in how many groups"

@@ -15,11 +15,11 @@ from backend.evaluation.validation.suite import Validation
 from backend.explain.direction import LearnedDirection
 from backend.explain.importance import FeatureImportance
 from backend.fairness.alternatives import Search
-from backend.fairness.disparity import PAIR, features_of
 from backend.fairness.evidence import Basis, Evidence
 from backend.i18n import LANGUAGES, Text, brief
 from backend.policy.bands import Policy
 from backend.privacy.given_away import GivenAway
+from backend.protocols.group_sums.grouping import PAIR, features_of
 from backend.reports.model_comparison import SideBySide
 from backend.reports.schema import DetailsSection, DossierSection
 from backend.reports.verdict.facts import Verdict

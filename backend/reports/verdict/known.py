@@ -11,10 +11,10 @@ from backend.evaluation.performance import Performance
 from backend.evaluation.validation.monitoring import Monitored
 from backend.evaluation.validation.suite import Validation
 from backend.explain.direction import LearnedDirection
-from backend.fairness.disparity import PAIR, features_of
 from backend.fairness.evidence import Basis, Evidence
 from backend.i18n import LANGUAGES, Text, brief
 from backend.policy.bands import Policy
+from backend.protocols.group_sums.grouping import PAIR, features_of
 from backend.results import ModelRecord
 from backend.store.reviews import Review
 

@@ -12,10 +12,11 @@ from statistics import NormalDist
 
 from backend.compliance.assessment import DISPARITY, ELDERLY, PROXIES
 from backend.fairness.age_discrimination import AgeCheck, AgeGap
-from backend.fairness.disparity import BY_CUTOFF, DIFFERENCE, FOUR_FIFTHS, RATIO, REFERENCE, features_of
+from backend.fairness.disparity import BY_CUTOFF, DIFFERENCE, FOUR_FIFTHS, RATIO, REFERENCE
 from backend.fairness.evidence import Evidence
 from backend.fairness.intervals import TAILS, Z
 from backend.i18n import Text
+from backend.protocols.group_sums.grouping import features_of
 from backend.remark import Remark
 from backend.reports.verdict.facts import Fact, Figure, Kind, State, named, written
 from backend.reports.verdict.known import Known
@@ -141,8 +142,9 @@ def _acceptance(known: Known, feature: str) -> Fact:
     name = known.name(feature)
     title = Remark("verdict_title_acceptance", {"feature": name}).both()
     along = not line_is_set(known, feature)
-    if along and len(features_of(feature, known.features)) > 1:
-        # Two features together are counted at one line alone, and no other one may lead.
+    at_one_line = not any(row.measure.startswith(BY_CUTOFF) for row in rows)
+    if along and at_one_line and len(features_of(feature, known.features)) > 1:
+        # If the Guest holds one of two features, both together are counted at one line alone, and no other one may lead.
         measured_on = known.bases.get((DISPARITY, feature))
         shown = "–" if measured_on is None or measured_on.cutoff is None else written(measured_on.cutoff, "share")
         unjudged = Remark("verdict_pair_without_line", {"feature": name, "line": shown})

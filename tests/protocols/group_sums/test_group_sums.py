@@ -13,7 +13,8 @@ from worlds import GUEST
 from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.errors import Cancelled, HostRefused, PartyUnreachable, SecurityError, WrongAnswer
 from backend.protocols.group_sums import guest
-from backend.protocols.group_sums.grouping import MIN_GROUP
+from backend.protocols.group_sums import host as group_host
+from backend.protocols.group_sums.grouping import MIN_GROUP, sides_of
 from backend.protocols.group_sums.guest import GroupQuestions, _possible
 from backend.protocols.group_sums.messages import AskGroupPairs, AskGroupSums, GroupPairs, MoreGroupPairs
 from backend.protocols.training import pair_pieces
@@ -80,6 +81,46 @@ def test_two_hosts_features_are_related_and_a_hosts_own_too(cipher, secret_key):
         for (_, feature), table in tables.items():
             masks = in_the_clear(parties.columns[feature], rows, table.groups)
             assert table.sums.tolist() == [[int((a & b).sum()) for b in masks] for a in asked[:-1]]
+
+
+@pytest.mark.parametrize("cipher", ["none", "paillier"])
+def test_sums_by_two_features_are_those_counted_in_one_place(cipher, secret_key):
+    key = PaillierKeySide(secret_key) if cipher == "paillier" else None
+    with asking(key=key) as (parties, questions, rows):
+        marks = [np.random.default_rng(1).integers(0, 2, rows.sum()) for _ in range(2)]
+        questions.send(marks, ["host0"])
+        [(about, table)] = questions.ask({"host0": ["host0_x × host0_y"]}, 2).items()
+        assert about == ("host0", "host0_x × host0_y")
+        kinds = [g.kind for g in table.groups]
+        assert kinds[-1] == "rest" and set(kinds[:-1]) == {"cell"} and len(kinds) > 4
+        in_groups = []
+        for name in ("host0_x", "host0_y"):
+            groups = questions.ask({"host0": [name]}, 2)["host0", name].groups  # a simulation counts nothing
+            masks = in_the_clear(parties.columns[name], rows, groups)
+            in_groups.append({(g.kind, g.name): mask for g, mask in zip(groups, masks, strict=True)})
+        left = np.ones(rows.sum(), dtype=bool)
+        for g, sums in zip(table.groups, table.sums.T, strict=True):
+            cell = left.copy()
+            for side, of_feature in zip(sides_of(g) if g.kind == "cell" else (), in_groups, strict=g.kind == "cell"):
+                cell &= of_feature[side.kind, side.name.partition("/")[0]]
+            assert (g.n, sums.tolist()) == (cell.sum(), [int(mark[cell].sum()) for mark in marks]) and g.n >= MIN_GROUP
+            left &= ~cell
+        assert not left.any()
+
+
+def test_a_host_that_names_other_groups_than_asked_for_is_named(monkeypatch):
+    honest = group_host.group_together
+
+    def lying(first, second, least):
+        made = honest(first, second, least)
+        return replace(made, groups=tuple(replace(g, name='[["code", "a"], ["bin", "9/9"]]') for g in made.groups))
+
+    # patched: a Host that lies
+    monkeypatch.setattr(group_host, "group_together", lying)
+    with asking() as (_, questions, rows):
+        questions.send([np.ones(rows.sum(), dtype=np.int64)], ["host0"])
+        with raises(WrongAnswer, "groups_not_as_asked"):
+            questions.ask({"host0": ["host0_x × host0_y"]}, 2)
 
 
 def test_what_one_host_sends_of_each_record_never_reaches_the_guest():

@@ -6,6 +6,7 @@ from datetime import date, timedelta
 
 import numpy as np
 import pytest
+from refused import raises
 from sqlalchemy import Engine, event, text
 from sqlalchemy.orm import Session as OrmSession
 
@@ -19,6 +20,7 @@ from backend.protocols.alignment.ids import knows
 from backend.protocols.alignment.messages import HiddenIds, JointRecords, StartAlignment
 from backend.protocols.alignment.methods import guest_sides
 from backend.protocols.group_sums.disclosure_bound import NAMED
+from backend.protocols.group_sums.host import _Counting
 from backend.protocols.group_sums.messages import AskGroupPairs, AskGroupSums, GroupPairs, GroupSums
 from backend.protocols.host import HostParty
 from backend.protocols.terms.floors import Floors
@@ -356,3 +358,76 @@ class TestMarksThatAHostKeeps:
         host.begun("three", host.key)
         with pytest.raises((SecurityError, QuestionRefused)):
             self.marks(host, conversation="three")
+
+
+class TestTwoFeaturesTogether:
+    """Neither is answered about alone: of 60 people 40 are in group a; of these 20 are old, and of the others one is young."""
+
+    CELLS = "c × x"
+
+    @pytest.fixture
+    def host(self):
+        counting = CountingHost()
+        people = np.arange(N)
+        counting.start(people < 40)
+        old = ((people >= 20) & (people < 59)).astype(float)
+        counting.party._gate.table.columns["x"][:] = old
+        return counting
+
+    def asked(self, host, name, conversation="one", rows=EVERYONE, most=2):
+        """The sizes of the groups, and their sums of one mark each."""
+        key = PlainKeySide()
+        host.begun(conversation, key)
+        count = N if rows is EVERYONE else N - 1
+        host.send(GroupPairs(conversation, rows, 20, (key.encrypt_joined([1] * count, 20),)))
+        [answer] = host.send(AskGroupSums(conversation, GUEST, (name,), most))
+        return [[n for *_, n in groups] for groups in answer.groups]
+
+    def test_it_answers_as_often_as_it_is_asked_the_same(self, host):
+        assert self.asked(host, self.CELLS) == self.asked(host, self.CELLS, "two") == [[20, 20, 20]]
+
+    @pytest.mark.parametrize("then", ["c", "x", "x × c"])
+    def test_it_answers_about_neither_alone_afterwards(self, host, then):
+        """Those who are not old, 21, less those of them in group a, 20, are one person."""
+        self.asked(host, self.CELLS)
+        before = host.counted()
+        with pytest.raises((SecurityError, QuestionRefused)):
+            self.asked(host, then, "two")
+        assert host.counted() == before
+
+    @pytest.mark.parametrize("first", ["c", "x"])
+    def test_it_does_not_answer_about_both_after_one_of_them(self, host, first):
+        self.asked(host, first)
+        with pytest.raises((SecurityError, QuestionRefused)):
+            self.asked(host, self.CELLS, "two")
+
+    @pytest.mark.parametrize("other", [{"rows": pack_rows(np.arange(N) > 0)}, {"most": 3}])
+    def test_nor_of_other_people_or_in_other_groups(self, host, other):
+        self.asked(host, self.CELLS)
+        with pytest.raises((SecurityError, QuestionRefused)):
+            self.asked(host, self.CELLS, "two", **other)
+
+    def test_nor_does_it_mark_people_by_one_of_them(self, host):
+        self.asked(host, self.CELLS)
+        with pytest.raises((SecurityError, QuestionRefused)):
+            host.send(AskGroupPairs("one", EVERYONE, "x", 2, ()))
+
+    @pytest.mark.parametrize("name", ["c × c", "c × y", "c × x × z", " × ", "c × "])
+    def test_what_is_no_two_features_of_its_own_is_refused_and_not_counted(self, host, name):
+        with raises(SecurityError, "groups_not_possible"):
+            self.asked(host, name)
+        assert host.counted() == (0, 0)
+
+    def test_that_booked_both_together_alone_would_tell_of_one_person(self, host, monkeypatch):
+        sizes = _Counting.sizes
+
+        def of_the_pair_alone(counting, name):
+            return [counting._charge(("groups", name), "", charge.question.bits) for charge in sizes(counting, name)][
+                :1
+            ]
+
+        # patched: a mutant of what is booked
+        monkeypatch.setattr(_Counting, "sizes", of_the_pair_alone)
+        [cells] = self.asked(host, self.CELLS)
+        [young, _] = self.asked(host, "x", "two")[0]
+        assert young - cells[0] == 1
