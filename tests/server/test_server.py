@@ -33,6 +33,7 @@ from short_keys import shorter_keys
 from backend.data.federation import load_federation, write_federation
 from backend.data.table import SampleSheet
 from backend.errors import ParameterError, PartyUnreachable
+from backend.link.agreement import load_agreement
 from backend.ops.health import serving
 from backend.ops.logs import JsonLines
 from backend.ops.metrics import ProcessCounts
@@ -787,6 +788,21 @@ def test_a_server_is_not_ready_while_a_hosts_link_is_down_and_names_the_host_and
             assert "platform: down since" in got("/ready")[1] and "glassleaf_links_down 1.0" in got("/metrics")[1]
             service.stop()
             thread.join(60)
+
+
+def test_a_server_listens_for_its_hosts_before_anybody_asks_it(tmp_path, monkeypatch):
+    made = make_companies(tmp_path / "three", 100)
+    port = int(load_agreement(made.guest / "agreement.toml").guest.address.rpartition(":")[2])
+
+    def listens():
+        with suppress(OSError), socket.create_connection(("localhost", port), 5):
+            return True
+        return False
+
+    monkeypatch.setattr("backend.server.run.uvicorn.run", lambda app, **how: until(listens, 20))
+    with Glassleaf(made.home, pools=False) as opened:
+        opened.federations.add(made.guest)
+        serve(opened, Settings(), "127.0.0.1", 8700)
 
 
 @contextmanager

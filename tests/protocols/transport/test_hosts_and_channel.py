@@ -182,6 +182,29 @@ def test_who_does_not_answer_is_told_while_it_is_waited_for_and_no_longer(monkey
     assert told[-1] is None
 
 
+class CutWire(QuietWire):
+    """The line to Host b is cut."""
+
+    def __init__(self):
+        super().__init__(a=Quiet(), b=Quiet())
+
+    def is_up(self, party):
+        return party == "a"
+
+    def state(self, party):
+        return Remark("link_down", {"host": party, "since": "14:02", "why": Remark("link_silent")})
+
+
+def test_a_host_whose_line_is_cut_while_another_is_asked_is_named_with_the_cause_and_not_said_to_have_stopped():
+    session = Session(CutWire(), "c", ("a", "b"), timeout=20)
+    with pytest.raises(PartyUnreachable) as refused:
+        session.expect(HeldRecords, ["a"])
+    assert refused.value.code == "link_down_while_asked"
+    state = refused.value.values["why"]
+    assert (state.values["host"], state.values["why"].code) == ("b", "link_silent")
+    assert "b: down since 14:02" in refused.value.sentence()
+
+
 def test_a_host_whose_link_does_not_come_up_is_told_while_it_is_waited_for_and_no_longer(monkeypatch):
     monkeypatch.setattr(channel, "QUIET", 0.05)
     told, looks = [], iter([("a", "b"), ("b",), ("b",), ("b",), ()])
