@@ -502,7 +502,11 @@ def _details(one: Request, language: str) -> list[str]:
     lines += _facts(one, language)
     lines.append(f"  {TERMS.in_language(language)}: {found.subject[:16]}…")
     # The half of an import is shown as its splits.
-    lines += [f"    {name}: {value}" for name, value in about.items() if name != "partial_model"]
+    for name, value in about.items():
+        if isinstance(value, list | tuple):
+            value = ", ".join(map(str, value)) or "–"
+        if name != "partial_model":
+            lines.append(f"    {name}: {value}")
     lines += [f"  {_split(split)}" for split in one.splits]
     return lines
 

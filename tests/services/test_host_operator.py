@@ -14,10 +14,12 @@ from typer.testing import CliRunner
 
 from backend.cli import app
 from backend.cli.host import _details, _request_json
+from backend.data.dictionary import Feature
 from backend.data.federation import load_federation, write_federation
 from backend.data.table import read_table
 from backend.errors import ApprovalPending, HostRefused, ParameterError, SecurityError, SignInError, StoreError
 from backend.i18n import Text
+from backend.link.agreement import Purpose
 from backend.protocols.terms.prices import training_bits, usual_max_bits
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.remark import Remark
@@ -25,6 +27,7 @@ from backend.server.problems import problem_of
 from backend.services import Glassleaf
 from backend.services.host_operator import HostOperator, Request, operator_of, own_host, simulated_host
 from backend.services.reconciliation import read_side, reconcile, reconcile_pairs
+from backend.services.request_facts import Counterparts
 from backend.services.scoring import ScoringRequest
 from backend.services.training import TrainingRequest
 from backend.store.accountant import Limits
@@ -360,6 +363,42 @@ def test_what_sums_could_name_is_said_beside_a_request_that_asks_for_them(tmp_pa
     assert [any("at most 5 %" in line for line in _details(found[purpose], "en")) for purpose in found] == [
         purpose == "disparity" for purpose in found
     ]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_shell_prints_every_fact_that_the_operator_needs_before_deciding(tmp_path, language):
+    """Who, purpose with legal basis and retention, own columns and the cost, of a training too; and no list as Python writes it."""
+    terms = {"algorithm": "secureboost", "trees": 3, "depth": 2, "bins": 8, "exclude": [], "epsilon": 0.0, "rows": 90}
+    training = Approval("bank", "training", "t" * 64, "secureboost", terms)
+    agreed = Purpose(
+        name="score",
+        title=Text("Credit scores", "信用评分"),
+        legal_basis=Text("Consent, form 12", "同意书"),
+        kinds=("StartTraining",),
+        dictionaries={},
+        retention_days=30,
+        valid_until=date(2100, 1, 1),
+    )
+    bill = Feature(name="bill", meaning=Text("Monthly bill", "月账单"))
+    counterparts = Counterparts({"bank": Text("Linden Bank", "林登银行")}, (agreed,))
+    opened = HostOperator(
+        "h", tmp_path, Database(tmp_path), (bill,), Limits(1), lambda: "ana", counterparts=counterparts
+    )
+    with closing(opened) as operator:
+        number = operator._approvals.ask(training).number
+        request = operator.request(number)
+        lines = "\n".join(_details(request, language))
+    for fact in request.facts:
+        assert fact.label.in_language(language) in lines
+    for said in (
+        Text("Linden Bank", "林登银行"),
+        agreed.title,
+        agreed.legal_basis,
+        bill.meaning,
+        Text("30 days", "30"),
+    ):
+        assert said.in_language(language) in lines
+    assert "[]" not in lines and "exclude: –" in lines
 
 
 RECORDS = 6_000
