@@ -503,10 +503,9 @@ def _details(one: Request, language: str) -> list[str]:
     lines.append(f"  {TERMS.in_language(language)}: {found.subject[:16]}…")
     # The half of an import is shown as its splits.
     for name, value in about.items():
-        if isinstance(value, list | tuple):
-            value = ", ".join(map(str, value)) or "–"
         if name != "partial_model":
-            lines.append(f"    {name}: {value}")
+            text = ", ".join(map(str, value)) or "–" if isinstance(value, list | tuple) else value
+            lines.append(f"    {name}: {text}")
     lines += [f"  {_split(split)}" for split in one.splits]
     return lines
 

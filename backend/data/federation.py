@@ -313,9 +313,13 @@ def _name_problems(file: str, parties: Sequence[Party], label: Label | None) -> 
                 values = {"file": file, "party": party.name, "feature": shown(feature.name), "role": Remark(role)}
                 problems.append(Remark("feature_has_other_role", values))
     for name, holder in holders.items():
-        if len(holder) > 1:
-            values = {"file": file, "feature": shown(name), "parties": tuple(holder)}
+        parties_of = tuple(dict.fromkeys(holder))
+        if len(parties_of) > 1:
+            values = {"file": file, "feature": shown(name), "parties": parties_of}
             problems.append(Remark("feature_at_two_parties", values))
+        elif len(holder) > 1:
+            values = {"file": file, "feature": shown(name), "party": holder[0]}
+            problems.append(Remark("feature_twice_at_party", values))
     return problems
 
 

@@ -100,7 +100,9 @@ def test_the_console_shows_what_waits_with_own_thresholds_on_the_hosts_folder_al
     assert t("host.asks_training", guest="bank", name=t("algorithm.name_secureboost")) in said
     assert t("algorithm.guest_secureboost") in said  # what a training tells the Guest about its records
     with closing(own_host(folder, "ana")) as operator:
-        assert operator.request(1).approval.subject[:16] in said
+        request = operator.request(1)
+    assert request.approval.subject[:16] in said
+    assert request.facts and all(fact.label.in_language(language) in said for fact in request.facts)
     assert str(OFFSET)[:4] in said  # its own thresholds
     assert "cccccccccccc,bank" in said and ",500,2000" in said  # what it sent and took, as its receipt states
     assert not (folder.parent / "no-home").exists()

@@ -60,6 +60,7 @@ def test_a_number_is_taken_for_the_positive_text(edit):
             'name = "income"',
             "features: found 'income' at bank, shop, expected every feature name once",
         ),
+        ('name = "home"', 'name = "income"', "bank, features: found 'income' twice, expected"),
         ('name = "home"', 'name = "id"', "bank, features: found 'id', which is the id column"),
         ('name = "home"', 'name = "late"', "bank, features: found 'late', which is the label"),
         ('file = "shop.csv"', 'file = "../shop.csv"', "shop, file: found '../shop.csv', expected a path inside"),
