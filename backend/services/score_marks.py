@@ -80,8 +80,8 @@ def seen_values(model: GuestModel, trained: PartyTable, *, imported: bool = Fals
     return SeenValues(ranges, categories)
 
 
-def guest_marks(seen: SeenValues, own: PartyTable) -> dict[Mark, NDArray[np.bool_]]:
-    """Return mark → ``(n,)`` flags of the people who have it, by the Guest's own values: known before any Host is asked."""
+def guest_marks(seen: SeenValues, own: PartyTable) -> dict[int, tuple[Mark, ...]]:
+    """Return row → marks of the people whose own values at the Guest are unusual: known before any Host is asked."""
     n = len(own.ids)
     missing = np.zeros(n, dtype=np.bool_)
     outside = np.zeros(n, dtype=np.bool_)
@@ -97,12 +97,13 @@ def guest_marks(seen: SeenValues, own: PartyTable) -> dict[Mark, NDArray[np.bool
                 missing[row] = True
             elif codes and code not in codes:
                 unseen[row] = True
-    return {"unseen_category": unseen, "out_of_range": outside, "missing_value": missing}
-
-
-def marks_of_row(flags: Mapping[Mark, NDArray[np.bool_]], row: int) -> tuple[Mark, ...]:
-    """Return the marks of one person."""
-    return tuple(mark for mark in MARKS if mark in flags and flags[mark][row])
+    flags: dict[Mark, NDArray[np.bool_]] = {
+        "unseen_category": unseen,
+        "out_of_range": outside,
+        "missing_value": missing,
+    }
+    marked = np.flatnonzero(unseen | outside | missing).tolist()
+    return {row: tuple(mark for mark in MARKS if mark in flags and flags[mark][row]) for row in marked}
 
 
 def host_mark(not_held_by: tuple[str, ...], chain: tuple[str, ...]) -> tuple[Mark, ...]:

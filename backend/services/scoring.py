@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
@@ -45,7 +45,6 @@ from backend.services.score_marks import (
     few_held,
     guest_marks,
     host_mark,
-    marks_of_row,
     refused_score,
     seen_of,
     with_what_if,
@@ -327,12 +326,12 @@ def score(
         raise ParameterError("cutoff_not_probability", cutoff=request.what_if)
     began = time.perf_counter()
     sheet = request.samples
-    flags = guest_marks(rules.seen, sheet.guest)
+    marks = guest_marks(rules.seen, sheet.guest)
     # Nobody is asked about people whom the policy refuses by what the Guest holds.
-    refused = _refused_ahead(sheet, rules.policy, flags)
+    refused = {row for row in marks.keys() - sheet.problems.keys() if rules.policy.refuses(marks[row])}
     good = np.array([i for i in range(len(sheet.ids)) if i not in sheet.problems and i not in refused], dtype=np.intp)
     if not len(good) and refused:
-        scores = tuple(_not_asked(sheet, row, rules.policy, refused) for row in range(len(sheet.ids)))
+        scores = tuple(_not_asked(sheet, row, rules.policy, refused, marks) for row in range(len(sheet.ids)))
         return _nobody_asked(record, request, rules.policy, scores)
     if not len(good):
         raise SampleError(problems=nobody_to_score(sheet))
@@ -355,7 +354,7 @@ def score(
         if runtime.journal is not None:
             runtime.journal.ended(run)
     job.at("done", runtime.guest.name, len(good))
-    scores = sample_scores(sheet, good, compiled, question.own, scored, rules.policy, flags, refused, request.what_if)
+    scores = sample_scores(sheet, good, compiled, question.own, scored, rules.policy, marks, refused, request.what_if)
     return ScoreBatch(
         model_id=record.id,
         cipher=key.scheme,
@@ -378,21 +377,12 @@ def score(
     )
 
 
-def _refused_ahead(
-    sheet: SampleSheet, policy: Policy, flags: Mapping[Mark, NDArray[np.bool_]]
-) -> dict[int, tuple[Mark, ...]]:
-    """Return row → marks of the people whom the policy refuses before any Host is asked."""
-    candidates: set[int] = set()
-    for mark, marked in flags.items():
-        if policy.treatments.of(mark) == "refuse":
-            candidates.update(np.flatnonzero(marked).tolist())
-    return {row: marks_of_row(flags, row) for row in sorted(candidates - sheet.problems.keys())}
-
-
-def _not_asked(sheet: SampleSheet, row: int, policy: Policy, refused: Mapping[int, tuple[Mark, ...]]) -> Score:
+def _not_asked(
+    sheet: SampleSheet, row: int, policy: Policy, refused: Collection[int], marks: Mapping[int, tuple[Mark, ...]]
+) -> Score:
     """Return the result of a row that no Host was asked about."""
     if row in refused:
-        return refused_score(sheet.ids[row], policy, refused[row])
+        return refused_score(sheet.ids[row], policy, marks[row])
     return failed_score(sheet.ids[row], sheet.problems.get(row, ()))
 
 
@@ -508,8 +498,8 @@ def sample_scores(
     own: PartyTable,
     scored: Scored,
     policy: Policy,
-    flags: Mapping[Mark, NDArray[np.bool_]],
-    refused: Mapping[int, tuple[Mark, ...]],
+    own_marks: Mapping[int, tuple[Mark, ...]],
+    refused: Collection[int],
     what_if: float | None,
 ) -> tuple[Score, ...]:
     """Return one result per row of the sheet, in its order, with the policy's decision.
@@ -534,7 +524,7 @@ def sample_scores(
     for i, sample_id in enumerate(sheet.ids):
         k = index_of.get(i)
         if i in refused:
-            out.append(refused_score(sample_id, policy, refused[i]))
+            out.append(refused_score(sample_id, policy, own_marks[i]))
             continue
         if k is None:
             out.append(failed_score(sample_id, sheet.problems.get(i, ())))
@@ -547,7 +537,7 @@ def sample_scores(
         if absent_at:
             remarks = (*remarks, Remark("not_held", {"hosts": absent_at}))
         probability = float("nan") if outputs.task == "number" else chosen[k]
-        marks = (*host_mark(absent_at, chain), *marks_of_row(flags, i))
+        marks = (*host_mark(absent_at, chain), *own_marks.get(i, ()))
         verdict = policy.judge(margin[k] if policy.task == "number" else probability, marks)
         if verdict.decision == "refuse":
             out.append(refused_score(sample_id, policy, marks, absent_at))
@@ -600,10 +590,10 @@ def remembered_batch(
     for host in chain:
         held[host] = np.array([host not in decision.absent for decision in decisions])
     scored = Scored([decision.units for decision in decisions], held, 0, Timings())
-    flags = guest_marks(rules.seen, sheet.guest)
+    marks = guest_marks(rules.seen, sheet.guest)
     by_version = {}
     for version, policy in policies.items():
-        by_version[version] = sample_scores(sheet, good, compiled, own, scored, policy, flags, {}, None)
+        by_version[version] = sample_scores(sheet, good, compiled, own, scored, policy, marks, (), None)
     scores = list(next(iter(by_version.values())))
     for row, decision in zip(good.tolist(), decisions, strict=True):
         scores[row] = by_version[decision.policy][row]

@@ -87,7 +87,8 @@ class Roster:
         """Return id → SHA-256 of the person's values of some columns, of those who have a record."""
         rows = self._table.row_of.of(ids)
         names = sorted(columns)
-        values = [self._table.columns[name][rows].tolist() for name in names]
+        taken = self._table.columns_of(rows, names)
+        values = [taken[name].tolist() for name in names]
         begins = f"({names!r}, "  # of every person's text
         versions = {}
         for place, person in enumerate(ids):

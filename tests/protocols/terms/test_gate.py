@@ -6,6 +6,7 @@ from actors import running
 from refused import raises
 from worlds import GUEST, random_world
 
+from backend.data.held import HeldColumns
 from backend.data.table import PartyTable
 from backend.errors import SecurityError
 from backend.protocols.approvals.messages import AskApproval, AskTraining
@@ -58,6 +59,13 @@ def test_the_version_of_a_record_changes_with_every_column_that_is_asked_about_a
     assert set(before) == {"a", "b"} and before["a"] != after["a"] and before["b"] == after["b"]
     other = ({"x", "y"} - {column}).pop()
     assert Roster(TABLE).versions(("a",), (other,)) == Roster(changed).versions(("a",), (other,))
+
+
+def test_the_version_of_one_record_does_not_read_a_column_to_its_end(monkeypatch):
+    held = PartyTable("host", TABLE.ids, HeldColumns(TABLE.columns))
+    expected = Roster(TABLE).versions(("b",), ("x", "y"))
+    monkeypatch.setattr(HeldColumns, "__getitem__", lambda *_: pytest.fail("a whole column was read"))
+    assert Roster(held).versions(("b",), ("x", "y")) == expected
 
 
 def test_a_host_without_any_record_opens_nothing():
