@@ -35,8 +35,6 @@ def check_reasons(model, rules, training, row, person):
     row : DataFrame
         The person's record.
     """
-    items = [(party, feature.name) for party, feature in model.dictionary]
-    group_of = dict(zip(items, form_groups(model, items), strict=True))
     sided = 0
     sideless = 0
     for reason in person.merged:
@@ -45,17 +43,25 @@ def check_reasons(model, rules, training, row, person):
             assert all(one.blockers or kind == "categorical" for one, kind in zip(reason, kinds, strict=True)), reason
             sideless += 1
             continue
-        there = row.copy()
         for one in reason:
-            others = training[one.feature].dropna().to_numpy(dtype=float)
-            value = float(row[one.feature].iloc[0])
-            beyond = others < value if one.side == "above" else others > value
-            assert 2 * beyond.sum() > len(others), one
-        for party, name in items:
-            if (party, group_of[party, name]) not in {(one.party, group_of[one.party, one.feature]) for one in reason}:
-                continue
-            others = np.sort(training[name].dropna().to_numpy(dtype=float))
-            there[name] = there[name].clip(others[(len(others) - 1) // 2], others[len(others) // 2])
-        assert margins(model, rules, there)[0] < margins(model, rules, row)[0], reason
+            assert is_confirmed(model, rules, training, row, one.feature, one.side), one
         sided += 1
     return sided, sideless
+
+
+def is_confirmed(model, rules, training, row, feature, side):
+    """Whether a person's value is on a side of the median, and the score would be lower with the reason's features at their medians."""
+    others = training[feature].dropna().to_numpy(dtype=float)
+    value = float(row[feature].iloc[0])
+    beyond = others < value if side == "above" else others > value
+    if 2 * beyond.sum() <= len(others):
+        return False
+    items = [(party, known.name) for party, known in model.dictionary]
+    groups = dict(zip(items, form_groups(model, items), strict=True))
+    [own] = [item for item in items if item[1] == feature]
+    there = row.copy()
+    for party, name in items:
+        if party == own[0] and groups[party, name] == groups[own]:
+            others = np.sort(training[name].dropna().to_numpy(dtype=float))
+            there[name] = there[name].clip(others[(len(others) - 1) // 2], others[len(others) // 2])
+    return bool(margins(model, rules, there)[0] < margins(model, rules, row)[0])

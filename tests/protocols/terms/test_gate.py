@@ -64,6 +64,7 @@ def test_the_version_of_a_record_changes_with_every_column_that_is_asked_about_a
 def test_the_version_of_one_record_does_not_read_a_column_to_its_end(monkeypatch):
     held = PartyTable("host", TABLE.ids, HeldColumns(TABLE.columns))
     expected = Roster(TABLE).versions(("b",), ("x", "y"))
+    # patched: what must not be called
     monkeypatch.setattr(HeldColumns, "__getitem__", lambda *_: pytest.fail("a whole column was read"))
     assert Roster(held).versions(("b",), ("x", "y")) == expected
 
