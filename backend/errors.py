@@ -98,7 +98,7 @@ class AmbiguousFile(FederationError):  # noqa: N818 - reads as what was found
 
     Parameters
     ----------
-    question : {"encoding", "decimal", "sheet"}
+    question : {"encoding", "decimal", "sheet", "header", "ids"}
         The field of :class:`backend.data.table_file.Reading` that answers it.
     choices : dict of str to tuple of str
         Answer → what the file says if it is so: a few of its lines, or one of its cells.

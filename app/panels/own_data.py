@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,29 +11,27 @@ import pandas as pd
 import streamlit as st
 
 from app import session, user_jobs
-from app.panels import attention, frame, links, run, upload
+from app.panels import attention, controls, frame, links, run, upload
 from app.texts import Texts, bare, markdown, percent
 from backend.errors import GlassleafError
 from backend.i18n import Text
+from backend.remark import Remark
 from backend.services.own_data import DIRECTIONS, KINDS, UPLOAD, Draft, OwnData, OwnHost
 
 if TYPE_CHECKING:
     from backend.data.federation import Federation
     from backend.jobs import Job
     from backend.services.federations import ColumnReading, Overview
-    from backend.services.own_data import Column, Outcomes
+    from backend.services.own_data import Column, Mend, Oddity, Outcomes
 
 JOB = "federation"
 READY = ("credit_card", "files")  # ways to a federation that need no draft
-STEPS = ("table", "outcome", "parties", "meanings", "create")
+STEPS = ("table", "outcome", "columns", "create")
 MAX_HOSTS = 6  # as many as there are marks for
 SHOWN_CODES = 4  # of a column
 PAGE = 12  # columns at once
 EDITED = (
-    "meaning",
-    "meaning_zh",
     "unit",
-    "kind",
     "categories",
     "missing",
     "expected_direction",
@@ -41,10 +39,15 @@ EDITED = (
     "unit_zh",
     "categories_zh",
 )
-# pixels: name and meaning, which nobody may leave out, stand beside each other on a phone
-NAME = 145
-MEANT = 205
+NAME = 145  # pixels
 OTHER = 150
+WIDTHS = (2.0, 1.7, 1.5, 2.6, 3.6)  # of the table's columns beside each other
+HEAD = ("column", "party", "read_as", "meaning_head", "odd")
+# problems that a row words itself: about the controls beside it, not about a file or a command
+PROBLEMS = frozenset(
+    f"own_data.problem_{code}"
+    for code in ("cells_unreadable", "cells_look_missing", "too_many_codes", "texts_look_like_dates", "cells_no_dates")
+)
 ROWS = ""  # in place of an id column: rows are numbered
 
 
@@ -69,10 +72,8 @@ def table(t: Texts, service: OwnData) -> None:
     ready = False
     if step == "outcome":
         draft, ready = _outcome(t, service, draft)
-    elif step == "parties":
-        draft, ready = _parties(t, service, draft)
-    elif step == "meanings":
-        draft, ready = _meanings(t, service, draft)
+    elif step == "columns":
+        draft, ready = _columns_step(t, service, draft)
     else:
         draft, ready = _create(t, service, draft)
     _moves(t, service, draft, ready)
@@ -282,7 +283,7 @@ def _rows_to_mend(t: Texts, service: OwnData, draft: Draft) -> tuple[Draft, bool
 
 def _spellings(t: Texts, draft: Draft, column: str, alike: Sequence[Sequence[str]]) -> Draft:
     """Texts of a column that differ in case or spaces alone: one press takes them as one."""
-    spellings = t("words.comma").join(repr(text) for texts in alike for text in texts)
+    spellings = t("words.comma").join(" = ".join(map(repr, texts)) for texts in alike)
     words = (
         t("own_data.one_spelling", column=column, texts=spellings)
         if alike
@@ -346,91 +347,288 @@ def _updated(draft: Draft, **said: Any) -> Draft:
     return draft.model_copy(update=said)
 
 
-# -- whose column is whose ----------------------------------------
+# -- whose column is whose, what it means, and what is odd about it ----------------------------------------
 
 
-def _parties(t: Texts, service: OwnData, draft: Draft) -> tuple[Draft, bool]:
-    names = [c.name for c in service.columns(draft) if c.name not in (draft.id_column, draft.label)]
-    st.markdown(t("own_data.parties_hint"))
-    count = st.number_input(
-        t("own_data.hosts"), 1, MAX_HOSTS, key=_field(draft, "hosts", max(1, len(draft.hosts))), width=160
-    )
-    hosts = [*draft.hosts, *(OwnHost(title="") for _ in range(count))][:count]
-    titles = [draft.guest_title, *(host.title for host in hosts)]
-    held = [list(draft.guest), *(list(host.columns) for host in hosts)]
-    for place in range(len(titles)):
-        with st.container(border=True):
+def _columns_step(t: Texts, service: OwnData, draft: Draft) -> tuple[Draft, bool]:
+    columns = [c for c in service.columns(draft) if c.name not in (draft.id_column, draft.label)]
+    names = [column.name for column in columns]
+    st.markdown(t("own_data.columns_hint"))
+    draft = _parties(t, draft, names)
+    _several(t, service, draft, names)
+    status = st.container()
+    table = st.container()
+    draft = _dictionary(t, service, draft)
+    draft = _more_fields(t, draft, columns)
+    needed = {c.name for c in columns if draft.holder(c.name) is not None and _blocking(draft, c)}
+    problems: dict[str, list[Remark]] = {}
+    read: tuple[Federation, Overview] | None = None
+    with status:
+        ready = _parties_ready(t, draft)
+        if ready and not needed:
+            try:
+                read = service.overview(draft)
+            except GlassleafError as error:
+                problems = _by_column(error, names)
+        if problems.get(""):
+            frame.problems(t, problems[""])
+        needed |= set(filter(None, problems))
+        if needed:
+            st.warning(t("own_data.need_you", n=len(needed)), icon=":material/report:")
+    with table:
+        _rows(t, service, draft, columns, needed, problems)
+    if read is not None:
+        _readings(t, *read)
+    return draft, read is not None
+
+
+def _parties(t: Texts, draft: Draft, names: Sequence[str]) -> Draft:
+    """The parties' names; columns of a Host that is taken away belong to nobody."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        count = st.number_input(
+            t("own_data.hosts"), 1, MAX_HOSTS, key=_field(draft, "hosts", max(1, len(draft.hosts))), width=150
+        )
+        hosts = [*draft.hosts, *(OwnHost(title="") for _ in range(count))][:count]
+        titles = [draft.guest_title, *(host.title for host in hosts)]
+        for place, title in enumerate(titles):
             usual = t("own_data.guest_usual") if place == 0 else t("own_data.host_usual", n=place)
-            titles[place] = (
-                st.text_input(
-                    t("own_data.guest_name") if place == 0 else t("own_data.host_name", n=place),
-                    key=_field(draft, f"title_{place}", titles[place] or usual),
-                    max_chars=60,
-                ).strip()
-                or usual
+            said = st.text_input(
+                t("own_data.guest_name") if place == 0 else t("own_data.host_name", n=place),
+                key=_field(draft, f"title_{place}", title or usual),
+                max_chars=60,
+                width=190,
             )
-            key = _field(draft, f"columns_{place}", [name for name in held[place] if name in names])
-            others = {name for other in range(len(held)) if other != place for name in _now(draft, other, held[other])}
-            held[place] = st.multiselect(
-                t("own_data.columns_of", party=markdown(titles[place])),
-                [name for name in names if name not in others],
-                key=key,
-                placeholder=t("own_data.choose"),
-            )
-            free = [name for name in names if name not in others and name not in held[place]]
-            if free:
-                st.button(
-                    t("own_data.take_rest", n=len(free)),
-                    key=f"own_rest_{place}",
-                    on_click=session.choose,
-                    args=(key, [*held[place], *free]),
-                )
-    left = [name for name in names if not any(name in party for party in held)]
-    if left:
-        st.caption(f":material/info: {t('own_data.nobodys', columns=markdown(t.listed(left)), n=len(left))}")
-    draft = _updated(
+            titles[place] = said.strip() or usual
+    kept = [tuple(name for name in host.columns if name in names) for host in hosts]
+    return _updated(
         draft,
         guest_title=titles[0],
-        guest=tuple(held[0]),
-        hosts=tuple(OwnHost(title=name, columns=tuple(c)) for name, c in zip(titles[1:], held[1:], strict=True)),
+        guest=tuple(name for name in draft.guest if name in names),
+        hosts=tuple(OwnHost(title=title, columns=held) for title, held in zip(titles[1:], kept, strict=True)),
     )
+
+
+def _titles(draft: Draft) -> list[str]:
+    return [draft.guest_title, *(host.title for host in draft.hosts)]
+
+
+def _parties_ready(t: Texts, draft: Draft) -> bool:
+    """Whether every party has a column and a name of its own; says so if not."""
+    titles = _titles(draft)
+    held = (draft.guest, *(host.columns for host in draft.hosts))
     ready = all(held) and len(set(titles)) == len(titles)
     if not ready:
         st.caption(f":material/info: {t('own_data.parties_need')}")
-    return draft, ready
+    return ready
 
 
-def _now(draft: Draft, place: int, kept: list[str]) -> list[str]:
-    """The columns of a party as its field says at this moment, also if it is drawn further down."""
-    found: list[str] = st.session_state.get(f"own_{draft.id}_columns_{place}", kept)
+def _several(t: Texts, service: OwnData, draft: Draft, names: Sequence[str]) -> None:
+    """Give several columns to a party at once: those that are chosen, or all that nobody has."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        chosen = st.multiselect(
+            t("own_data.several"),
+            names,
+            key=_field(draft, "several", []),
+            placeholder=t("own_data.choose"),
+            width=430,
+        )
+        given = tuple(chosen or [name for name in names if draft.holder(name) is None])
+        for place, title in enumerate(_titles(draft) if given else ()):
+            words = t("own_data.give" if chosen else "own_data.give_rest", n=len(given), party=markdown(title))
+            st.button(
+                words,
+                key=f"own_give_{place}",
+                on_click=_change,
+                args=(service, draft.id, partial(_given, given, place)),
+            )
+
+
+def _given(columns: Sequence[str], place: int, draft: Draft) -> Draft:
+    return draft.given(columns, place)
+
+
+def _change(service: OwnData, draft_id: str, changed: Callable[[Draft], Draft]) -> None:
+    """Change a draft by a press; fields of the table then show what the draft says."""
+    draft = service.draft(draft_id)
+    if draft is None:
+        return
+    service.save(changed(draft))
+    for field in ("party", "kind", "several"):
+        for key in [key for key in st.session_state if str(key).startswith(f"own_{draft_id}_{field}")]:
+            del st.session_state[key]
+    session.keep(f"own_base_{draft_id}", None)
+
+
+def _blocking(draft: Draft, column: Column) -> bool:
+    """Whether something has to be mended before a federation can be made of a column."""
+    said = draft.entries.get(column.name, {}).get("kind", "")
+    if said and said != column.kind:
+        return False  # what is odd about the other kind is not odd about this one
+    return any(oddity.blocks and draft.mended(column.name, oddity) is None for oddity in column.odd)
+
+
+def _odd(draft: Draft, column: Column) -> bool:
+    return any(draft.mended(column.name, oddity) is None for oddity in column.odd)
+
+
+def _rows(
+    t: Texts,
+    service: OwnData,
+    draft: Draft,
+    columns: Sequence[Column],
+    needed: Collection[str],
+    problems: Mapping[str, Sequence[Remark]],
+) -> None:
+    """The table: a row a column, with its party, kind, meaning, and what is odd about it."""
+    filters = {
+        "all": list(columns),
+        "needed": [column for column in columns if column.name in needed],
+        "odd": [column for column in columns if _odd(draft, column)],
+        "free": [column for column in columns if draft.holder(column.name) is None],
+    }
+    chosen = controls.choice(
+        t("own_data.show"),
+        tuple(filters),
+        f"own_{draft.id}_show",
+        lambda name: t(f"own_data.show_{name}", n=len(filters[name])),
+    )
+    pages = -(-len(filters[chosen]) // PAGE)
+    rows = st.container(border=True, key="own_rows")
+    at = min(st.pagination(pages, key="own_rows_page"), pages) if pages > 1 else 1
+    with rows:
+        with st.container(key="own_rows_head"):
+            for cell, words in zip(st.columns(WIDTHS), HEAD, strict=True):
+                cell.caption(t(f"own_data.{words}"))
+        for column in filters[chosen][(at - 1) * PAGE : at * PAGE]:
+            _row(t, service, draft, column, problems.get(column.name, []))
+
+
+def _row(t: Texts, service: OwnData, draft: Draft, column: Column, problems: Sequence[Remark]) -> None:
+    name = column.name
+    titles = _titles(draft)
+    language = "meaning_zh" if t.language == "zh" else "meaning"
+    about, party, kind, meaning, odd = st.columns(WIDTHS)
+    examples = t("words.comma").join(column.values[:2])
+    about.markdown(f"**{markdown(name)}**  \n:gray[:small[{markdown(examples)}]]")
+    key = _field(draft, f"party_{name}", draft.holder(name))
+    party.selectbox(
+        t("own_data.party_of", column=name),
+        range(len(titles)),
+        index=None,  # so that it can be cleared
+        key=key,
+        format_func=lambda place: titles[place],
+        placeholder=t("own_data.nobody"),
+        label_visibility="collapsed",
+        on_change=_said,
+        args=(service, draft.id, key, lambda draft, place: draft.given((name,), place)),
+    )
+    key = _field(draft, f"kind_{name}", draft.kind(column))
+    kind.selectbox(
+        t("own_data.kind_of", column=name),
+        KINDS,
+        key=key,
+        format_func=lambda kind: t(f"own_data.kind_{kind}"),
+        label_visibility="collapsed",
+        disabled=name in draft.days,
+        on_change=_said,
+        args=(service, draft.id, key, lambda draft, kind: draft.saying(name, kind=kind)),
+    )
+    key = _field(draft, f"{language}_{name}", draft.entries.get(name, {}).get(language, ""))
+    meaning.text_input(
+        t("own_data.meaning_of", column=name),
+        key=key,
+        placeholder=t("own_data.meaning_hint"),
+        label_visibility="collapsed",
+        max_chars=500,
+        on_change=_said,
+        args=(service, draft.id, key, lambda draft, words: draft.saying(name, **{language: words.strip()})),
+    )
+    with odd:
+        for problem in problems:
+            st.markdown(f":red[:material/error:] {_problem(t, problem)}")
+        for number, oddity in enumerate(column.odd):
+            _oddity(t, service, draft, column, number, oddity)
+        if column.read:
+            words = t(
+                "own_data.read_as_numbers", n=column.read, count=f"{column.read:,}", cell=markdown(column.values[0])
+            )
+            st.markdown(f":green[:material/check:] {words}")
+
+
+def _said(service: OwnData, draft_id: str, key: str, change: Callable[[Draft, Any], Draft]) -> None:
+    """Keep what a field of the table says, before anything is drawn from the draft."""
+    draft = service.draft(draft_id)
+    if draft is not None:
+        service.save(change(draft, st.session_state[key]))
+
+
+def _oddity(t: Texts, service: OwnData, draft: Draft, column: Column, number: int, oddity: Oddity) -> None:
+    """Something odd, with a press for each way to mend it; once it is mended, how, and a press that undoes it."""
+    name = column.name
+    some = [f"`{text}` {count:,}×" for text, count in list(oddity.cells.items())[:SHOWN_CODES]]
+    more = len(oddity.cells) - len(some)
+    texts = t("words.comma").join(some) + (t("own_data.more_codes", n=more) if more > 0 else "")
+    mended = draft.mended(name, oddity)
+    key = f"own_{draft.id}_mend_{name}_{number}"
+    if mended is not None:
+        words = t("own_data.mended_days" if mended.startswith("days") else f"own_data.mended_{mended}", cells=texts)
+        st.markdown(f":green[:material/check:] {words}")
+        st.button(
+            t("own_data.undo"),
+            key=f"{key}_undo",
+            type="tertiary",
+            on_click=_change,
+            args=(service, draft.id, partial(_unmended, name, oddity)),
+        )
+        return
+    blocks = oddity.blocks and _blocking(draft, column)
+    mark = ":red[:material/error:]" if blocks else ":orange[:material/warning:]"
+    st.markdown(
+        f"{mark} {t(f'own_data.odd_{oddity.code}', cells=texts, n=column.distinct, count=f'{column.distinct:,}')}"
+    )
+    orders = [mend for mend in oddity.mends if mend.startswith("days")]
+    with st.container(horizontal=True, gap="small"):
+        for mend in oddity.mends:
+            words = "own_data.mend_days" if [mend] == orders else f"own_data.mend_{mend}"
+            st.button(
+                t(words),
+                key=f"{key}_{mend}",
+                on_click=_change,
+                args=(service, draft.id, partial(_mended, name, oddity, mend)),
+            )
+
+
+def _mended(column: str, oddity: Oddity, mend: Mend, draft: Draft) -> Draft:
+    return draft.mend(column, oddity, mend)
+
+
+def _unmended(column: str, oddity: Oddity, draft: Draft) -> Draft:
+    return draft.unmend(column, oddity)
+
+
+def _by_column(error: GlassleafError, names: Sequence[str]) -> dict[str, list[Remark]]:
+    """The problems of an error by the column that they are about; those of no column, or of several, under an empty name."""
+    quoted = {repr(name): name for name in names}
+    found: dict[str, list[Remark]] = {}
+    for remark in error.remarks:
+        said = str(remark.values.get("feature", ""))
+        column = remark.column or (said if said in names else quoted.get(said, ""))
+        found.setdefault(column if column in names else "", []).append(remark)
     return found
 
 
-# -- what each column means ----------------------------------------
-
-
-def _meanings(t: Texts, service: OwnData, draft: Draft) -> tuple[Draft, bool]:
-    held = dict.fromkeys(draft.guest, draft.guest_title)
-    held |= {name: host.title for host in draft.hosts for name in host.columns}
-    by_name = {column.name: column for column in service.columns(draft)}
-    columns = [by_name[name] for name in held if name in by_name]
-    st.markdown(t("own_data.meanings_hint"))
-    draft = _dictionary(t, service, draft)
-    draft = _doubtful(t, draft, columns)
-    for column in columns:
-        if column.alike:
-            draft = _spellings(t, draft, column.name, column.alike)
-    draft = _edited(t, draft, columns, held)
-    try:
-        federation, read = service.overview(draft)
-    except GlassleafError as error:
-        frame.problem(t, error)
-        st.caption(f":material/build: {t('own_data.meanings_fix')}")
-        return draft, False
-    for remark in read.notes:
-        st.caption(f":material/info: {markdown(remark.sentence(t.language))}")
-    _readings(t, federation, read)
-    return draft, True
+def _problem(t: Texts, remark: Remark) -> str:
+    """A problem of a column as its row says it: in words about the controls beside it."""
+    key = f"own_data.problem_{remark.code}"
+    if key not in PROBLEMS:
+        return frame.explained(t, remark)
+    cells = remark.values.get("cells", "")
+    shown = cells.sentence(t.language) if isinstance(cells, Remark) else cells
+    if isinstance(cells, tuple):
+        shown = t("words.comma").join(
+            one.sentence(t.language) if isinstance(one, Remark) else str(one) for one in cells[:SHOWN_CODES]
+        )
+    return t(key, cells=markdown(str(shown)))
 
 
 def _dictionary(t: Texts, service: OwnData, draft: Draft) -> Draft:
@@ -451,63 +649,31 @@ def _dictionary(t: Texts, service: OwnData, draft: Draft) -> Draft:
     return draft
 
 
-def _doubtful(t: Texts, draft: Draft, columns: Sequence[Column]) -> Draft:
-    """Texts that often mean that there is no value: whether they do here."""
-    texts = [(column.name, text) for column in columns for text in column.doubtful]
-    if not texts:
-        return draft
-    counts = {(column.name, text): n for column in columns for text, n in column.doubtful.items()}
-    said = [(name, text) for name, text in texts if text in _listed(draft.entries.get(name, {}).get("missing", ""))]
-    chosen = st.multiselect(
-        t("own_data.doubtful"),
-        texts,
-        key=_field(draft, "doubtful", said),
-        format_func=lambda pair: t("own_data.doubtful_one", column=pair[0], text=pair[1], count=f"{counts[pair]:,}"),
-        placeholder=t("own_data.doubtful_none"),
-        help=t("own_data.doubtful_help"),
-    )
-    entries = {name: dict(cells) for name, cells in draft.entries.items()}
-    for column in columns:
-        if column.doubtful:
-            before = _listed(entries.get(column.name, {}).get("missing", ""))
-            missing = [text for text in before if text not in column.doubtful]
-            missing += [text for name, text in chosen if name == column.name]
-            if missing != before:
-                entries.setdefault(column.name, _blank(column))["missing"] = ";".join(missing)
-    return _updated(draft, entries=entries)
+def _more_fields(t: Texts, draft: Draft, columns: Sequence[Column]) -> Draft:
+    """What else a dictionary says of each column, as a table to fill in; what nobody touched stays as it was read."""
+    held = [column for column in columns if draft.holder(column.name) is not None]
+    with st.expander(t("own_data.more_fields"), icon=":material/table:", key="own_more_fields"):
+        if not held:
+            st.caption(t("own_data.parties_need"))
+            return draft
+        return _edited(t, draft, held)
 
 
-def _listed(cell: str) -> list[str]:
-    return [text.strip() for text in cell.split(";") if text.strip()]
-
-
-def _blank(column: Column) -> dict[str, str]:
-    return dict.fromkeys(EDITED, "") | {"kind": column.kind, "expected_direction": "none"}
-
-
-def _edited(t: Texts, draft: Draft, columns: Sequence[Column], held: dict[str, str]) -> Draft:
-    """The dictionary as a table to fill in; what nobody touched stays as it was read."""
+def _edited(t: Texts, draft: Draft, columns: Sequence[Column]) -> Draft:
     base_key = f"own_base_{draft.id}"
-    begun = {column.name: {**_blank(column), **draft.entries.get(column.name, {})} for column in columns}
+    fields = ("meaning" if t.language == "zh" else "meaning_zh", *EDITED)
+    blank = dict.fromkeys(fields, "") | {"expected_direction": "none"}
+    begun = {}
+    for column in columns:
+        said = draft.entries.get(column.name, {})
+        begun[column.name] = {field: said.get(field) or blank[field] for field in fields}
     base = session.kept(base_key)
     if base is None or list(base) != list(begun):  # what the editor shows must not change under whoever types
         base = begun
         session.keep(base_key, base)
         session.keep(f"{base_key}_turn", session.kept(f"{base_key}_turn", 0) + 1)
-    meanings = ("meaning_zh", "meaning") if t.language == "zh" else ("meaning", "meaning_zh")
-    order = (*meanings, *(field for field in EDITED if field not in meanings))
-    shown = pd.DataFrame(
-        [{"name": name, **{field: base[name][field] for field in order}, "party": held[name]} for name in base]
-    )
     looks = {
         "name": st.column_config.TextColumn(t("own_data.column"), disabled=True, pinned=True, width=NAME),
-        "party": st.column_config.TextColumn(t("own_data.party"), disabled=True),
-        "kind": st.column_config.SelectboxColumn(
-            t("own_data.kind"),
-            options=list(KINDS),
-            required=True,
-            format_func=lambda kind: t(f"own_data.kind_{kind}"),
-        ),
         "expected_direction": st.column_config.SelectboxColumn(
             t("own_data.expected_direction"),
             options=list(DIRECTIONS),
@@ -515,55 +681,52 @@ def _edited(t: Texts, draft: Draft, columns: Sequence[Column], held: dict[str, s
             format_func=lambda direction: t(f"own_data.direction_{direction}"),
         ),
     }
-    fields = [field for field in EDITED if field not in looks]
-    widths = {meanings[0]: MEANT, meanings[1]: OTHER, "categories": OTHER, "categories_zh": OTHER}
-    looks |= {
-        field: st.column_config.TextColumn(
-            t(f"own_data.field_{field}"),
-            help=t(f"own_data.field_{field}_help"),
-            width=widths.get(field),
-        )
-        for field in fields
-    }
+    for field in fields:
+        if field not in looks:
+            looks[field] = st.column_config.TextColumn(
+                t(f"own_data.field_{field}"), help=t(f"own_data.field_{field}_help"), width=OTHER
+            )
     edited = st.data_editor(
-        shown, hide_index=True, column_config=looks, key=f"own_editor_{draft.id}_{session.kept(f'{base_key}_turn')}"
+        pd.DataFrame([{"name": name, **cells} for name, cells in base.items()]),
+        hide_index=True,
+        column_config=looks,
+        key=f"own_editor_{draft.id}_{session.kept(f'{base_key}_turn')}",
     )
-    entries = dict(draft.entries)
     for cells in edited.fillna("").to_dict("records"):
         name = str(cells["name"])
-        said = {field: str(cells[field]).strip() for field in EDITED}
+        said = {field: str(cells[field]).strip() for field in fields}
         changed = {field: value for field, value in said.items() if value != base[name][field]}
         if changed:
-            column = next(column for column in columns if column.name == name)
-            entries[name] = {**_blank(column), **entries.get(name, {}), **changed}
-    return _updated(draft, entries=entries)
+            draft = draft.saying(name, **changed)
+    return draft
 
 
 def _readings(t: Texts, federation: Federation, read: Overview) -> None:
-    """What every column was taken for."""
-    frame.section(t, "own_data.readings")
+    """What every column was taken for, and what was read otherwise than it is written."""
     bare_meanings = sum(not column.described for column in read.columns)
     if bare_meanings:
         st.caption(f":material/info: {t('own_data.no_meaning_yet', n=bare_meanings, all=len(read.columns))}")
-    pages = -(-len(read.columns) // PAGE)
-    box = st.container(key="cards_own_readings")  # on a phone a card each
-    at = min(st.pagination(pages, key="own_readings"), pages) if pages > 1 else 1
-    columns = read.columns[(at - 1) * PAGE : at * PAGE]
-    with box:
-        frame.table(
-            {
-                t("own_data.column"): [f"**{markdown(column.name)}**" for column in columns],
-                t("own_data.party"): [markdown(t.party(federation, column.party)) for column in columns],
-                t("own_data.read_as"): [
-                    t.noted(t(f"own_data.kind_{column.kind}"), markdown(t.text(column.unit))) for column in columns
-                ],
-                t("own_data.holds"): [markdown(_holds(t, column)) for column in columns],
-                t("own_data.missing"): [markdown(_missing(t, column)) for column in columns],
-                t("own_data.notice"): [_notice(t, column) for column in columns],
-            },
-            t("own_data.readings"),
-        )
-    upload.account(t, "own_account", read.document)
+    with st.expander(t("own_data.readings"), icon=":material/fact_check:", key="own_readings_box"):
+        for remark in read.notes:
+            st.caption(f":material/info: {markdown(remark.sentence(t.language))}")
+        pages = -(-len(read.columns) // PAGE)
+        box = st.container(key="cards_own_readings")  # on a phone a card each
+        at = min(st.pagination(pages, key="own_readings"), pages) if pages > 1 else 1
+        columns = read.columns[(at - 1) * PAGE : at * PAGE]
+        with box:
+            frame.table(
+                {
+                    t("own_data.column"): [f"**{markdown(column.name)}**" for column in columns],
+                    t("own_data.party"): [markdown(t.party(federation, column.party)) for column in columns],
+                    t("own_data.read_as"): [
+                        t.noted(t(f"own_data.kind_{column.kind}"), markdown(t.text(column.unit))) for column in columns
+                    ],
+                    t("own_data.holds"): [markdown(_holds(t, column)) for column in columns],
+                    t("own_data.missing"): [markdown(_missing(t, column)) for column in columns],
+                },
+                t("own_data.readings"),
+            )
+        upload.account(t, "own_account", read.document)
 
 
 def _holds(t: Texts, column: ColumnReading) -> str:
@@ -579,25 +742,6 @@ def _holds(t: Texts, column: ColumnReading) -> str:
 def _missing(t: Texts, column: ColumnReading) -> str:
     said = [t.noted(text or t("own_data.empty_cell"), f"{count:,}") for text, count in column.missing.items()]
     return t("words.comma").join(said) or t("own_data.none_missing")
-
-
-def _notice(t: Texts, column: ColumnReading) -> str:
-    """What looks odd about a column."""
-    found = [
-        key
-        for key, odd in (
-            ("empty", column.empty),
-            ("constant", column.constant),
-            ("unclear", bool(column.unclear) and bool(column.codes)),
-            ("apart", bool(column.unclear) and not column.codes),
-            ("unlike", bool(column.unlike)),
-            ("dates", column.dates),
-            ("few", column.few and not column.dates),
-            ("same_length", column.same_length and not column.dates),
-        )
-        if odd
-    ]
-    return " ".join(f":material/warning: {t(f'own_data.notice_{key}')}" for key in found) or "–"
 
 
 # -- the last look ----------------------------------------

@@ -93,6 +93,7 @@ def _ask(t: Texts, key: str, name: str, file: AmbiguousFile) -> str | None:
             "encoding": lambda choice: t(f"upload.encoding_{choice}"),
             "decimal": lambda choice: t(f"upload.decimal_{choice}"),
             "sheet": markdown,
+            "header": lambda choice: t("upload.header_row", row=choice),
             "ids": lambda choice: t("upload.ids_as_written"),
         }
         answer: str | None = st.radio(

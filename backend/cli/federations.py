@@ -15,6 +15,7 @@ from backend.cli.output import (
     AsJson,
     Decimal,
     Encoding,
+    Header,
     Sheet,
     check_out,
     open_glassleaf,
@@ -25,7 +26,7 @@ from backend.cli.output import (
 from backend.errors import ParameterError
 from backend.i18n import counted
 from backend.remark import one_line
-from backend.services.federations import PLACES, PRODUCTS
+from backend.services.federations import ORDERS, PLACES, PRODUCTS
 
 if TYPE_CHECKING:
     from backend.services.federations import ColumnReading, Overview
@@ -70,16 +71,26 @@ def init(
     encoding: Encoding = "",
     decimal: Decimal = "",
     sheet: Sheet = "",
+    header: Header = "",
     leave_out: Annotated[
         list[str] | None,
         typer.Option(
-            help="Rows that are left out, by what is wrong: no-outcome, no-id, repeated-id (the first stays) or ragged. Repeat for more."
+            help="Rows that are left out, by what is wrong: no-outcome, unclear-outcome (a dash, unknown), no-id, "
+            "repeated-id (the first stays) or ragged. Repeat for more."
         ),
     ] = None,
     one_spelling: Annotated[
         list[str] | None,
         typer.Option(
-            help="A column whose texts that differ in case or spaces alone are one text, or * for all. Repeat for more."
+            help="A column whose texts that differ in case or spaces alone, or are ways to write yes and no, are one text; "
+            "* for all. Repeat for more."
+        ),
+    ] = None,
+    days: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A column of dates that becomes days since the earliest; COLUMN=dmy or COLUMN=mdy if 03/04/2024 leaves open "
+            "which comes first. Repeat for more."
         ),
     ] = None,
     place: Annotated[
@@ -128,10 +139,11 @@ def init(
         name,
         label_meaning,
         missing=marks,
-        reading=Reading(encoding, decimal, sheet),
+        reading=Reading(encoding, decimal, sheet, header),
         keep=split_list(keep),
         leave_out=tuple(leave_out or ()),
         one_spelling=tuple(one_spelling or ()),
+        days=_date_orders(days or []),
         places=tuple(place or ()),
         product=product,
     )
@@ -154,6 +166,18 @@ def init(
     if account is not None:
         save_account(account, document)
     print_result(document, lines, as_json)
+
+
+def _date_orders(days: list[str]) -> dict[str, str]:
+    """Return what comes first in each column's dates; empty if its cells tell."""
+    orders = {}
+    for text in days:
+        column, equals, order = text.rpartition("=")
+        if not equals or order not in ORDERS:
+            column = text
+            order = ""
+        orders[column] = order
+    return orders
 
 
 def _missing_texts(wishes: list[str]) -> dict[str, list[str]]:

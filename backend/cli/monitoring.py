@@ -15,6 +15,7 @@ from backend.cli.output import (
     Cutoff,
     Decimal,
     Encoding,
+    Header,
     Ids,
     ModelId,
     Sheet,
@@ -56,6 +57,7 @@ def monitor(
     encoding: Encoding = "",
     decimal: Decimal = "",
     sheet: Sheet = "",
+    header: Header = "",
     ids: Ids = "",
     account: AccountFile = None,
     as_json: AsJson = False,
@@ -64,7 +66,9 @@ def monitor(
     chosen = cipher_named(cipher) if cipher else None
     with open_glassleaf() as glassleaf:
         record = glassleaf.models.get(model)
-        read = glassleaf.monitoring.read(record.id, later, how=Reading(encoding, decimal, sheet, ids), label=label)
+        read = glassleaf.monitoring.read(
+            record.id, later, how=Reading(encoding, decimal, sheet, header, ids), label=label
+        )
         if account is not None:
             save_account(account, glassleaf.samples.account(record.id, read.sheet))
         request = MonitoringRequest(record.id, read, feature, cutoff, chosen, bits)

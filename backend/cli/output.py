@@ -59,6 +59,10 @@ Ids = Annotated[
     str, typer.Option(help="as-written: ten or more people are scored whose ids the Hosts are not known to have.")
 ]
 Sheet = Annotated[str, typer.Option(help="Which sheet of a workbook (default: the only one with cells).")]
+Header = Annotated[
+    str,
+    typer.Option(help="Number of the row with the columns' names, if a title stands above it (default: the first)."),
+]
 PassphraseFile = Annotated[
     Path | None,
     typer.Option(

@@ -17,6 +17,7 @@ from backend.cli.output import (
     Bits,
     Decimal,
     Encoding,
+    Header,
     Ids,
     Jobs,
     ModelId,
@@ -109,6 +110,7 @@ def score(
     encoding: Encoding = "",
     decimal: Decimal = "",
     sheet: Sheet = "",
+    header: Header = "",
     ids: Ids = "",
     jobs: Jobs = 0,
     backend: Backend = "loky",
@@ -124,7 +126,7 @@ def score(
         if file is not None:
             check_out(file)
     source = samples if "://" in samples else Path(samples)
-    how = Reading(encoding, decimal, sheet, ids)
+    how = Reading(encoding, decimal, sheet, header, ids)
     with open_glassleaf(workers) as glassleaf:
         record = glassleaf.models.get(model)  # a wrong name before a wrong file
         again = _again(context, record.id)

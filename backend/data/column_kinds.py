@@ -104,7 +104,7 @@ def code_problems(text: TableText, guessed: Iterable[Feature]) -> list[Remark]:
             continue
         where = {"file": text.name, "feature": shown(feature.name), "found": len(codes), "limit": MAX_CODES}
         if look_like_dates(codes):
-            problems.append(Remark("texts_look_like_dates", where))
+            problems.append(Remark("texts_look_like_dates", {**where, "option": shlex.quote(feature.name)}))
             continue
         unread = to_column(text.cells(feature.name), feature.model_copy(update={"kind": Kind.NUMERIC}))[1]
         row, cell = next(iter(unread.items()))
@@ -113,16 +113,24 @@ def code_problems(text: TableText, guessed: Iterable[Feature]) -> list[Remark]:
 
 
 def alike_texts(texts: Iterable[str]) -> list[tuple[str, ...]]:
-    """Return the texts that differ in case or inner spaces alone, one tuple a spelling.
+    """Return the texts that mean the same, one tuple a meaning.
+
+    They differ in case or inner spaces alone, or all texts are ways to write yes and no.
 
     Examples
     --------
     >>> alike_texts(["Male", "female", "male", "MALE"])
     [('MALE', 'Male', 'male')]
+    >>> alike_texts(["Y", "yes", "1", "N", "0"]), alike_texts(["1", "2", "yes"])
+    ([('1', 'Y', 'yes'), ('0', 'N')], [])
     """
-    by_form: dict[str, list[str]] = {}
+    texts = list(texts)
+    yes_or_no = {text: BOOLEANS.get(text.casefold()) for text in texts}
+    all_yes_or_no = None not in yes_or_no.values()
+    by_form: dict[object, list[str]] = {}
     for text in texts:
-        by_form.setdefault(" ".join(text.casefold().split()), []).append(text)
+        form = yes_or_no[text] if all_yes_or_no else " ".join(text.casefold().split())
+        by_form.setdefault(form, []).append(text)
     return [tuple(sorted(found)) for found in by_form.values() if len(found) > 1]
 
 

@@ -11,6 +11,7 @@ import stat
 from collections import Counter
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, TextIO
@@ -18,10 +19,11 @@ from typing import BinaryIO, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.data.dates import COMPACT_DATE, days_in_a_sheet, first_day
 from backend.data.decimal_mark import POINT, Marks, may_be_thousand, plain
 from backend.data.dictionary import Feature, Kind
 from backend.data.number_forms import PERCENT, is_of_unit, written_number
-from backend.errors import FederationError
+from backend.errors import AmbiguousFile, FederationError
 from backend.jobs import work
 from backend.remark import Remark
 
@@ -33,6 +35,8 @@ GROUP = 8192  # rows that are read together of a long table; a whole number of l
 CHARACTERS = 1 << 25  # of a group's cells, and a row's more
 CHECKED = 4096  # rows read between two looks whether the work was stopped
 SEPARATORS = ",;\t|"
+PEEKED = 20  # rows that tell where a table's header is
+MIN_WIDTH = 3  # cells of a row from which on a short first row is a title and no header
 MAX_NAME = 500  # characters of a column's name
 PACKED = 6  # a full sheet of samples is 5 MB as CSV and 25 MB as the XML of a workbook
 MAX_ROW = 1_000_000  # characters of one row
@@ -108,6 +112,8 @@ class TableText:
         How numbers are written.
     separator : str
         Of a CSV file; empty if cells stand apart by themselves.
+    notes : tuple of Remark
+        What was read otherwise than it is written.
     """
 
     name: str
@@ -118,6 +124,7 @@ class TableText:
     faults: dict[int, tuple[Fault, ...]] = field(default_factory=dict)
     marks: Marks = POINT
     separator: str = ""
+    notes: tuple[Remark, ...] = ()
 
     def cells(self, column: str) -> list[str]:
         """One column's cells, ``(n_rows,)``, empty if a row is too short; `column` must be in the header."""
@@ -182,8 +189,10 @@ def read_csv_groups(
         raise FederationError("table_unreadable", file=path.name, reason=str(reason)) from None
 
 
-def parse_csv(name: str, data: bytes, limits: FileLimits = TABLE, encoding: str = UTF_8) -> TableText:
-    """Split a CSV file's bytes into header and rows.
+def parse_csv(
+    name: str, data: bytes, limits: FileLimits = TABLE, encoding: str = UTF_8, header_line: int = 1
+) -> TableText:
+    """Split a CSV file's bytes into header and rows; what stands above line `header_line` is not read.
 
     UTF-8 with or without a byte order mark, or the `encoding` that was named; the separator (comma, semicolon, tab or vertical bar) is the
     one that splits the header most.
@@ -196,13 +205,20 @@ def parse_csv(name: str, data: bytes, limits: FileLimits = TABLE, encoding: str 
     if len(data) > limits.max_bytes:
         raise too_many_bytes(name, limits)
     try:
-        return next(csv_groups(name, io.BytesIO(data), encoding, limits, limits.max_rows + 1, len(data) + 1))
+        file = io.BytesIO(data)
+        return next(csv_groups(name, file, encoding, limits, limits.max_rows + 1, len(data) + 1, header_line))
     except UnicodeDecodeError:
         raise not_text(name, data, encoding) from None
 
 
 def csv_groups(
-    name: str, file: BinaryIO, encoding: str, limits: FileLimits, max_rows: int, max_characters: int
+    name: str,
+    file: BinaryIO,
+    encoding: str,
+    limits: FileLimits,
+    max_rows: int,
+    max_characters: int,
+    header_line: int = 1,
 ) -> Generator[TableText, None, None]:
     """A CSV file in groups of consecutive rows, at least one, of at most `max_rows`; a group ends early behind `max_characters`.
 
@@ -213,7 +229,7 @@ def csv_groups(
     UnicodeDecodeError
         The bytes are no text in `encoding`.
     """
-    separator = _separator(file.read(MAX_ROW), encoding)
+    separator = _separator(file.read(MAX_ROW), encoding, header_line)
     file.seek(0)
     header: tuple[str, ...] = ()
     group = TableText(name, (), [], [], {}, separator=separator)
@@ -223,7 +239,7 @@ def csv_groups(
     with io.TextIOWrapper(file, encoding=encoding, newline="") as text:
         for line, row in _parsed(name, text, separator):
             if not header:
-                if row != [""]:
+                if row != [""] and line >= header_line:
                     header = tuple(row)
                     check_header(name, header, limits)
                     in_all = min(in_all, limits.max_cells // len(header))
@@ -292,18 +308,71 @@ def not_text(name: str, data: bytes, encoding: str) -> FederationError:
     return FederationError("byte_not_text", file=name, line=line, byte=f"{found:02x}", encoding=shown_as)
 
 
-def _separator(data: bytes, encoding: str) -> str:
-    """The separator that splits the first line with text into the most cells; a comma where they tie."""
-    head = data[:MAX_ROW].decode(encoding, errors="replace").lstrip()
-    first = io.StringIO(head, newline="").readline()
+def header_choices(rows: Sequence[tuple[int, Sequence[str]]]) -> dict[str, tuple[str, ...]]:
+    """Return the rows that may be the header if a title stands above it: line → the names that columns would have.
 
-    def parts(separator: str) -> int:
-        try:
-            return len(next(csv.reader([first], delimiter=separator), []))
-        except csv.Error:  # a cell longer than csv reads
-            return 0
+    Nothing if the first row may be the header itself.
 
-    return max(SEPARATORS, key=parts)
+    Parameters
+    ----------
+    rows : sequence of (int, sequence of str)
+        The first rows that have a cell: line and cells.
+
+    Examples
+    --------
+    >>> header_choices([(1, ["Customers", "", ""]), (3, ["id", "age", "late"]), (4, ["a", "31", "no"])])
+    {'3': ('id · age · late',), '4': ('a · 31 · no',)}
+    >>> header_choices([(1, ["id", "age", "late"]), (2, ["a", "31", "no"])])
+    {}
+    """
+    filled = [sum(1 for cell in cells if cell) for _, cells in rows]
+    widest = max(filled, default=0)
+    if widest < MIN_WIDTH or 2 * filled[0] > widest:
+        return {}
+    choices: dict[str, tuple[str, ...]] = {}
+    for (line, cells), count in zip(rows, filled, strict=True):
+        if 2 * count > widest and len(choices) < 2:
+            choices[str(line)] = (" · ".join(cell[:SHOWN_CELL] for cell in cells if cell),)
+    return choices
+
+
+def title_above_header(name: str, choices: dict[str, tuple[str, ...]]) -> AmbiguousFile:
+    """Return the question in which row a table's header is; see :func:`header_choices`."""
+    return AmbiguousFile("title_above_header", "header", choices, file=name, row=int(next(iter(choices))))
+
+
+def first_csv_rows(data: bytes, encoding: str = UTF_8) -> list[tuple[int, list[str]]]:
+    """Return the first rows of a CSV file that have a cell, with their lines, by the separator that splits one of them most."""
+    head = data[:MAX_ROW].decode(encoding, errors="replace")
+    lines = [(number, line) for number, line in enumerate(head.splitlines(), start=1) if line.strip()][:PEEKED]
+    found: list[tuple[int, list[str]]] = []
+    most = 0
+    for separator in SEPARATORS:
+        rows = []
+        for number, line in lines:
+            rows.append((number, [cell.strip() for cell in _split_line(line, separator)]))
+        cells = max((len(row) for _, row in rows), default=0)
+        if cells > most:
+            found = rows
+            most = cells
+    return found
+
+
+def _split_line(line: str, separator: str) -> list[str]:
+    try:
+        return next(csv.reader([line], delimiter=separator), [])
+    except csv.Error:  # a cell longer than csv reads
+        return []
+
+
+def _separator(data: bytes, encoding: str, header_line: int = 1) -> str:
+    """The separator that splits the first line with text from `header_line` on into the most cells; a comma where they tie."""
+    lines = io.StringIO(data[:MAX_ROW].decode(encoding, errors="replace"), newline="")
+    for _ in range(header_line - 1):
+        lines.readline()
+    first = io.StringIO(lines.read().lstrip(), newline="").readline()
+
+    return max(SEPARATORS, key=lambda separator: len(_split_line(first, separator)))
 
 
 def check_header(name: str, header: tuple[str, ...], limits: FileLimits) -> None:
@@ -378,6 +447,9 @@ def with_forms(
         Cells that were read in another form: row → cell.
     """
     column, unread = to_column(cells, feature, marks)
+    first = first_day(feature.unit) if feature.kind is Kind.NUMERIC else None
+    if first is not None:
+        return _with_days(cells, column, unread, first)
     if feature.kind is not Kind.NUMERIC or not unread:
         return column, unread, {}
     numbers = {}
@@ -394,6 +466,24 @@ def with_forms(
         if place not in wrong:
             column[row] = values[place]
             read[row] = still_unread.pop(row)
+    return column, still_unread, read
+
+
+def _with_days(
+    cells: Sequence[str], column: NDArray[np.generic], unread: Mapping[int, str], first: date
+) -> tuple[NDArray[np.generic], dict[int, str], dict[int, str]]:
+    """Read the dates of a column that counts days since `first`; 20240331 is a date, too, and no number of days."""
+    dates = {}
+    for row, cell in enumerate(cells):
+        if row in unread or COMPACT_DATE.fullmatch(cell):
+            dates[row] = cell
+    days = days_in_a_sheet(dates, first)
+    still_unread = {row: cell for row, cell in dates.items() if row not in days}
+    read = {}
+    for row, cell in dates.items():
+        column[row] = days.get(row, np.nan)
+        if row in days:
+            read[row] = cell
     return column, still_unread, read
 
 

@@ -195,12 +195,17 @@ def _column(text: TableText, party: str, feature: Feature) -> ColumnReading:
         constant=(len(held) if coded else len(numbers)) == 1,
         empty=not held,
         dates=look_like_dates(held),
-        few=2 < len(numbers) <= MAX_FEW and not np.any(numbers % 1),
-        same_length=_same_length(numbers),
+        few=are_few(numbers),
+        same_length=have_same_length(numbers),
     )
 
 
-def _same_length(numbers: NDArray[np.float64]) -> bool:
+def are_few(numbers: NDArray[np.float64]) -> bool:
+    """Return whether there are so few different whole numbers that they may be codes; `numbers` without repetition."""
+    return 2 < len(numbers) <= MAX_FEW and not np.any(numbers % 1)
+
+
+def have_same_length(numbers: NDArray[np.float64]) -> bool:
     """Return whether many whole numbers have all the same number of digits; `numbers` in their order."""
     if len(numbers) <= MAX_FEW or numbers[0] < 10 ** (MIN_CODE_DIGITS - 1) or np.any(numbers % 1):
         return False
@@ -246,7 +251,7 @@ def sentinels(held: Mapping[str, int]) -> dict[str, int]:
     marked = {cell: count for cell, count in held.items() if _SENTINEL.fullmatch(cell) and count >= MIN_SENTINELS}
     if not marked:
         return {}
-    numbers = _numbers(held)
+    numbers = numbers_of(held)
     others = numbers[~np.isin(numbers, [float(cell) for cell in marked])]
     if len(others) < 2:
         return {}
@@ -261,12 +266,11 @@ def sentinels(held: Mapping[str, int]) -> dict[str, int]:
     return apart
 
 
-def _numbers(cells: Iterable[str]) -> NDArray[np.float64]:
-    """Return the cells that are numbers, ``(n,)``."""
+def numbers_of(cells: Iterable[str]) -> NDArray[np.float64]:
+    """Return the different numbers among some cells, in their order, ``(n,)``."""
     column, _ = to_column(list(cells), Feature(name="amount", meaning="An amount"))
     values: NDArray[np.float64] = column.astype(np.float64)
-    numbers: NDArray[np.float64] = values[~np.isnan(values)]
-    return numbers
+    return np.unique(values[~np.isnan(values)])
 
 
 def _describes(file: Path, columns: Sequence[str]) -> bool:

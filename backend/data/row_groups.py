@@ -81,10 +81,13 @@ class LongFile:
     ----------
     encoding : str
         One of :data:`backend.data.table_file.ENCODINGS`, or empty: UTF-8.
+    header_line : int
+        Of a CSV file; what stands above it is not read.
     """
 
     path: Path
     encoding: str = ""
+    header_line: int = 1
 
     @property
     def name(self) -> str:
@@ -103,7 +106,7 @@ class LongFile:
                 return
             try:
                 encoding = codec_of(self.encoding, start) if self.encoding else UTF_8
-                yield from csv_groups(self.name, file, encoding, LONG, GROUP, CHARACTERS)
+                yield from csv_groups(self.name, file, encoding, LONG, GROUP, CHARACTERS, self.header_line)
             except UnicodeDecodeError as error:
                 raise FederationError(
                     "encoding_not_named", file=self.name, encoding=error.encoding, encodings=tuple(ENCODINGS)

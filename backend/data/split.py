@@ -20,12 +20,13 @@ from types import MappingProxyType
 
 from backend.data.column_kinds import alike_texts, code_problems, guess, label_of, readable, refuse
 from backend.data.csv_file import FAULTS, TableText, examples, listed, repeated_columns, repeated_problems, shown
+from backend.data.dates import ORDERS, as_days, date_of, orders_of
 from backend.data.decimal_mark import POINT, like_a_number, plain
 from backend.data.dictionary import MAX_MEANING, Feature, Kind
 from backend.data.dictionary_file import read_dictionary, write_dictionary
 from backend.data.federation import FILE_NAME, Federation, Party, load_federation, write_federation
 from backend.data.label import Label
-from backend.data.missing import is_no_outcome
+from backend.data.missing import is_no_outcome, looks_missing
 from backend.data.number_forms import NumberForm, is_of_unit
 from backend.data.party_file import check_party
 from backend.data.table_file import AS_IT_IS, Reading, read_table_file, with_marks, with_plain_numbers
@@ -44,6 +45,7 @@ EVERYWHERE = "*"  # in place of a column's name: every feature that has the text
 LEFT_OUT = {
     "ragged": "left_out_ragged",
     "no-outcome": "left_out_without_outcome",
+    "unclear-outcome": "left_out_unclear_outcome",
     "no-id": "left_out_without_id",
     "repeated-id": "left_out_repeated_id",
 }
@@ -91,6 +93,8 @@ class Division:
     one_spelling : collection of str
         Columns whose texts that differ in case or spaces alone are one text, written as most cells are; :data:`EVERYWHERE` stands for the
         label and every feature.
+    days : mapping of str to str
+        Columns of dates, which become days since the earliest → one of :data:`backend.data.dates.ORDERS`, or "" if the cells prove it.
     places, product : collection of str, str
         Where the people live and what the model is for, as in :class:`backend.data.federation.Federation`.
     """
@@ -112,6 +116,7 @@ class Division:
     keep: Sequence[str] = ()
     leave_out: Collection[str] = ()
     one_spelling: Collection[str] = ()
+    days: Mapping[str, str] = field(default_factory=dict)
     places: Collection[str] = ()
     product: str = ""
 
@@ -193,10 +198,11 @@ def plan_table(text: TableText, division: Division) -> Planned:
     text, respelled = with_one_spelling(text, (label, *held), division.one_spelling)
     missing = _missing_texts(text, parties, division.missing)
     absent = {column: {*texts, *_missing_of(meanings.get(column))} for column, texts in missing.items()}
+    text, dated, units = _with_days(text, held, division.days, absent)
     text, read, forms = _with_numbers(text, (label, *held, *division.keep), meanings, absent, division.reading.decimal)
     described = {}
     for number, (column, texts) in enumerate(missing.items(), start=1):
-        described[column] = _described(text, column, meanings.get(column), texts, forms.get(column))
+        described[column] = _described(text, column, meanings.get(column), texts, forms.get(column), units.get(column))
         work.reached(READ * number / len(missing))
     sign = forms[label].sign if label in forms else ""
     outcome = label_of(text, label, division.task, division.positive, division.label_meaning, meanings.get(label), sign)
@@ -225,8 +231,10 @@ def plan_table(text: TableText, division: Division) -> Planned:
     }
     refuse(field_problems(FILE_NAME, Federation, data))
     notes = (
+        *text.notes,
         *rows_left_out,
         *respelled,
+        *dated,
         *read,
         *_column_notes(text),
         *_cut_notes((*described.values(), meanings.get(label))),
@@ -293,8 +301,11 @@ def odd_rows(
         reason = ""
         if "ragged" in reasons and row in text.ragged:
             reason = "ragged"
-        elif "no-outcome" in reasons and outcomes is not None:
-            reason = "no-outcome" if outcomes[row] != positive and is_no_outcome(outcomes[row]) else ""
+        elif outcomes is not None and outcomes[row] != positive:
+            if "no-outcome" in reasons and is_no_outcome(outcomes[row]):
+                reason = "no-outcome"
+            elif "unclear-outcome" in reasons and looks_missing(outcomes[row]) and not is_no_outcome(outcomes[row]):
+                reason = "unclear-outcome"
         if not reason and ids is not None:
             if "no-id" in reasons and not ids[row]:
                 reason = "no-id"
@@ -359,6 +370,44 @@ def with_one_spelling(text: TableText, held: Sequence[str], wished: Collection[s
             index = text.header.index(column)
             rows = [[*row[:index], spelled.get(row[index], row[index]), *row[index + 1 :]] for row in rows]
     return replace(text, rows=rows), notes
+
+
+def _with_days(
+    text: TableText, held: Sequence[str], wished: Mapping[str, str], absent: Mapping[str, Collection[str]]
+) -> tuple[TableText, list[Remark], dict[str, Text]]:
+    """The table with days since the earliest date in place of the dates of some columns, a note on each, and their units by column."""
+    rows = [list(row) for row in text.rows] if wished else text.rows
+    notes = []
+    units = {}
+    problems = []
+    for column, order in wished.items():
+        where = {"file": text.name, "feature": shown(column)}
+        if column not in held:
+            problems.append(Remark("days_of_nothing", where))
+            continue
+        cells = text.cells(column)
+        dates = [cell for cell in dict.fromkeys(cells) if cell and cell not in absent[column]]
+        orders = orders_of([cell for cell in dates if any(date_of(cell, one) for one in ORDERS)])
+        if not order and len(orders) > 1:
+            example = next(cell for cell in dates if date_of(cell, "dmy") != date_of(cell, "mdy"))
+            readings = tuple(str(date_of(example, one)) for one in ORDERS)
+            problems.append(Remark("date_order_unclear", {**where, "cell": shown(example), "dates": readings}))
+            continue
+        days, others = as_days(dates, order or next(iter(orders), ORDERS[0]))
+        if days is None or others:
+            found = text.located({cells.index(cell): cell for cell in others})
+            problems.append(Remark("cells_no_dates", {**where, "cells": found}))
+            continue
+        index = text.header.index(column)
+        for row, cell in enumerate(cells):
+            if cell in days.numbers:
+                rows[row][index] = days.numbers[cell]
+        units[column] = days.unit
+        changed = sum(cell in days.numbers for cell in cells)
+        values = {"n": changed, "cell": shown(dates[0]), "number": days.numbers[dates[0]], "day": days.first}
+        notes.append(Remark("dates_as_days", values, column=column))
+    refuse(problems)
+    return replace(text, rows=rows), notes, units
 
 
 def _with_numbers(
@@ -536,11 +585,16 @@ def _missing_texts(
 
 
 def _described(
-    text: TableText, column: str, entry: Feature | None, missing: Sequence[str], form: NumberForm | None
+    text: TableText,
+    column: str,
+    entry: Feature | None,
+    missing: Sequence[str],
+    form: NumberForm | None,
+    days: Text | None,
 ) -> Feature:
     """A column's feature: the dictionary's, its kind by its cells if no row says it, with the texts that are missing in it.
 
-    A sign in front of or behind its numbers is its unit.
+    A sign in front of or behind its numbers is its unit; that of dates is `days`.
     """
     if entry is not None and _says_kind(entry):
         found = entry
@@ -555,6 +609,8 @@ def _described(
             where = {"file": text.name, "feature": shown(column), "sign": form.sign, "unit": found.unit}
             refuse([Remark("sign_is_not_unit", where)])
         data["unit"] = found.unit or Text(form.sign)
+    if days is not None:
+        data |= {"unit": days, "kind": Kind.NUMERIC}
     refuse(field_problems(text.name, Feature, data, (shown(column),)))
     return Feature.model_validate(data)
 

@@ -32,6 +32,7 @@ from backend.data.csv_file import (
     to_column,
     with_forms,
 )
+from backend.data.dates import first_day
 from backend.data.decimal_mark import Marks, like_a_number, plain
 from backend.data.dictionary import Feature, Kind
 from backend.data.federation import Federation, Party, capped
@@ -423,7 +424,7 @@ def sheet_of(
     guest = federation.guest
     ids = tuple(text.cells(guest.id))
     problems = _sheet_problems(text, ids, federation, repeated)
-    notes = _ignored(federation, text, hosts_allowed)
+    notes = [*text.notes, *_ignored(federation, text, hosts_allowed)]
     if any(feature.name in text.header for feature in guest.features):
         own, unread, read = _columns(text, guest, ids)
         notes += read
@@ -606,6 +607,8 @@ def _unreadable(cell: str, feature: Feature, marks: Marks) -> Remark:
     """Return why a cell is not a value of its feature."""
     if feature.kind is Kind.BOOLEAN:
         return Remark("cell_not_yes_or_no", {"cell": shown(cell)})
+    if first_day(feature.unit) is not None:
+        return Remark("cell_not_one_day", {"cell": shown(cell), "unit": feature.unit})
     if like_a_number(cell):
         return Remark("cell_without_point" if marks.decimal == "." else "cell_without_comma", {"cell": shown(cell)})
     number = written_number(cell)

@@ -15,7 +15,18 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
-from backend.data.csv_file import TABLE, FileLimits, TableText, parse_csv, shown, too_many_bytes
+from backend.data.csv_file import (
+    TABLE,
+    UTF_8,
+    FileLimits,
+    TableText,
+    first_csv_rows,
+    header_choices,
+    parse_csv,
+    shown,
+    title_above_header,
+    too_many_bytes,
+)
 from backend.data.decimal_mark import chosen, decided, plain
 from backend.data.id_forms import AS_WRITTEN
 from backend.data.missing import looks_missing
@@ -31,6 +42,7 @@ SHOWN_LINES = 3
 SHOWN_LETTERS = 160
 FOREIGN = re.compile(r"[^\x00-\x7f]")  # letters that tell encodings apart
 JUDGED = 10_000  # letters, or bytes, from which an encoding is judged
+HEADER = re.compile(r"[1-9]\d{0,3}", re.ASCII)  # the number of a row
 ZIP = b"PK\x03\x04"
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 PARQUET = b"PAR1"
@@ -48,6 +60,8 @@ class Reading:
         One of :data:`DECIMALS`.
     sheet : str
         A workbook's sheet.
+    header : str
+        The number of the row that has the columns' names, if a title stands above it.
     ids : str
         ``as-written``: the ids of a sheet of samples are meant as they are, whatever the Guest knows.
     """
@@ -55,6 +69,7 @@ class Reading:
     encoding: str = ""
     decimal: str = ""
     sheet: str = ""
+    header: str = ""
     ids: str = ""
 
     def __post_init__(self) -> None:
@@ -66,6 +81,8 @@ class Reading:
         for what, value, known in answers:
             if value and value not in known:
                 raise ParameterError("unknown_reading", what=what, value=shown(value), choices=tuple(known))
+        if self.header and not HEADER.fullmatch(self.header):
+            raise ParameterError("header_not_a_row", value=shown(self.header))
 
 
 AS_IT_IS = Reading()
@@ -84,7 +101,7 @@ def read_table_file(
     Raises
     ------
     AmbiguousFile
-        The encoding is not UTF-8 and was not named, or several sheets have cells and none was named.
+        The encoding is not UTF-8 and was not named, several sheets have cells and none was named, or a title stands above the header.
     FederationError
         It is absent, too large, damaged or no table.
     """
@@ -96,18 +113,21 @@ def read_table_file(
     if source.startswith(ZIP):
         from backend.data.xlsx_file import parse_xlsx  # noqa: PLC0415 - seldom needed
 
-        return parse_xlsx(name, source, limits, how.sheet)
+        return parse_xlsx(name, source, limits, how.sheet, int(how.header or 0))
     if source.startswith(PARQUET):
         from backend.data.parquet_file import parse_parquet  # noqa: PLC0415 - slow to import
 
         return parse_parquet(name, source, limits)
     if source.startswith(OLE):
         raise FederationError("old_workbook", file=name)
-    if how.encoding:
-        return parse_csv(name, source, limits, codec_of(how.encoding, source))
-    if not _is_utf8(source):
+    if not how.encoding and not _is_utf8(source):
         raise _unclear_encoding(name, source)
-    return parse_csv(name, source, limits)
+    encoding = codec_of(how.encoding, source) if how.encoding else UTF_8
+    if not how.header:
+        choices = header_choices(first_csv_rows(source, encoding))
+        if choices:
+            raise title_above_header(name, choices)
+    return parse_csv(name, source, limits, encoding, int(how.header or 1))
 
 
 def with_marks(text: TableText, columns: Iterable[str], decimal: str = "") -> TableText:

@@ -8,11 +8,23 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import date, datetime, time
 from typing import TYPE_CHECKING, Any
 
-from backend.data.csv_file import PACKED, Fault, FileLimits, TableText, check_header, shown
+from backend.data.csv_file import (
+    PACKED,
+    PEEKED,
+    Fault,
+    FileLimits,
+    TableText,
+    check_header,
+    header_choices,
+    shown,
+    title_above_header,
+)
 from backend.errors import AmbiguousFile, FederationError
+from backend.remark import Remark
 
 if TYPE_CHECKING:
     from openpyxl import Workbook
@@ -20,23 +32,29 @@ if TYPE_CHECKING:
 MAX_PARTS = 1_000  # files inside the workbook
 MAX_LINES = 1_048_576  # rows of a sheet, by Excel's own limit
 EXACT = 10**15  # from here on Excel has rounded a number: it keeps 15 digits
-PEEKED = 20  # rows that tell whether a sheet is empty
 MAX_SHEETS = 200
+MAX_MERGED = 10_000  # areas of merged cells in a sheet
 MAX_DENSITY = 100  # bytes unpacked for one packed; a sheet that repeats one row has some 40
 DENSE_FROM = 50_000_000  # bytes unpacked, from where on the density counts
 PIECE = 1 << 20  # bytes of a part that are looked at together
-OVERLAP = 64  # bytes of a piece that are looked at with the next, too
+OVERLAP = 128  # bytes of a piece that are looked at with the next, too
 _CELL = re.compile(rb"<(?:\w{1,20}:)?c[\s/>]")
+_MERGED = re.compile(
+    rb"<(?:\w{1,20}:)?mergeCell\s[^>]{0,40}?ref=[\"']([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})[\"']", re.ASCII
+)
 _SHEET = re.compile(rb"<(?:\w{1,20}:)?sheet[\s/>]")
 
 
-def parse_xlsx(name: str, data: bytes, limits: FileLimits, sheet: str = "") -> TableText:
+def parse_xlsx(name: str, data: bytes, limits: FileLimits, sheet: str = "", header_row: int = 0) -> TableText:
     """Read one sheet; the only one with cells unless `sheet` names it.
+
+    Cells that are merged have the value of the first of them, as a person sees it; above the header only downwards. `header_row` is 0
+    if nobody said in which row the columns' names are.
 
     Raises
     ------
     AmbiguousFile
-        Several sheets have cells, and none was named.
+        Several sheets have cells, and none was named; or a title stands above the header.
     FederationError
         It is no workbook, damaged, too large once unpacked, or the sheet is no table.
     """
@@ -51,8 +69,17 @@ def parse_xlsx(name: str, data: bytes, limits: FileLimits, sheet: str = "") -> T
             book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
             title = _chosen_sheet(name, book, sheet, limits)
             formulas = _formulas(data, title, limits) if has_formulas else {}
+            merged = _merged(data, book[title], limits)
+            if not header_row:
+                rows = _first_rows(book[title], limits)
+                fill = _Filled(merged)
+                for number, cells in rows:
+                    fill(number - 1, cells, across=False)
+                choices = header_choices(rows)
+                if choices:
+                    raise title_above_header(name, choices)
             book[title].reset_dimensions()  # what a sheet says about its size may be wrong
-            return _text(name, book[title].iter_rows, formulas, limits)
+            return _text(name, book[title].iter_rows, formulas, merged, limits, header_row)
     except FederationError:
         raise
     except Exception as error:  # openpyxl raises whatever comes out of a damaged part
@@ -124,7 +151,8 @@ def _chosen_sheet(name: str, book: Workbook, sheet: str, limits: FileLimits) -> 
     if len(filled) > 1:
         choices = {}
         for title in filled:
-            choices[title] = tuple(" · ".join(row) for row in _first_rows(book[title], limits)[:3])
+            rows = _first_rows(book[title], limits)[:3]
+            choices[title] = tuple(" · ".join(cell for cell in cells if cell) for _, cells in rows)
         sheets = tuple(map(shown, filled))
         raise AmbiguousFile("several_sheets", "sheet", choices, file=name, count=len(filled), sheets=sheets)
     if not filled:
@@ -132,13 +160,14 @@ def _chosen_sheet(name: str, book: Workbook, sheet: str, limits: FileLimits) -> 
     return filled[0]
 
 
-def _first_rows(sheet: Any, limits: FileLimits) -> list[list[str]]:
+def _first_rows(sheet: Any, limits: FileLimits) -> list[tuple[int, list[str]]]:
+    """Return the first rows that have a cell: number of the row, from 1, and its first cells."""
     sheet.reset_dimensions()  # what a sheet says about its size may be wrong
     found = []
     for index, row in enumerate(sheet.iter_rows(max_col=min(12, limits.max_columns), values_only=True)):
-        cells = [as_text(value) for value in row if value is not None]
-        if cells:
-            found.append(cells)
+        cells = [as_text(value) for value in row]
+        if any(cells):
+            found.append((index + 1, cells))
         if index >= PEEKED:
             break
     return found
@@ -170,8 +199,76 @@ def _bounded(rows: Any, limits: FileLimits) -> Iterator[tuple[int, Any]]:
         yield index, row
 
 
-def _text(name: str, rows: Any, formulas: dict[tuple[int, int], str], limits: FileLimits) -> TableText:
+@dataclass(frozen=True, slots=True)
+class _Merged:
+    """Cells of a sheet that are merged into one: rows and columns from 0, the last ones too."""
+
+    top: int
+    left: int
+    bottom: int
+    right: int
+
+
+def _merged(data: bytes, sheet: Any, limits: FileLimits) -> dict[int, list[_Merged]]:
+    """Return which cells are merged, by their first row; what a sheet lists behind its rows."""
+    from openpyxl.utils import column_index_from_string  # noqa: PLC0415 (as above)
+
+    found: dict[int, list[_Merged]] = {}
+    count = 0
+    with zipfile.ZipFile(io.BytesIO(data)) as packed, packed.open(str(sheet._worksheet_path)) as file:
+        tail = b""
+        while piece := file.read(PIECE):
+            text = tail + piece
+            for left, top, right, bottom in _MERGED.findall(text):
+                first = _Merged(
+                    int(top) - 1,
+                    column_index_from_string(left.decode()) - 1,
+                    int(bottom) - 1,
+                    column_index_from_string(right.decode()) - 1,
+                )
+                # What ends in the tail was found with the piece before.
+                if first not in found.setdefault(first.top, []):
+                    found[first.top].append(first)
+                    count += 1
+            if count > MAX_MERGED:
+                raise FederationError("too_many_merged_cells", file=sheet.title, limit=MAX_MERGED)
+            tail = text[-OVERLAP:]
+    return found
+
+
+class _Filled:
+    """Gives the cells of a row that are merged with others the value of the first of them."""
+
+    def __init__(self, merged: dict[int, list[_Merged]]) -> None:
+        self._merged = merged
+        self._open: list[tuple[_Merged, str]] = []
+
+    def __call__(self, index: int, cells: list[str], *, across: bool) -> int:
+        """Fill the cells of row `index` in place, sideways only if `across`; return how many were filled."""
+        for area in self._merged.get(index, ()):
+            self._open.append((area, cells[area.left] if area.left < len(cells) else ""))
+        self._open = [(area, value) for area, value in self._open if area.bottom >= index]
+        filled = 0
+        for area, value in self._open:
+            cells += [""] * (area.left + 1 - len(cells))
+            for column in range(area.left, min(area.right if across else area.left, len(cells) - 1) + 1):
+                if value and not cells[column]:
+                    cells[column] = value
+                    filled += 1
+        return filled
+
+
+def _text(
+    name: str,
+    rows: Any,
+    formulas: dict[tuple[int, int], str],
+    merged: dict[int, list[_Merged]],
+    limits: FileLimits,
+    header_row: int,
+) -> TableText:
     """Header and rows with their cells as text."""
+    fill = _Filled(merged)
+    filled = 0
     header: tuple[str, ...] = ()
     found: list[list[str]] = []
     lines: list[int] = []
@@ -179,11 +276,16 @@ def _text(name: str, rows: Any, formulas: dict[tuple[int, int], str], limits: Fi
     faults: dict[int, tuple[Fault, ...]] = {}
     for index, row in _bounded(rows, limits):
         cells = [as_text(cell.value) for cell in row]
+        if merged and header:
+            cells += [""] * (len(header) - len(cells))
+        filled += fill(index, cells, across=bool(header)) * bool(header)
         while cells and not cells[-1] and (index, len(cells) - 1) not in formulas:
             cells.pop()
         if not cells:
             continue
         if not header:
+            if index + 1 < header_row:
+                continue
             header = tuple(cells)
             check_header(name, header, limits)
             continue
@@ -199,7 +301,8 @@ def _text(name: str, rows: Any, formulas: dict[tuple[int, int], str], limits: Fi
         lines.append(index + 1)
     if not header:
         raise FederationError("sheet_empty", file=name)
-    return TableText(name, header, found, lines, ragged, faults)
+    notes = (Remark("merged_cells_filled", {"n": filled}),) if filled else ()
+    return TableText(name, header, found, lines, ragged, faults, notes=notes)
 
 
 def _fault(cell: Any, has_formula: bool) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backend.crypto.paillier.keys import KEY_BITS
+from backend.data.dates import ORDERS
 from backend.data.federation import FILE_NAME, PLACES, PRODUCTS, Federation, load_federation
 from backend.data.overview import ColumnReading, Overview, overview
 from backend.data.split import LEFT_OUT, TO_FILL_IN, Division, split_table
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LEFT_OUT",
+    "ORDERS",
     "PLACES",
     "PRODUCTS",
     "TO_FILL_IN",

@@ -10,6 +10,7 @@ import secrets
 import shutil
 import time
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
@@ -25,8 +26,9 @@ from backend.data.dictionary import ExpectedDirection, Kind
 from backend.data.dictionary_file import cells_of, features_from, parse_dictionary
 from backend.data.federation import Federation
 from backend.data.label import MAX_CLASSES, MIN_CLASSES
-from backend.data.missing import is_no_outcome, looks_missing
-from backend.data.overview import Overview, overview, sentinels
+from backend.data.missing import is_no_outcome
+from backend.data.oddities import DAYS, Mend, Oddity, oddities
+from backend.data.overview import Overview, overview
 from backend.data.split import (
     GUEST,
     LEFT_OUT,
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
     from backend.services.audit import Auditor
     from backend.services.workspace import Workspace
 
-__all__ = ["UPLOAD", "Column", "Draft", "Outcomes", "OwnData", "OwnHost"]
+__all__ = ["UPLOAD", "Column", "Draft", "Mend", "Oddity", "Outcomes", "OwnData", "OwnHost"]
 
 UPLOAD = FileLimits(max_bytes=50_000_000, max_rows=1 << 20, max_columns=1_000, max_cells=10_000_000)
 """Of a table from a browser; a larger one is for ``glassleaf init``."""
@@ -60,6 +62,8 @@ DIRECTIONS = tuple(direction.value for direction in ExpectedDirection)
 SHOWN_VALUES = 4  # of a column
 MOSTLY_IDS = 0.9  # different texts a row, from which on a column called id has the ids
 MAX_OUTCOMES = 40  # different texts of a label that are counted one by one
+NUMBERS_BESIDE = ("among_numbers", "signs")  # oddities whose other cells are numbers
+_NAMED_ID = re.compile(r"(^|[^a-z0-9])id$|编号$|客户号$")
 _ID = re.compile(r"[0-9a-f]{16}")
 
 
@@ -91,7 +95,7 @@ class Draft(BaseModel):
         Empty if nobody said.
     entries : dict of str to dict of str to str
         Column → what its user said about it, by the names of a dictionary's columns.
-    leave_out, one_spelling : tuple of str
+    leave_out, one_spelling, days : tuple of str, dict of str to str
         As :class:`backend.data.split.Division` has them.
     """
 
@@ -115,6 +119,88 @@ class Draft(BaseModel):
     entries: dict[str, dict[str, str]] = {}
     leave_out: tuple[str, ...] = ()
     one_spelling: tuple[str, ...] = ()
+    days: dict[str, str] = {}
+
+    def holder(self, column: str) -> int | None:
+        """Who holds a column: 0 for the Guest, 1 for the first Host; None if nobody does."""
+        for place, columns in enumerate((self.guest, *(host.columns for host in self.hosts))):
+            if column in columns:
+                return place
+        return None
+
+    def given(self, columns: Collection[str], place: int | None) -> Draft:
+        """The draft with some columns held by one party, or by nobody."""
+        guest = tuple(column for column in self.guest if column not in columns)
+        hosts = []
+        for host in self.hosts:
+            kept = tuple(column for column in host.columns if column not in columns)
+            hosts.append(host.model_copy(update={"columns": kept}))
+        if place == 0:
+            guest = (*guest, *columns)
+        elif place is not None:
+            host = hosts[place - 1]
+            hosts[place - 1] = host.model_copy(update={"columns": (*host.columns, *columns)})
+        return self.model_copy(update={"guest": guest, "hosts": tuple(hosts)})
+
+    def missing(self, column: str) -> tuple[str, ...]:
+        """The texts of a column that were said to mean a missing value."""
+        cell = self.entries.get(column, {}).get("missing", "")
+        return tuple(text.strip() for text in cell.split(";") if text.strip())
+
+    def kind(self, column: Column) -> str:
+        """What a column is read as: what its user says, else what it looks like."""
+        if column.name in self.days:
+            return Kind.NUMERIC.value
+        said = self.entries.get(column.name, {}).get("kind", "")
+        numbers = any(
+            oddity.code in NUMBERS_BESIDE and self.mended(column.name, oddity) == "missing" for oddity in column.odd
+        )
+        return said or (Kind.NUMERIC.value if numbers else column.kind)
+
+    def saying(self, column: str, **cells: str) -> Draft:
+        """The draft with what its user says about a column."""
+        said = {**self.entries.get(column, {}), **cells}
+        return self.model_copy(update={"entries": {**self.entries, column: said}})
+
+    def mended(self, column: str, oddity: Oddity) -> Mend | None:
+        """How something odd about a column was mended; None if it was not."""
+        missing = self.missing(column)
+        if "missing" in oddity.mends and oddity.cells and all(cell in missing for cell in oddity.cells):
+            return "missing"
+        if "one_spelling" in oddity.mends and column in self.one_spelling:
+            return "one_spelling"
+        for mend in oddity.mends:
+            if mend in DAYS.values() and DAYS.get(self.days.get(column, "")) == mend:
+                return mend
+        if "codes" in oddity.mends and self.entries.get(column, {}).get("kind") == Kind.CATEGORICAL.value:
+            return "codes"
+        return None
+
+    def mend(self, column: str, oddity: Oddity, mend: Mend) -> Draft:
+        """The draft with something odd about a column mended in one of its ways."""
+        if mend == "missing":
+            texts = dict.fromkeys((*self.missing(column), *oddity.cells))
+            return self.saying(column, missing=";".join(texts))
+        if mend == "one_spelling":
+            return self.model_copy(update={"one_spelling": (*self.one_spelling, column)})
+        if mend == "codes":
+            return self.saying(column, kind=Kind.CATEGORICAL.value)
+        if mend == "leave_out":
+            return self.given((column,), None)
+        order = next(order for order, name in DAYS.items() if name == mend)
+        return self.saying(column, kind="").model_copy(update={"days": {**self.days, column: order}})
+
+    def unmend(self, column: str, oddity: Oddity) -> Draft:
+        """The draft with something odd about a column as it was."""
+        mend = self.mended(column, oddity)
+        if mend == "missing":
+            texts = [text for text in self.missing(column) if text not in oddity.cells]
+            return self.saying(column, missing=";".join(texts))
+        if mend == "one_spelling":
+            return self.model_copy(update={"one_spelling": tuple(name for name in self.one_spelling if name != column)})
+        if mend == "codes":
+            return self.saying(column, kind="")
+        return self.model_copy(update={"days": {name: order for name, order in self.days.items() if name != column}})
 
 
 @dataclass(frozen=True)
@@ -129,18 +215,18 @@ class Column:
         Different values.
     values : tuple of str
         The commonest.
-    doubtful : dict of str to int
-        Text that often means a missing value → how often it occurs.
-    alike : tuple of tuple of str
-        Texts that differ in case or spaces alone, one tuple a spelling; only of codes.
+    odd : tuple of Oddity
+        What is odd about it, what has to be mended first.
+    read : int
+        Cells that are read as numbers without their sign, spaces or brackets.
     """
 
     name: str
     kind: str
     distinct: int
     values: tuple[str, ...]
-    doubtful: dict[str, int]
-    alike: tuple[tuple[str, ...], ...] = ()
+    odd: tuple[Oddity, ...] = ()
+    read: int = 0
 
 
 @dataclass(frozen=True)
@@ -210,7 +296,7 @@ class OwnData:
         for column in _usable(text):
             cells = text.cells(column)
             # An id may be repeated in some rows, which can be left out.
-            if re.search(r"(^|[_\W])id$", column.casefold()) and len(set(cells)) >= MOSTLY_IDS * len(text.rows):
+            if _NAMED_ID.search(column.casefold()) and len(set(cells)) >= MOSTLY_IDS * len(text.rows):
                 ids.append(column)
         folder = self._folder(draft.id)
         try:
@@ -341,12 +427,12 @@ def _columns(file: Path, name: str, how: Reading) -> tuple[Column, ...]:
     found = []
     for column in _usable(text):
         counts = Counter(cell for cell in text.cells(column) if cell)
-        doubtful = {cell: count for cell, count in counts.items() if looks_missing(cell)}
-        doubtful |= sentinels(counts)
-        values = tuple(cell for cell, _ in Counter(filter(None, written.cells(column))).most_common(SHOWN_VALUES))
+        before = Counter(filter(None, written.cells(column)))
+        values = tuple(cell for cell, _ in before.most_common(SHOWN_VALUES))
         kind = guess(text, column, (), numbers=column in forms).kind
-        alike = tuple(alike_texts(counts)) if kind is Kind.CATEGORICAL else ()
-        found.append(Column(column, kind.value, len(counts), values, doubtful, alike))
+        read = sum(before[cell] for cell in forms[column].numbers) if column in forms else 0
+        odd = oddities(counts, kind, text.marks)
+        found.append(Column(column, kind.value, len(counts), values, odd, read))
     return tuple(found)
 
 
@@ -379,6 +465,7 @@ def _division(draft: Draft) -> Division:
         reading=draft.reading,
         leave_out=draft.leave_out,
         one_spelling=tuple(column for column in draft.one_spelling if column in held),
+        days={column: order for column, order in draft.days.items() if column in held and column != draft.label},
     )
 
 

@@ -559,7 +559,7 @@ def source_of(request: StreamRequest, federation: Federation) -> TableSource:
         begins = file.read(len(OLE))
     if begins.startswith((ZIP, OLE)):
         raise SampleError("workbook_not_in_groups", file=request.source.name, limit=SAMPLES.max_rows)
-    return LongFile(request.source, request.how.encoding)
+    return LongFile(request.source, request.how.encoding, int(request.how.header or 1))
 
 
 def in_groups(source: Path | str, out: Path | None) -> bool:

@@ -55,11 +55,14 @@ def with_outcome(at: AppTest) -> AppTest:
     return pressed(at, "own_next")
 
 
-def with_parties(at: AppTest) -> AppTest:
-    at.multiselect(key=key(at, "columns_0")).select("age").run()
+def with_columns(at: AppTest) -> AppTest:
     at.text_input(key=key(at, "title_1")).set_value("Shop").run()
-    pressed(at, "own_rest_1")
-    return pressed(at, "own_next")
+    at.selectbox(key=key(at, "party_age")).select_index(0).run()
+    return pressed(at, "own_give_1")
+
+
+def with_parties(at: AppTest) -> AppTest:
+    return pressed(with_columns(at), "own_next")
 
 
 MESSY = "ID,age,income,home,late\n" + "".join(
@@ -83,10 +86,12 @@ def test_a_messy_table_is_mended_by_one_press_each_and_the_page_says_how_it_was_
     at.checkbox(key=key(at, "leave_out_repeated-id")).check().run()
     assert not at.button(key="own_next").disabled
     pressed(at, "own_next")
-    at = with_parties(at)
+    at = with_columns(at)
     assert at.button(key="own_next").disabled  # Own and own
-    at.checkbox(key=key(at, "one_spelling_home")).check().run()
+    assert says(at, "own_data.need_you", n=1) and "The same, written differently: `Own` 13×" in everything(at)
+    pressed(at, key(at, "mend_home_0_one_spelling"))
     assert not at.exception and not at.button(key="own_next").disabled
+    assert "Taken as one: `Own` 13×" in everything(at) and not says(at, "own_data.need_you", n=1)
     assert T("upload.account") in [button.proto.label for button in at.get("download_button")]
     shown = everything(at).replace("\\", "")
     assert "40 cells were read as numbers" not in shown and "39 cells were read as numbers" in shown
@@ -106,10 +111,11 @@ def test_a_table_becomes_a_federation_that_can_be_trained_on(opened_empty: Opene
     assert says(at, "own_data.simulated")
     at = with_outcome(at)
     assert at.button(key="own_next").disabled and says(at, "own_data.parties_need")
-    at = with_parties(at)
+    at = with_columns(at)
     assert not at.exception and says(at, "own_data.readings")
     assert "1,001 to 1,040" in everything(at)
-    at = pressed(pressed(at, "own_next"), "own_make")
+    at = pressed(at, "own_next")
+    at = pressed(at, "own_make")
     assert job_of("federation").wait(60).state == "done"
     at.run()
     assert not at.exception and says(at, "own_data.made", name="People")
@@ -179,7 +185,7 @@ def test_a_federation_that_is_made_is_on_every_page_can_be_stopped_and_leaves_it
 
     # patched: a federation that is made until somebody stops it
     monkeypatch.setattr(Federations, "add", add)
-    at = pressed(pressed(with_parties(with_outcome(begun(opened_empty))), "own_next"), "own_make")
+    at = pressed(with_parties(with_outcome(begun(opened_empty))), "own_make")
     assert not at.exception and says(at, "own_data.stage_split") and not at.button(key="cancel_federation").disabled
     assert T("jobs.kind_federation") in " ".join(link.label for link in opened_empty("score").get("page_link"))
     other = opened_empty("own_data")
@@ -282,7 +288,7 @@ def on_model(opened: Opened) -> AppTest:
 
 def test_a_name_that_is_taken_is_said_where_the_reader_looks(opened_empty: Opened) -> None:
     for _ in range(2):
-        at = pressed(pressed(with_parties(with_outcome(begun(opened_empty))), "own_next"), "own_make")
+        at = pressed(with_parties(with_outcome(begun(opened_empty))), "own_make")
         job_of("federation").wait(60)
     at.run()
     assert says(at, "federation_exists", federation="people")
@@ -290,11 +296,13 @@ def test_a_name_that_is_taken_is_said_where_the_reader_looks(opened_empty: Opene
 
 
 @pytest.mark.parametrize(("language", "first"), [("en", "meaning"), ("zh", "meaning_zh")])
-def test_the_meaning_in_the_readers_language_stands_beside_the_column(
+def test_the_meaning_beside_a_column_is_the_one_in_the_readers_language(
     opened_empty: Opened, language: str, first: str
 ) -> None:
-    at = with_parties(with_outcome(begun(partial(opened_empty, lang=language))))
-    assert list(at.dataframe[-1].value.columns)[:2] == ["name", first]
+    at = with_columns(with_outcome(begun(partial(opened_empty, lang=language))))
+    at.text_input(key=key(at, f"{first}_age")).set_value("Age in years").run()
+    (draft,) = session.service().own_data.drafts()
+    assert draft.entries["age"] == {first: "Age in years"}
 
 
 def test_what_a_proof_notes_is_in_chinese(opened: Opened) -> None:

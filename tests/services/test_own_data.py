@@ -96,7 +96,8 @@ def test_what_is_no_table_or_leaves_something_open_begins_nothing(glassleaf):
     for data, told in (
         (b"", "the file is empty"),
         (b"a,b\n", "a header but no row"),
-        (b"People,,,\na,b,c,d\n", "3 of 4 columns have no name"),
+        (b"People,,,\na,,,\n", "3 of 4 columns have no name"),
+        (b"People,,,\na,b,c,d\n", "a title stands above the columns' names"),
     ):
         with pytest.raises(FederationError, match=f"people.csv.*{told}"):
             service.begin("people.csv", data)
@@ -116,7 +117,9 @@ def test_columns_and_outcomes_are_told_in_advance(glassleaf):
         "home": "categorical",
         "late": "boolean",
     }
-    assert next(c for c in service.columns(draft) if c.name == "home").doubtful == {"NA": 13}
+    absent, constant = next(c for c in service.columns(draft) if c.name == "home").odd
+    assert (absent.code, absent.cells, absent.blocks) == ("missing_texts", {"NA": 13}, False)
+    assert constant.code == "constant"
     assert service.outcomes(draft, "late").tasks == ("binary",)
     assert service.outcomes(draft, "age").tasks[0] == "number" and service.outcomes(draft, "ID").tasks == ()
     assert service.outcomes(draft, "home").empty == 13
@@ -200,6 +203,9 @@ def test_a_number_that_stands_apart_is_offered_as_no_value(glassleaf):
         past_due = {3: 96, 4: 98, 5: 98, 6: 96}.get(n, n % 4)
         rows += f"{n},{-999 if n % 9 == 0 else n % 50},{days},{past_due},{'yes' if n % 3 else 'no'}\n"
     draft = glassleaf.own_data.begin("apart.csv", f"id,spend,days,past_due,late\n{rows}".encode())
-    doubtful = {column.name: column.doubtful for column in glassleaf.own_data.columns(draft)}
-    assert doubtful.pop("spend") == {"-999": 9}
-    assert doubtful == {"id": {}, "days": {"-1": 45}, "past_due": {"96": 2, "98": 2}, "late": {}}
+    apart = {}
+    for column in glassleaf.own_data.columns(draft):
+        for oddity in column.odd:
+            if oddity.code == "sentinels":
+                apart[column.name] = oddity.cells
+    assert apart == {"spend": {"-999": 9}, "days": {"-1": 45}, "past_due": {"96": 2, "98": 2}}

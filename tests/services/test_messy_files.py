@@ -1,0 +1,126 @@
+"""A messy file of one's own is read, mended by the presses that its columns offer, and trained on."""
+
+from dataclasses import replace
+
+import pytest
+
+from backend.data.federation import Federation
+from backend.data.table import read_samples
+from backend.data.table_file import Reading
+from backend.errors import AmbiguousFile, FederationError
+from backend.protocols.training.parameters import SecureBoostParameters
+from backend.services import Glassleaf
+from backend.services.own_data import Draft, OwnHost
+from backend.services.training import TrainingRequest
+from tests.messy import FILES, MessyFile
+from tests.release_rule import EVERY_SCORE
+
+
+@pytest.fixture
+def glassleaf(tmp_path):
+    with Glassleaf(tmp_path / "home", pools=False) as service:
+        yield service
+
+
+def begun(glassleaf: Glassleaf, file: MessyFile) -> Draft:
+    """The draft of a file, once each question about it was answered."""
+    how = Reading()
+    asked = []
+    while True:
+        try:
+            draft = glassleaf.own_data.begin(file.name, file.data, how)
+        except AmbiguousFile as question:
+            answer = file.answers[question.question]
+            assert answer in question.choices
+            asked.append(question.question)
+            how = replace(how, **{question.question: answer})
+            continue
+        assert asked == list(file.answers)
+        return draft
+
+
+def mended(glassleaf: Glassleaf, file: MessyFile) -> Draft:
+    service = glassleaf.own_data
+    draft = begun(glassleaf, file)
+    assert draft.id_column == file.id_column
+    draft = draft.model_copy(update={"label": file.label})
+    assert tuple(service.odd_rows(draft)) == file.leave_out
+    draft = draft.model_copy(update={"leave_out": file.leave_out})
+    if file.one_spelling:
+        assert service.outcomes(draft, file.label).alike
+        draft = draft.model_copy(update={"one_spelling": (file.label,)})
+    outcomes = service.outcomes(draft, file.label)
+    assert outcomes.tasks[0] == "binary" and not outcomes.empty and file.positive in outcomes.counts
+    draft = draft.model_copy(update={"task": "binary", "positive": file.positive, "hosts": (OwnHost(title="Shop"),)})
+    columns = [column for column in service.columns(draft) if column.name not in (file.id_column, file.label)]
+    draft = draft.given([columns[0].name], 0).given([column.name for column in columns[1:]], 1)
+    found = {}
+    for column in columns:
+        for oddity in column.odd:
+            found[column.name] = oddity.mends[0]
+            draft = draft.mend(column.name, oddity, oddity.mends[0])
+            assert draft.mended(column.name, oddity) == oddity.mends[0]
+    assert found == dict(file.mends)
+    return service.save(draft.model_copy(update={"guest_title": "Bank", "title": "People", "name": "people"}))
+
+
+def made(glassleaf: Glassleaf, file: MessyFile) -> Federation:
+    return glassleaf.own_data.make(mended(glassleaf, file))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_messy_file_is_mended_by_what_its_columns_offer_and_trained_on(glassleaf, name):
+    made(glassleaf, FILES[name])
+    parameters = SecureBoostParameters(trees=2, depth=2, cipher="none")
+    record = glassleaf.training.start(TrainingRequest("people", parameters, most_named=EVERY_SCORE)).get()
+    assert record.federation == "people"
+
+
+def cells(federation: Federation, party: str, column: str) -> list[str]:
+    header, *rows = (federation.folder / f"{party}.csv").read_text(encoding="utf-8").splitlines()
+    place = header.split(",").index(column)
+    return [row.split(",")[place] for row in rows]
+
+
+def test_dates_of_three_forms_are_the_same_days_since_the_first(glassleaf):
+    federation = made(glassleaf, FILES["three-forms-of-dates.csv"])
+    days = [cells(federation, "guest", "opened"), *(cells(federation, "shop", name) for name in ("moved", "hired"))]
+    assert days[0] == days[1] == days[2] and min(map(int, days[0])) == 0
+    units = {feature.name: feature.unit.en for _, feature in federation.features()}
+    assert units["opened"] == units["moved"] == units["hired"] == "days since 2000-01-05"
+    # A sheet of people is read in the same unit, and no date is read that leaves its day open.
+    sheet = glassleaf.federations.all()[0]
+    read = read_samples(sheet, b"id,opened\np1,2000-01-15\np2,15/01/2000\np3,20000115\np4,10\n")
+    assert read.guest.columns["opened"].tolist() == [10, 10, 10, 10]
+    open_day = read_samples(sheet, b"id,opened\np1,03/04/2000\n")
+    assert [remark.code for remark in open_day.problems[0]] == ["cell_not_one_day"]
+
+
+def test_merged_cells_have_the_value_that_a_person_sees(glassleaf):
+    federation = made(glassleaf, FILES["title-and-merged-cells.xlsx"])
+    branches = cells(federation, "guest", "branch")
+    assert branches == [branch for branch in ("North", "South", "East", "West") for _ in range(60)]
+
+
+def test_a_date_that_may_be_two_is_asked_and_never_guessed(glassleaf):
+    rows = "".join(f"p{n},0{n % 9 + 1}/0{n % 7 + 1}/2020,{n},{('no', 'yes')[n % 2]}\n" for n in range(1, 60))
+    service = glassleaf.own_data
+    draft = service.begin("dates.csv", f"id,opened,income,late\n{rows}".encode())
+    (opened,) = [column for column in service.columns(draft) if column.name == "opened"]
+    (dates,) = opened.odd
+    assert dates.mends[:2] == ("days_dmy", "days_mdy")
+    said = {
+        "label": "late",
+        "task": "binary",
+        "positive": "yes",
+        "hosts": (OwnHost(title="Shop", columns=("income",)),),
+    }
+    draft = draft.model_copy(update=said).given(["opened"], 0)
+    units = []
+    for mend in dates.mends[:2]:
+        federation, _ = service.overview(draft.mend("opened", dates, mend))
+        units.append(federation.guest.features[0].unit.en)
+    assert units == ["days since 2020-01-02", "days since 2020-01-02"]
+    with pytest.raises(FederationError) as caught:
+        service.overview(draft.model_copy(update={"days": {"opened": ""}}))
+    assert [remark.code for remark in caught.value.remarks] == ["date_order_unclear"]
