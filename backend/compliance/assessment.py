@@ -439,7 +439,8 @@ def with_evidence(
 
 def signs_of(texts: FeatureTexts) -> dict[str, Sign]:
     """Concept → what speaks for it, after a second opinion."""
-    return reconsider(texts, words().signs(texts))
+    vocabulary = words()
+    return reconsider(texts, vocabulary.signs(texts), of_nobody=vocabulary.context.of_nobody(texts, of_area=True))
 
 
 def is_asked(concept: str, sign: Sign) -> bool:

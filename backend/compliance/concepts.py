@@ -60,6 +60,8 @@ class Context:
         What a column says of a value, not of a person: "imputation flag".
     population : tuple of Phrase
         What tells of many people: "share of persons"; if the text has none of `near` in it (the neighbourhood, the customer), nobody's.
+    area : pattern
+        The neighbourhood: what is said of many people there tells of a place, and of a person only if a concept is one `of_area`.
     plain : frozenset of str
         Words with one sense. Any other word in a code name counts only if the meanings say the same, or nothing
         (nothing but `fillers` and words of the name). None: every word has one sense.
@@ -82,6 +84,7 @@ class Context:
     record: re.Pattern[str] = _NOTHING
     population: tuple[Phrase, ...] = ()
     near: re.Pattern[str] = _NOTHING
+    area: re.Pattern[str] = _NOTHING
     plain: frozenset[str] | None = None
     segmenter: Segmenter = field(default_factory=Segmenter)
 
@@ -105,7 +108,8 @@ class Context:
             chinese_fillers=tuple(sorted(lists.get("filler_zh", ()), key=len, reverse=True)),
             record=_any_of(map(_as_word, lists.get("record", ()))),
             population=tuple(Phrase.of(source, lists) for source in lists.get("population", ())),
-            near=_any_of(map(_as_word, lists.get("near", ()))),
+            near=_any_of(map(_as_word, (*lists.get("near", ()), *lists.get("area", ())))),
+            area=_any_of(map(_as_word, lists.get("area", ()))),
             plain=None if plain is None else frozenset(plain),
             segmenter=segmenter or Segmenter(),
         )
@@ -182,14 +186,20 @@ class Context:
         """Whether the meanings speak of kinds of work: codes are names of such, and "Armed forces" one of many."""
         return bool(texts.meaning.has & self.work) or any(word in texts.chinese_meaning.text for word in self.work)
 
-    def of_nobody(self, texts: FeatureTexts) -> bool:
-        """Whether the meanings speak of how a value came about ("imputation flag of sex") or of a population ("share of women")."""
+    def of_nobody(self, texts: FeatureTexts, *, of_area: bool = False) -> bool:
+        """Whether the meanings speak of how a value came about ("imputation flag of sex"), or a text of a population ("share of women").
+
+        What is said of the customer's neighbourhood is somebody's if the concept is one `of_area`, and a place's otherwise.
+        """
         meanings = texts.meaning, texts.chinese_meaning
         if any(self.record.search(text.words if text is texts.meaning else text.text) for text in meanings):
             return True
-        if self.near.search(texts.meaning.words) or self.near.search(texts.chinese_meaning.text):
+        said = texts.name.words + texts.meaning.words, texts.chinese_meaning.text
+        is_near = any(map(self.near.search, said))
+        if is_near and (of_area or not any(map(self.area.search, said))):
             return False
-        return any(phrase.may_be_in(text.keys) and phrase.find(text) for text in meanings for phrase in self.population)
+        every = (texts.name, *meanings)
+        return any(phrase.may_be_in(text.keys) and phrase.find(text) for text in every for phrase in self.population)
 
     def codes_say(self, texts: FeatureTexts) -> bool:
         """Whether texts of codes say something."""
@@ -299,6 +309,8 @@ class Pattern:
         What readers take for different things (a year of graduation): it asks, and never counts.
     trusted, doubted : bool
         Whether one text is enough for a finding (:meth:`sign`), or nothing is.
+    of_area : bool
+        Whether what is said of the neighbourhood counts, as the race of its residents does.
     """
 
     def __init__(
@@ -316,6 +328,7 @@ class Pattern:
         context: Context | None = None,
         trusted: bool = False,
         doubted: bool = False,
+        of_area: bool = True,
     ) -> None:
         self.phrases = (*phrases, *codes, *units)
         self._asked = _Search(asked)
@@ -331,6 +344,7 @@ class Pattern:
         self._context = context or Context()
         self._trusted = trusted
         self._doubted = doubted
+        self._of_area = of_area
 
     def sign(self, texts: FeatureTexts) -> Sign | None:
         """What speaks for it, and how strongly.
@@ -391,7 +405,7 @@ class Pattern:
             hits = (text.text[start:end] for start, end in spans)
             of_weak = (hit for hit in self._uncovered(text, self._phrases) if _plain(hit) in self._weak)
             if hit := next(chain(hits, of_weak), ""):
-                return None if self._context.of_nobody(texts) else (hit, where)
+                return None if self._of_nobody(texts) else (hit, where)
         return None
 
     def find(self, texts: FeatureTexts) -> tuple[str, MatchedIn] | None:
@@ -399,7 +413,7 @@ class Pattern:
         if not self._every.may_be_in(texts.keys) and self._names.isdisjoint(texts.name.has):
             return None
         found = self._first(texts)
-        return None if found and self._context.of_nobody(texts) else found
+        return None if found and self._of_nobody(texts) else found
 
     def _first(self, texts: FeatureTexts) -> tuple[str, MatchedIn] | None:
         """The first hit, whoever it is about."""
@@ -418,6 +432,10 @@ class Pattern:
         if in_unit and not any(self._excluded(text) for text in (texts.name, texts.meaning, texts.chinese_meaning)):
             return in_unit, "unit"
         return (in_codes, "codes") if in_codes else None
+
+    def _of_nobody(self, texts: FeatureTexts) -> bool:
+        """Whether what is said is no person's: see :meth:`Context.of_nobody`."""
+        return self._context.of_nobody(texts, of_area=self._of_area)
 
     def words(self) -> Iterator[str]:
         """The English words that its phrases begin with, without prefixes."""
@@ -505,6 +523,20 @@ class Pattern:
             return ""
         return "" if self._context.of_jobs(texts) or self._context.of_object(texts) else found
 
+    def one_code(self, texts: FeatureTexts) -> str:
+        """The text of one of a few codes that speaks of it and of nothing else: "retired" among kinds of employment; empty if none does."""
+        codes = texts.codes
+        if not 1 < len(codes) <= _OF_CODES or self._context.of_jobs(texts) or self._context.of_object(texts):
+            return ""
+        if not self._every.may_be_in(texts.keys) or self._of_nobody(texts):
+            return ""
+        return next((text.text for text in codes if self._alone(text) or self._is_code(text)), "")
+
+    def _is_code(self, text: PhraseMatch) -> bool:
+        """Whether a code's text is one of the phrases for codes, and nothing else."""
+        spans = self._spans(text, self._codes)
+        return bool(spans) and self._context.alone(spans, text)
+
     def _hit(self, text: PhraseMatch) -> str:
         return next((hit for hit in self._uncovered(text, self._phrases) if self._is_sign(hit, text)), "")
 
@@ -580,7 +612,13 @@ class Concept(BaseModel):
     asked: tuple[Phrasing, ...] = ()
 
     def pattern(
-        self, lists: Lists, context: Context | None = None, *, trusted: bool = True, doubted: bool = False
+        self,
+        lists: Lists,
+        context: Context | None = None,
+        *,
+        trusted: bool = True,
+        doubted: bool = False,
+        of_area: bool = True,
     ) -> Pattern:
         """Compile; raises `ValueError` at a badly written phrase."""
 
@@ -600,6 +638,7 @@ class Concept(BaseModel):
             context=context or Context(frozenset(lists.get("person", ()))),
             trusted=trusted,
             doubted=doubted,
+            of_area=of_area,
         )
 
 
@@ -615,6 +654,9 @@ class Vocabulary(BaseModel):
     trusted, doubted : tuple of str
         Concepts of which at first looks one text among other words was right in nine of ten columns, and those of which even what
         stands alone or twice was wrong in one of five (tests/compliance/first_looks.csv).
+    of_persons : tuple of str
+        Concepts of a person alone: what is said of the people of a neighbourhood is no sign of them. The race of the neighbours is one
+        (official interpretation of 12 CFR 1002.2(z), comment 1).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -625,22 +667,38 @@ class Vocabulary(BaseModel):
     short: dict[Phrasing, Phrasing] = {}
     trusted: tuple[Key, ...] = ()
     doubted: tuple[Key, ...] = ()
+    of_persons: tuple[Key, ...] = ()
     concepts: dict[Key, Concept]
 
     @cached_property
     def patterns(self) -> dict[str, Pattern]:
         """Concept → its compiled phrases."""
         return {
-            key: concept.pattern(self.lists, self.context, trusted=key in self.trusted, doubted=key in self.doubted)
+            key: concept.pattern(
+                self.lists,
+                self.context,
+                trusted=key in self.trusted,
+                doubted=key in self.doubted,
+                of_area=key not in self.of_persons,
+            )
             for key, concept in self.concepts.items()
         }
 
     def signs(self, texts: FeatureTexts) -> dict[str, Sign]:
         """Concept → what speaks for it in what is disclosed of a feature; beside one finding all that was found is one."""
         found = {key: sign for key, pattern in self.patterns.items() if (sign := pattern.sign(texts))}
+        if not found:
+            return self._by_single_codes(texts)
         if all(sign.strength != "finding" for sign in found.values()):
             return found
         return {key: sign._replace(strength="finding") for key, sign in found.items() if sign.strength != "weak"}
+
+    def _by_single_codes(self, texts: FeatureTexts) -> dict[str, Sign]:
+        """Concepts that one code each speaks of, where two codes or more do: "housewife" and "retired" among kinds of employment."""
+        found = {key: code for key, pattern in self.patterns.items() if (code := pattern.one_code(texts))}
+        if len(set(found.values())) < 2:
+            return {}
+        return {key: Sign(code, "codes", "single") for key, code in found.items()}
 
     @cached_property
     def context(self) -> Context:

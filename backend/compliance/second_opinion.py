@@ -4,7 +4,8 @@ It was fitted to labelled columns (``python -m tests.compliance.fit_opinion``) a
 log odds that a column is about an attribute or a proxy, and that it is about an attribute which a statute names. Above one limit of
 the first what a phrase says is a finding, below it a question; above another limit of the first or one of the second a column in which
 no phrase was found is a question, and below both what one text says among other words is asked no more. So less is asked about what
-may be a proxy only. A question names a concept only on evidence of that concept's own: function words and characters count for nothing.
+may be a proxy only. A question names a concept only on evidence of that concept's own: function words and single characters count for
+nothing.
 Of a feature with meanings in both languages, one is enough to confirm and both have to agree to a proposal.
 """
 
@@ -35,7 +36,10 @@ ASK = {"en": -2.0, "zh": -2.2}  # from it on a column is asked about
 ASK_STATUTE = {"en": -2.7, "zh": -3.4}  # or from this one on, of the log odds that a statute names it
 
 EVIDENCE: tuple[Strength, ...] = ("finding", "single", "doubted", "weak")  # of phrases, the strongest first
-OWN = 0.2  # log odds that words of a concept's own have to give before it is proposed; more of them cost recall
+OWN = {
+    "en": 0.2,
+    "zh": 0.3,
+}  # log odds that words of a concept's own have to give before it is proposed; more cost recall
 # Words that tell nothing by themselves: they weigh, and are not shown.
 _FUNCTION = frozenset(
     """a an and any are as at be by do does for from has have if in is it its no not of on or other per the their this to was were
@@ -63,7 +67,7 @@ class Opinion(NamedTuple):
     weighed : mapping of str to float
         Word of the feature → its part of the score.
     concepts : mapping of str to float
-        Concept → its part of the score, by words that tell something.
+        Concept → its part of the score, by words that tell something; a Chinese character alone is none.
     """
 
     language: Language
@@ -83,8 +87,8 @@ class Opinion(NamedTuple):
         return self.score >= ASK[self.language] or self.statute >= ASK_STATUTE[self.language]
 
 
-def reconsider(texts: FeatureTexts, signs: dict[str, Sign]) -> dict[str, Sign]:
-    """What phrases found, after the second opinion; if they found nothing, what it proposes."""
+def reconsider(texts: FeatureTexts, signs: dict[str, Sign], *, of_nobody: bool = False) -> dict[str, Sign]:
+    """What phrases found, after the second opinion; if they found nothing, what it proposes: nothing for what is said of nobody."""
     opinions = [_opinion(language, texts, signs) for language in languages(texts)]
     flags = [each.flags for each in opinions]
     asks = [each.asks for each in opinions]
@@ -100,11 +104,13 @@ def reconsider(texts: FeatureTexts, signs: dict[str, Sign]) -> dict[str, Sign]:
     if strongest in ("single", "doubted"):
         if any(flags):
             return _as(signs, ("single", "doubted"), "finding")
-        return signs if any(asks) else _as(signs, EVIDENCE, "unlikely")
+        coded = {sign.matched for sign in signs.values() if sign.matched_in == "codes"}
+        # Two codes that speak of persons are evidence of their own: "housewife" and "retired" among kinds of employment.
+        return signs if any(asks) or len(coded) > 1 else _as(signs, EVIDENCE, "unlikely")
     best = max(opinions, key=lambda each: max(each.concepts.values(), default=0.0))
     concept = max(best.concepts, key=lambda key: (best.concepts[key], key), default="")
     speaks = any(part > 0 and _tells(word) for word, part in best.weighed.items())
-    if all(asks) and speaks and best.concepts.get(concept, 0.0) >= OWN:
+    if all(asks) and speaks and not of_nobody and best.concepts.get(concept, 0.0) >= OWN[best.language]:
         first = max(best.weighed, key=lambda word: (best.weighed[word], word))
         sign = signs.get(concept) or Sign(first, _where(first, texts), "proposed")
         return {**signs, concept: sign._replace(strength="proposed", weighed=_most([best], 1))}
@@ -192,7 +198,7 @@ def _opinion(language: Language, texts: FeatureTexts, signs: Mapping[str, Sign])
             weight, by_statute, concept = weights[gram]
             weighed[word] += weight / length
             statute += by_statute / length
-            if concept and _tells(word):
+            if concept and _is_evidence(word):
                 concepts[concept] += weight / length
     phrases = evidence({concept: sign.strength for concept, sign in signs.items()})
     own = [weights[part] for part in phrases if part in weights]
@@ -216,6 +222,12 @@ def _tells(word: str) -> bool:
         if not (_FUNCTION_CHARACTERS.issuperset(piece) if _CHINESE_RUN.fullmatch(piece) else len(piece) < 2):
             return True
     return False
+
+
+def _is_evidence(word: str) -> bool:
+    """Whether a piece can speak for a concept: it tells something, and in Chinese has two characters in a row (院 is in 法院, too)."""
+    runs = _CHINESE_RUN.findall(word)
+    return _tells(word) and (not runs or any(len(run) > 1 for run in runs))
 
 
 def _where(word: str, texts: FeatureTexts) -> MatchedIn:
