@@ -61,14 +61,20 @@ def draft(
     from backend.link.draft import AgreementTerms
     from backend.link.draft import draft as drafted
 
-    for file in (out, hosts):
-        check_out(file)
-        if file.exists():
-            raise ParameterError("agreement_file_exists", file=file)
+    check_out(out)
+    check_out(hosts)
+    if out.exists():
+        raise ParameterError("agreement_file_exists", file=out)
     terms = AgreementTerms(title, purpose, legal_basis, day_of(until), address, rows_per_day)
     made = drafted(parties, terms)
+    disclosed = made.hosts.encode()
+    # The agreement is written last: without it, the same command goes on where it was killed.
+    if hosts.is_file():
+        if hosts.read_bytes() != disclosed:
+            raise ParameterError("agreement_file_exists", file=hosts)
+    else:
+        save(hosts, disclosed)
     save(out, made.agreement.encode())
-    save(hosts, made.hosts.encode())
     found = load_agreement(out)
     text = (
         f"Written to {out}, and what Hosts disclose to {hosts}. Read it, change what is to be changed; then every party signs it.\n"

@@ -294,7 +294,7 @@ def credit_card(
 
 @app.command()
 def federations(as_json: AsJson = False) -> None:
-    """List the federations of this home, and those that cannot be used with the reason."""
+    """List the federations of this home, and those that cannot be used with the reason; then exit status 1."""
     with open_glassleaf() as glassleaf:
         broken = glassleaf.federations.broken()
         usable = [found for found in glassleaf.federations.all() if found.name not in broken]
@@ -309,4 +309,5 @@ def federations(as_json: AsJson = False) -> None:
     from backend.cli import language_of_shell
 
     lines += [f"{name}  {one_line(why.sentence(language_of_shell()))}" for name, why in broken.items()]
-    print_result(document, lines or "No federation yet. Run `glassleaf demo` or `glassleaf init`.", as_json)
+    nothing = "No federation yet. Run `glassleaf demo` or `glassleaf init`."
+    print_result(document, lines or nothing, as_json, ok=not broken)

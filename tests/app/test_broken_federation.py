@@ -40,7 +40,7 @@ NAMES = set(FILES)
 def test_the_shell_lists_and_scores_the_other_federations(damaged, run, tmp_path):
     status, out, _ = run("federations", "--json")
     document = json.loads(out)
-    assert status == 0 and set(document["broken"]) == NAMES
+    assert status == 1 and set(document["broken"]) == NAMES
     assert [one["name"] for one in document["federations"]] == ["demo"]
     status, out, error = run("models", "--json")
     (model,) = json.loads(out)

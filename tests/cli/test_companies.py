@@ -1,7 +1,10 @@
 """Two companies from nothing to a signed agreement by commands alone; and what `host check` says of a link."""
 
 import json
+import os
 import socket
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -22,6 +25,7 @@ from backend.store.party_store import PartyStore
 from backend.trees.ensemble import Fork, HostModel, Skeleton, SplitRule
 from backend.trees.serialization import dump_host
 
+ROOT = Path(__file__).resolve().parents[2]
 FEATURE = Feature(name="orders", meaning="Orders of a year")
 
 
@@ -336,6 +340,23 @@ def test_what_parties_hand_out_makes_an_agreement_that_all_can_sign(run, links, 
     assert made.purposes[0].dictionaries == {"shop": dictionary_hash((FEATURE,))}
     assert set(made.purposes[0].kinds) == all_kinds() and made.purposes[0].floors == PurposeFloors()
     assert run(*words)[0] == 1, "what is there may be signed already"
+    file.unlink()
+    (tmp_path / "hosts.toml").write_text("[[hosts]]\nname = 'another'\n")
+    code, _, said = run(*words)
+    assert code == 1 and "hosts.toml" in said and not file.exists(), "what another draft wrote stays"
+    (tmp_path / "hosts.toml").unlink()
+    assert run(*words)[0] == 0
+    killed = [sys.executable, "tests/faults/killed_drafts.py", tmp_path / "killed", bank, out, *terms, *options[:2]]
+    (tmp_path / "killed").mkdir()
+    done = subprocess.run(
+        [str(word) for word in killed],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        check=True,
+    )
+    found = json.loads(done.stdout)
+    assert found["whole"] == 0 and found["between"] > 0 and found["wrong"] == []
     for party in ("bank", "shop"):
         assert run("agreement", "sign", file, "--keys", companies.keys(party))[0] == 0
     assert run("agreement", "verify", file)[0] == 0

@@ -185,10 +185,10 @@ def broken(tmp_path):
 def test_federations_are_listed_and_a_broken_one_with_its_reason(run):
     status, text, _ = run("federations", "--json")
     body = json.loads(text)
-    assert status == 0 and [f["name"] for f in body["federations"]] == ["demo"]
+    assert status == 1 and [f["name"] for f in body["federations"]] == ["demo"]
     assert list(body["broken"]) == ["other"] and "federation.toml" in body["broken"]["other"]
     status, text, _ = run("federations")
-    assert status == 0 and [line.split()[0] for line in text.splitlines()] == ["demo", "other"]
+    assert status == 1 and [line.split()[0] for line in text.splitlines()] == ["demo", "other"]
 
 
 @pytest.mark.usefixtures("broken")
