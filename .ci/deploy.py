@@ -1,5 +1,5 @@
 """Checks deploy/: Dockerfiles (hadolint), the compose file (its schema, without a network), units (systemd-analyze, where it is), and
-manifests for Kubernetes (kubectl kustomize, where it is).
+manifests for Kubernetes (put together by kubectl kustomize, then against Kubernetes's own schemas by kubernetes-validate, where they are).
 
 `--images` builds the images, where a Docker daemon answers.
 """
@@ -7,6 +7,7 @@ manifests for Kubernetes (kubectl kustomize, where it is).
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import shutil
 import subprocess
@@ -56,13 +57,26 @@ def _units() -> list[str]:
 
 
 def _manifests() -> list[str]:
-    """Put together what `kubectl apply -k` would apply."""
+    """Put together what `kubectl apply -k` would apply, and compare it with the schemas of Kubernetes; neither needs a cluster."""
     kubectl = shutil.which("kubectl")
     if kubectl is None:
         print("kubectl is not here: manifests are not checked.")
         return []
     folders = sorted(file.parent for file in DEPLOY.glob("kubernetes/*/kustomization.yaml"))
-    return [line for folder in folders for line in _run(kubectl, "kustomize", folder)]
+    validate = shutil.which("kubernetes-validate", path=f"{TOOLS}{os.pathsep}{os.environ['PATH']}")
+    if validate is None:
+        print("kubernetes-validate is not here: manifests are put together, and not compared with Kubernetes's schemas.")
+    found = []
+    for folder in folders:
+        done = _done(kubectl, "kustomize", folder)
+        if done.returncode:
+            found.append(done.stderr.strip() or f"kubectl kustomize {folder} failed")
+        elif validate is not None:
+            with tempfile.TemporaryDirectory() as put_together:
+                file = Path(put_together) / f"{folder.name}.yaml"
+                file.write_text(done.stdout)
+                found += _run(validate, "--strict", "--quiet", file)
+    return found
 
 
 def build_images() -> int:
