@@ -504,8 +504,8 @@ def _details(one: Request, language: str) -> list[str]:
     # The half of an import is shown as its splits.
     for name, value in about.items():
         if name != "partial_model":
-            text = ", ".join(map(str, value)) or "–" if isinstance(value, list | tuple) else value
-            lines.append(f"    {name}: {text}")
+            text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
+            lines.append(f"    {name}: {'–' if text == '' else text}")
     lines += [f"  {_split(split)}" for split in one.splits]
     return lines
 

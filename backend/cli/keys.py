@@ -114,7 +114,11 @@ def init(
     public = folder / f"{party}.party.toml"
     save(public, party_toml(identity, party, title or party).encode())
     where = (root or folder / "root") / "root.key.pem"
-    text = f"Keep {where} offline: it is needed to renew, not to run.\nHand out {public}: it goes into the agreement."
+    text = f"Keep {where} offline: it is needed to renew, not to run.\n"
+    if role == "host":
+        text += f"`glassleaf host disclose` puts {public} into the one file that you hand out."
+    else:
+        text += f"Give {public} to `glassleaf agreement draft`."
     print_result(_public(identity), f"{_public_text(identity)}\n{text}", as_json)
 
 
