@@ -65,7 +65,9 @@ def _manifests() -> list[str]:
     folders = sorted(file.parent for file in DEPLOY.glob("kubernetes/*/kustomization.yaml"))
     validate = shutil.which("kubernetes-validate", path=f"{TOOLS}{os.pathsep}{os.environ['PATH']}")
     if validate is None:
-        print("kubernetes-validate is not here: manifests are put together, and not compared with Kubernetes's schemas.")
+        print(
+            "kubernetes-validate is not here: manifests are put together, and not compared with Kubernetes's schemas."
+        )
     found = []
     for folder in folders:
         done = _done(kubectl, "kustomize", folder)
