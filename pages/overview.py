@@ -31,7 +31,10 @@ if session.kept("managing") == model_id:
             lambda other: t.model(states[other].name) or other,
             outcome,
             session.attempt,
-            lambda name, note, owner: backend.lifecycle.describe(model_id, name=name, text=note, owner=owner),
+            (view.federation.places, view.federation.product),
+            lambda name, note, owner, places, product: backend.lifecycle.describe(
+                model_id, name=name, text=note, owner=owner, places=places, product=product
+            ),
             lambda step, person, reason: backend.lifecycle.step(model_id, step, person=person, reason=reason),
             partial(manage, None),
         ),

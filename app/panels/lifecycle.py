@@ -13,6 +13,7 @@ from app.errors import Problem
 from app.panels import frame
 from app.panels.reviews import Attempt
 from app.texts import Texts, markdown
+from backend.services.federations import PLACES, PRODUCTS
 
 if TYPE_CHECKING:
     from backend.services.lifecycle import ModelStep, NextStep, Standing
@@ -34,8 +35,10 @@ class Manager:
         What became of the last attempt.
     attempt : callable
         Does what may be refused and reports the outcome.
+    federation : (tuple of str, str)
+        Where the federation's people live and what it is for: so it is for the model, if it says nothing else.
     describe : callable
-        Takes name, note and owner.
+        Takes name, note, owner, places and product.
     step : callable
         Takes the step, the person and the reason.
     """
@@ -48,7 +51,8 @@ class Manager:
     names: Callable[[str], str]
     outcome: tuple[bool, Problem] | None
     attempt: Attempt
-    describe: Callable[[str, str, str], object]
+    federation: tuple[Sequence[str], str]
+    describe: Callable[[str, str, str, Sequence[str], str], object]
     step: Callable[[str, str, str], object]
     close: Callable[[], None]
 
@@ -78,8 +82,42 @@ def _described(t: Texts, managing: Manager) -> None:
             t("states.owner"), model.owner, max_chars=120, key=f"owner_{model.model_id}", help=t("states.owner_help")
         )
         note = st.text_area(t("states.note"), model.note, height=80, key=f"note_{model.model_id}")
+        places, product = _law(t, managing)
         if st.form_submit_button(t("states.save"), icon=":material/save:", key="describe_go"):
-            _take(managing, t("states.saved"), lambda: managing.describe(name, note, owner))
+            _take(managing, t("states.saved"), lambda: managing.describe(name, note, owner, places, product))
+
+
+def _law(t: Texts, managing: Manager) -> tuple[Sequence[str], str]:
+    """Ask for the model's own places and product, by which law is chosen; without any the federation's hold."""
+    model = managing.standing.model
+    own_places = model.places.split(",") if model.places else []
+    lived_in, made_for = managing.federation
+    left, right = st.columns(2)
+    places = left.multiselect(
+        t("states.places"),
+        PLACES,
+        own_places,
+        key=f"places_{model.model_id}",
+        format_func=lambda place: t(f"place.{place}"),
+        placeholder=_as_federation(t, t.listed([t(f"place.{place}") for place in lived_in])),
+        help=t("states.law_help"),
+    )
+    product = right.selectbox(
+        t("states.product"),
+        ("", *PRODUCTS),
+        ("", *PRODUCTS).index(model.product),
+        key=f"product_{model.model_id}",
+        format_func=lambda one: (
+            t(f"product.{one}") if one else _as_federation(t, t(f"product.{made_for}") if made_for else "")
+        ),
+        help=t("states.law_help"),
+    )
+    return places, product
+
+
+def _as_federation(t: Texts, says: str) -> str:
+    """Return the choice of what the federation says, with that."""
+    return t("states.as_federation", says=says) if says else t("states.as_federation_open")
 
 
 def _steps(t: Texts, managing: Manager) -> None:

@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app import session
-from app.texts import Texts, number
+from app.texts import Texts, markdown, number
 from backend.i18n import wide
 from backend.results import told_by_scores
 from backend.services import Glassleaf
@@ -84,6 +84,24 @@ def test_a_model_is_named_on_the_overview_and_in_the_picker(own: Opened, world: 
         and T("states.draft") in at.selectbox(key="model").options[0]
     )
     assert says(shown, "overview.owned", owner="Dee") and "for the branch" in shown
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_models_own_places_and_product_are_set_on_its_page_and_choose_the_law(
+    own: Opened, world: World, tmp_path: Path, language: str
+) -> None:
+    words = Texts(language)
+    model = world.record.id
+    at = managed(own(lang=language))
+    assert at.multiselect(key=f"places_{model}").value == []
+    at.multiselect(key=f"places_{model}").set_value(["us", "us_colorado"])
+    at.selectbox(key=f"product_{model}").set_value("card")
+    at.button(key="describe_go").click().run()
+    assert not at.exception and at.success[0].value == words("states.saved")
+    at.switch_page("../pages/compliance.py").run()
+    scope = words.text(session._service(str(tmp_path / "home")).compliance.assess(model).scope)
+    assert any(markdown(scope) in one.value for one in at.markdown)
+    assert words("place.us_colorado") in scope and words("product.card") in scope
 
 
 @pytest.mark.parametrize(
