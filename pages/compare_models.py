@@ -1,5 +1,7 @@
 """Which of two models, and what changed?"""
 
+from functools import partial
+
 from app import session, user_jobs
 from app.panels import frame, model_comparison
 from backend.services.model_difference import DifferenceRequest
@@ -31,12 +33,18 @@ def beside() -> None:
     pair = DifferenceRequest(model_id, other)
     model_comparison.pairing(t, view, found, pairing, lambda: backend.model_differences.start(pair))
     model_comparison.details(t, view, found)
-    frame.section(t, "comparison.leaks_title")
-    model_comparison.leaks(t, found)
-    frame.section(t, "comparison.findings_title", "flag")
-    model_comparison.findings(t, view, found)
-    frame.section(t, "comparison.made_title")
-    model_comparison.made(t, view, found)
+    frame.fold(
+        t("comparison.leaks_title"), "visibility", "compare_leaks_box", partial(model_comparison.leaks, t, found)
+    )
+    frame.fold(
+        t("comparison.findings_title"),
+        "flag",
+        "compare_findings_box",
+        partial(model_comparison.findings, t, view, found),
+    )
+    frame.fold(
+        t("comparison.made_title"), "history", "compare_made_box", partial(model_comparison.made, t, view, found)
+    )
     model_comparison.to_both(t, view, found)
 
 

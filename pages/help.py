@@ -8,6 +8,8 @@ from app.panels import frame, help  # noqa: A004 (the page's own panel)
 t = session.texts()
 session.adopt("term", "help_typed")
 frame.header(t, "help", session.notices())
+frame.section(t, "help.glossary")
+session.announce("term", help.glossary(t, glossary.terms(), "help_typed"))
 left, right = st.columns(2, gap="large")
 with left:
     frame.section(t, "help.start")
@@ -15,9 +17,11 @@ with left:
 with right:
     frame.section(t, "help.keyboard")
     help.keyboard(t)
-frame.section(t, "help.about")
 model_id = session.chosen_model()
 view = session.view(model_id) if model_id else None
-help.about(t, view, session.service().federations.sha256(view.record.federation) if view else "")
-frame.section(t, "help.glossary")
-session.announce("term", help.glossary(t, glossary.terms(), "help_typed"))
+frame.fold(
+    t("help.about"),
+    "info",
+    "help_about_box",
+    lambda: help.about(t, view, session.service().federations.sha256(view.record.federation) if view else ""),
+)

@@ -51,21 +51,31 @@ if rows:
         importance.by_party(t, view, measure, parties)
         importance.whiskers(t, view, measure, rows, backend.explanation.agreement(model_id))
 
-frame.section(t, "importance.directions_title", "expected_direction")
-importance_directions.directions(t, view)
 importance_directions.contradictions(t, view)
+frame.fold(
+    t("importance.directions_title"),
+    "swap_vert",
+    "importance_directions_box",
+    partial(importance_directions.directions, t, view),
+)
+frame.fold(
+    t("importance.pairs_title"),
+    "join",
+    "importance_pairs_box",
+    lambda: importance_pairs.pairs(t, view, session.pairs(model_id)),
+)
 
-frame.section(t, "importance.pairs_title", "interaction")
-importance_pairs.pairs(t, view, session.pairs(model_id))
 
-frame.section(t, "importance.curves_title", "dependence")
-offered = importance_curves.features(view)
-chosen = importance_curves.choose(t, view, session.remember("curve_feature", offered)) if offered else None
-if chosen is None:
-    st.markdown(t("importance.no_split"))
-elif importance_curves.held_by_guest(view, chosen):
-    importance_curves.own(t, view, partial(backend.explanation.partial_dependence, model_id, chosen))
-else:
+def what_if() -> None:
+    """Draw what one feature does to the score if everybody had the same value of it."""
+    offered = importance_curves.features(view)
+    chosen = importance_curves.choose(t, view, session.remember("curve_feature", offered)) if offered else None
+    if chosen is None:
+        st.markdown(t("importance.no_split"))
+        return
+    if importance_curves.held_by_guest(view, chosen):
+        importance_curves.own(t, view, partial(backend.explanation.partial_dependence, model_id, chosen))
+        return
     found = backend.explanation.means(model_id).get(chosen)
     if found is None:
         st.markdown(t("importance.means_why"))
@@ -74,3 +84,6 @@ else:
     words = "importance.means_again" if found else "importance.means_go"
     wanted = MeansRequest(model_id, chosen)
     offers.button(t, view, means, words, lambda: backend.explanation.start_means(wanted))
+
+
+frame.fold(t("importance.curves_title"), "timeline", "importance_curves_box", what_if)

@@ -1,5 +1,7 @@
 """How good is it, and on whom was that measured?"""
 
+from functools import partial
+
 import streamlit as st
 
 from app import session, user_jobs
@@ -23,11 +25,13 @@ if card.parts:
 else:
     st.info(t("card.none"), icon=":material/fact_check:")
 if card.shifts:
-    frame.section(t, "card.stability", "psi")
-    model_card.stability(t, view, card.shifts)
-frame.section(t, "card.identity", "model")
-model_card.identity(t, view, card)
-frame.section(t, "card.again", "paillier")
-st.markdown(t("card.again_why"))
+    frame.fold(
+        t("card.stability"),
+        "show_chart",
+        "card_stability_box",
+        partial(model_card.stability, t, view, card.shifts),
+    )
+frame.fold(t("card.identity"), "badge", "card_identity_box", partial(model_card.identity, t, view, card))
 offers.button(t, view, scoring, "card.go", lambda: backend.model_cards.start(CardRequest(model_id)))
+st.caption(t("card.again_why"))
 model_moves.draw(t, backend.model_packs, view.federation.name, model_id)

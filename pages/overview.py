@@ -51,6 +51,12 @@ with left:
 with right:
     parties.network(t, view)
     overview.figures(t, view)
+
+
+def holdings() -> None:
+    """Draw what each company holds, and what of it no message shows."""
     overview.privacy(t, view)
-frame.section(t, "overview.who_holds", "host")
-parties.holdings(t, view)
+    parties.holdings(t, view)
+
+
+frame.fold(t("overview.who_holds"), "domain", "overview_holdings_box", holdings)

@@ -31,16 +31,17 @@ else:
     privacy.table_two(t, view, done, rows, lines)
     privacy.fields(t, view, lines)
 
-frame.section(t, "privacy.meter", "leak_meter")
 typed = session.kept("typed")
 # an upload's values are not kept
 own = session.samples(model_id).index
 entered = typed.ids if typed is not None else ()
 scored = [score for score in done.scores if score.scored] if done else []
 scores = [score for score in scored if score.id in own or score.id in entered]
-if done is None or not scores:
-    st.info(t("privacy.nobody" if done is None else "privacy.not_held"), icon=":material/speed:")
-else:
+if done is not None:
+    frame.section(t, "privacy.meter", "leak_meter")
+if done is not None and not scores:
+    st.info(t("privacy.not_held"), icon=":material/speed:")
+elif done is not None:
     score = privacy.person(t, scores)
     read = session.kept("leak", (None, None, None))
     count = partial(backend.leakage.meter, model_id, score, typed, done.dither)
@@ -78,7 +79,7 @@ else:
     running = user_jobs.running(job)
     points = (job.result if job is not None else None) or ()
     if not points and not running:
-        st.markdown(t("privacy.widths_hint"))
+        st.caption(t("privacy.widths_hint"))
 
     def measure() -> None:
         """Start measuring what narrower scores would leak."""
@@ -104,7 +105,7 @@ if not apart:
     working = user_jobs.running(work)
     found = (work.result if work is not None else None) or ()
     if not found and not working:
-        st.markdown(t("privacy.frontier_hint"))
+        st.caption(t("privacy.frontier_hint"))
     if st.button(t("privacy.go"), icon=":material/balance:", disabled=bool(working), key="frontier_go"):
         user_jobs.start(f"frontier:{model_id}", lambda: backend.leakage.start_tradeoff(model_id))
         work = user_jobs.find(f"frontier:{model_id}")

@@ -25,37 +25,59 @@ report.files(
 )
 frame.section(t, "report.first_page")
 verdict.draw(t, made.issued.verdict, "report")
-report.answers(backend.reports.answers(made, t.language))
-frame.section(t, "details.title")
-provided = backend.report_details
-states = backend.models.states()
-others = [one for one in backend.models.all(view.federation.name) if one.id != model_id]
-report_details.panel(
-    t,
-    report_details.ReportDetailsPanel(
-        provided.get(model_id),
-        provided.missing(model_id),
-        {party: palette.plain(t, view.federation, party) for party in provided.parties(model_id)},
-        {one.id: frame.model_name(t, one, view.federation, states[one.id].name) for one in others},
-        partial(provided.keep, model_id),
-        partial(provided.keep_toml, model_id),
-        partial(provided.template, model_id, t.language),
+frame.fold(
+    t("report.questions"),
+    "quiz",
+    "report_answers_box",
+    lambda: report.answers(backend.reports.answers(made, t.language)),
+)
+
+
+def details() -> None:
+    """Draw what the operator provides for the report, and what is missing."""
+    provided = backend.report_details
+    states = backend.models.states()
+    others = [one for one in backend.models.all(view.federation.name) if one.id != model_id]
+    report_details.panel(
+        t,
+        report_details.ReportDetailsPanel(
+            provided.get(model_id),
+            provided.missing(model_id),
+            {party: palette.plain(t, view.federation, party) for party in provided.parties(model_id)},
+            {one.id: frame.model_name(t, one, view.federation, states[one.id].name) for one in others},
+            partial(provided.keep, model_id),
+            partial(provided.keep_toml, model_id),
+            partial(provided.template, model_id, t.language),
+        ),
+        session.attempt,
+    )
+
+
+frame.fold(t("details.title"), "edit_note", "report_details_box", details)
+frame.fold(t("report.used"), "bar_chart", "report_used_box", partial(report.features, t, view, made))
+frame.fold(
+    t("report.decide"),
+    "gavel",
+    "report_decisions_box",
+    lambda: report.decisions(
+        t, view, made, session.attempt, lambda *given: backend.reviews.decide(model_id, *given), session.decides_as()
     ),
-    session.attempt,
 )
-frame.section(t, "report.used", "gain")
-report.features(t, view, made)
-frame.section(t, "report.decide")
-report.decisions(
-    t, view, made, session.attempt, lambda *given: backend.reviews.decide(model_id, *given), session.decides_as()
-)
-frame.section(t, "report.sign")
 signing = reviews.SignOffs(
     made.issued.sign_offs,
     partial(backend.reports.sign_off_holds, model_id),
     partial(backend.reports.sign_off, model_id),
     session.decides_as(),
 )
-reviews.sign_offs(t, signing, "report", session.attempt)
-frame.section(t, "report.check")
-report.check(t, made, view.federation, backend.reports.check)
+frame.fold(
+    t("report.sign"),
+    "signature",
+    "report_sign_box",
+    partial(reviews.sign_offs, t, signing, "report", session.attempt),
+)
+frame.fold(
+    t("report.check"),
+    "verified",
+    "report_check_box",
+    partial(report.check, t, made, view.federation, backend.reports.check),
+)

@@ -37,9 +37,8 @@ with who:
 with how:
     frame.section(t, "train.algorithm", "tree")
     algorithm = training.algorithm(t, task)
-people, growth = st.columns(2, gap="large")
+growth, people = st.columns(2, gap="large")
 with people:
-    frame.section(t, "train.align", "alignment")
     method = training.alignment(t, algorithm)
 with growth:
     frame.section(t, "train.how", "leaf_weight")
@@ -66,8 +65,7 @@ def discard(model: Sealed) -> None:
     session.rerun()
 
 
-start, progress = st.columns([5, 8], gap="large")
-with start:
+with people:
     frame.section(t, "train.start")
     if chosen is not None:
         training.cost(t, federation, chosen, session.models())
@@ -81,16 +79,14 @@ with start:
         begin(request)
         job = user_jobs.find("train")
         running = user_jobs.running(job)
-with progress:
+if job is not None or user_jobs.refused("train") is not None:
     frame.section(t, "train.progress", "rmse" if task == "number" else "log_loss")
     asked = user_jobs.about("train")
     whose = federations.get(asked.federation, federation) if asked else federation
     frame.refused(t, "train")
     if running:
         run.train(t, whose, running, asked.parameters.ALGORITHM, session.rerun)
-    elif job is None:
-        st.info(t("train.not_yet"), icon=":material/model_training:")
-    elif not release.refused(t, job):
+    elif job is not None and not release.refused(t, job):
         run.trained(t, whose, job, partial(begin, asked) if asked else None)
 
 sealed = backend.sealed_models
@@ -105,5 +101,4 @@ made = backend.models.all(federation.name)
 if made:
     frame.section(t, "train.models", "model")
     training.models(t, federation, made, backend.models.states())
-    frame.section(t, "train.learned", "host")
-    training.learned(t, made)
+    frame.fold(t("train.learned"), "visibility", "train_learned_box", partial(training.learned, t, made))

@@ -19,12 +19,11 @@ if TYPE_CHECKING:
 SEVERITIES = ("critical", "high", "medium", "by design")
 ICONS = {"critical": "gpp_bad", "high": "priority_high", "medium": "drag_handle", "by design": "architecture"}
 
-# state of a tile → how its words are drawn: colour and mark
+# state of a tile → how its words are drawn: colour and mark; an attack that was not run says nothing
 MARKS = {
     "works": ":red[:material/gpp_bad: {}]",
     "blocked": ":green[:material/verified_user: {}]",
     "running": ":material/hourglass_top: {}",
-    "not_run": ":gray[:material/radio_button_unchecked: {}]",
 }
 
 Results = Mapping[str, AttackResult]
@@ -124,10 +123,9 @@ def _tile(t: Texts, attack: Attack, result: AttackResult | None, stage: str, ope
     """Draw what one attack comes to; return whether its run was asked for."""
     state = _state(attack, result, stage)
     figures = "" if result is None else _short_rates(t, result)
+    stands = f"  \n{MARKS[state].format(t(f'attack_lab.tile_{state}'))} {figures}" if state in MARKS else ""
     with st.container(border=True, key=f"attack_tile_{state}_{attack.id}"):
-        st.markdown(
-            f"**{t(f'attack.{attack.text}_title')}**  \n{MARKS[state].format(t(f'attack_lab.tile_{state}'))} {figures}"
-        )
+        st.markdown(f"**{t(f'attack.{attack.text}_title')}**{stands}")
         with st.container(horizontal=True, gap="small"):
             pressed = st.button(
                 t("attack_lab.again" if result else "attack_lab.run"),

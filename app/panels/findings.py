@@ -92,7 +92,7 @@ def matching(
 
 
 def listed(t: Texts, view: View, work: Casework) -> None:
-    """All findings that pass the filters, the first one open; if there is none, what that does and does not say."""
+    """All findings that pass the filters, each of which opens; if there is none, what that does and does not say."""
     found = view.compliance.findings
     if not found:
         st.info(t("compliance.none", assessed=view.compliance.assessed), icon=":material/search_off:")
@@ -108,7 +108,7 @@ def listed(t: Texts, view: View, work: Casework) -> None:
     for finding in shown:
         by_feature.setdefault(finding.feature, []).append(finding)
     for index, own in frame.paged(list(by_feature.values()), "findings_page", LINES):
-        card(t, view, own, work, first=index == 0)
+        card(t, view, own, work, first=index == 0 and frame.BOXES_OPEN)
 
 
 def only(t: Texts, view: View, finding: Finding, work: Casework, show_all: Callable[[], None]) -> None:

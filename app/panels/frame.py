@@ -108,16 +108,6 @@ def model_name(t: Texts, record: ModelRecord, federation: Federation | None, nam
     return t.model(name) or f"{re.split('[:：]', title)[0]} {session.made(record)}"
 
 
-def model_names(t: Texts, records: Sequence[ModelRecord], federation: Federation) -> dict[str, str]:
-    """A federation's models by id: what each is called."""
-    states = session.service().models.states()
-    return {
-        record.id: model_name(t, record, federation, states[record.id].name)
-        for record in records
-        if record.federation == federation.name
-    }
-
-
 def problem(t: Texts, why: Problem) -> None:
     """Draw what went wrong, in the reader's language."""
     st.warning(explained(t, why), icon=":material/report:", title=t("frame.problem"))
@@ -193,6 +183,14 @@ def box(words: str, icon: str, key: str) -> DeltaGenerator | None:
     """A box under `words`; None while it is closed, for what nobody looks at is neither made nor sent."""
     drawn = st.expander(words, BOXES_OPEN, icon=f":material/{icon}:", key=key, on_change="rerun")
     return drawn if drawn.open else None
+
+
+def fold(words: str, icon: str, key: str, draw: Callable[[], object]) -> None:
+    """Draw something under `words` once they are opened."""
+    opened = box(words, icon, key)
+    if opened is not None:
+        with opened:
+            draw()
 
 
 def table_twin(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -42,10 +43,18 @@ def keyboard(t: Texts) -> None:
 def glossary(t: Texts, terms: Sequence[Term], field: str) -> str:
     """The words that have what is typed in the field; returns what is typed."""
     typed = st.text_input(t("help.find"), key=field, icon=":material/search:", live=True, width=320)
+    if not typed.strip():
+        frame.fold(t("help.every_word", n=len(terms)), "menu_book", "help_every_word", partial(_words, t, terms))
+        return typed
     found = [term for term in terms if term.has(typed.strip())]
     if not found:
         st.info(t("help.no_word", typed=markdown(typed)), icon=":material/search_off:")
         return typed
+    _words(t, found)
+    return typed
+
+
+def _words(t: Texts, found: Sequence[Term]) -> None:
     other = "en" if t.language == "zh" else "zh"
     frame.table(
         {
@@ -55,7 +64,6 @@ def glossary(t: Texts, terms: Sequence[Term], field: str) -> str:
         },
         t("help.glossary"),
     )
-    return typed
 
 
 def about(t: Texts, view: View | None, federation_hash: str) -> None:

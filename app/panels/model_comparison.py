@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -80,15 +81,19 @@ def headline(t: Texts, view: View, found: SideBySide) -> None:
 
 def details(t: Texts, view: View, found: SideBySide) -> None:
     """What each uses, its size, and how groups fare."""
-    left, right = st.columns(2, gap="large")
-    with left:
-        frame.section(t, "comparison.importance_title", "gain")
-        importance(t, view, found)
-    with right:
-        frame.section(t, "comparison.numbers")
-        numbers(t, found)
-    frame.section(t, "comparison.outcomes_title", "evidence")
-    outcomes(t, view, found)
+    frame.fold(t("comparison.numbers"), "123", "compare_numbers_box", partial(numbers, t, found))
+    frame.fold(
+        t("comparison.importance_title"),
+        "bar_chart",
+        "compare_importance_box",
+        partial(importance, t, view, found),
+    )
+    frame.fold(
+        t("comparison.outcomes_title"),
+        "groups",
+        "compare_outcomes_box",
+        partial(outcomes, t, view, found),
+    )
 
 
 def basis(t: Texts, view: View, found: SideBySide) -> None:

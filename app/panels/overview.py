@@ -114,4 +114,4 @@ def privacy(t: Texts, view: View) -> None:
     splits = sum(share.splits for share in shares)
     kept = t("overview.hidden", hidden=f"{hidden:,}", splits=f"{splits:,}")
     learned = t(f"overview.private_{kind}", numbers=f"{numbers:,}")
-    st.markdown(f":material/lock: {t.joined(learned, kept)}")
+    st.markdown(f":material/lock: {t.joined(learned, kept, t('overview.clear'))}")

@@ -126,16 +126,18 @@ def told(t: Texts, view: View, found: Sequence[GivenAway], person: str) -> None:
     }
     with st.container(key="cards_told"):  # on a phone a card each
         frame.table(heads, t("privacy.told"))
-    st.markdown(t("privacy.told_costs"))
+    box = frame.box(t("privacy.told_costs"), "table", "privacy_told_costs_box")
+    if box is None:
+        return
     kinds = [kind for kind in TOLD if any(kind in host.costs for host in found)]
     more: frame.Columns = {
         t("privacy.told_host"): hosts,
         **{t(f"privacy.told_{kind}"): [_bits(t, host.costs.get(kind)) for host in found] for kind in kinds},
         t("privacy.told_capacity"): [_bits(t, host.capacity) for host in found],
     }
-    with st.container(key="cards_told_costs"):
-        frame.table(more, t("privacy.told_costs").replace("*", ""))
-    st.caption(f":material/info: {t('privacy.told_note')}")
+    with box, st.container(key="cards_told_costs"):
+        frame.table(more, t("privacy.told_costs"))
+        st.caption(f":material/info: {t('privacy.told_note')}")
 
 
 def _told_sentence(t: Texts, view: View, most: GivenAway | None) -> str:

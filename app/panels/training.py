@@ -104,10 +104,14 @@ def algorithm(t: Texts, task: str) -> str:
         offered,
         key=f"train_algorithm_{task}",
         format_func=lambda name: t(f"algorithm.name_{name}"),
-        captions=[t.joined(t(f"algorithm.what_{name}"), t(f"algorithm.gives_{name}")) for name in offered],
+        captions=[t(f"algorithm.what_{name}") for name in offered],
         label_visibility="collapsed",
         persist_state="session",
     )
+    reveals = frame.box(t("train.reveals"), "visibility", "train_reveals_box")
+    if reveals is not None:
+        for name in offered:
+            reveals.markdown(f"**{t(f'algorithm.name_{name}')}.** {t(f'algorithm.gives_{name}')}")
     left_out = [t(f"algorithm.name_{name}") for name in ALGORITHMS if name not in offered]
     if left_out:
         st.caption(f":material/info: {t('train.left_out', names=t.listed(left_out))}")
@@ -117,19 +121,20 @@ def algorithm(t: Texts, task: str) -> str:
 def alignment(t: Texts, name: str) -> str:
     """How the people whom all parties know are found."""
     usual = METHODS.index(_usual(name, "alignment"))
-    st.markdown(t("alignment.why"))
-    return str(
-        st.radio(
-            t("train.align"),
-            METHODS,
-            index=usual,
-            key=f"train_alignment_{name}",
-            format_func=lambda method: t(f"alignment.name_{method}"),
-            captions=[t(f"alignment.what_{method}") for method in METHODS],
-            label_visibility="collapsed",
-            persist_state="session",
+    with st.expander(t("train.align"), icon=":material/group_work:", key="train_align_box"):
+        st.markdown(t("alignment.why"))
+        return str(
+            st.radio(
+                t("train.align"),
+                METHODS,
+                index=usual,
+                key=f"train_alignment_{name}",
+                format_func=lambda method: t(f"alignment.name_{method}"),
+                captions=[t(f"alignment.what_{method}") for method in METHODS],
+                label_visibility="collapsed",
+                persist_state="session",
+            )
         )
-    )
 
 
 def parameters(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -12,7 +13,7 @@ from app.texts import Texts, markdown
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from backend.services.verdicts import Changes, Fact, Verdict
+    from backend.services.verdicts import Change, Changes, Fact, Verdict
 
 # state of a fact: icon, colour
 LOOKS = {
@@ -88,7 +89,7 @@ def _table(t: Texts, facts: Sequence[Fact]) -> None:
 
 
 def which(t: Texts, found: Changes, both: Mapping[str, Verdict] | None = None) -> None:
-    """Draw which of two models is better, then every fact that was compared, the worse ones first.
+    """Draw which of two models is better, then what is worse, and every fact that was compared once they are opened.
 
     Parameters
     ----------
@@ -98,11 +99,24 @@ def which(t: Texts, found: Changes, both: Mapping[str, Verdict] | None = None) -
     st.markdown(f"**{markdown(t.text(found.headline))}**")
     for name, judged in (both or {}).items():
         headline(t, judged, name)
+    worse = [change for change in found.changes if change.way == "worse"]
+    if worse:
+        _changes(t, worse, "cards_changes_worse")
+    if len(worse) < len(found.changes):
+        frame.fold(
+            t("verdict.all", n=len(found.changes)),
+            "fact_check",
+            "verdict_changes",
+            partial(_changes, t, found.changes, "cards_changes"),
+        )
+
+
+def _changes(t: Texts, changes: Sequence[Change], key: str) -> None:
     columns = {
-        t("verdict.state"): [_way(t, change.way) for change in found.changes],
-        t("verdict.fact"): [markdown(t.text(change.sentence)) for change in found.changes],
+        t("verdict.state"): [_way(t, change.way) for change in changes],
+        t("verdict.fact"): [markdown(t.text(change.sentence)) for change in changes],
     }
-    with st.container(key="cards_changes"):
+    with st.container(key=key):
         frame.table(columns, t("verdict.which"))
 
 

@@ -92,6 +92,9 @@ def test_pairs_are_shown_with_their_largest_and_all_of_them_once_the_table_is_op
     monkeypatch.setattr(frame, "BOXES_OPEN", False)
     at = opened("importance")
     first = glassleaf.explanation.interactions(world.record.id)[0]
+    assert not says(at, "importance.pairs", trees=first.trees)
+    at.session_state["importance_pairs_box"] = True  # open
+    at.run()
     assert says(at, "importance.pairs", trees=first.trees)
     assert not [table for table in at.dataframe if PAIR in table.value]
     at.session_state["importance_pairs_twin"] = True  # open

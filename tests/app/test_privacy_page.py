@@ -47,7 +47,7 @@ def seen(opened: Opened, world: World, batch: ScoreBatch, points: tuple[LeakPoin
 def test_before_a_run_the_page_says_how_to_get_one(opened: Opened) -> None:
     at = opened("privacy")
     assert not at.exception
-    assert says(at, "privacy.no_run") and says(at, "privacy.nobody")
+    assert says(at, "privacy.no_run") and not says(at, "privacy.meter")
     assert not any(T("privacy.information") in table.value for table in at.table)
 
 

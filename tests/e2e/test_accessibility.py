@@ -2,6 +2,8 @@
 
 What is not marked slow opens each page twice: wide and English in one theme, on a phone and in Chinese in the other.
 
+No page says more as it opens than somebody reads.
+
 The browser has nothing to complain about meanwhile: no error, no failed request, no request to another machine.
 
 axe-core comes with axe-playwright-python as a file of the package, so that nothing is fetched. What it leaves out is measured here:
@@ -24,6 +26,8 @@ SIZES = {"wide": (1440, 900), "phone": (390, 844)}
 GRAVE = ("serious", "critical")
 AXE = {"resultTypes": ["violations"], "rules": {"target-size": {"enabled": True}}}
 MEASURED = (ROOT / "tests" / "e2e" / "measured.js").read_text(encoding="utf-8")
+WORDS = (ROOT / "tests" / "e2e" / "words.js").read_text(encoding="utf-8")
+MOST_WORDS = {"en": 300, "zh": 540}  # that a page says as it opens, folds closed: English words, or Chinese characters
 PAGES = sorted(file.stem for file in (ROOT / "pages").glob("[a-z]*.py") if file.stem != "not_found")
 
 pytestmark = pytest.mark.e2e
@@ -61,6 +65,7 @@ def test_no_page_has_a_grave_fault(
         page.evaluate(f"{axe.AXE_SCRIPT}; 0")
         page.add_style_tag(content="* { transition: none !important }")  # colours on their way are no fault
         found = []
+        read = {}
         for theme, pages in pages_of_themes:
             page.emulate_media(color_scheme=theme)
             for name in pages:
@@ -69,7 +74,10 @@ def test_no_page_has_a_grave_fault(
                 page.wait_for_timeout(150)  # until the script has begun
                 page.wait_for_function(SETTLED, timeout=PATIENCE)
                 found += [f"{name}, {theme}: {fault}" for fault in lasting(page)]
+                read[name] = page.evaluate(WORDS)[locale[:2]]
         assert not found, "\n".join(found)
+        print(f"{MOST_WORDS[locale[:2]]} may be read at first:", read)  # noqa: T201 - what the walk measures
+        assert {name: words for name, words in read.items() if words > MOST_WORDS[locale[:2]]} == {}
         assert not seen
     finally:
         context.close()

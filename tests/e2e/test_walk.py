@@ -85,6 +85,7 @@ def test_the_main_walk_from_an_empty_home_to_the_scores_file(empty: str, browser
         picture(page, "overview")
 
         page.get_by_role("button", name=re.compile(r"Review \d+ findings?")).click()
+        page.locator("[class*=st-key-finding_] summary", has_text="Gender").click()
         page.get_by_role("heading", level=3, name=re.compile("Gender")).wait_for()
         page.get_by_text(T("compliance.prohibited")).first.wait_for()
         _settle(page)
