@@ -103,7 +103,7 @@ def try_rules(
 ) -> None:
     """Say what would be flagged and what asked of a list of columns, by which rule and on which words; nothing is kept."""
     with open_glassleaf() as glassleaf:
-        tried = glassleaf.compliance.try_list(file)
+        tried, notes = glassleaf.compliance.try_list(file)
     flagged = _flagged(tried)
     asked = _asked(tried)
     unclear = [one.feature for one in tried.not_understood]
@@ -121,8 +121,14 @@ def try_rules(
         for r in asked
     ]
     lines += [f"{name}: not understood: no rule knows the name, and it has no meaning" for name in unclear]
+    lines += [note.sentence() for note in notes]
     document = {"columns": tried.assessed, "on": tried.on, "words": tried.words}
-    document |= {"flagged": flagged, "questions": asked, "not_understood": unclear}
+    document |= {
+        "flagged": flagged,
+        "questions": asked,
+        "not_understood": unclear,
+        "meaning_cut": [note.column for note in notes],
+    }
     print_result(document, [head, *lines], as_json)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from backend.data.csv_file import TableText, read_csv
-from backend.data.dictionary import Feature, Kind
+from backend.data.dictionary import Feature, Kind, cut
 from backend.data.validation import field_problems, place
 from backend.errors import GlassleafError, RulePackError
 from backend.i18n import NO_MEANING, Text
@@ -33,7 +33,8 @@ class ListedFeature:
 def read_feature_list(file: Path, more: Sequence[str] = (), may: Sequence[str] = ()) -> tuple[ListedFeature, ...]:
     """Read a list with the columns name, meaning, meaning_zh, unit and codes; all but the name may be absent.
 
-    Codes are written as ``1: Married; 2: Single`` or ``{1: Married, 2: Single}``; what has no colon is a code's text alone.
+    Codes are written as ``1: Married; 2: Single`` or ``{1: Married, 2: Single}``; what has no colon is a code's text alone. A text that is
+    too long is cut (:func:`backend.data.dictionary.cut`), and tabs and line breaks in it are spaces.
 
     Parameters
     ----------
@@ -72,9 +73,10 @@ def _features(table: TableText, header: Sequence[str], more: Sequence[str]) -> t
             problems.append(Remark("list_row_without_name", {"where": place(table.name, line)}))
             continue
         codes = _codes(row.get("codes", ""))
+        english = _in_one_line(row.get("meaning", ""))
         data = {
             "name": name,
-            "meaning": Text(row.get("meaning") or f"{name} {NO_MEANING}", row.get("meaning_zh", "")),
+            "meaning": Text(english or f"{name} {NO_MEANING}", _in_one_line(row.get("meaning_zh", ""))),
             "unit": row.get("unit", ""),
             "kind": Kind.CATEGORICAL if codes else Kind.NUMERIC,
             "categories": codes,
@@ -89,6 +91,11 @@ def _features(table: TableText, header: Sequence[str], more: Sequence[str]) -> t
     return tuple(found)
 
 
+def _in_one_line(text: str) -> str:
+    """Return a text as long as a dictionary holds it, with single spaces."""
+    return cut(" ".join(text.split()))
+
+
 def _codes(text: str) -> dict[str, str]:
     codes = {}
     inner = text.strip("{} ")
@@ -97,5 +104,5 @@ def _codes(text: str) -> dict[str, str]:
         if part:
             match = _CODE.match(part)
             code, meaning = (match[1], match[2]) if match else (f"#{index + 1}", part)
-            codes[code.strip("\"' ")] = meaning.strip("\"' ")
+            codes[code.strip("\"' ")] = _in_one_line(meaning.strip("\"' "))
     return codes

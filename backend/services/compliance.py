@@ -30,12 +30,14 @@ from backend.compliance.rule_pack import (
     read_own_packs,
     read_rule_pack,
 )
+from backend.data.dictionary import MAX_MEANING
 from backend.data.federation import PLACES, PRODUCTS, Place, Product
 from backend.explain.importance import feature_importance
 from backend.fairness.age_discrimination import read_check
 from backend.fairness.evidence import Basis, Evidence
 from backend.i18n import Text
 from backend.protocols.group_sums.grouping import features_of
+from backend.remark import Remark
 from backend.results import ModelRecord
 from backend.services.audit import Auditor, is_maker
 from backend.services.registry import Registry
@@ -182,8 +184,10 @@ class Compliance:
         own, _ = read_own_packs(self._rules)
         return {**built_in_versions(), **{pack.name: pack.version for pack in own}}
 
-    def try_list(self, file: Path) -> ComplianceReport:
+    def try_list(self, file: Path) -> tuple[ComplianceReport, tuple[Remark, ...]]:
         """What would be flagged or asked of a list of columns (name, meaning, meaning_zh, unit, codes); nothing is kept.
+
+        Also a remark on each column of whose meaning the beginning alone was read.
 
         Raises
         ------
@@ -192,7 +196,12 @@ class Compliance:
         """
         features = [row.feature for row in read_feature_list(file)]
         packs, problems = self.rule_packs()
-        return assess([("", feature) for feature in features], {}, packs, problems=problems)
+        report = assess([("", feature) for feature in features], {}, packs, problems=problems)
+        notes = []
+        for feature in features:
+            if feature.meaning_cut:
+                notes.append(Remark("meaning_cut", {"limit": MAX_MEANING}, column=feature.name))
+        return report, tuple(notes)
 
     def calendar(self, model_id: str = "") -> LawCalendar:
         """When rules begin and end to apply; with a model, also what changed since its last report was issued."""

@@ -347,6 +347,17 @@ def test_a_banks_list_is_tried_before_any_federation_exists(tmp_path):
     assert printed["not_understood"] == ["zq17"]
 
 
+def test_of_a_long_meaning_the_beginning_is_read_and_the_rest_of_the_list_is_tried(tmp_path):
+    long = "Sex of the customer, as the branch wrote it down. " * 20
+    file = listed(
+        tmp_path, f'name,meaning,codes\nzq17,"{long}",\nzq18,"Balance\tof the\naccount","1: {long}"\nage,Age,\n'
+    )
+    result = CliRunner().invoke(app, ["rules", "try", str(file)], env={"GLASSLEAF_HOME": str(tmp_path / "home")})
+    assert result.exit_code == 0 and "3 columns" in result.output
+    assert "zq17: the meaning was longer than 500 letters and was cut." in result.output.splitlines()
+    assert "zq17: is this about: Sex" in result.output and "age: conditional" in result.output
+
+
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_person_is_asked_where_either_log_odds_reach_their_limit(language):
     low = -99.0
