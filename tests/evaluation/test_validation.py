@@ -460,3 +460,5 @@ def test_a_slice_that_was_put_together_names_its_members_in_both_languages_also_
     assert "men, others (put together" in english and "no value" not in english and "women" not in english
     assert "all codes but f" in about_in_words(Catalogue("en"), stored, "Gender", "Bank", {})
     assert "men、others（合并" in about_in_words(Catalogue("zh"), stored, "性别", "银行", codes)
+    alike = {"f": "women", "m": "not documented", "x": "not documented", "y": "others"}
+    assert "not documented, others (put together" in about_in_words(Catalogue("en"), stored, "Gender", "Bank", alike)

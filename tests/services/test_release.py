@@ -189,7 +189,7 @@ def test_every_model_has_a_bound_if_there_are_enough_records_to_measure_it():
 
 def test_one_sentence_says_what_scores_tell_and_few_records_are_never_fine():
     many, few = (ReleaseCheck(0.0625, ((10, 0.02),), 9.0, 200, records) for records in (2000, 999))
-    assert "2.0% of 200 scores; the Guest alone" in told_by_scores(many, 10).sentence()
+    assert "2.0% of 200 scores (of 10 bits" in told_by_scores(many, 10).sentence()
     assert (
         told_by_scores(few, 10).code == "scores_not_measurable"
         and told_by_scores(None, 10).code == "scores_not_measured"

@@ -74,9 +74,10 @@ def rest_in_words(say: Say, apart: Collection[str], codes: Mapping[str, str]) ->
         Code of the feature → what it stands for; empty if no dictionary lists them.
     """
     listed, without_value = members_of_rest(apart, codes)
-    members = [codes[code] for code in listed[:NAMED_MEMBERS]]
-    if len(listed) > NAMED_MEMBERS:
-        members.append(say("measure.group_more", n=len(listed) - NAMED_MEMBERS))
+    names = list(dict.fromkeys(codes[code] for code in listed))  # several codes may have one text
+    members = names[:NAMED_MEMBERS]
+    if len(names) > NAMED_MEMBERS:
+        members.append(say("measure.group_more", n=len(names) - NAMED_MEMBERS))
     comma = say("words.comma")
     named = [codes.get(code, code) for code in apart if code]
     if not listed and named:

@@ -160,10 +160,10 @@ def _acceptance(known: Known, feature: str) -> Fact:
     if not along and basis is not None:
         line = basis.cutoff
     figure = Figure(worst.ratio, worst.low, worst.high, worst.n, "ratio")
-    at = {"line": "–" if line is None else written(line, "share"), "n": len(found)}
+    at = {"feature": name, "line": "–" if line is None else written(line, "share"), "n": len(found)}
     where = Remark("verdict_at_line", at)
     if along:
-        where = Remark("verdict_along_cutoffs", at)
+        where = Remark("verdict_not_at_line" if known.policy.is_set else "verdict_no_line_set", at)
     elif len(found) > 1:
         where = Remark("verdict_at_line_together", at)
     values = {
