@@ -11,12 +11,12 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime
 from typing import Final
 
-from sqlalchemy import func, select
+from sqlalchemy import bindparam, func, select, text
 from sqlalchemy.orm import Session
 
 from backend.errors import ParameterError, SecurityError
-from backend.store.database import Database, timestamp
-from backend.store.schema import Approval, ApprovalState, ApprovalUseRow, QuestionRow
+from backend.store.database import Database, prepared, timestamp
+from backend.store.schema import Approval, ApprovalState, ApprovalUseRow
 
 __all__ = ["DENIED", "GRANTED", "MAX_PER_DAY", "MAX_WAITING", "WAITING", "WITHDRAWN", "Approval", "ApprovalBook"]
 WAITING: Final = "waiting"
@@ -32,6 +32,30 @@ STEPS: dict[ApprovalState, tuple[ApprovalState, ...]] = {
 MAX_WAITING = 100  # requests of one Guest that wait at once, so that none fills the operator's list
 MAX_PER_DAY = 10**9  # people, or trainings, a UTC day
 NOT_ENOUGH = -1  # returned by :meth:`ApprovalBook.use` if too little of a volume is left
+
+_NEWEST = (
+    select(Approval)
+    .where(
+        Approval.guest == bindparam("guest"),
+        Approval.purpose == bindparam("purpose"),
+        Approval.subject == bindparam("subject"),
+    )
+    .order_by(Approval.number.desc())
+    .limit(1)
+)
+_USED_FOR = select(func.sum(ApprovalUseRow.used)).where(
+    ApprovalUseRow.day == bindparam("day"),
+    ApprovalUseRow.number.in_(select(Approval.number).where(Approval.purpose == bindparam("purpose"))),
+)
+_QUESTION = prepared(
+    "SELECT asked, records FROM questions WHERE guest = :guest AND request = :request", "asked", "records"
+)
+# A question that has used a volume, and that is about to be counted.
+_APPROVED = text("""
+INSERT INTO questions (guest, request, day, asked, records, digest, spent, kind, structure, people, cost, state, receipt)
+VALUES (:guest, :request, :day, '', :volume, '', :spent, '', '', 0, 0.0, 'approved', '')
+ON CONFLICT (guest, request) DO UPDATE SET day = excluded.day, records = excluded.records
+""")
 
 
 class ApprovalBook:
@@ -100,12 +124,8 @@ class ApprovalBook:
 
     @staticmethod
     def _newest(session: Session, requested: Approval) -> Approval | None:
-        same = (
-            Approval.guest == requested.guest,
-            Approval.purpose == requested.purpose,
-            Approval.subject == requested.subject,
-        )
-        return session.scalars(select(Approval).where(*same).order_by(Approval.number.desc()).limit(1)).first()
+        same = {"guest": requested.guest, "purpose": requested.purpose, "subject": requested.subject}
+        return session.scalars(_NEWEST, same).first()
 
     def decide(
         self,
@@ -178,9 +198,9 @@ class ApprovalBook:
             grant = _row(session, number)
             day = self.today().toordinal()
             use = _use_of_day(session, number, day)
-            named = question is not None and bool(question[1])
+            key = {"guest": question[0], "request": question[1]} if question is not None and question[1] else None
             volume = f"{number} {amount}"
-            known = session.get(QuestionRow, question) if named else None
+            known = None if key is None else session.execute(_QUESTION, key).first()
             if known is not None and (known.asked or known.records == volume):
                 return max(grant.per_day - use.used, 0)
             if use.used + amount > grant.per_day:
@@ -189,8 +209,8 @@ class ApprovalBook:
                 return NOT_ENOUGH
             use.used += amount
             session.add(use)
-            if question is not None and named:
-                session.merge(uncounted(*question, day, volume))
+            if key is not None:
+                session.execute(_APPROVED, {**key, "day": day, "volume": volume, "spent": b""})
             return grant.per_day - use.used
 
     def note_refused(self, number: int) -> bool:
@@ -203,18 +223,9 @@ class ApprovalBook:
             return use.refused == 1
 
 
-def uncounted(guest: str, request: str, day: int, volume: str) -> QuestionRow:
-    """Return the row of a question that has used a volume (grant and amount), and that is about to be counted."""
-    return QuestionRow(
-        guest=guest, request=request, day=day, asked="", records=volume, spent=b"", digest="", reply=None
-    )
-
-
 def _used_for(session: Session, purpose: str, day: int) -> int:
     """Return how much of a day was used for a purpose, under all grants."""
-    of_purpose = select(Approval.number).where(Approval.purpose == purpose)
-    of_day = ApprovalUseRow.day == day, ApprovalUseRow.number.in_(of_purpose)
-    return session.scalar(select(func.sum(ApprovalUseRow.used)).where(*of_day)) or 0
+    return session.scalar(_USED_FOR, {"purpose": purpose, "day": day}) or 0
 
 
 def _use_of_day(session: Session, number: int, day: int) -> ApprovalUseRow:
