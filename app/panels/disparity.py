@@ -23,6 +23,7 @@ ROW = 44  # pixels of a group's row
 ROOM = 56  # pixels of the axis with its title
 LEGEND = 28  # pixels above the plot
 GROUP_LETTERS = 24  # letters of a group's name in a line
+LINES = 4  # groups in a chart of lines: more can hardly be told apart
 
 
 def sentences(t: Texts, found: Sequence[Evidence]) -> None:
@@ -153,8 +154,19 @@ def across(t: Texts, found: Sequence[Evidence], place: str) -> None:
         }
         return {t("disparity.head_cutoff"): [percent(cutoff) for cutoff in cutoffs], **ends}
 
-    frame.chart(t, _lines(t, ratios, groups, sentence), sentence, twin, f"range_{place}")
-    st.caption(t("disparity.range_limits"))
+    drawn = {about: groups[about] for about in _lowest(ratios)}
+    frame.chart(t, _lines(t, ratios, drawn, sentence), sentence, twin, f"range_{place}")
+    some = t("disparity.range_lowest", n=len(drawn)) if len(drawn) < len(groups) else ""
+    st.caption(t.joined(some, t("disparity.range_limits")))
+
+
+def _lowest(ratios: Sequence[Evidence]) -> list[Text]:
+    """The groups whose ratio is the lowest at any cut-off, as many as can be told apart in a chart."""
+    lowest: dict[Text, float] = {}
+    for row in ratios:
+        if row.value is not None:
+            lowest[row.about] = min(row.value, lowest.get(row.about, row.value))
+    return sorted(lowest, key=lambda about: lowest[about])[:LINES]
 
 
 def _lines(t: Texts, ratios: Sequence[Evidence], groups: dict[Text, str], sentence: str) -> str:

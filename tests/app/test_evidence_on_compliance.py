@@ -193,6 +193,21 @@ def test_decisions_are_measured_from_the_page_and_the_card_shows_them(opened: Op
     )
 
 
+def test_of_many_groups_the_lowest_alone_are_drawn_along_the_cut_off(opened: Opened, answers: Answers) -> None:
+    names = [Text(f"group {k}") for k in range(6)]
+    ratios = [
+        Evidence(name, "selection rate by cut-off, ratio", 200, 0.3 + k / 10, 0.2 + k / 10, 0.4 + k / 10, cutoff)
+        for k, name in enumerate(names)
+        for cutoff in (0.2, 0.3)
+    ]
+    answers["compliance.together"] = lambda model, feature: {
+        f"age × {feature}": ((*OUTCOMES, *ratios), Basis(285, 0.3))
+    }
+    at = opened("compliance")
+    assert not at.exception and says(at, "disparity.range_lowest", n=4)
+    assert disparity._lowest(ratios) == names[:4]
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_two_features_together_have_groups_of_their_own_and_the_small_ones_are_named(
     opened: Opened, answers: Answers, language: str
@@ -219,6 +234,8 @@ def test_a_second_feature_is_chosen_where_decisions_are_measured(opened: Opened,
     names = [one.name for one in partners(record, FEATURE)]
     assert "age" in names and "basket_mix" not in names  # another Host's
     assert {"gender", "basket_mix", "home_ownership"} < {one.name for one in partners(record, "age")}
+    of_host = {one.name for one in partners(record, "basket_mix")}
+    assert "spending_steadiness" in of_host and "gender" not in of_host
     place = to_measure(at, "disparity", "age")
     choice = at.selectbox(key=f"together_{place}")
     assert choice.value == ""  # nothing is preselected
@@ -231,6 +248,15 @@ def test_a_second_feature_is_chosen_where_decisions_are_measured(opened: Opened,
     assert isinstance(done, Disparity)
     assert set(done.feature.split(" × ")) == {"age", "home_ownership"} and not at.exception
     assert any(text.startswith(":material/join_inner:") and " × " in text for text in texts(at))
+
+
+def test_what_two_features_of_one_host_cost_is_said_before_the_press(opened: Opened, answers: Answers) -> None:
+    answers["fairness.answers_once"] = lambda record, feature, crossed: "telecom" if crossed else ""
+    at = opened("compliance")
+    place = to_measure(at, "disparity", FEATURE)
+    assert not says(at, "compliance.together_once")
+    at.selectbox(key=f"together_{place}").set_value("tenure_months").run()
+    assert not at.exception and says(at, "compliance.together_once", days=28)
 
 
 def test_associated_features_are_measured_from_the_page_and_the_card_shows_them(opened: Opened) -> None:
