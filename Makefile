@@ -112,6 +112,10 @@ bench: .venv-dev ## Measure (an hour), write the figures into the documents, and
 		mv bench/results/$$claim.new bench/results/$$claim.json; done && \
 	$(PY) -m bench.readme && $(PY) -m bench.aims --before $$before && rm -r $$before
 
+.PHONY: growth
+growth: .venv-dev ## Measure how cost grows with rows, features, trees and parties (planned for two hours; a smaller base: GROWTH_BASE=rows,features,trees,parties)
+	@$(PY) -m bench.growth --json > bench/results/growth.new && mv bench/results/growth.new bench/results/growth.json && $(PY) -m bench.readme
+
 .PHONY: paper
 paper: .venv-dev ## Measure the papers' tables and figures (half an hour) and write docs/paper.md; needs the data sets (QUICK=1: small samples)
 	@$(PY) -m bench.paper $(if $(QUICK),--quick)

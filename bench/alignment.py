@@ -97,8 +97,8 @@ def _ratio(row: dict[str, Any], other: dict[str, Any], unit: str) -> float:
     return float((row[f"guest_{unit}"] + row[f"host_{unit}"]) / (other[f"guest_{unit}"] + other[f"host_{unit}"]))
 
 
-def aligned(method: str, guest: list[str], host: list[str]) -> Meter:
-    """One alignment from two lists of ids to two lists of rows."""
+def aligned(method: str, guest: list[str], host: list[str], joint: int = JOINT) -> Meter:
+    """One alignment from two lists of ids, of which `joint` stand in both, to two lists of rows."""
     meter = Meter()
     side = meter.timed("guest", guest_sides, method, "guest", guest, ["host"])["host"]
     other = meter.timed("host", host_side, method, host)
@@ -110,9 +110,9 @@ def aligned(method: str, guest: list[str], host: list[str]) -> Meter:
         meter.timed("guest", side.take, meter.sent("host", meter.timed("host", other.take, meter.sent("guest", piece))))
     indices = meter.timed("guest", side.positions)
     rows = meter.timed("guest", joint_rows, "guest", guest, {"host": indices})
-    joint = meter.sent("guest", meter.timed("guest", mark, indices, rows, other.records))
-    theirs = meter.timed("host", other.rows, joint)
-    if len(rows) != JOINT or any(guest[g] != host[h] for g, h in zip(rows, theirs, strict=True)):
+    marks = meter.sent("guest", meter.timed("guest", mark, indices, rows, other.records))
+    theirs = meter.timed("host", other.rows, marks)
+    if len(rows) != joint or any(guest[g] != host[h] for g, h in zip(rows, theirs, strict=True)):
         raise RuntimeError("The alignment is wrong.")
     return meter
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -27,27 +28,30 @@ EVERY = 12  # one feature in so many has such a name
 LABEL = "defaulted"
 
 
-def write_large(folder: Path, rows: int = ROWS) -> Federation:
-    """Write the parties' files and the federation file."""
+def write_large(
+    folder: Path, rows: int = ROWS, counts: Mapping[str, int] = FEATURES, name: str = "large"
+) -> Federation:
+    """Write the parties' files and the federation file; `counts` are the features of each party, the Guest first."""
     draw = np.random.default_rng(SEED)
     ids = pd.Series([f"P{i}" for i in range(rows)], name="id")
     folder.mkdir(parents=True, exist_ok=True)
     risk = np.zeros(rows)
     columns: dict[str, dict[str, np.ndarray]] = {}
-    features = {party: tuple(_feature(party, i) for i in range(count)) for party, count in FEATURES.items()}
+    features = {party: tuple(_feature(party, i) for i in range(count)) for party, count in counts.items()}
+    guest = next(iter(counts))
     for party, own in features.items():
         columns[party] = {f.name: _column(draw, f, rows) for f in own}
         for column in columns[party].values():
             risk += draw.normal(scale=0.15) * (column - column.mean()) / column.std()
-    columns["bank"][LABEL] = (draw.random(rows) < 1 / (1 + np.exp(1 - risk))).astype(np.int64)
+    columns[guest][LABEL] = (draw.random(rows) < 1 / (1 + np.exp(1 - risk))).astype(np.int64)
     for party, own_columns in columns.items():
         pd.concat([ids, pd.DataFrame(own_columns)], axis=1).to_csv(folder / f"{party}.csv", index=False)
     parties = [
         Party(name=p, title=p.capitalize(), file=f"{p}.csv", id="id", features=own) for p, own in features.items()
     ]
     federation = Federation(
-        name="large",
-        title="Large: 500 features",
+        name=name,
+        title=f"{name.capitalize()}: {sum(counts.values())} features",
         synthetic=True,
         label=Label(column=LABEL, positive="1", meaning="Default within a year"),
         guest=parties[0],

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 Results = dict[str, Any]
@@ -14,6 +15,7 @@ Column = str | Callable[[Any], str]
 DATA = {"demo": "demo", "credit_card": "credit card"}
 # a short cell that begins like this is a figure, and is aligned right
 FIGURE = r"(?=.{0,20}$)[\d+–><-]|$"
+DAY = 86_400  # seconds
 RLWE_KEY = re.compile(r"n(\d+)-q(\d+)-t(\d+)")
 PAILLIER = re.compile(r"paillier (\d+)")
 
@@ -97,6 +99,37 @@ def cipher(results: Results) -> str:
     return "\n\n".join([table(rows, columns), note, *two_cores])
 
 
+def peers(results: Results) -> str:
+    """Encryption, addition and decryption of other people's ciphers beside ours, each with a key of the same size where it has one."""
+    rows = []
+    for key in results["keys"]:
+        largest = key is results["keys"][-1]
+        ours = next(row for row in key["rows"] if row["engine"] == "paillier-short")
+        for row in key["rows"]:
+            # a cipher whose key has one size is compared once
+            if row["peer"] and (largest or row["key"] == ours["key"]):
+                rows.append(row | {"ours": ours})
+    columns: dict[str, Column] = {
+        "": "{label}",
+        "key": lambda row: in_words(row["key"]),
+        "encryption": lambda row: milliseconds(row["encrypt"]["cold"]["seconds"]),
+        "sum of a score": lambda row: milliseconds(row["masked_sum_seconds"]),
+        "decryption": lambda row: milliseconds(row["decrypt_seconds"]),
+        "encryption ÷ ours": lambda row: rounded(
+            row["encrypt"]["cold"]["seconds"] / row["ours"]["encrypt"]["cold"]["seconds"]
+        ),
+        "sum ÷ ours": lambda row: rounded(row["masked_sum_seconds"] / row["ours"]["masked_sum_seconds"]),
+        "decryption ÷ ours": lambda row: rounded(row["decrypt_seconds"] / row["ours"]["decrypt_seconds"]),
+    }
+    facts = results["sample"]
+    note = (
+        "Ours is Paillier with short exponents, nothing precomputed, and a key of the same size (of the largest size where the cipher has "
+        f"one of its own). The sum of a score adds up about half of {facts['leaves']:,} encrypted leaves; ours reads and checks them, too, "
+        f"and makes the sum fresh. Encryption is a number's. One core, in turns, medians of {results['repeats']}."
+    )
+    return "\n\n".join([table(rows, columns), note])
+
+
 def _times_phe(row: Results, state: str) -> str:
     return f"{row['encrypt'][state]['ratio']:,.0f}×" if row["engine"] != "none" and state in row["encrypt"] else ""
 
@@ -126,6 +159,80 @@ def growth(results: Results) -> str:
     )
     by_size = [_by_size(results[curve], curve) for curve in ("leaves", "hosts")]
     return "\n\n".join([*by_size, table(results["cores"], columns), note])
+
+
+def growth_by_axis(results: Results) -> str:
+    """How training, scoring and alignment grow along one axis at a time, the exponents, and which limit comes next."""
+    machine = results["machine"]
+    rows = []
+    for task in ("training", "scoring", "alignment"):
+        for axis, values in results["axes"].items():
+            # ids alone are aligned
+            if task == "alignment" and axis not in ("rows", "parties"):
+                continue
+            rows.append({"task": task, "axis": axis, **_along(results, task, axis, values)})
+    columns: dict[str, Column] = {
+        "": "{task}",
+        "axis": "{axis}",
+        "sizes": lambda row: _steps(row["sizes"], "{:,}"),
+        "processor seconds": lambda row: _steps(row["processor_seconds"]),
+        "× plaintext": lambda row: _steps(row["ratios"]),
+        "MB sent": lambda row: _steps(np.array(row["bytes"]) / 1e6),
+        "memory, MB": lambda row: _steps(np.array(row["peak_bytes"]) / 1e6),
+        "exponent: time": lambda row: f"{row['exponents']['processor_seconds']:.2f}",
+        "bytes": lambda row: f"{row['exponents']['bytes']:.2f}",
+        "memory": lambda row: f"{row['exponents']['peak_bytes']:.2f}",
+        "next limit": lambda row: _limit(row, results["memory_bytes"], results["cores"]),
+    }
+    words = []
+    if results["reduced"]:
+        words.append("at a reduced base")
+    if machine["load_before"] > machine["cores"]:
+        words.append("under load")
+    how = f"Measured {', '.join(words)} (load average before: {machine['load_before']}). " if words else ""
+    base = results["base"]
+    note = (
+        f"{how}The base is {base['rows']:,} rows, {base['features']} features, {base['trees']} trees and {base['parties']} parties; of a "
+        "training a tenth of the trees. Time, bytes and memory are those under RLWE, for alignment with blinded ids; its plaintext is "
+        "hashed ids. Processor seconds are those of all parties and their workers; memory is the most that they held. An exponent is the "
+        "slope of a line through the logarithms. The next limit is what comes first on a straight line through the two largest sizes: "
+        f"the memory of this machine, {results['memory_bytes'] / 1e9:,.0f} GB, or a day of the parties' cores ({results['cores']})."
+    )
+    return "\n\n".join([table(rows, columns), note])
+
+
+def _along(results: Results, task: str, axis: str, values: Sequence[int]) -> Results:
+    """The measured figures of a task under encryption at each value of an axis, and the exponents."""
+    points = []
+    for value in values:
+        wanted = results["base"] | {axis: value}
+        points.append(next(point for point in results["points"] if wanted.items() <= point.items()))
+    sizes = [point[axis] for point in points]
+    found: Results = {"sizes": sizes, "exponents": {}}
+    for name in ("processor_seconds", "bytes", "peak_bytes"):
+        found[name] = [point[task]["rlwe"][name] for point in points]
+        found["exponents"][name] = float(np.polyfit(np.log(sizes), np.log(found[name]), 1)[0])
+    plain = [point[task]["none"]["processor_seconds"] for point in points]
+    found["ratios"] = np.divide(found["processor_seconds"], plain)
+    return found
+
+
+def _steps(numbers: Iterable[float], form: str = "") -> str:
+    return " → ".join(form.format(number) if form else rounded(number) for number in numbers)
+
+
+def _limit(row: Results, memory: int, cores: int) -> str:
+    """Which limit comes first, and at which size; on a straight line through the two largest sizes."""
+    before, last = row["sizes"][-2:]
+    limits = []
+    for name, bound, words in (("processor_seconds", DAY * cores, "a day"), ("peak_bytes", memory, "memory")):
+        low, high = row[name][-2:]
+        if high > low:
+            limits.append((last + (bound - high) * (last - before) / (high - low), words))
+    if not limits:
+        return "none in sight"
+    size, words = min(limits)
+    return f"{words} at {float(f'{size:.2g}'):,.0f}"
 
 
 def _by_size(points: Sequence[Results], size: str) -> str:
@@ -669,11 +776,13 @@ BLOCKS: dict[str, tuple[str, Callable[[Results], str]]] = {
     "cipher": ("cipher", cipher),
     "coverage": ("coverage", coverage),
     "growth": ("curves", growth),
+    "growth_by_axis": ("growth", growth_by_axis),
     "headline": ("cipher training training_ciphers reasons", headline),
     "label_leak": ("label_leak", label_leak),
     "links": ("links", links),
     "memory": ("memory", memory),
     "pages": ("pages", pages),
+    "peers": ("cipher", peers),
     "privacy": ("privacy", privacy),
     "ranking": ("ranking", ranking),
     "reasons": ("reasons", reasons),

@@ -5,7 +5,7 @@ An operator's view: test records and labels of a simulated federation, and the p
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,6 +26,7 @@ from backend.services import Glassleaf
 from backend.services.workspace import Workspace
 from bench.paper.data import CREDIT, GIVE_ME_SOME, ID, SEED, Table, federate
 from bench.setting import fresh_glassleaf, progress, train
+from bench.stream import lengthen
 from bench.tables import Results
 
 # §V-A names 100 trees of depth 4, no learning rate
@@ -35,6 +36,9 @@ RATE = 0.1
 GUEST_FEATURES = 5  # "The Guest party holds five features, and the Host party holds the remaining features", §V-D
 SAMPLING = (0.2, 0.8, 1.0)
 INSTANCES = (1, 10, 100, 600, 6000)
+# §V-D varies {10000, 20000, 40000, 80000}; Give Me Some Credit has room for more
+MANY = {CREDIT: (10_000, 20_000, 40_000, 80_000), GIVE_ME_SOME: (10_000, 40_000, 120_000)}
+QUICK_MANY = (500, 1_000)
 TOGETHER = 100  # instances where features or trees vary
 HOST_FEATURES = (5, 10, 18)
 TREE_COUNTS = (10, 20, 100)
@@ -75,6 +79,20 @@ def measure(tables: Mapping[str, Table], quick: bool) -> Results:
         ]
         if GIVE_ME_SOME in tables:
             results["other_data"] = other_data(bench, tables[GIVE_ME_SOME], few)
+        bench.close()
+    return results
+
+
+def measure_many(tables: Mapping[str, Table], quick: bool) -> Results:
+    """Figures 7 and 8 a on as many instances as the paper has: a model's records, repeated under new ids if they are too few."""
+    trees = 10 if quick else TREES
+    results: Results = {"trees": trees, "depth": DEPTH, "sets": []}
+    with fresh_glassleaf(key_floor=PAPERS_KEY) as glassleaf:
+        bench = _Bench(glassleaf, trees)
+        for name, sizes in MANY.items():
+            if name in tables:
+                points = bench.many(tables[name], QUICK_MANY if quick else sizes)
+                results["sets"].append({"data": tables[name].title, **points})
         bench.close()
     return results
 
@@ -129,8 +147,9 @@ class _Bench:
         """A line of Table IV and a group of Figure 7: all test records of a sample of the table."""
         record = self.model(table.sample(round(rate * len(table.frame))), f"rate{rate * 100:.0f}", self._trees)
         n = record.parts["test"]
-        runs = self._runs(record, n)
-        labels = read_labels(self._glassleaf.federations.get(record.federation))[self._rows(record, n)]
+        rows = self._rows(record, n)
+        runs = self._runs(record, rows)
+        labels = read_labels(self._glassleaf.federations.get(record.federation))[rows]
         quality = {name: auc_and_ks(labels, run.units) for name, run in runs.items()}
         line = {"rate": rate, "instances": n, "auc_training": record.curve[-1].auc_training, "quality": quality}
         return line | _costs(runs)
@@ -143,15 +162,23 @@ class _Bench:
     def times(self, record: ModelRecord, n: int, point: Results) -> Results:
         """One point of Figure 8."""
         n = min(n, record.parts["test"])
-        return point | {"scored": n, **_costs(self._runs(record, n))}
+        return point | {"scored": n, **_costs(self._runs(record, self._rows(record, n)))}
 
-    def _runs(self, record: ModelRecord, n: int) -> dict[str, _Run]:
-        """Every protocol on the same `n` test records; each first scores some that are not counted, so that workers know the key."""
+    def many(self, table: Table, sizes: Sequence[int]) -> Results:
+        """Points on the first `n` of all records, of which some were trained on: that changes no time."""
+        record = self.model(table, f"{table.name}_many", self._trees)
+        lengthen(self._glassleaf.federations.get(record.federation), max(sizes[-1], len(table.frame)))
+        points = [{"scored": n, **_costs(self._runs(record, np.arange(n)))} for n in sizes]
+        return {"records": len(table.frame), "leaves": record.n_leaves, "points": points}
+
+    def _runs(self, record: ModelRecord, rows: NDArray[np.intp]) -> dict[str, _Run]:
+        """Every protocol on the same rows; each first scores some that are not counted, so that workers know the key."""
+        n = len(rows)
         progress(f"fed-eini: scoring {n:,} records with {record.n_leaves:,} leaves")
         runtime = self._workspace.runtime(record.federation)
         model = self._glassleaf.models.guest_model(record.id)
         compiled = CompiledGuest(model)
-        table = runtime.table.take(self._rows(record, n))
+        table = runtime.table.take(rows)
         first = table.take(np.arange(min(n, WARM)))
         runs = {}
         for name, protocol, (cipher, bits) in [

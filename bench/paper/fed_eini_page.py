@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from bench.charts import Chart
 from bench.paper.fed_eini import BASELINE, LEVELS, OURS, PAPERS, RLWE, WALKS
 from bench.paper.template import fill
@@ -49,6 +51,39 @@ def text(results: Results) -> str:
         by_trees=_times(trees, "trees", "trees"),
         growth=_growth(results["features"], trees),
     )
+
+
+def many_text(results: Results) -> str:
+    """Figures 7 and 8 a on many instances, and how time grows with them."""
+    parts = []
+    for measured in results["sets"]:
+        points = measured["points"]
+        columns: dict[str, Column] = {"records": "{scored:,}"}
+        for name in (*WALKS, RLWE):
+            columns |= {f"{name}, {link}": _seconds(name, link) for link in ("LAN", "WAN")}
+        for link in ("LAN", "WAN"):
+            columns[f"ratio, {link}"] = _ratio_column(link)
+        exponents = {name: exponent(points, name) for name in (*WALKS, RLWE)}
+        parts.append(
+            fill(
+                "fed_eini_many_data",
+                measured=measured,
+                repeated=", repeated under new ids" if points[-1]["scored"] > measured["records"] else "",
+                table=table(points, columns),
+                exponents=", ".join(f"{name} {value:.2f}" for name, value in exponents.items()),
+                equal="Every score is the same number in all of them."
+                if all(point["equal"] for point in points)
+                else "SCORES OF MI AND FED-EINI DIFFER, which they must not.",
+            )
+        )
+    return fill("fed_eini_many", results=results, parts="\n\n".join(parts))
+
+
+def exponent(points: Sequence[Results], name: str) -> float:
+    """The slope of a line through the logarithms of instances and of seconds over the LAN."""
+    scored = [point["scored"] for point in points]
+    seconds = [point["runs"][name]["seconds"]["LAN"] for point in points]
+    return float(np.polyfit(np.log(scored), np.log(seconds), 1)[0])
 
 
 def charts(results: Results) -> dict[str, Chart]:
@@ -118,8 +153,8 @@ def _figure_7(lines: Sequence[Results]) -> str:
         "records": "{instances:,} ({rate:.0%})",
         **{name: _seconds(name, "LAN") for name in WALKS},
         "Fed-EINI, RLWE": _seconds(RLWE, "LAN"),
-        "ratio": lambda line: _percent(_ratio(line, RLWE, "LAN")),
-        "ratio, WAN": lambda line: _percent(_ratio(line, RLWE, "WAN")),
+        "ratio": _ratio_column("LAN"),
+        "ratio, WAN": _ratio_column("WAN"),
         "theirs": lambda line: "27 %",
     }
     return table(lines, columns)
@@ -193,6 +228,10 @@ def round_delay(point: Results, engine: str, ratio: float) -> float | None:
 def _ratio(point: Results, engine: str, link: str) -> float | None:
     run = point["runs"].get(engine)
     return None if run is None else float(run["seconds"][link] / point["runs"][BASELINE]["seconds"][link])
+
+
+def _ratio_column(link: str) -> Column:
+    return lambda point: _percent(_ratio(point, RLWE, link))
 
 
 def _seconds(name: str, link: str) -> Column:

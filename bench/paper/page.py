@@ -46,6 +46,7 @@ class Part:
 
 PARTS = {
     "fed-eini": Part("Fed-EINI (Chen et al.)", fed_eini.measure, fed_eini_page.text, fed_eini_page.charts),
+    "fed-eini-many": Part("Fed-EINI on many instances", fed_eini.measure_many, fed_eini_page.many_text),
     "forest": Part("Federated random forest (Yao et al.)", forest.measure, forest_page.text),
     "riac": Part("RIAC, the forest paper's cipher (broken)", forest_ciphers.measure, forest_ciphers_page.text),
     "fl-dt": Part("FL-DT (Guo et al.)", fl_dt.measure, fl_dt_page.text),

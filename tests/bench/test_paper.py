@@ -112,6 +112,13 @@ def test_the_delay_that_gives_a_ratio_is_worked_out_by_hand():
     assert fed_eini_page.round_delay(point, fed_eini.RLWE, 6.0) is None
 
 
+def test_four_times_the_instances_in_twice_the_time_are_an_exponent_of_a_half():
+    points = [
+        {"scored": scored, "runs": {"a": {"seconds": {"LAN": seconds}}}} for scored, seconds in ((100, 1.0), (400, 2.0))
+    ]
+    assert fed_eini_page.exponent(points, "a") == pytest.approx(0.5)
+
+
 def test_auc_and_ks_of_four_scores():
     quality = fed_eini.auc_and_ks(np.array([0.0, 1.0, 0.0, 1.0]), np.array([1, 2, 3, 4]))
     assert quality == {"auc": 0.75, "ks": 0.5}
@@ -125,6 +132,7 @@ def results(demo):
     """Every part on a few synthetic records and plaintext."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fed_eini, "KEYS", {fed_eini.RLWE: ("rlwe", 2048, 10**9)})
+        patch.setattr(fed_eini, "QUICK_MANY", (100, 400))
         patch.setattr(forest, "CIPHER", "none")
         patch.setattr(fl_dt, "TIMED", fl_dt.PLAIN)
         patch.setattr(fl_dt, "WARM", fl_dt.PLAIN)
@@ -168,6 +176,14 @@ def test_fed_eini_has_one_round_and_mi_many(results):
     for point in results["fed-eini"]["instances"]:
         assert point["runs"][fed_eini.RLWE]["rounds"] == 1
         assert point["runs"][fed_eini.BASELINE]["rounds"] > 5
+
+
+def test_records_are_repeated_when_more_are_scored_than_there_are(results):
+    (measured,) = results["fed-eini-many"]["sets"]
+    assert [point["scored"] for point in measured["points"]] == [100, 400]
+    assert all(point["equal"] for point in measured["points"])
+    assert measured["records"] == 300
+    assert "repeated under new ids" in fed_eini_page.many_text(results["fed-eini-many"])
 
 
 def test_a_forest_is_served_in_one_round(results):
