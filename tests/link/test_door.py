@@ -526,6 +526,7 @@ def test_greetings_that_never_come_take_no_place_for_long(links, slow):
         hello = made.stream_unary(HELLO)
         silent = [hello.future(slow(), timeout=IN_TIME) for _ in range(40)]
         until(lambda: all(call.done() for call in silent))
+        assert grpc.StatusCode.DEADLINE_EXCEEDED not in {call.code() for call in silent}, "the bank has ended them"
         greet(made, said(bank))  # and who greets afterwards is heard
 
 
