@@ -92,7 +92,7 @@ def sign(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Add your signature to the agreement, which goes from party to party."""
+    """Add your signature to your copy of the agreement; others' signatures come over the links."""
     from backend.link import agreement
     from backend.link.identity import load_identity
     from backend.link.rpc import require_grpc
