@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
@@ -107,8 +107,14 @@ def action_in_words(t: Texts, action: str) -> str:
     return t(f"audit.did_{action}") if t.has(f"audit.did_{action}") else action
 
 
-def table(t: Texts, entries: Sequence[Entry]) -> None:
-    """One row an entry, newest first, what was done before by whom: a phone shows that much; the exported file holds all of each."""
+def table(t: Texts, entries: Sequence[Entry], models: Mapping[str, str]) -> None:
+    """One row an entry, newest first, what was done before by whom: a phone shows that much; the exported file holds all of each.
+
+    Parameters
+    ----------
+    models : mapping of str to str
+        A model's id → what it is called.
+    """
     if not entries:
         st.info(t("audit.none"), icon=":material/filter_alt_off:")
         return
@@ -117,7 +123,7 @@ def table(t: Texts, entries: Sequence[Entry]) -> None:
     columns: frame.Columns = {
         t("audit.number"): [entry.number for entry in entries],
         t("audit.action"): [action_in_words(t, entry.action) for entry in entries],
-        t("audit.with"): [_with(t, entry) for entry in entries],
+        t("audit.with"): [_with(t, entry, models) for entry in entries],
         t("audit.time"): [entry.time[:19].replace("T", " ") for entry in entries],
         t("audit.actor"): [frame.actor(t, entry.actor) for entry in entries],
         t("words.role"): [_role(t, entry.role) for entry in entries],
@@ -130,10 +136,11 @@ def _role(t: Texts, role: str) -> str:
     return t(f"sidebar.role_{role}") if t.has(f"sidebar.role_{role}") else role
 
 
-def _with(t: Texts, entry: Entry) -> str:
+def _with(t: Texts, entry: Entry, models: Mapping[str, str]) -> str:
     """What an entry is about, in words; hashes are left to the file."""
     body = entry.body
-    parts = [" → ".join(str(body[name]) for name in ("model", "new_model") if name in body)] if "model" in body else []
+    about = [str(body[name]) for name in ("model", "new_model") if name in body]
+    parts = [" → ".join(models.get(model, model) for model in about)]
     if "step" in body:
         parts.append(t(f"states.step_{body['step']}"))
     if "rows" in body:
@@ -146,7 +153,7 @@ def _with(t: Texts, entry: Entry) -> str:
     parts += [str(body[name]) for name in ("person", "way") if name in body]
     if body.get("outcome", "done") != "done":
         parts.append(_ended(t, body["outcome"]))
-    return " · ".join(parts)
+    return " · ".join(part for part in parts if part)
 
 
 def _ended(t: Texts, error: str) -> str:

@@ -121,13 +121,14 @@ def table(
     def shown(feature: Feature, text: str) -> str:
         return unknown if feature.name in hidden else text
 
-    # With its party's mark and a flag: a phone shows the gain and this column.
+    # With a flag: a phone shows the gain, the party's mark and this column.
     meanings = []
-    for party, feature in rows:
-        glyph = palette.mark(view.federation, party).glyph
-        flag = " ⚑" if flags.get(feature.name) and feature.name not in hidden else ""
-        meanings.append(f"{glyph}{flag} {hidden.get(feature.name, t.meaning(feature))}")
-    parties = [palette.plain(t, view.federation, party) for party, _ in rows]
+    for _, feature in rows:
+        flag = "⚑ " if flags.get(feature.name) and feature.name not in hidden else ""
+        meanings.append(f"{flag}{hidden.get(feature.name, t.meaning(feature))}")
+    marks = {party: palette.mark(view.federation, party) for party, _ in view.model.dictionary}
+    glyphs = {mark.glyph: mark.colour for mark in marks.values()}
+    parties = [t.party(view.federation, party) for party, _ in rows]
     asked = view_models.asked(view.compliance)
     flagged = [shown(f, _flagged(t, flags.get(f.name, ()), bool(asked.get(f.name)))) for _, f in rows]
     text = st.column_config.TextColumn
@@ -139,6 +140,10 @@ def table(
     frame.dressed(
         {
             "share": ([100 * importance[f.name].gain_share for _, f in rows], gains),
+            "mark": (
+                [[marks[party].glyph] for party, _ in rows],
+                st.column_config.MultiselectColumn("", width=45, options=[*glyphs], color=[*glyphs.values()]),
+            ),
             "meaning": (meanings, text(t("features.meaning"), width=320)),
             "party": (parties, text(t("words.party"), width=115)),
             "flags": (flagged, text(t("features.flags"), width=100, help=t("glossary.flag"))),

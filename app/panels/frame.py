@@ -108,6 +108,16 @@ def model_name(t: Texts, record: ModelRecord, federation: Federation | None, nam
     return t.model(name) or f"{re.split('[:：]', title)[0]} {session.made(record)}"
 
 
+def model_names(t: Texts, records: Sequence[ModelRecord], federation: Federation) -> dict[str, str]:
+    """A federation's models by id: what each is called."""
+    states = session.service().models.states()
+    return {
+        record.id: model_name(t, record, federation, states[record.id].name)
+        for record in records
+        if record.federation == federation.name
+    }
+
+
 def problem(t: Texts, why: Problem) -> None:
     """Draw what went wrong, in the reader's language."""
     st.warning(explained(t, why), icon=":material/report:", title=t("frame.problem"))

@@ -15,11 +15,11 @@ from app.panels import charts, frame, palette, result_person, standing
 from app.texts import Texts, amount, markdown, number
 from app.view_models import Speed, View
 from backend.i18n import joined
+from backend.remark import Remark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from backend.remark import Remark
     from backend.results import Score, ScoreBatch
 
 BINS = 20  # of a histogram
@@ -42,7 +42,10 @@ def unusual(t: Texts, view: View, done: ScoreBatch) -> None:
     for mark, n in marks.most_common():
         words = t("people.marked", n=n, people=f"{n:,}", mark=t(f"policy.mark_{mark}"))
         lines.append(f":material/rule: {words}")
+    counted = {_of_code(note) for note in done.notes}
     for note in done.notes:
+        if note.code == "codes_not_listed" and note.values["name"] in counted:
+            continue  # the rows that have the code are counted
         lines.append(f":material/help: {_worded(t, note)}")
     marked = sum(bool(score.problems or score.remarks or score.marks) for score in done.scores)
     if not lines and not marked:
@@ -53,6 +56,12 @@ def unusual(t: Texts, view: View, done: ScoreBatch) -> None:
         st.warning("  \n".join(lines), icon=":material/report:", title=heading)
     else:
         st.warning(heading, icon=":material/report:")
+
+
+def _of_code(note: Remark) -> str:
+    """Return of which column rows have a code that the model does not know, if a note counts them."""
+    example = note.values.get("example")
+    return example.column if isinstance(example, Remark) and example.code.startswith("code_") else ""
 
 
 def _worded(t: Texts, remark: Remark) -> str:

@@ -313,7 +313,7 @@ def sign(path: Path, identity: PartyKeys, amends: Path | None = None) -> tuple[s
     if not same or party.bundle.strip() != identity.bundle.decode().strip():
         raise SecurityError("agreement_keys_differ", party=party.name)
     check_amends(agreement, load_agreement(amends) if amends else None)
-    kept = [one for one in agreement.signatures if _signer(agreement, one) not in ("", party.name)]
+    kept = [one for one in agreement.signatures if signer_of(agreement, one) not in ("", party.name)]
     text = _signed_text(path, agreement, [*kept, _signature(agreement, identity)])
     write_whole(path, text.encode())
     return signers(path)
@@ -342,10 +342,27 @@ def check_amends(agreement: Agreement, before: Agreement | None) -> None:
         raise SecurityError("amends_another", expected=agreement.previous, got=before.hash)
 
 
+def add_signatures(path: Path, agreement: Agreement, signatures: Sequence[Signature]) -> None:
+    """Write signatures at the end of the file of an agreement, unless the file has them, or says something else by now.
+
+    Raises
+    ------
+    FederationError, SecurityError, OSError
+        The file cannot be read or written, or something else follows the signatures in it.
+    """
+    found = load_agreement(path)
+    if found.hash != agreement.hash:
+        return
+    kept = {signer: one for one in found.signatures if (signer := signer_of(agreement, one))}
+    more = {signer: one for one in signatures if (signer := signer_of(agreement, one)) and signer not in kept}
+    if more:
+        write_whole(path, _signed_text(path, agreement, [*kept.values(), *more.values()]).encode())
+
+
 def signers(path: Path) -> tuple[str, ...]:
     """Who has signed agreement.toml as it stands, in the order of its parties."""
     agreement = load_agreement(path)
-    signed = {_signer(agreement, one) for one in agreement.signatures}
+    signed = {signer_of(agreement, one) for one in agreement.signatures}
     return tuple(party.name for party in agreement.parties if party.name in signed)
 
 
@@ -357,12 +374,24 @@ def load_in_force(path: Path, party: str, now: datetime) -> Agreement:
     SecurityError
         Somebody has not signed it as it stands, or it is not valid at that moment.
     """
-    agreement = load_agreement(path)
+    agreement = load_signed(path, party, now)
     signed = signers(path)
-    if agreement.party(party).name not in signed:
-        raise SecurityError("agreement_not_signed_here", party=party)
     if missing := [one.name for one in agreement.parties if one.name not in signed]:
         raise SecurityError("agreement_not_signed", parties=tuple(missing))
+    return agreement
+
+
+def load_signed(path: Path, party: str, now: datetime) -> Agreement:
+    """The agreement that `party` has signed; others may have to sign it yet, and nothing is asked or answered before they have.
+
+    Raises
+    ------
+    SecurityError
+        The party has not signed it as it stands, or it is not valid at that moment.
+    """
+    agreement = load_agreement(path)
+    if agreement.party(party).name not in signers(path):
+        raise SecurityError("agreement_not_signed_here", party=party)
     check_valid(agreement, now)
     return agreement
 
@@ -396,7 +425,7 @@ def _signature(agreement: Agreement, identity: PartyKeys) -> Signature:
     return Signature.model_validate(signed["signatures"][0])
 
 
-def _signer(agreement: Agreement, signature: Signature) -> str:
+def signer_of(agreement: Agreement, signature: Signature) -> str:
     """Who made one signature over the agreement as it stands; empty if it is nobody's."""
     from joserfc import jws  # noqa: PLC0415
     from joserfc.errors import JoseError  # noqa: PLC0415

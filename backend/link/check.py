@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backend.errors import GlassleafError, SecurityError
-from backend.link.agreement import days_left, load_in_force
+from backend.link.agreement import days_left, load_signed, signers
 from backend.link.causes import cause_of
 from backend.link.frames import ECHO
 from backend.link.handshake import MAX_SKEW
@@ -107,9 +107,15 @@ def _agreement(party: str, path: Path) -> CheckedStep:
     if not path.exists():
         return CheckedStep("agreement", False, Remark("check_no_agreement", {"file": str(path)}))
     try:
-        found = load_in_force(path, party, now)
+        found = load_signed(path, party, now)
+        signed = signers(path)
     except GlassleafError as error:
         return CheckedStep("agreement", False, cause_of(error))
+    missing = tuple(one.name for one in found.parties if one.name not in signed)
+    if missing:
+        return CheckedStep(
+            "agreement", True, Remark("check_agreement_signed_here", {"hash": found.hash[:12], "parties": missing})
+        )
     values = {"hash": found.hash[:12], "n": days_left(found, now)}
     return CheckedStep("agreement", True, Remark("check_agreement", values))
 

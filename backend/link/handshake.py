@@ -14,11 +14,12 @@ from backend.link.kinds import schemas_hash
 from backend.remark import one_line
 
 MAX_SKEW = 120.0  # seconds that two clocks may be apart
-MAX_GREETING = 16_384  # bytes
+MAX_GREETING = 65_536  # bytes: of 64 parties each brings a signature of at most 1,000
 CAPABILITIES = ("envelopes", "lanes")
 CHECK = "check"  # of a greeting that only looks whether a link would stand
 AMENDS = "amends "  # and a hash: of the agreement that the one of the greeting amends
 _Text = Annotated[str, StringConstraints(max_length=300), AfterValidator(one_line)]
+_Capability = Annotated[str, StringConstraints(max_length=1000), AfterValidator(one_line)]
 _Hash = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 _Number = Annotated[int, Field(ge=0, lt=10_000)]
 
@@ -46,7 +47,7 @@ class Greeting:
     agreement: _Hash
     clock: Annotated[float, Field(ge=0, lt=1e12)]
     instance: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
-    capabilities: Annotated[tuple[_Text, ...], Field(max_length=32)] = CAPABILITIES
+    capabilities: Annotated[tuple[_Capability, ...], Field(max_length=96)] = CAPABILITIES
 
 
 def greeting(party: str, agreement: str, instance: str, now: float, previous: str = "") -> Greeting:

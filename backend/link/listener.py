@@ -159,7 +159,9 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
                 self._node.greeted(peer, request)
             except SecurityError as error:
                 peer.failed(cause_of(error))
-                context.abort(grpc.StatusCode.FAILED_PRECONDITION, packed(cause_of(error)))
+                if error.code != "agreement_not_signed":
+                    context.abort(grpc.StatusCode.FAILED_PRECONDITION, packed(cause_of(error)))
+            # A peer that lacks signatures gets those that are here; until all are, it has not greeted.
             return self._node.greeting()
 
     @contextmanager

@@ -18,7 +18,7 @@ from pathlib import Path
 from cryptography import x509
 
 from backend.errors import PartyUnreachable, SecurityError
-from backend.link.agreement import AgreedParty, check_valid, load_in_force
+from backend.link.agreement import AgreedParty, check_valid, load_signed
 from backend.link.envelope import Opener, Sealer, check_relay
 from backend.link.frames import (
     ENVELOPE,
@@ -47,6 +47,7 @@ from backend.link.inbox import AGAIN, Letter, Mailboxes
 from backend.link.outbox import Outgoing, header_of
 from backend.link.peers import LANE_SECONDS, LinkSettings, Peer
 from backend.link.shown_leaves import ShownLeaves
+from backend.link.signatures import Signatures
 from backend.protocols.transport.codec import decode, encode
 from backend.protocols.transport.message import Lane as Line
 from backend.protocols.transport.message import Message
@@ -74,11 +75,12 @@ class Node:
     Raises
     ------
     SecurityError
-        The agreement is not in force, or the keys are not this party's.
+        This party has not signed the agreement, or the agreement is not valid today; or the keys are not this party's.
     """
 
     def __init__(self, party: str, agreement: Path, keys: Path, settings: LinkSettings) -> None:
-        self.agreement = load_in_force(agreement, party, datetime.now(UTC))
+        self.agreement = load_signed(agreement, party, datetime.now(UTC))
+        self.signatures = Signatures(agreement, self.agreement)
         self.hash = self.agreement.hash
         self.party = self.agreement.party(party)
         self.settings = settings
@@ -123,13 +125,16 @@ class Node:
 
     def _greeting(self) -> Greeting:
         own = greeting(self.party.name, self.hash, self.instance, time.time(), self.agreement.previous)
-        return replace(own, capabilities=(*own.capabilities, CHECK)) if self.checking else own
+        more = (*self.signatures.packed(), CHECK) if self.checking else self.signatures.packed()
+        return replace(own, capabilities=(*own.capabilities, *more))
 
     def greeted(self, peer: Peer, blob: bytes) -> Greeting:
         """Take a peer's greeting; raises SecurityError, with who has to do what, where they cannot talk."""
         check_valid(self.agreement, datetime.now(UTC))
         theirs = unpack_greeting(blob)
         check_greeting(self._greeting(), theirs, peer.name)
+        self.signatures.take(theirs.capabilities)
+        self.signatures.check()
         # whoever only looks leaves the conversations of the party that serves alone
         if CHECK not in theirs.capabilities:
             self._begun_again(peer, *peer.greeted(theirs.instance))
@@ -182,7 +187,8 @@ class Node:
             raise SecurityError("frame_of_another_protocol", party=peer.name, protocol=dotted(header.protocol))
 
     def check_kind(self, kind: str) -> None:
-        """Raise SecurityError if the agreement is over, or no purpose of it allows a kind of message at this moment."""
+        """Raise SecurityError if the agreement is not in force, or no purpose of it allows a kind of message at this moment."""
+        self.signatures.check()
         now = datetime.now(UTC)
         check_valid(self.agreement, now)
         if kind not in self.agreement.allowed(now):

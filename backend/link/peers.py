@@ -147,7 +147,7 @@ class Peer:
             self._why = None
             self._heard = time.monotonic()
         if is_first:
-            _log.info("A link stands.", extra={"party": self.name})
+            _log.info("The link to %s stands.", self.name, extra={"party": self.name})
 
     def dialled(self) -> None:
         """Say that this side dials it, and has not reached it yet."""
@@ -168,7 +168,8 @@ class Peer:
                 self._why = why
                 self._left = left
         if is_last:
-            _log.log(logging.INFO if here else logging.WARNING, "A link has ended: %s", why, extra={"party": self.name})
+            level = logging.INFO if here else logging.WARNING
+            _log.log(level, "The link to %s has ended: %s", self.name, why, extra={"party": self.name})
         self.outbox.put_back()
 
     def failed(self, why: Remark) -> None:
@@ -177,7 +178,7 @@ class Peer:
             is_new = self._why is None or self._why.code != why.code  # tried again and again
             self._why = why
         if is_new:
-            _log.warning("A link cannot be made: %s", why, extra={"party": self.name})
+            _log.warning("The link to %s cannot be made: %s", self.name, why, extra={"party": self.name})
 
     @property
     def cause(self) -> Remark:

@@ -15,7 +15,7 @@ from typing import Any
 
 from backend.data.federation import Federation
 from backend.errors import FederationError, ParameterError, PartyUnreachable
-from backend.link.agreement import Agreement, dictionary_hash, floors_of, load_in_force
+from backend.link.agreement import Agreement, dictionary_hash, floors_of, load_signed
 from backend.link.peers import LinkSettings
 from backend.link.rpc import require_grpc
 from backend.link.shared import LinksElsewhere, SharedLinks
@@ -56,7 +56,7 @@ def linked_runtime(
     path = folder / link.agreement
     keys = folder / link.keys
     require_grpc()
-    agreement = load_in_force(path, guest, datetime.now(UTC))
+    agreement = load_signed(path, guest, datetime.now(UTC))
     check_parties(federation, agreement)
     wire = GuestWire(guest, path, keys, LinkSettings(bind=link.bind), on_links)
     try:

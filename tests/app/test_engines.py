@@ -21,6 +21,7 @@ from backend.data.id_forms import AS_WRITTEN
 from backend.errors import ParameterError
 from backend.jobs import Job
 from backend.protocols.guest_runtime import PoolLevel
+from backend.remark import Remark
 from backend.services import Glassleaf, scoring
 from backend.services.scoring import Scoring, ScoringRequest
 from tests.app.conftest import Answers, Opened, World, job_of, put_job
@@ -262,6 +263,22 @@ def test_a_marked_person_is_never_said_to_be_nothing_unusual(bulk: AppTest) -> N
         bulk.run()
         assert not says(bulk, "people.nothing_unusual", n=1)
         assert T("people.unusual", n=1, marked="1", people="1") in [one.value for one in bulk.warning]
+    finally:
+        job.result = batch
+        bulk.run()
+
+
+def test_a_code_that_is_counted_by_rows_is_not_told_of_a_second_time(bulk: AppTest) -> None:
+    job = job_of("people")
+    batch = job.result
+    listed = Remark("codes_not_listed", {"name": "home", "codes": ("'boat'",), "known": ("own",)})
+    counted = Remark("marked_rows", {"n": 1, "example": Remark("code_unseen", {"cell": "'boat'"}, column="home")})
+    other = replace(listed, values={**listed.values, "name": "job"})
+    try:
+        job.result = replace(batch, notes=(listed, counted, other))
+        bulk.run()
+        (warning,) = [one.value for one in bulk.warning if "boat" in one.value]
+        assert warning.count("boat") == 2 and "In 1 row" in warning and "job" in warning
     finally:
         job.result = batch
         bulk.run()

@@ -1,5 +1,6 @@
 """Every page opens, answers its question at once, speaks two languages and survives bad links and an empty home."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from app import session
+from app.panels import palette
 from app.texts import Texts, catalogue
 from backend import __version__
 from backend.compliance.assessment import NotUnderstood, assess
@@ -195,12 +197,22 @@ def test_the_compliance_page_shows_the_gender_flag(rendered: Rendered) -> None:
 def test_secureboost_would_hide_every_host_meaning(opened: Opened, world: World) -> None:
     at = opened("features")
     at.toggle(key="features_secureboost").set_value(True).run()
-    # After its party's mark, and a flag.
-    shown = {meaning.partition(" ")[2].removeprefix("⚑ ") for meaning in at.dataframe[0].value["meaning"]}
+    shown = {meaning.removeprefix("⚑ ") for meaning in at.dataframe[0].value["meaning"]}
     hosts = {EN.meaning(feature) for host in world.federation.hosts for feature in host.features}
     assert not hosts & shown and "HF1" in shown
     assert {EN.meaning(feature) for feature in world.federation.guest.features} <= shown
     assert at.info
+
+
+def test_a_partys_mark_has_its_colour_in_the_table_of_features(opened: Opened, world: World) -> None:
+    table = opened("features").dataframe[0]
+    options = json.loads(table.proto.columns)["mark"]["type_config"]["options"]
+    colours = {option["value"]: option["color"] for option in options}
+    of_meaning = {EN.meaning(f): palette.mark(world.federation, p) for p, f in world.federation.features()}
+    for (glyph,), meaning in zip(table.value["mark"], table.value["meaning"], strict=True):
+        mark = of_meaning[meaning.removeprefix("⚑ ")]
+        assert glyph == mark.glyph and colours[glyph] == mark.colour
+    assert len(colours) == len(world.federation.parties)
 
 
 def test_a_search_without_a_match_says_so(opened: Opened) -> None:

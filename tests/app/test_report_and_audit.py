@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from app import session
+from app.panels import frame
 from app.texts import Texts, markdown
 from backend import errors, services
 from backend.crypto.signing import SigningKey
@@ -178,8 +179,11 @@ def test_filters_keep_what_was_asked_for(opened: Opened) -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_what_an_entry_is_about_is_in_words(opened: Opened, answers: Answers, language: str) -> None:
+def test_what_an_entry_is_about_is_in_words(opened: Opened, answers: Answers, world: World, language: str) -> None:
+    words = Texts(language)
+    called = frame.model_name(words, world.record, world.federation, "")
     bodies: dict[str, dict[str, object]] = {
+        "validate": {"model": world.record.id, "feature": ""},
         "key": {"cipher": "ed25519", "key_bits": 256},
         "state": {"model": "m1", "step": "use"},
         "retrain": {"model": "m1", "new_model": "m2"},
@@ -192,8 +196,8 @@ def test_what_an_entry_is_about_is_in_words(opened: Opened, answers: Answers, la
         for number, (action, body) in enumerate(bodies.items(), 1)
     ]
     answers["audit.entries"] = lambda federation: logged
-    words = Texts(language)
     assert list(opened("audit", lang=language).dataframe[-1].value[words("audit.with")])[::-1] == [
+        called,
         words("engine.label_ed25519"),
         f"m1 · {words('states.step_use')}",
         "m1 → m2",

@@ -298,7 +298,7 @@ def test_a_process_logs_lines_of_json_alone_and_ends_well(companies):
     with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         first = json.loads(process.stderr.readline())
         while first["event"] != SERVING:  # the link is tried meanwhile, and nobody listens
-            assert first["event"] == "A link cannot be made: %s" and first["party"] == "bank", process.kill()
+            assert first["event"] == "The link to %s cannot be made: %s" and first["party"] == "bank", process.kill()
             first = json.loads(process.stderr.readline())
         assert ask(first["numbers"][0], "/live")[0] == 200
         process.send_signal(signal.SIGTERM)

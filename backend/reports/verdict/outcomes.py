@@ -7,7 +7,7 @@ measured: no single one of them decides about anybody.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 from backend.compliance.assessment import DISPARITY, ELDERLY, PROXIES
@@ -119,7 +119,15 @@ def _comparison(row: Evidence, gap: Evidence | None, wider: float) -> Comparison
         ratio = 1 / ratio
         low = 1 / high
         high = inverse
+        gap = None if gap is None else _other_way(gap)
     return Comparison(row.about, ratio, low, high, favoured, row.n, gap, row.cutoff)
+
+
+def _other_way(gap: Evidence) -> Evidence:
+    """Return a difference as that of the reference group less the other one, as the ratio is then read."""
+    if gap.value is None or gap.low is None or gap.high is None:
+        return gap
+    return replace(gap, value=-gap.value, low=-gap.high, high=-gap.low)
 
 
 def reference_of(rows: Sequence[Evidence]) -> Text:
@@ -171,7 +179,6 @@ def _acceptance(known: Known, feature: str) -> Fact:
         "group": groups[0],
         "other": groups[1],
         "ratio": figure.shown,
-        "line": at["line"],
         "n": worst.n,
         "gap": _gap(worst.gap),
     }

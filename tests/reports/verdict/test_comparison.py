@@ -115,6 +115,6 @@ def test_the_headline_answers_which_is_better(known):
     assert both.changes[0].way == "worse"  # the worse ones are read first
     same = compared(known, gap(180, 170), gap(180, 170))
     assert same.headline.en.startswith("No measurable change in anything")
-    assert "Not measured for both: Validation" in same.headline.en
+    assert "leaves out what was not measured for both: Validation" in same.headline.en
     assert all(change.title.zh and change.sentence.zh for change in both.changes)
     assert isinstance(both.headline, Text)

@@ -42,6 +42,8 @@ def test_a_reference_group_that_is_accepted_less_often_is_the_one_that_is_judged
     assert fact.state == "broken" and '"men" is accepted 0.56' in fact.sentence.en
     low, high = of_ratio(0.9, 200, 0.5, 200)
     assert close(fact.figure.low, 1 / high) and close(fact.figure.high, 1 / low)
+    # The difference is read the same way: men are accepted less often.
+    assert "−40.0 [" in fact.sentence.en
 
 
 def test_several_groups_are_judged_by_intervals_that_hold_together():
