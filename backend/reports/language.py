@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+from backend.data.dates import MONTHS
 from backend.errors import ParameterError
 from backend.i18n import LANGUAGES, Catalogue
 
@@ -28,6 +29,8 @@ def words_in(language: str) -> Catalogue:
 def said_at_once(texts: Sequence[str], words: Callable[..., str]) -> str:
     """Return several texts as one where they differ in one place alone, such as a month; else one behind the other.
 
+    Months and numbers stand in their order.
+
     Parameters
     ----------
     words : callable
@@ -37,8 +40,8 @@ def said_at_once(texts: Sequence[str], words: Callable[..., str]) -> str:
     --------
     >>> said_at_once(["Bill of May 2005: higher", "Bill of June 2005: higher"], Catalogue("en"))
     'Bill of May and June 2005: higher'
-    >>> said_at_once(["2005 年 10 月账单：偏高", "2005 年 12 月账单：偏高"], Catalogue("zh"))
-    '2005 年 10、12 月账单：偏高'
+    >>> said_at_once(["2005 年 10 月账单：偏高", "2005 年 9 月账单：偏高"], Catalogue("zh"))
+    '2005 年 9、10 月账单：偏高'
     """
     texts = list(dict.fromkeys(texts))
     pieces = [PIECES.findall(text) for text in texts]
@@ -56,7 +59,16 @@ def said_at_once(texts: Sequence[str], words: Callable[..., str]) -> str:
     first = "".join(pieces[0][:before])
     last = "".join(pieces[0][len(pieces[0]) - behind :])
     room = " " if differ[0].endswith(" ") else ""
-    return first + _listed([part.strip() for part in differ], words) + room + last
+    return first + _listed(_in_order([part.strip() for part in differ]), words) + room + last
+
+
+def _in_order(parts: Sequence[str]) -> list[str]:
+    """Return months and numbers, the earliest and the smallest first; anything else as it is."""
+    if all(part.lower() in MONTHS for part in parts):
+        return sorted(parts, key=lambda month: int(MONTHS[month.lower()]))
+    if all(part.isdecimal() for part in parts):
+        return sorted(parts, key=int)
+    return list(parts)
 
 
 def _listed(parts: Sequence[str], words: Callable[..., str]) -> str:

@@ -258,7 +258,7 @@ def test_months_of_one_thing_are_one_line_in_both_languages():
             True,
             "above",
         )
-        for number, english_month in ((9, "September"), (10, "October"), (12, "December"))
+        for number, english_month in ((12, "December"), (9, "September"), (10, "October"))
     ]
     assert "• Bill of September, October and December 2005: higher than most (held by A & B Bank)" in english(
         notice(*months)

@@ -49,7 +49,7 @@ from backend.reports.sections import alternatives, answers, claims, model, open_
 from backend.reports.sections.validation import table
 from backend.reports.sections.writer import Writer, bits, figure, gain, p_value
 from backend.reports.standards import STANDARDS
-from backend.reports.verdict.facts import STATES
+from backend.reports.verdict.facts import STATES, Figure
 from backend.services import Glassleaf, reports
 from backend.services.scoring import ScoringRequest
 from backend.services.training import TrainingRequest
@@ -214,7 +214,7 @@ def test_open_points_have_a_page_with_gravity_owner_and_day_and_no_fact_is_said_
     words, write = Catalogue(language), Writer(report, Catalogue(language))
     verdict = report.issued.verdict
     bad = [fact for fact in verdict.facts if fact.state != "no_breach"]
-    _, table = open_points.open_points(write)
+    _, table, *_ = open_points.open_points(write)
     order = [words(f"verdict.{state}") for state in STATES[:-1]] + [write("open_not_provided")]
     gravity = [order.index(row[0]) for row in table.rows]
     assert gravity == sorted(gravity) and [row[1] for row in table.rows[: len(bad)]] == [
@@ -228,6 +228,21 @@ def test_open_points_have_a_page_with_gravity_owner_and_day_and_no_fact_is_said_
     assert annexes <= 12  # pages of substance
     alone = next(page for page in pages if f"2. {write('open_points')}" in page)
     assert f"1. {write('summary')}" not in alone and f"3. {write('purpose')}" not in alone
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_open_points_on_acceptance_say_what_four_fifths_is(report, language):
+    def notes(of):
+        write = Writer(of, Catalogue(language))
+        return [block.text for block in open_points.open_points(write) if getattr(block, "tone", "") == "note"]
+
+    said = Catalogue(language)("document.open_four_fifths")
+    facts = report.issued.verdict.facts
+    by_ratio = replace(facts[0], kind="outcomes", state="broken", figure=Figure(0.5, 0.4, 0.6, 200, "ratio"))
+    verdict = replace(report.issued.verdict, facts=(by_ratio, *facts[1:]))
+    issued = report.issued.model_copy(update={"verdict": verdict})
+    assert notes(report.model_copy(update={"issued": issued})) == [said]
+    assert notes(report) == [] or any(fact.kind == "outcomes" and fact.figure for fact in facts)
 
 
 def test_what_the_suite_measured_of_sensitivity_counts_where_sr_26_2_asks_for_it(report):

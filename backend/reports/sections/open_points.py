@@ -39,7 +39,11 @@ def open_points(write: Writer) -> list[Block]:
         ("act", 3, lambda point: point.where),
     )
     by_when = write.text("open_due", due=due) if due else Paragraph(write("open_no_due"), "finding")
-    return [by_when, table]
+    ratios = any(
+        f.kind == "outcomes" and f.figure and f.state != "no_breach" for f in write.report.issued.verdict.facts
+    )
+    note = [Paragraph(write("open_four_fifths"), "note")] if ratios else []
+    return [by_when, table, *note]
 
 
 def _points(write: Writer) -> Iterator[OpenPoint]:
