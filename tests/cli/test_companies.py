@@ -13,7 +13,7 @@ import tomli_w
 from companies import Links, agreement_data, free_port, make_companies
 
 from backend.data.dictionary import Feature, Kind
-from backend.link.agreement import PurposeFloors, dictionary_hash, load_agreement, sign
+from backend.link.agreement import PurposeFloors, dictionary_hash, load_agreement, sign, signers
 from backend.link.config import load_config
 from backend.link.identity import make_identity, party_toml
 from backend.link.kinds import all_kinds
@@ -302,6 +302,22 @@ def test_a_bank_under_another_agreement_is_named(run, links):
     folder = host_folder(links, bank.port)
     code, found = checked(run, folder)
     assert code == 1 and "another agreement" in found["handshake"]["words"]
+
+
+def test_a_check_says_whose_signature_is_missing_and_fetches_those_that_the_bank_has(run, links):
+    folder = host_folder(links, 0)
+    config = tomllib.loads((folder / "host.toml").read_text())
+    purposes = tomllib.loads(Path(config["agreement"]).read_text())["purposes"]
+    own, of_bank = (links.companies.amended(party, purposes=purposes) for party in ("shop", "bank"))
+    bank = links.bank(agreement=of_bank)
+    document = {**config, "agreement": str(own), "link": {"connect": {"bank": f"localhost:{bank.port}"}}}
+    (folder / "host.toml").write_text(tomli_w.dumps(document))
+    code, found = checked(run, folder)
+    assert (code, found["agreement"]["ok"]) == (1, True) and "bank, telecom still to sign" in found["agreement"][
+        "words"
+    ]
+    assert not found["handshake"]["ok"] and "not signed by telecom" in found["handshake"]["words"]
+    assert signers(own) == signers(of_bank) == ("bank", "shop")
 
 
 def test_what_parties_hand_out_makes_an_agreement_that_all_can_sign(run, links, tmp_path):

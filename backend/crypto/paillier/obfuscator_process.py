@@ -172,7 +172,8 @@ class ObfuscatorProcess:
         second: bool = False,
     ) -> None:
         self._width, self._shared, self._key = width, _second if second else _shared, next(_keys)
-        self._settings = {"obfuscation": obfuscation, "tables": None if tables is None else str(tables)}
+        # Absolute: the process works in another folder than this one.
+        self._settings = {"obfuscation": obfuscation, "tables": None if tables is None else str(tables.absolute())}
         self._numbers = numbers
 
     def __repr__(self) -> str:

@@ -212,6 +212,19 @@ def test_the_second_process_makes_fresh_obfuscators_until_it_is_closed(process, 
 
 
 @pytest.mark.usefixtures("alone")
+def test_tables_of_a_folder_that_is_named_from_where_one_stands_lie_there(secret_key, tmp_path, monkeypatch):
+    """As a Host that is started beside its host.toml names its keys; the second process works elsewhere."""
+    monkeypatch.chdir(tmp_path)
+    process = ObfuscatorProcess(
+        {"n": int(secret_key.public.n)}, secret_key.public.width, tables=Path("keys/some.tables")
+    )
+    many = FEW_SHORT + 1
+    assert process.ask(many) and len(process.collect(many)) == many
+    process.close()
+    assert (tmp_path / "keys" / "some.tables").is_file()
+
+
+@pytest.mark.usefixtures("alone")
 def test_a_second_process_that_died_is_made_up_for(secret_key, key_side):
     process = ObfuscatorProcess({"n": int(secret_key.public.n)}, secret_key.public.width)
     pool = Pool(PublicMaker(secret_key.public.n), process, target=0)
