@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from app.panels import charts, frame, lines
 from app.texts import Texts, bare, label, markdown, number, percent, wrap
-from backend.services.fairness import BY_CUTOFF, FOUR_FIFTHS, GROUPS, PAIR_P, RATIO, SCORE, SMD, bin_key
+from backend.services.fairness import (
+    BY_CUTOFF,
+    FOUR_FIFTHS,
+    GROUPS,
+    PAIR_P,
+    RATIO,
+    SCORE,
+    SMD,
+    bin_key,
+    lower_over_higher,
+)
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -68,8 +79,16 @@ def _by_spread(found: Sequence[Evidence]) -> dict[Text, Evidence]:
 
 
 def _by_cutoff(found: Sequence[Evidence]) -> list[Evidence]:
-    """Adverse-impact ratios over the range of cut-offs; empty if none is known."""
-    ratios = [row for row in found if row.measure == f"{BY_CUTOFF}, {RATIO}" and row.cutoff is not None]
+    """Ratios of acceptance over the range of cut-offs, each the lower rate over the higher one; empty if none is known."""
+    ratios = []
+    for row in found:
+        if row.measure != f"{BY_CUTOFF}, {RATIO}" or row.cutoff is None:
+            continue
+        if row.value is None:
+            ratios.append(row)
+        else:
+            value, low, high = lower_over_higher(row.value, row.low, row.high)
+            ratios.append(replace(row, value=value, low=low, high=high))
     return ratios if any(row.value is not None for row in ratios) else []
 
 
@@ -88,8 +107,8 @@ def range_sentence(t: Texts, found: Sequence[Evidence]) -> str:
     )
 
 
-def dots(t: Texts, accepted: Sequence[Evidence], reference: Evidence, alt: str, place: str) -> None:
-    """Acceptance of every group as a dot with its interval, and four fifths of the reference group's rate as a line.
+def dots(t: Texts, accepted: Sequence[Evidence], alt: str, place: str) -> None:
+    """Acceptance of every group as a dot with its interval, and four fifths of the highest rate as a line.
 
     Parameters
     ----------
@@ -103,11 +122,11 @@ def dots(t: Texts, accepted: Sequence[Evidence], reference: Evidence, alt: str, 
         t("compliance.accepted"): [_ends(t, row, percent) for row in known],
         t("disparity.head_records"): [f"{row.n:,}" for row in known],
     }
-    frame.picture(_dots(t, known, reference), alt, f"dots_{place}")
+    frame.picture(_dots(t, known), alt, f"dots_{place}")
     frame.table_twin(t, twin, alt, f"dots_{place}")
 
 
-def _dots(t: Texts, rows: Sequence[Evidence], reference: Evidence) -> go.Figure:
+def _dots(t: Texts, rows: Sequence[Evidence]) -> go.Figure:
     """A row a group, its rate in percent; on a phone the names stand above their dots."""
     values = [100 * (row.value or 0.0) for row in rows]
     above = [100 * (row.high or 0.0) - value for row, value in zip(rows, values, strict=True)]
@@ -115,7 +134,7 @@ def _dots(t: Texts, rows: Sequence[Evidence], reference: Evidence) -> go.Figure:
     names = [wrap(t.text(row.about), GROUP_LETTERS, 2) for row in rows]
     words = [f"{t.text(row.about)}: {_ends(t, row, percent)}, n = {row.n:,}" for row in rows]
     ink = charts.theme().text
-    line = 100 * FOUR_FIFTHS * (reference.value or 0.0)
+    line = FOUR_FIFTHS * max(values, default=0.0)
     figure = charts.figure(ROW * len(rows) + ROOM, top=LEGEND)
     figure.add_scatter(
         x=values,
@@ -131,7 +150,12 @@ def _dots(t: Texts, rows: Sequence[Evidence], reference: Evidence) -> go.Figure:
     figure.add_vline(
         x=line,
         line={"color": quiet, "dash": "dash", "width": 3},
-        annotation={"text": label(t("disparity.four_fifths")), "y": 1, "yanchor": "bottom", "font": {"color": ink}},
+        annotation={
+            "text": label(t("disparity.four_fifths_of_highest")),
+            "y": 1,
+            "yanchor": "bottom",
+            "font": {"color": ink},
+        },
     )
     figure.update_xaxes(range=[0, 105], ticksuffix="\u00a0%", title=t("compliance.accepted"), showgrid=True)
     figure.update_yaxes(autorange="reversed")
@@ -139,7 +163,7 @@ def _dots(t: Texts, rows: Sequence[Evidence], reference: Evidence) -> go.Figure:
 
 
 def across(t: Texts, found: Sequence[Evidence], place: str) -> None:
-    """The adverse-impact ratio of every group over the range of cut-offs: sentence, chart and table; nothing if not measured."""
+    """Ratios of acceptance of every group over the range of cut-offs: sentence, chart and table; nothing if not measured."""
     ratios = _by_cutoff(found)
     sentence = range_sentence(t, found)
     if not sentence:

@@ -159,7 +159,7 @@ def _groups(t: Texts, view: View, name: str, found: Sequence[Evidence], on: Basi
     if _line_decides(view, on):
         if not facts:
             st.markdown(apart)
-        disparity.dots(t, accepted, reference, apart, place)
+        disparity.dots(t, accepted, apart, place)
     disparity.across(t, found, place)
     table: frame.Columns = {
         t("compliance.group"): [group(t, row) for row in accepted],

@@ -380,6 +380,23 @@ def measure_in_words(say: Callable[[str], str], measure: str) -> str:
     return say(f"measure.gap_{gap.replace(' ', '_')}").format(rate=words) if gap else words
 
 
+def lower_over_higher(ratio: float, low: float | None, high: float | None) -> tuple[float, float | None, float | None]:
+    """Return a ratio of two rates, with its interval, as the lower rate over the higher one.
+
+    A group's ratio is over the reference group's rate, which may itself be the lower one: then four fifths is below the inverse.
+
+    Examples
+    --------
+    >>> lower_over_higher(2.0, 1.6, 2.5)
+    (0.5, 0.4, 0.625)
+    >>> lower_over_higher(0.9, 0.8, 1.1)
+    (0.9, 0.8, 1.1)
+    """
+    if ratio <= 1:
+        return ratio, low, high
+    return 1 / ratio, 1 / high if high else None, 1 / low if low else None
+
+
 class _Row(Protocol):
     """What :func:`widest` reads of :class:`Evidence`, or of a report's own line."""
 

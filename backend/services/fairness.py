@@ -34,6 +34,7 @@ from backend.fairness.disparity import (
     SMD,
     Disparity,
     P,
+    lower_over_higher,
     measure_in_words,
     widest,
 )
@@ -116,6 +117,7 @@ __all__ = [
     "ages_in_words",
     "apart_from_rest",
     "features_of",
+    "lower_over_higher",
     "measure_in_words",
     "members_of_rest",
     "widest",

@@ -186,11 +186,25 @@ def test_decisions_are_measured_from_the_page_and_the_card_shows_them(opened: Op
     own = [table.value for table in at.table if t("disparity.head_smd") in table.value]
     assert [list(table[t("disparity.head_records")]) for table in own] == [[f"{o.group.n:,}" for o in done.groups]]
     ratios = [at_cutoff.others[0].ratio.value or 0.0 for at_cutoff in done.cutoffs]
+    ratios = [min(ratio, 1 / ratio) for ratio in ratios]
     assert says(at, "disparity.range_sentence", cutoffs=len(ratios), low=number(min(ratios)), high=number(max(ratios)))
     tables = [table.value for table in at.table if t("compliance.accepted") in table.value]
     assert any(
         list(table[t("compliance.records")]) == [f"{outcome.group.n:,}" for outcome in done.groups] for table in tables
     )
+
+
+def test_where_the_reference_group_is_accepted_least_four_fifths_is_still_seen_to_be_broken() -> None:
+    """Ratios over its rate are above 1, and the line at four fifths of its rate would lie left of every group."""
+    more = Evidence(Text("women"), "selection rate by cut-off, ratio", 200, 2.0, 1.6, 2.5, 0.2)
+    sentence = disparity.range_sentence(Texts("en"), [more])
+    assert says(sentence, "disparity.range_sentence", cutoffs=1, low="0.500", high="0.500", below=1)
+    rates = [
+        Evidence(Text(name), "selection rate", 100, rate, rate - 0.1, rate + 0.1)
+        for name, rate in (("a", 0.4), ("b", 0.8))
+    ]
+    [line] = disparity._dots(Texts("en"), rates).layout.shapes
+    assert line.x0 == pytest.approx(64.0)
 
 
 def test_of_many_groups_the_lowest_alone_are_drawn_along_the_cut_off(opened: Opened, answers: Answers) -> None:

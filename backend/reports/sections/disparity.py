@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from backend.fairness.disparity import BY_CUTOFF, FOUR_FIFTHS, PAIR_P, RATIO, SCORE, SMD
+from backend.fairness.disparity import BY_CUTOFF, FOUR_FIFTHS, PAIR_P, RATIO, SCORE, SMD, lower_over_higher
 from backend.reports.blocks import Block, Paragraph, Table
 from backend.reports.schema import Measured
 from backend.reports.sections.writer import Writer, figure, p_value, percent, whole
@@ -57,9 +57,14 @@ def _cutoffs(write: Writer, measures: Sequence[Measured]) -> list[Block]:
 
 def in_words(write: Writer, ratios: Sequence[Measured]) -> str:
     """Between which values the ratios lie, and at how many cut-offs one is below four fifths."""
-    known = [m for m in ratios if m.value is not None]
-    below = {m.cutoff for m in known if (m.value or 0.0) < FOUR_FIFTHS}
-    values = [m.value or 0.0 for m in known]
+    values = []
+    below = set()
+    for m in ratios:
+        if m.value is not None:
+            value, _, _ = lower_over_higher(m.value, m.low, m.high)
+            values.append(value)
+            if value < FOUR_FIFTHS:
+                below.add(m.cutoff)
     return write.words(
         "disparity.range_sentence",
         cutoffs=len({m.cutoff for m in ratios}),
