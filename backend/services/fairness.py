@@ -5,8 +5,9 @@ As the Guest sees it: scores, labels and its own columns; of a Host's feature th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from hashlib import sha256
 from typing import Any, Literal
 
@@ -720,7 +721,9 @@ def measure_proxies(context: MeasurementContext, request: ProxyRequest, job: Job
                 session, request.cipher, request.key_bits, lambda joint: _some(context, joint, request)
             )
         table = runtime.table.take(rows)
-        client = _Crossed(questions, table.ids, {one.max_groups: one for one in sums})
+        client = _Crossed(
+            questions, table.ids, {one.max_groups: one for one in sums}, partial(not_begun, context, attribute.name)
+        )
         crossing = ContingencyTable(
             client,
             runtime.guest.name,
@@ -745,12 +748,21 @@ class _Crossed:
     ----------
     day : str
         The first day of an answer that was taken again; empty = every Host was asked.
+    refused : callable
+        What a refusal ahead of the first question is raised as.
     """
 
-    def __init__(self, questions: GroupQuestions, ids: Sequence[str], sums: Mapping[int, AskedSums]) -> None:
+    def __init__(
+        self,
+        questions: GroupQuestions,
+        ids: Sequence[str],
+        sums: Mapping[int, AskedSums],
+        refused: Callable[[HostRefused | QuestionRefused], HostRefused | QuestionRefused] = lambda error: error,
+    ) -> None:
         self._questions = questions
         self._ids = ids
         self._sums = sums
+        self._refused = refused
         self.day = ""
 
     def sums(
@@ -768,7 +780,8 @@ class _Crossed:
         found, refused = asked.ask(
             self._questions, self._ids, marks, ones, about, wanted, min_size=min_size, known=known
         )
-        return self._answered(found, asked.kept(refused, about, self._ids), refused)
+        told = refused if found else {key: self._refused(error) for key, error in refused.items()}
+        return self._answered(found, asked.kept(refused, about, self._ids), told)
 
     def borne_by(self, marks: int, max_groups: int) -> int:
         """See :meth:`GroupQuestions.borne_by`."""
@@ -778,7 +791,8 @@ class _Crossed:
         """Raise what a Host would refuse them with, unless it has answered before."""
         asked = self._sums[max_groups]
         refused = asked.refused_ahead(self._questions, wanted, min_size)
-        self._answered({}, asked.kept(refused, {}, self._ids), refused)
+        told = {key: self._refused(error) for key, error in refused.items()}
+        self._answered({}, asked.kept(refused, {}, self._ids), told)
 
     def sums_of_host(
         self, source: HostMarks, wanted: Wanted, max_groups: int

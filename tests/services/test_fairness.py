@@ -70,7 +70,7 @@ def test_associations_that_a_host_would_not_sum_again_are_refused_before_marks_a
         monkeypatch.setattr(host.accountant, "_today", lambda: later)
     (before := context.proxies(attribute, records=800).start()).get()
     job = context.proxies(attribute, records=800, seed=8).start()  # about other people, of whom some are the same
-    with pytest.raises(HostRefused, match=f"wait until {later + timedelta(days=28)} at least"):
+    with pytest.raises(HostRefused, match=f"^Nothing was begun: .* wait until {later + timedelta(days=28)} at least"):
         job.get()
     assert job.total == 1 < before.total  # the number of ciphertexts is noted before the first of them
     # a Host encrypts marks once it is asked for them
