@@ -270,6 +270,11 @@ def gain(tree: GuestTree) -> float:
     return sum(split.gain for split in tree.splits.values())
 
 
+def by_gain(trees: Sequence[GuestTree]) -> tuple[int, ...]:
+    """Return the places of some trees, that of the largest gain first."""
+    return tuple(sorted(range(len(trees)), key=lambda index: -gain(trees[index])))
+
+
 def parents(tree: GuestTree) -> Mapping[int, int]:
     """Node → the split above it; the root has none."""
     return {child: node for node, split in tree.splits.items() for child in (split.left, split.right)}

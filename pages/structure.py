@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app import session
+from app import session, view_models
 from app.panels import frame, person, tree, tree_choice
 from backend.errors import GlassleafError
 
@@ -10,7 +10,7 @@ t = session.texts()
 model_id = frame.model_or_stop(t, "structure")
 
 view = session.view(model_id)
-numbers = [str(i + 1) for i in range(len(view.model.trees))]
+numbers = [str(i + 1) for i in view_models.by_gain(view.model.trees)]  # what matters most comes first
 key = session.bind("tree", numbers, numbers[0])
 place = session.detail("node", "tree", tree_choice.nodes(view, st.session_state[key]))
 frame.header(t, "structure", session.notices(), view.federation)
@@ -22,7 +22,7 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
     overlay = st.toggle(
         t("structure.overlay"), key="structure_overlay", help=t("structure.overlay_help"), persist_state="session"
     )
-index = int(session.publish("tree") or 1) - 1
+index = int(session.publish("tree") or numbers[0]) - 1
 candidates = None
 if overlay:
     ids = person.options(session.samples(model_id), session.kept("sample"))

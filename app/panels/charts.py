@@ -21,6 +21,7 @@ LINE = 16  # pixels that a line of words above a bar takes
 LYING = 40  # pixels of a bar with its words
 EDGE = 14  # percent of a drawing's width, at either end, where words do not fit around a place
 ROOM = 30  # pixels from one bar's words to the next, those words left out
+LINES = 2  # that a bar's words take at most
 ONE_LINE = 56  # letters of a bar's words that a phone shows beside each other
 NOTE = {"showarrow": False, "xanchor": "left", "align": "left"}  # words on a chart
 LETTER = 6.6  # pixels that a letter of TEXT takes at most, on average over a label (a Chinese one twice as many)
@@ -196,7 +197,9 @@ class Bar:
 
 
 def bars(rows: Sequence[Bar], sentence: str, at: float | None = None) -> str:
-    """Bars under their words as an SVG, to both sides of 0 if a value lies below; words are wrapped, never cut, for a phone.
+    """Bars under their words as an SVG, to both sides of 0 if a value lies below.
+
+    Words take two lines at most; the table twin has them whole.
 
     Parameters
     ----------
@@ -249,7 +252,7 @@ def write(chart: go.Figure, words: Sequence[Mapping[str, Any]]) -> go.Figure:
 
 
 def _words(bar: Bar) -> str:
-    text = f"{bar.mark.glyph} {wrap(bar.words, ONE_LINE, 9)}".lstrip()
+    text = f"{bar.mark.glyph} {wrap(bar.words, ONE_LINE, LINES)}".lstrip()
     text += f"{'<br>' if _full(text, bar.figures) else '  '}{label(bar.figures)}"
     if bar.warning:
         text += f"{'<br>' if _full(text, bar.warning) else '  '}"

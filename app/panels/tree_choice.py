@@ -22,10 +22,12 @@ LEVELS = 3  # questions in such a part, as many as a phone has room for
 
 
 def strip(t: Texts, view: View, current: int, choose: Callable[[str, str], None]) -> None:
-    """Small previews of the trees around the current one, which is marked; a click moves on."""
-    first = max(0, min(current - 3, len(view.model.trees) - STRIP))
+    """Small previews of the current tree, which is marked, and of those nearest to it by gain; a click moves on."""
+    ordered = view_models.by_gain(view.model.trees)
+    first = max(0, min(ordered.index(current) - 3, len(ordered) - STRIP))
     with st.container(horizontal=True, wrap=False, key="tree_strip", gap="small"):
-        for i, tree in list(enumerate(view.model.trees))[first : first + STRIP]:
+        for i in ordered[first : first + STRIP]:
+            tree = view.model.trees[i]
             with st.container(width=100, gap="xsmall", horizontal_alignment="center"):
                 st.image(_preview(view, tree), width=84, alt=t("structure.preview", tree=i + 1, n=len(tree.splits)))
                 st.button(

@@ -154,6 +154,16 @@ def test_a_link_opens_its_tree(opened: Opened) -> None:
     assert at.query_params["tree"] == "3"
 
 
+def test_trees_are_offered_by_their_gain(opened: Opened, world: World, glassleaf: Glassleaf) -> None:
+    trees = glassleaf.models.guest_model(world.record.id).trees
+    gains = [sum(split.gain for split in tree.splits.values()) for tree in trees]
+    at = opened("structure")
+    menu = at.selectbox(key="tree")
+    assert menu.value == str(1 + gains.index(max(gains)))
+    offered = [int(option.split("·")[0].split()[-1]) - 1 for option in menu.options]
+    assert [gains[tree] for tree in offered] == sorted(gains, reverse=True)
+
+
 def test_a_link_opens_its_feature(opened: Opened, world: World) -> None:
     name = world.federation.hosts[0].features[0].name
     at = opened("features", feature=name)

@@ -33,6 +33,11 @@ def test_the_gain_of_a_tree_is_the_sum_over_its_splits() -> None:
     assert view_models.gain(TREE) == 7.5
 
 
+def test_the_tree_of_the_largest_gain_comes_first() -> None:
+    leaf = GuestTree((Leaf(0.3, 1.0),))
+    assert view_models.by_gain((leaf, TREE, leaf)) == (1, 0, 2)
+
+
 def test_a_single_leaf_is_a_tree_too() -> None:
     assert view_models.positions(GuestTree((Leaf(0.3, 1.0),))) == {0: (0, 0.0)}
 
