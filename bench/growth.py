@@ -179,14 +179,14 @@ def _watched(work: Callable[[], int]) -> dict[str, float]:
     """What `work` takes, which returns the bytes that were sent."""
     process = psutil.Process()
     largest = 0
-    processor = worked(process)
-    before = sum(processor.values())
+    workers = worked_below(process)
+    before = sum(workers.values())
     done = Event()
 
     def look() -> None:
-        nonlocal largest, processor
+        nonlocal largest, workers
         largest = max(largest, held(process))
-        processor |= worked(process)
+        workers |= worked_below(process)
 
     def watch() -> None:
         while not done.wait(LOOK):
@@ -194,20 +194,29 @@ def _watched(work: Callable[[], int]) -> dict[str, float]:
 
     watching = Thread(target=watch)
     began = time.perf_counter()
+    began_here = time.process_time()
     watching.start()
     try:
         sent = work()
     finally:
         seconds = time.perf_counter() - began
+        here = time.process_time() - began_here
         done.set()
         watching.join()
         look()
     return {
         "seconds": seconds,
-        "processor_seconds": sum(processor.values()) - before,
+        "processor_seconds": here + sum(workers.values()) - before,
         "bytes": sent,
         "peak_bytes": largest,
     }
+
+
+def worked_below(process: psutil.Process) -> dict[int, float]:
+    """Seconds that the processes below one have kept processors busy; its own are counted more finely."""
+    found = worked(process)
+    del found[process.pid]
+    return found
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ DATA = {"demo": "demo", "credit_card": "credit card"}
 # a short cell that begins like this is a figure, and is aligned right
 FIGURE = r"(?=.{0,20}$)[\d+–><-]|$"
 DAY = 86_400  # seconds
+TOO_SHORT = 0.05  # seconds; less is no measure of a ratio
 RLWE_KEY = re.compile(r"n(\d+)-q(\d+)-t(\d+)")
 PAILLIER = re.compile(r"paillier (\d+)")
 
@@ -213,12 +214,22 @@ def _along(results: Results, task: str, axis: str, values: Sequence[int]) -> Res
         found[name] = [point[task]["rlwe"][name] for point in points]
         found["exponents"][name] = float(np.polyfit(np.log(sizes), np.log(found[name]), 1)[0])
     plain = [point[task]["none"]["processor_seconds"] for point in points]
-    found["ratios"] = np.divide(found["processor_seconds"], plain)
+    found["ratios"] = [
+        None if there < TOO_SHORT else here / there
+        for here, there in zip(found["processor_seconds"], plain, strict=True)
+    ]
     return found
 
 
-def _steps(numbers: Iterable[float], form: str = "") -> str:
-    return " → ".join(form.format(number) if form else rounded(number) for number in numbers)
+def _steps(numbers: Iterable[float | None], form: str = "") -> str:
+    """Numbers along an axis; what was not measured is a dash."""
+    cells = []
+    for number in numbers:
+        if number is None:
+            cells.append("–")
+        else:
+            cells.append(form.format(number) if form else rounded(number))
+    return " → ".join(cells)
 
 
 def _limit(row: Results, memory: int, cores: int) -> str:
