@@ -74,7 +74,7 @@ def choose(
 def headline(t: Texts, view: View, found: SideBySide) -> None:
     """Which of the two is better, what is true of each, fact by fact, and on whom that rests."""
     judge = session.service().verdicts
-    both = {called(t, view, side.record): judge.of(side.record.id) for side in (found.before, found.after)}
+    both = [(called(t, view, side.record), judge.of(side.record.id)) for side in (found.before, found.after)]
     verdict.which(t, found.changes, both)
     basis(t, view, found)
 

@@ -11,7 +11,7 @@ from app.panels import frame, links
 from app.texts import Texts, markdown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from backend.services.verdicts import Change, Changes, Fact, Verdict
 
@@ -88,16 +88,16 @@ def _table(t: Texts, facts: Sequence[Fact]) -> None:
         frame.table(columns, t("verdict.title"))
 
 
-def which(t: Texts, found: Changes, both: Mapping[str, Verdict] | None = None) -> None:
+def which(t: Texts, found: Changes, both: Sequence[tuple[str, Verdict]] = ()) -> None:
     """Draw which of two models is better, then what is worse, and every fact that was compared once they are opened.
 
     Parameters
     ----------
-    both : mapping of str to Verdict, optional
-        What each of the two is called and what is true of it, drawn below the answer.
+    both : sequence of (str, Verdict), optional
+        What each of the two is called, which may be the same, and what is true of it, drawn below the answer.
     """
     st.markdown(f"**{markdown(t.text(found.headline))}**")
-    for name, judged in (both or {}).items():
+    for name, judged in both:
         headline(t, judged, name)
     worse = [change for change in found.changes if change.way == "worse"]
     if worse:

@@ -13,6 +13,7 @@ from lines import decide_at
 from streamlit.testing.v1 import AppTest
 
 from app import session
+from app.panels import model_comparison
 from backend.cli import app as shell
 from backend.i18n import LANGUAGES
 from backend.reports.language import words_in
@@ -123,6 +124,17 @@ def test_the_shell_says_it(judged: Judged, language: str, monkeypatch: pytest.Mo
         shell(["models", "verdict", judged.model], standalone_mode=True)
     for text in (judged.verdict.headline, *(fact.sentence for fact in judged.verdict.facts)):
         assert text.in_language(language) in printed.getvalue()
+
+
+def test_two_models_that_are_called_the_same_have_a_verdict_each(
+    judged: Judged, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_comparison, "called", lambda *_: "Demo")  # made within the same minute, say
+    shown = page(judged, "compare_models", "en", monkeypatch)
+    other = session._service(str(judged.home)).verdicts.of(world.record.id)
+    assert judged.verdict.headline != other.headline
+    for verdict in (judged.verdict, other):
+        assert plain(verdict.headline.en) in shown
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
