@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from functools import partial
@@ -44,6 +45,10 @@ with right:
         label_visibility="collapsed",
     )
 t = Texts(language or first)
+st.html(
+    f"<script>document.documentElement.lang = {json.dumps(t('nav.language_code'))}</script>",
+    unsafe_allow_javascript=True,
+)
 try:
     user = dict(st.user)
     folder = Path(os.environ.get("GLASSLEAF_HOST", "").strip() or ".")

@@ -46,6 +46,8 @@ class Deck {
     const first = !this.data
     this.data = data
     if (first) {
+      // Whoever changed the language, or came by a step's link, goes on from where they were.
+      this.begun = new URL(location.href).searchParams.has("step")
       // The address knows the step that was left for; the server knows the one that the page was opened at.
       const id = new URL(location.href).searchParams.get("step") ?? data.start
       this.at = Math.max(0, data.steps.findIndex(step => step.id === id))
@@ -367,7 +369,7 @@ function hosts(deck, stage, step, { width, height }) {
     const place = all.find(one => one.party.name === host.name)
     const origin = before
     boxes(deck, svg, place, width, {
-      count: host.count, bytes: host.bytes, from: at => spot(origin, at), kind: "work", after: index * 4.6,
+      count: host.count, bytes: host.bytes, from: at => spot(origin, at), kind: index ? "work passed" : "work", after: index * 4.6,
       dropped: host.dropped, locker: place.party.colour, words: host.box,
     }).forEach(box => box.style.setProperty("--sender", sender.party.colour))
     svg.append(under(place, host.count, host.said, index * 4.6 + 2.4))
@@ -406,7 +408,9 @@ function sum(deck, stage, step, { width, height }) {
   group.onpointerenter = say
   group.onfocus = say
   svg.append(group)
-  say()
+  // Its bytes are said once it has arrived.
+  if (matchMedia("(prefers-reduced-motion: reduce)").matches) say()
+  else group.addEventListener("animationend", say, { once: true })
   const big = text("p", "big side", step.big)
   stage.append(big)
 }

@@ -15,7 +15,7 @@ import streamlit as st
 
 from app.panels import palette
 from app.texts import Texts, bare, number, percent, size
-from app.view_models import View, crossings
+from app.view_models import View
 from backend.errors import ApprovalPending
 from backend.services.attack_runs import works
 from backend.services.demonstration import needs_explanation
@@ -168,13 +168,24 @@ def steps(
         if step == "parties":
             words |= _parties(t, federation, ahead)
         elif why:
-            words["waiting"] = ahead.waiting or why
+            words |= {"words": _said_ahead(t, step, federation), "waiting": ahead.waiting or why}
             if step == "ask":
                 words |= {"press": ahead.press, "cards": _asked(t, federation, ahead)}
         elif shown is not None and view is not None:
             words |= _shown(t, view, step, shown, look)
         made.append(words)
     return made
+
+
+def _said_ahead(t: Texts, step: str, federation: Federation) -> str:
+    """Return what can be told of a step before it has run; empty if that needs figures."""
+    if step == "hosts":
+        return t(
+            "demonstration.words_hosts", hosts=t.listed([t.party(federation, host.name) for host in federation.hosts])
+        )
+    if step in ("attack", "learned"):
+        return t(f"demonstration.words_{step}")
+    return ""
 
 
 def _lacking(t: Texts, step: str, shown: Shown | None) -> str:
@@ -205,7 +216,7 @@ def _shown(t: Texts, view: View, step: str, shown: Shown, look: Callable[[str], 
     elif step == "ask" and scored is not None:
         made = _ask(t, view, scored)
     elif step == "hosts" and scored is not None:
-        made = _hosts(t, view, scored, look)
+        made = _hosts(t, view, scored, shown.numbers, look)
     elif step == "sum" and scored is not None:
         made = _sum(t, view, scored)
     elif scored is not None:
@@ -278,29 +289,36 @@ def _ask(t: Texts, view: View, scored: ScoreBatch) -> Json:
     }
 
 
-def _hosts(t: Texts, view: View, scored: ScoreBatch, look: Callable[[str], HostView] | None) -> Json:
+def _hosts(
+    t: Texts,
+    view: View,
+    scored: ScoreBatch,
+    numbers: Mapping[str, int],
+    look: Callable[[str], HostView] | None,
+) -> Json:
     hosts: list[Json] = []
     names = []
-    for entry in _vectors(scored):
+    vectors = _vectors(scored)
+    # What one Host sends another is sealed from the Guest; how many numbers it is follows from the model.
+    passed_on = [numbers[entry.receiver] for entry in vectors[1:]] + [1]
+    for entry, out in zip(vectors, passed_on, strict=True):
         seen = look(entry.receiver) if look is not None else None
-        following, _ = crossings(scored.transcript, entry.receiver)
-        out = following[0].entries if following and following[0].entries else 1
-        said = t("demonstration.passes_on", n=out)
         names.append(t.party(view.federation, entry.receiver))
         hosts.append(
             {
                 "name": entry.receiver,
-                "count": entry.entries,
+                "count": numbers[entry.receiver],
                 "bytes": _hex(entry.each),
                 "box": _box(t, entry, t.party(view.federation, entry.sender)),
                 "dropped": [kept is False for kept in seen.entries] if seen is not None else [],
-                "said": said,
+                "said": t("demonstration.passes_on", n=out),
             }
         )
     words = t("demonstration.words_hosts", hosts=t.listed(names))
-    if look is not None:
-        words = t.joined(words, t("demonstration.only_here"))
-    return {"words": words, "hosts": hosts}
+    return {
+        "words": t.joined(words, t("demonstration.nobody_sees" if look is None else "demonstration.only_here")),
+        "hosts": hosts,
+    }
 
 
 def _sum(t: Texts, view: View, scored: ScoreBatch) -> Json:
@@ -327,7 +345,7 @@ def _answer(t: Texts, view: View, shown: Shown, scored: ScoreBatch) -> Json:
     return {
         "words": t("demonstration.words_answer", **words),
         "big": big,
-        "of": t.label(view.federation),
+        "of": t("demonstration.probability", label=t.label(view.federation)) if binary else t.label(view.federation),
         "decision": t(f"score.{score.decision}") if score.decision else "",
         "decision_kind": score.decision,
         "points": t("demonstration.points", n=score.points) if score.points is not None else "",
@@ -365,7 +383,10 @@ def _reasons(t: Texts, view: View, shown: Shown, score: Score) -> Json:
             host = t.party(view.federation, why.host)
             said = t("demonstration.waits_reasons_approval", host=host, number=why.number)
         return {"why": t("demonstration.why"), "reasons": [], "reasons_said": said}
-    lines = [_reason(t, view, merged) for merged in shown.reasons.people[0].merged]
+    merged_reasons = shown.reasons.people[0].merged
+    # A reason that must not count is what the bank has to see to, and no reason of the decision: it comes last.
+    ordered = sorted(merged_reasons, key=lambda merged: any(reason.blockers for reason in merged))
+    lines = [_reason(t, view, merged) for merged in ordered]
     return {
         "why": t("demonstration.why"),
         "reasons": lines,

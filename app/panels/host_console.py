@@ -442,9 +442,8 @@ def _models(t: Texts, operator: HostOperator, key: str) -> None:
         st.markdown(t("host.no_model"))
     for model in models:
         with st.container(border=True, key=f"{key}_model_{model.id}"):
-            st.markdown(
-                f"**{markdown(model.id)}** · {t('host.of_guest', guest=markdown(model.guest), trees=model.trees)}"
-            )
+            guest = markdown(operator.title_of(model.guest).in_language(t.language))
+            st.markdown(f"**{markdown(model.id)}** · {t('host.of_guest', guest=guest, trees=model.trees)}")
             allowed = t.listed([_purpose(t, purpose) for purpose in model.purposes])
             words = t("host.allowed", purposes=allowed) if allowed else t("host.nothing_allowed")
             text = t("waits.model_bits", bits=number(model.capacity))

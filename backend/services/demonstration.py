@@ -80,6 +80,8 @@ class Shown:
     ----------
     person : str
         Id of the person who is scored.
+    numbers : dict of str to int
+        Host → encrypted numbers about the person that reach it; they follow from the model alone.
     scored, reasons, attack, race : object or None
         Each None until it is there.
     failed : dict of str to GlassleafError
@@ -88,6 +90,7 @@ class Shown:
 
     model_id: str
     person: str
+    numbers: dict[str, int] = field(default_factory=dict)
     scored: ScoreBatch | None = None
     reasons: Reasons | None = None
     attack: AttackResult | None = None
@@ -145,6 +148,18 @@ class Demonstration:
         order = np.argsort(expected, kind="stable")
         return str(people.ids[order[int(HIGH * (len(order) - 1))]])
 
+    def _numbers(self, record: ModelRecord) -> dict[str, int]:
+        """Return Host → encrypted numbers about one person that reach it."""
+        from backend.protocols.scoring.fed_eini import host_plan  # noqa: PLC0415 (the first step is drawn before protocols are loaded)
+
+        folding = self._models.compiled(record).guest.folding
+        numbers = {}
+        count = folding.n_entries
+        for index, step in enumerate(folding.steps):
+            numbers[step.host] = count
+            count = host_plan(folding, index).n_out
+        return numbers
+
     def start(self, model_id: str, before: Shown | None = None) -> Job[Shown]:
         """Score the person, then give reasons, attack the scoring and race it, in the background; ``job.result`` grows piece by piece.
 
@@ -167,7 +182,7 @@ class Demonstration:
         record = self._models.get(model_id)
         runtime = self._workspace.runtime(record.federation)
         counted = not runtime.simulated
-        shown = before or Shown(model_id, self.person(model_id))
+        shown = before or Shown(model_id, self.person(model_id), self._numbers(record))
         job.result = shown
         sheet = self._samples.of_person(model_id, shown.person)
         scored = shown.scored or self._scoring.run(ScoringRequest(model_id, sheet), job, counted=counted)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from math import ceil
 from threading import Event
 from typing import Any
@@ -107,6 +108,29 @@ def test_what_is_dropped_is_what_each_host_drops(
     assert all(host["dropped"] == [] for host in blind["hosts"]["hosts"])
 
 
+def test_how_many_boxes_each_host_gets_is_known_where_hosts_seal_what_they_send_each_other(
+    shown: Any, world: World, opened: Opened
+) -> None:
+    opened("overview")
+    view = session.view(world.record.id)
+    guest = view.model.guest
+    sealed = [
+        entry if guest in (entry.sender, entry.receiver) else replace(entry, entries=0, unreadable=0, each=())
+        for entry in shown.scored.transcript
+    ]
+    apart = replace(shown, scored=replace(shown.scored, transcript=tuple(sealed)))
+    counts = []
+    for run in (shown, apart):
+        made = {step["id"]: step for step in demonstration.steps(T, view.federation, view, run, None)}
+        counts.append([(host["count"], host["said"]) for host in made["hosts"]["hosts"]])
+    assert counts[0] == counts[1] and min(count for count, _ in counts[1]) > 1
+    following = counts[1][1][0]
+    assert [said for _, said in counts[1]] == [
+        T("demonstration.passes_on", n=following),
+        T("demonstration.passes_on", n=1),
+    ]
+
+
 def test_no_budget_is_touched_and_the_person_can_be_scored_as_often_as_before(
     glassleaf: Glassleaf, world: World
 ) -> None:
@@ -197,6 +221,7 @@ def test_before_anything_has_been_run_each_step_says_for_what_it_waits(opened: O
     }
     assert not made["parties"]["waiting"] and len(made["parties"]["cards"]) == 1 + len(world.federation.hosts)
     waits = {step: made[step]["waiting"] for step in demonstration.STEPS[1:]}
+    assert made["attack"]["words"] == T("demonstration.words_attack") and not made["answer"]["words"]
     assert waits["answer"] == T("demonstration.waits_score") and waits["learned"] == T("demonstration.waits_race")
     assert all(waits.values())
 
