@@ -47,7 +47,7 @@ from backend.reports.schema import (
 )
 from backend.reports.sections import alternatives, answers, claims, model, open_points, operator, record, validation
 from backend.reports.sections.validation import table
-from backend.reports.sections.writer import Writer, bits, figure, gain, p_value
+from backend.reports.sections.writer import Writer, bits, figure, gain, p_value, percent
 from backend.reports.standards import STANDARDS
 from backend.reports.verdict.facts import STATES, Figure
 from backend.services import Glassleaf, reports
@@ -243,6 +243,22 @@ def test_open_points_on_acceptance_say_what_four_fifths_is(report, language):
     issued = report.issued.model_copy(update={"verdict": verdict})
     assert notes(report.model_copy(update={"issued": issued})) == [said]
     assert notes(report) == [] or any(fact.kind == "outcomes" and fact.figure for fact in facts)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_rate_of_all_people_stands_beside_that_of_those_measured_each_with_its_people(report, language):
+    write = Writer(report, Catalogue(language))
+    rows = dict(row for block in model.quality(write) if isinstance(block, Facts) for row in block.rows)
+    quality = report.content.quality
+    measured = report.content.performance.calibration
+    n = sum(row.n for row in measured)
+    share = sum(row.n * row.observed for row in measured) / n
+    everybody = sum(quality.rows.values())
+    assert n == quality.n < everybody
+    of_all = {"share": percent(quality.positive_rate), "part": write.part("joint"), "n": f"{everybody:,}"}
+    of_measured = {"share": percent(share), "part": write.part("test"), "n": f"{n:,}"}
+    assert rows[write("positive_rate")] == write("rate_of", **of_all)
+    assert rows[write("positive_rate_measured")] == write("rate_of", **of_measured)
 
 
 def test_what_the_suite_measured_of_sensitivity_counts_where_sr_26_2_asks_for_it(report):
