@@ -81,7 +81,9 @@ search = alternatives.Searching(
 
 frame.header(t, "compliance", session.notices(), view.federation)
 judged = backend.verdicts.of(model_id)
-verdict.draw(t, judged, "compliance", ())  # the findings below say the rest
+# What is broken about groups of people is no finding of a rule; the findings below say the rest.
+broken = [fact for fact in judged.facts if fact.state == "broken" and fact.kind in ("outcomes", "ages")]
+verdict.draw(t, judged, "compliance", broken)
 compliance.summary(t, view)
 if before is not None:
     compliance.replaces(t, view, backend.reports.compare(before.id, model_id))

@@ -20,6 +20,7 @@ from backend.fairness.evidence import Basis, Evidence
 from backend.i18n import LANGUAGES, Text
 from backend.jobs import Job
 from backend.services.fairness import GROUPS, Proxies
+from backend.services.verdicts import Fact
 from tests.app.conftest import Answers, Opened, World, _fresh, job_of
 from tests.app.reading_out import everything, says
 
@@ -151,6 +152,18 @@ def test_the_adverse_impact_ratio_never_stands_without_its_caution(opened: Opene
     assert [table[t("compliance.over")].tolist() for table in shown] == [["–", interval]]
     assert at.selectbox(key="reference_lda_gender").value == "1"  # alternatives are compared with the same group: male
     assert sum(says(text, "compliance.ratio", reference="male") for text in texts(at)) == 1
+
+
+def test_what_is_broken_about_groups_is_in_view_before_any_card_is_opened(
+    opened: Opened, world: World, answers: Answers
+) -> None:
+    told = Text("Women are accepted half as often.", "女性的通过率只有一半。")
+    broken = Fact("outcomes", FEATURE, "broken", Text("Acceptance", "通过率"), told, "compliance")
+    open_ = replace(broken, state="undecided", sentence=Text("Not decided.", "未定。"))
+    verdict = replace(session.service().verdicts.of(world.record.id), facts=(broken, open_))
+    answers["verdicts.of"] = lambda model: verdict
+    shown = texts(opened("compliance"))
+    assert any(told.en in text for text in shown) and not any("Not decided." in text for text in shown)
 
 
 def test_nothing_found_is_no_clean_bill(opened: Opened, answers: Answers) -> None:
