@@ -5,6 +5,11 @@ A browser that opens a page by its address otherwise looks for the server below 
 
 from __future__ import annotations
 
+import sys
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib import import_module
 from pathlib import Path
 
 import streamlit as st
@@ -25,4 +30,22 @@ async def page(request: Request) -> HTMLResponse:
     return HTMLResponse(document.replace("<head>", f"<head>{KNOWN}", 1), headers={"Cache-Control": "no-cache"})
 
 
-app = st.App(HERE / "main.py", routes=[Route(f"/{one.stem}", page) for one in sorted(PAGES.glob("[a-z]*.py"))])
+def prepare() -> None:
+    """Load what the first page of whoever comes first would load: the panels, and the words of the rule packs."""
+    if sys.path[0] != str(HERE.parent):
+        sys.path.insert(0, str(HERE.parent))  # as app/main.py does
+    for panel in sorted((HERE / "panels").glob("[a-z]*.py")):
+        import_module(f"app.panels.{panel.stem}")
+    import_module("backend.services.compliance").prepare()
+
+
+@asynccontextmanager
+async def served(app: st.App) -> AsyncIterator[None]:
+    """Prepare while the server waits for its first visitor."""
+    threading.Thread(target=prepare, name="prepare", daemon=True).start()
+    yield
+
+
+app = st.App(
+    HERE / "main.py", lifespan=served, routes=[Route(f"/{one.stem}", page) for one in sorted(PAGES.glob("[a-z]*.py"))]
+)

@@ -30,7 +30,7 @@ from backend.compliance.rule_pack import (
     read_own_packs,
     read_rule_pack,
 )
-from backend.data.dictionary import MAX_MEANING
+from backend.data.dictionary import MAX_MEANING, Feature
 from backend.data.federation import PLACES, PRODUCTS, Place, Product
 from backend.explain.importance import feature_importance
 from backend.fairness.age_discrimination import read_check
@@ -84,6 +84,11 @@ class MeasuredEvidence:
             for feature, one in found.items()
             if one.basis
         }
+
+
+def prepare() -> None:
+    """Load the rule packs and compile their words, which a process does once and the first assessment would wait for."""
+    assess((("guest", Feature(name="income", meaning=Text("Income"))),), {})
 
 
 class Compliance:

@@ -1,6 +1,9 @@
 """A page that is drawn again asks nothing that has not changed, and makes no table that nobody looks at; counted, not timed."""
 
+import asyncio
 import os
+import sys
+import threading
 import time
 from collections import UserDict
 from collections.abc import Iterator, KeysView
@@ -14,8 +17,11 @@ from sqlalchemy import event
 from sqlalchemy.engine import Engine
 from streamlit.testing.v1 import AppTest
 
+from app import dashboard
 from app.panels import charts, frame
 from app.texts import Texts
+from backend.compliance.rule_pack import load_packs
+from backend.services import compliance
 from tests.app.conftest import _fresh
 
 PAGES = ("overview", "features", "structure", "importance", "model_card", "compliance", "compare_models")
@@ -132,3 +138,22 @@ def test_a_chart_is_drawn_again_for_another_language_look_or_thing(monkeypatch: 
     monkeypatch.setattr(charts, "dark", lambda: True)
     assert draw(Texts("en"), one, 100) is not first
     assert seen == ["en", "zh", "en", "en", "en"]
+
+
+def test_a_server_prepares_what_its_first_visitor_would_wait_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    called = threading.Event()
+    # patched: reading the rule packs takes a second
+    monkeypatch.setattr(compliance, "prepare", called.set)
+
+    async def served() -> None:
+        async with dashboard.served(dashboard.app):
+            assert await asyncio.to_thread(called.wait, 60)
+
+    asyncio.run(served())
+    panels = Path(frame.__file__).parent.glob("[a-z]*.py")
+    assert {f"app.panels.{panel.stem}" for panel in panels} <= sys.modules.keys()
+
+
+def test_preparing_reads_the_rule_packs() -> None:
+    compliance.prepare()
+    assert load_packs.cache_info().currsize == 1
