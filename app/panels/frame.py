@@ -21,6 +21,7 @@ from app.texts import Texts, amount, markdown, number, percent, wrap
 from backend.jobs.eta import SOON, rounded
 from backend.results import NOBODY, cell_text
 from backend.services.roles import WHOSE
+from backend.services.system_user import system_user
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -155,8 +156,10 @@ def broken(t: Texts, found: Mapping[str, Problem]) -> None:
 
 
 def actor(t: Texts, name: str) -> str:
-    """Whom the audit log names."""
-    return t("audit.nobody") if name == NOBODY else name
+    """Whom the audit log names; who runs this computer is no person's name."""
+    if name == NOBODY:
+        return t("audit.nobody")
+    return t("audit.computer", name=name) if name == system_user() else name
 
 
 def outcome(t: Texts, done: tuple[bool, Problem] | None, *, far: bool = False) -> None:

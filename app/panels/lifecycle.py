@@ -11,7 +11,7 @@ import streamlit as st
 
 from app.errors import Problem
 from app.panels import frame
-from app.panels.reviews import Attempt
+from app.panels.reviews import Attempt, named
 from app.texts import Texts, markdown
 from backend.services.federations import PLACES, PRODUCTS
 
@@ -129,7 +129,7 @@ def _steps(t: Texts, managing: Manager) -> None:
         st.markdown(t("states.no_step"))
         return
     with st.form("steps", border=False):
-        person = managing.account or st.text_input(t("states.person"), key="step_person", max_chars=120)
+        person = managing.account or named(t("states.person"), "step_person")
         wanted = any(offer.reason and offer.mine for offer in managing.offers)
         reason = (
             st.text_area(t("states.reason"), height=80, key="step_reason", help=t("states.reason_help"))

@@ -94,7 +94,7 @@ def form(
             key=f"{key}_verdict",
         )
         reason = st.text_area(t("report.reason"), key=f"{key}_reason", help=t("report.reason_help"), height=80)
-        person = account or st.text_input(t("report.person"), key=f"{key}_reviewer")
+        person = account or named(t("report.person"), f"{key}_reviewer")
         others = len(rules) - 1
         every = others > 0 and st.checkbox(t(OTHERS[kind], n=others), key=f"{key}_others")
         pressed = st.form_submit_button(t(GO[kind]), icon=":material/gavel:", key=f"{key}_go")
@@ -109,6 +109,14 @@ def form(
 
             words = t(f"{kind}.decided", n=len(decided), about=about, verdict=t(f"{kind}.{verdict}"))
             attempt(words, emptying(f"{key}_go", decide))
+
+
+def named(label: str, key: str) -> str:
+    """Ask for somebody's name; what was entered last, on this page or another, stands there at first."""
+    person = str(st.text_input(label, session.kept("person", ""), key=key, max_chars=120))
+    if person:
+        session.keep("person", person)
+    return person
 
 
 def emptying(button: str, save: Callable[[], object]) -> Callable[[], None]:
@@ -167,7 +175,7 @@ def sign_offs(t: Texts, signing: SignOffs, place: str, attempt: Attempt) -> None
     emptied(f"{place}_sign_go", f"{place}_statement")
     with st.form(f"{place}_sign", border=False):
         st.markdown(t("report.sign_note"))
-        person = signing.account or st.text_input(t("report.person"), key=f"{place}_signer")
+        person = signing.account or named(t("report.person"), f"{place}_signer")
         statement = st.text_area(t("report.statement"), key=f"{place}_statement", height=80)
         if st.form_submit_button(t("report.sign_go"), icon=":material/signature:", key=f"{place}_sign_go"):
             sign = emptying(f"{place}_sign_go", partial(signing.sign, person=person, statement=statement))

@@ -109,6 +109,9 @@ def test_a_finding_is_decided_on_in_its_card_by_role_and_shown_with_reason_perso
     assert not at.exception and says(at.success[0].value, "report.decided", n=1, verdict=T("report.overridden"))
     assert at.text_area(key=f"decide_{first_of(at)}_reason").value == ""
     assert says(at, "compliance.decided_overridden", person="Rita", reason=REASON)
+    # The name stands in the next form.
+    at.get_by_key(f"step_{first_of(at)}").set_value("sign").run()
+    assert at.text_input(key=f"{first_of(at)}_signer").value == "Rita"
     glassleaf = Glassleaf(home, pools=False)
     entry = [e for e in glassleaf.audit.entries("demo") if e.action == "override"][-1]
     review = glassleaf.reviews.history(world.record.id)[-1]
