@@ -80,14 +80,15 @@ with people:
         job = user_jobs.find("train")
         running = user_jobs.running(job)
 if job is not None or user_jobs.refused("train") is not None:
-    frame.section(t, "train.progress", "rmse" if task == "number" else "log_loss")
-    asked = user_jobs.about("train")
-    whose = federations.get(asked.federation, federation) if asked else federation
-    frame.refused(t, "train")
-    if running:
-        run.train(t, whose, running, asked.parameters.ALGORITHM, session.rerun)
-    elif job is not None and not release.refused(t, job):
-        run.trained(t, whose, job, partial(begin, asked) if asked else None)
+    with people:  # below the button, in view
+        frame.section(t, "train.progress", "rmse" if task == "number" else "log_loss")
+        asked = user_jobs.about("train")
+        whose = federations.get(asked.federation, federation) if asked else federation
+        frame.refused(t, "train")
+        if running:
+            run.train(t, whose, running, asked.parameters.ALGORITHM, session.rerun)
+        elif job is not None and not release.refused(t, job):
+            run.trained(t, whose, job, partial(begin, asked) if asked else None)
 
 sealed = backend.sealed_models
 steps = release.Steps(

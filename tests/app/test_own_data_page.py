@@ -135,6 +135,31 @@ def test_a_table_becomes_a_federation_that_can_be_trained_on(opened_empty: Opene
     assert train.selectbox(key="train_federation").value == "people"
 
 
+def test_a_problem_stands_in_its_columns_row_and_speaks_of_the_control_beside_it(opened_empty: Opened) -> None:
+    at = with_columns(with_outcome(begun(opened_empty)))
+    at.selectbox(key=key(at, "kind_home")).select("numeric").run()
+    assert not at.exception and at.button(key="own_next").disabled and says(at, "own_data.need_you", n=1)
+    (row,) = [words.value for words in at.markdown if "does not fit what the column is read as" in words.value]
+    assert "own" in row and "Choose another kind" in row
+    assert " --" not in everything(at) and "federation file" not in everything(at)
+    at.selectbox(key=key(at, "kind_home")).select("categorical").run()
+    assert not at.button(key="own_next").disabled and not says(at, "own_data.need_you", n=1)
+
+
+def test_several_columns_are_given_to_a_party_at_once_and_one_can_be_taken_back(opened_empty: Opened) -> None:
+    at = with_outcome(begun(opened_empty))
+    at.multiselect(key=key(at, "several")).set_value(["age", "income"]).run()
+    pressed(at, "own_give_0")
+    (draft,) = session.service().own_data.drafts()
+    assert draft.guest == ("age", "income") and draft.hosts[0].columns == ()
+    at.selectbox(key=key(at, "party_income")).set_value(1).run()
+    (draft,) = session.service().own_data.drafts()
+    assert draft.guest == ("age",) and draft.hosts[0].columns == ("income",)
+    at.selectbox(key=key(at, "party_age")).set_value(None).run()
+    (draft,) = session.service().own_data.drafts()
+    assert draft.guest == () and at.button(key="own_next").disabled
+
+
 def test_what_was_begun_is_found_again_in_another_tab(opened_empty: Opened) -> None:
     first = with_outcome(begun(opened_empty))
     draft = first.session_state["kept:own_draft"]

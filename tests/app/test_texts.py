@@ -91,6 +91,11 @@ def test_every_assembled_key_has_a_text_to_begin_with() -> None:
     assert not [f"{part}.{start}" for part, start in asked if not any(k.startswith(f"{part}.{start}") for k in known)]
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_text_has_a_sign_that_nobody_sees_and_a_search_stumbles_over(language: str) -> None:
+    assert [key for key, text in catalogue(language).items() if {"\u2060", "\u200b", "\ufeff"} & set(text)] == []
+
+
 def test_no_text_stands_in_the_catalogue_for_nothing() -> None:
     code = "\n".join(source.read_text(encoding="utf-8") for source in SOURCES)
     assembled = {f"{part}.{start}" for part, start in PATTERN.findall(code)}

@@ -211,3 +211,17 @@ def test_where_people_live_and_what_the_model_is_for_stand_in_the_federation(ini
 def test_a_place_or_product_that_no_law_knows_is_refused_with_those_there_are(init, wish):
     status, _, error = init("--positive", "2", "--missing", "age=NA", *wish)
     assert status == 1 and wish[1] in error and ("us_colorado" in error or "mortgage" in error)
+
+
+def test_dates_become_days_and_a_title_is_named_by_its_row(run, table, tmp_path):
+    table.write_text("\n".join(["Customers of 2020", "", HEADER, *ROWS]), encoding="utf-8")
+    wish = ["init", table, *WISH, "--out", tmp_path / "out", "--positive", "2", "--missing", "age=NA", "--json"]
+    status, _, error = run(*wish, "--days", "opened")
+    assert status == 1 and "--header 3" in error
+    status, text, _ = run(*wish, "--days", "opened", "--header", "3")
+    assert status == 0
+    (opened,) = [column for column in json.loads(text)["columns"] if column["name"] == "opened"]
+    assert (opened["kind"], opened["unit"]["en"]) == ("numeric", "days since 2020-01-01")
+    assert (opened["low"], opened["high"]) == (0.0, 27.0)
+    assert run(*wish, "--days", "nothing", "--header", "3")[0] == 1
+    assert run(*wish, "--header", "none")[0] != 0
