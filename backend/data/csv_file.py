@@ -423,11 +423,13 @@ def to_column(
         column[:] = [None if cell in absent else cell for cell in cells]
         return column, {}
     values = _numbers(cells, feature.kind, marks)
-    absent_numbers = _numbers(feature.missing, feature.kind, marks)
     unread = {row: cells[row] for row in np.flatnonzero(np.isnan(values)).tolist() if cells[row] not in absent}
-    values[np.isin(values, absent_numbers) if feature.kind is Kind.NUMERIC else [cell in absent for cell in cells]] = (
-        np.nan
-    )
+    if not feature.missing:
+        return values, unread
+    if feature.kind is Kind.NUMERIC:
+        values[np.isin(values, _numbers(feature.missing, feature.kind, marks))] = np.nan
+    else:
+        values[[cell in absent for cell in cells]] = np.nan
     return values, unread
 
 

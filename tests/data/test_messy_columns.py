@@ -277,7 +277,7 @@ def test_a_feature_that_is_named_twice_is_a_problem_of_the_federation_file(edit)
     edit("federation.toml", 'name = "home"', 'name = "income"')
     with pytest.raises(FederationError) as caught:
         load_federation(edit("federation.toml", 'title = "Tiny"', 'title = "Twice"'))
-    assert "feature_at_two_parties" in {remark.code for remark in caught.value.remarks}
+    assert "feature_twice_at_party" in {remark.code for remark in caught.value.remarks}
 
 
 def test_whole_codes_are_one_code_with_and_without_decimals_in_a_partys_own_table():
