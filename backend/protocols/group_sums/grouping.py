@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from backend.data.binning import make_bins
 from backend.data.dictionary import Feature, Kind
 from backend.errors import SecurityError
+from backend.protocols.group_sums.disclosure_bound import BESIDE
 
 MIN_GROUP = 20  # records of the smallest group that another party may learn of
 ELDERLY = 62  # years; 12 CFR 1002.2(o)
@@ -107,11 +108,12 @@ def features_of(name: str, known: Container[str] = ()) -> tuple[str, ...]:
 
 
 def most_groups(name: str, max_groups: int) -> int:
-    """Return how many groups a feature, or two together, can have at most, beside those who have no value.
+    """Return how many bins or codes a feature can have at most; two features together have as many as make all of their cells.
 
-    Each of two features has at most `max_groups` bins or codes, those who have no value, and a rest.
+    Each of two features has at most `max_groups` bins or codes, those who have no value, and a rest. Small cells make a rest in their turn,
+    which stands for one of them at least.
     """
-    return (max_groups + 2) ** 2 - 1 if PAIR in name else max_groups
+    return (max_groups + BESIDE) ** 2 - BESIDE if PAIR in name else max_groups
 
 
 def group_together(first: Grouped, second: Grouped, min_size: int) -> Grouped:

@@ -12,6 +12,7 @@ from joints import Asking, joined
 from scipy.optimize import Bounds, LinearConstraint, milp
 from worlds import GUEST
 
+from backend.data.dictionary import Feature, Kind
 from backend.errors import HostRefused
 from backend.fairness.marking import Marking, mark
 from backend.protocols.group_sums.contingency import ContingencyTable
@@ -24,6 +25,7 @@ from backend.protocols.group_sums.disclosure_bound import (
     smallest_size,
     spread_of,
 )
+from backend.protocols.group_sums.grouping import group
 from backend.protocols.group_sums.guest import GroupQuestions
 from backend.store.accountant import Limits
 
@@ -166,6 +168,16 @@ def test_the_bits_of_sums_are_a_share_of_what_it_takes_to_name_a_group():
     assert least_size(254, 6000, 5, 0.5) == 65 and 0.5 * log2_divisions(6000, [64]) < 254 <= 0.5 * log2_divisions(
         6000, [65]
     )
+
+
+def test_those_without_a_value_and_rare_codes_together_are_groups_that_count():
+    codes = [*"aabbccdd", *"xyz", None, None, None]
+    feature = Feature(name="c", meaning="c", kind=Kind.CATEGORICAL)
+    kinds = [one.kind for one in group(feature, np.array(codes, dtype=object), 4, 2).groups]
+    assert kinds == ["code"] * 4 + ["missing", "rest"]
+    size = least_size(214, 1000, 4, 0.5)
+    others = [size] * 5  # of six groups all but one, from which its sums follow
+    assert 0.5 * log2_divisions(1000, others) >= 214 * len(others)
 
 
 def test_features_that_would_name_a_group_are_left_out_of_its_tables():
