@@ -16,6 +16,8 @@ DATA = {"demo": "demo", "credit_card": "credit card"}
 # a short cell that begins like this is a figure, and is aligned right
 FIGURE = r"(?=.{0,20}$)[\d+–><-]|$"
 DAY = 86_400  # seconds
+FAR = 100  # times the largest size that was measured; beyond it a straight line says nothing
+HEAVIEST = 16  # packages that are shown
 TOO_SHORT = 0.05  # seconds; less is no measure of a ratio
 RLWE_KEY = re.compile(r"n(\d+)-q(\d+)-t(\d+)")
 PAILLIER = re.compile(r"paillier (\d+)")
@@ -174,7 +176,8 @@ def growth_by_axis(results: Results) -> str:
             rows.append({"task": task, "axis": axis, **_along(results, task, axis, values)})
     columns: dict[str, Column] = {
         "": "{task}",
-        "axis": "{axis}",
+        # a party more is a Host more, and one Guest is always there
+        "axis": lambda row: "Hosts" if row["axis"] == "parties" else row["axis"],
         "sizes": lambda row: _steps(row["sizes"], "{:,}"),
         "processor seconds": lambda row: _steps(row["processor_seconds"]),
         "× plaintext": lambda row: _steps(row["ratios"]),
@@ -208,7 +211,7 @@ def _along(results: Results, task: str, axis: str, values: Sequence[int]) -> Res
     for value in values:
         wanted = results["base"] | {axis: value}
         points.append(next(point for point in results["points"] if wanted.items() <= point.items()))
-    sizes = [point[axis] for point in points]
+    sizes = [point[axis] - (axis == "parties") for point in points]
     found: Results = {"sizes": sizes, "exponents": {}}
     for name in ("processor_seconds", "bytes", "peak_bytes"):
         found[name] = [point[task]["rlwe"][name] for point in points]
@@ -243,6 +246,8 @@ def _limit(row: Results, memory: int, cores: int) -> str:
     if not limits:
         return "none in sight"
     size, words = min(limits)
+    if size > FAR * last:
+        return f"none within {FAR} ×"
     return f"{words} at {float(f'{size:.2g}'):,.0f}"
 
 
@@ -780,6 +785,27 @@ def alternatives(results: Results) -> str:
 
 
 # block → (result file, writer); several files, separated by blanks, come as a dict by name
+def weight(results: Results) -> str:
+    """MB of each installation, and the packages that weigh most."""
+    totals = []
+    shares: dict[str, Results] = {}
+    for installation in results["installations"]:
+        command = installation["command"]
+        packages = installation["packages"]
+        totals.append(f"`{command}`: {rounded(installation['bytes'] / 1e6)} MB in {len(packages)} packages")
+        for name, size in packages.items():
+            shares.setdefault(name, {"package": name, "bytes": size})[command] = size
+    heaviest = sorted(shares.values(), key=lambda share: -share["bytes"])[:HEAVIEST]
+    columns: dict[str, Column] = {"package": "{package}", "MB": lambda share: rounded(share["bytes"] / 1e6)}
+    for installation in results["installations"]:
+        columns[f"`{installation['command']}`"] = _yes_in(installation["command"])
+    return "\n\n".join([table(heaviest, columns), f"{'; '.join(totals)}; the {len(heaviest)} heaviest are shown."])
+
+
+def _yes_in(command: str) -> Column:
+    return lambda share: "yes" if command in share else ""
+
+
 BLOCKS: dict[str, tuple[str, Callable[[Results], str]]] = {
     "alignment": ("alignment", alignment),
     "alternatives": ("alternatives", alternatives),
@@ -803,6 +829,7 @@ BLOCKS: dict[str, tuple[str, Callable[[Results], str]]] = {
     "training": ("training", training),
     "training_ciphers": ("training_ciphers", training_ciphers),
     "verdicts": ("verdicts", verdicts),
+    "weight": ("weight", weight),
     "where": ("curves", where),
 }
 

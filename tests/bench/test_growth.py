@@ -38,11 +38,26 @@ def test_twice_the_rows_in_four_times_the_time_are_an_exponent_of_two():
 
 
 def test_the_next_limit_is_what_comes_first_on_a_straight_line():
-    # memory: 8e9 bytes are left at 1e8 a row, 80 rows beyond the 20; a day of two cores lies at 144,000 rows
+    # memory: 8e9 bytes are left at 1e8 a row, 80 rows beyond the 20; a day of two cores lies farther away
     assert "memory at 100 " in written()
-    # without growth in memory: (172,800 - 16) s at 1.2 s a row, beyond the 20 rows
+    # without growth in memory: (172,800 - 4,000) s at 300 s a row, 562 rows beyond the 20
+    flat = [point(10, 1_000.0, 1e9), point(20, 4_000.0, 1e9)]
+    assert "a day at 580 " in written(points=flat)
+
+
+def test_a_limit_far_beyond_what_was_measured_is_not_told():
+    # (172,800 - 16) s at 1.2 s a row are some 144,000 rows
     flat = [point(10, 4.0, 1e9), point(20, 16.0, 1e9)]
-    assert "a day at 140,000 " in written(points=flat)
+    assert "none within 100 ×" in written(points=flat)
+
+
+def test_parties_are_counted_by_their_hosts():
+    points = [point(10, 4.0, 1e9), {**point(20, 8.0, 1e9), "rows": 10, "parties": 3}]
+    lines = written(points=points, axes={"parties": (2, 3)}).splitlines()
+    cells = [cell.strip() for cell in lines[2].strip("|").split("|")]
+    # twice the Hosts in twice the time
+    assert cells[1:4] == ["Hosts", "1 → 2", "4 → 8"]
+    assert cells[7] == "1.00"
 
 
 def test_a_smaller_base_and_a_busy_machine_are_told():

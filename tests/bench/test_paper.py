@@ -150,7 +150,7 @@ def results(demo):
         "adj": 0.71,
         "local": 0.72,
     }
-    parts["opboost"]["others"] = [other]
+    parts["opboost"]["others"] = [other, other | {"data": "a9a"}]
     setting = {"machine": {"cores": 2, "cpu": "c", "python": "3", "date": "d", "load_before": 0.0}, "quick": True}
     return json.loads(json.dumps({name: setting | {"seconds": 1.0} | part for name, part in parts.items()}))
 
@@ -220,6 +220,13 @@ def test_the_page_has_every_part_its_charts_and_even_tables(results, tmp_path):
         assert len({line.count("|") for line in table.splitlines()}) == 1
     assert page.QUICK in text
     assert "nan" not in text
+
+
+def test_maps_have_an_order_but_on_columns_of_yes_and_no(results):
+    text = page.text(results)
+    assert "From the best on another: Local-Map, Adj-Map, Global-Map." in text
+    assert "On a9a there is no order" in text
+    assert "From the best on a9a" not in text
 
 
 def test_a_part_that_was_not_run_is_named_and_never_filled_in():
