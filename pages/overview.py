@@ -12,7 +12,6 @@ model_id = frame.model_or_stop(t, "overview")
 
 view = session.view(model_id)
 backend = session.service()
-backend.federations.warm_up(view.record.federation)
 standing = backend.lifecycle.standing(model_id)
 undecided = backend.reviews.undecided(model_id)
 frame.header(t, "overview", session.notices(), view.federation)
@@ -60,3 +59,4 @@ def holdings() -> None:
 
 
 frame.fold(t("overview.who_holds"), "domain", "overview_holdings_box", holdings)
+backend.federations.warm_up(view.record.federation)  # last: it reads the parties' tables
