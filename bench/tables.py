@@ -18,7 +18,7 @@ FIGURE = r"(?=.{0,20}$)[\d+–><-]|$"
 DAY = 86_400  # seconds
 FAR = 100  # times the largest size that was measured; beyond it a straight line says nothing
 HEAVIEST = 16  # packages that are shown
-TOO_SHORT = 0.05  # seconds; less is no measure of a ratio
+TOO_SHORT = 0.001  # seconds; less is no measure of a ratio
 RLWE_KEY = re.compile(r"n(\d+)-q(\d+)-t(\d+)")
 PAILLIER = re.compile(r"paillier (\d+)")
 

@@ -90,7 +90,8 @@ def measure(tables: Mapping[str, Table], quick: bool) -> Results:
 def measure_many(tables: Mapping[str, Table], quick: bool) -> Results:
     """Figures 7 and 8 a on as many instances as the paper has: a model's records, repeated under new ids if they are too few.
 
-    A party works in one thread, and its work is that thread's processor time, which other processes of the machine hardly change.
+    A party works in one thread, and its work is that thread's processor time. Other processes of the machine lengthen it, but far less
+    than the time by the clock.
     """
     trees = 10 if quick else TREES
     results: Results = {"trees": trees, "depth": DEPTH, "sets": []}
