@@ -194,7 +194,7 @@ def test_the_large_federation_is_as_large_as_it_says_and_some_of_it_is_flagged(t
     federation = large.write_large(tmp_path, rows=100)
     features = list(federation.features())
     assert len(features) == 500 and len(federation.parties) == 3
-    assert (load_federation(tmp_path).name, federation.title) == ("large", "Large: 500 features")
+    assert (load_federation(tmp_path).name, federation.title.en) == ("large", "Large: 500 features")
     found = assess(features, {})
     flagged, asked = {f.feature for f in found.findings}, {q.feature for q in found.questions}
     barred = {f.name for _, f in features if any(f"_{word}_" in f.name for word in large.BARRED)}
