@@ -168,8 +168,8 @@ class Peer:
                 self._why = why
                 self._left = left
         if is_last:
-            level = logging.INFO if here else logging.WARNING
-            _log.log(level, "The link to %s has ended: %s", self.name, why, extra={"party": self.name})
+            tell = _log.info if here else _log.warning
+            tell("The link to %s has ended: %s", self.name, why, extra={"party": self.name})
         self.outbox.put_back()
 
     def failed(self, why: Remark) -> None:
