@@ -100,6 +100,20 @@ class PartyTable:
             return columns.take(rows, names)
         return {name: columns[name][rows] for name in (columns if names is None else names)}
 
+    def digests(self, rows: NDArray[np.intp], names: Collection[str]) -> list[str]:
+        """Return SHA-256 of each row's values of some columns, ``(n,)``, in hexadecimal; the columns' names are part of it."""
+        ordered = sorted(names)
+        taken = self.columns_of(rows, ordered)
+        numeric = [taken[name] for name in ordered if taken[name].dtype != object]
+        texts = [taken[name].tolist() for name in ordered if taken[name].dtype == object]
+        numbers = np.column_stack([np.zeros((len(rows), 0)), *numeric]).astype("<f8")
+        begins = repr(ordered).encode()
+        digests = []
+        for place in range(len(rows)):
+            codes = repr([column[place] for column in texts])
+            digests.append(sha256(begins + numbers[place].tobytes() + codes.encode()).hexdigest())
+        return digests
+
 
 @dataclass(frozen=True, eq=False)
 class SampleSheet:

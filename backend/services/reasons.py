@@ -45,7 +45,7 @@ from backend.reports.language import said_at_once
 from backend.results import ModelRecord, Score, ScoreBatch
 from backend.services.audit import Note, of_model, recorded, sheet_hash, traffic
 from backend.services.compliance import Compliance, Finding
-from backend.services.decided import own_digests, remember
+from backend.services.decided import remember
 from backend.services.explanation import Explanation
 from backend.services.measurement import Measurement, MeasurementContext, drawn
 from backend.services.notice_details import NoticeDetails
@@ -303,7 +303,7 @@ class ReasonsService:
         if sheet.hosts or not good:
             return None
         stored = workspace.decisions(record.federation).of(record.id, [sheet.ids[row] for row in good])
-        digests = own_digests(sheet.guest, rules.seen.names)
+        digests = sheet.guest.digests(np.arange(len(sheet.ids)), rules.seen.names)
         decisions = []
         for row in good:
             decision = stored.get(sheet.ids[row])

@@ -86,16 +86,8 @@ class Roster:
     def versions(self, ids: Sequence[str], columns: Collection[str]) -> dict[str, str]:
         """Return id → SHA-256 of the person's values of some columns, of those who have a record."""
         rows = self._table.row_of.of(ids)
-        names = sorted(columns)
-        taken = self._table.columns_of(rows, names)
-        values = [taken[name].tolist() for name in names]
-        begins = f"({names!r}, "  # of every person's text
-        versions = {}
-        for place, person in enumerate(ids):
-            if rows[place] >= 0:
-                record = [column[place] for column in values]
-                versions[person] = sha256(f"{begins}{record!r})".encode()).hexdigest()
-        return versions
+        digests = self._table.digests(rows, columns)
+        return {person: digest for person, row, digest in zip(ids, rows, digests, strict=True) if row >= 0}
 
     def digest(self, rows: NDArray[np.intp], columns: Collection[str]) -> str:
         """Return SHA-256 of some values, in hexadecimal: whether they are those of before, and nothing else of them."""
