@@ -31,7 +31,7 @@ async def page(request: Request) -> HTMLResponse:
 
 
 def prepare() -> None:
-    """Load what the first page of whoever comes first would load: the panels, and the words of the rule packs."""
+    """Load the panels and the rule packs' words, so that the first visitor does not wait for them."""
     if sys.path[0] != str(HERE.parent):
         sys.path.insert(0, str(HERE.parent))  # as app/main.py does
     for panel in sorted((HERE / "panels").glob("[a-z]*.py")):

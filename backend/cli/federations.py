@@ -89,7 +89,7 @@ def init(
     days: Annotated[
         list[str] | None,
         typer.Option(
-            help="A column of dates that becomes days since the earliest; COLUMN=dmy or COLUMN=mdy if 03/04/2024 leaves open "
+            help="A column of dates that becomes days since the earliest year began; COLUMN=dmy or COLUMN=mdy if 03/04/2024 leaves open "
             "which comes first. Repeat for more."
         ),
     ] = None,

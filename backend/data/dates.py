@@ -102,7 +102,9 @@ def orders_of(cells: Collection[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Days:
-    """The dates of a column as days since the earliest of them.
+    """The dates of a column as days since the first of January of the earliest year.
+
+    A feature's unit is open to all parties, and the earliest date itself would be one person's value.
 
     Attributes
     ----------
@@ -122,13 +124,13 @@ class Days:
 
 
 def as_days(cells: Iterable[str], order: str) -> tuple[Days | None, tuple[str, ...]]:
-    """Return a column's dates as days since the earliest, and the cells that are no dates; no days if there is no date.
+    """Return a column's dates as days, and the cells that are no dates; no days if there is no date.
 
     Examples
     --------
     >>> days, others = as_days(["2024-03-31", "1.4.2024", "soon"], "dmy")
     >>> days.numbers, days.unit.en, others
-    ({'2024-03-31': '0', '1.4.2024': '1'}, 'days since 2024-03-31', ('soon',))
+    ({'2024-03-31': '90', '1.4.2024': '91'}, 'days since 2024-01-01', ('soon',))
     """
     read = {}
     others = []
@@ -140,7 +142,7 @@ def as_days(cells: Iterable[str], order: str) -> tuple[Days | None, tuple[str, .
             read[cell] = day
     if not read:
         return None, tuple(others)
-    first = min(read.values())
+    first = min(read.values()).replace(month=1, day=1)
     return Days(first, {cell: str((day - first).days) for cell, day in read.items()}), tuple(others)
 
 

@@ -1,6 +1,6 @@
 """What is odd about the columns of one table, how often, and what mends it, before the table is divided.
 
-Counts cells, so it is for whoever holds the whole table. Decides nothing: a person says which mend is right.
+It counts cells, so only who holds the whole table can ask. A person chooses the mend.
 """
 
 from __future__ import annotations

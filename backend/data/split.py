@@ -94,7 +94,7 @@ class Division:
         Columns whose texts that differ in case or spaces alone are one text, written as most cells are; :data:`EVERYWHERE` stands for the
         label and every feature.
     days : mapping of str to str
-        Columns of dates, which become days since the earliest → one of :data:`backend.data.dates.ORDERS`, or "" if the cells prove it.
+        Columns of dates, which become days since the earliest year began → one of :data:`backend.data.dates.ORDERS`, or "" if the cells prove it.
     places, product : collection of str, str
         Where the people live and what the model is for, as in :class:`backend.data.federation.Federation`.
     """
@@ -375,7 +375,7 @@ def with_one_spelling(text: TableText, held: Sequence[str], wished: Collection[s
 def _with_days(
     text: TableText, held: Sequence[str], wished: Mapping[str, str], absent: Mapping[str, Collection[str]]
 ) -> tuple[TableText, list[Remark], dict[str, Text]]:
-    """The table with days since the earliest date in place of the dates of some columns, a note on each, and their units by column."""
+    """The table with days in place of the dates of some columns, a note on each, and their units by column."""
     rows = [list(row) for row in text.rows] if wished else text.rows
     notes = []
     units = {}
