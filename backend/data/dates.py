@@ -31,7 +31,9 @@ _FULL_MONTHS = (
 MONTHS = {name: str(number) for number, name in enumerate(_FULL_MONTHS, start=1)}
 MONTHS |= {name[:3]: number for name, number in MONTHS.items()} | {"sept": "9"}
 MAX_LETTERS = 40  # of a date with its time
-_TIME = r"(?:[ T]\d{1,2}:\d{2}.*)?"
+_TIME = (
+    r"(?:[ T](?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d+)?)?(?: ?[AaPp][Mm])?)?"  # in no other zone than the table's
+)
 COMPACT_DATE = re.compile(r"(?P<year>(?:19|20)\d\d)(?P<month>0[1-9]|1[0-2])(?P<day>0[1-9]|[12]\d|3[01])", re.ASCII)
 _YEAR = r"(?P<year>\d{4})"
 _MONTH = r"(?P<month>\d{1,2})"

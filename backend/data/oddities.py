@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from backend.data.column_kinds import LEADING_ZERO, MAX_CODES, MIN_SIGNS, alike_texts
@@ -94,7 +94,13 @@ def oddities(counts: Mapping[str, int], kind: Kind, marks: Marks) -> tuple[Oddit
         found += _of_numbers(held)
     if len(held) == 1:
         found.append(Oddity("constant", False, ("leave_out",)))
-    return tuple(sorted(found, key=lambda oddity: not oddity.blocks))
+    possible = [replace(oddity, mends=tuple(mend for mend in oddity.mends if _can(mend, oddity))) for oddity in found]
+    return tuple(sorted(possible, key=lambda oddity: not oddity.blocks))
+
+
+def _can(mend: Mend, oddity: Oddity) -> bool:
+    """Return whether a mend can be written down: a dictionary names texts for a missing value with ``;`` between them."""
+    return mend != "missing" or (bool(oddity.cells) and not any(";" in cell for cell in oddity.cells))
 
 
 def _of_dates(held: Mapping[str, int], kind: Kind) -> list[Oddity]:

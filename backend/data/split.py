@@ -94,7 +94,8 @@ class Division:
         Columns whose texts that differ in case or spaces alone are one text, written as most cells are; :data:`EVERYWHERE` stands for the
         label and every feature.
     days : mapping of str to str
-        Columns of dates, which become days since the earliest year began → one of :data:`backend.data.dates.ORDERS`, or "" if the cells prove it.
+        Columns of dates, which become days since the earliest year began → one of :data:`backend.data.dates.ORDERS`; "" if the cells
+        prove it.
     places, product : collection of str, str
         Where the people live and what the model is for, as in :class:`backend.data.federation.Federation`.
     """

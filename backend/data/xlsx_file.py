@@ -7,7 +7,7 @@ import re
 import warnings
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from typing import TYPE_CHECKING, Any
@@ -209,11 +209,11 @@ class _Merged:
     right: int
 
 
-def _merged(data: bytes, sheet: Any, limits: FileLimits) -> dict[int, list[_Merged]]:
+def _merged(data: bytes, sheet: Any, limits: FileLimits) -> dict[int, dict[_Merged, None]]:
     """Return which cells are merged, by their first row; what a sheet lists behind its rows."""
     from openpyxl.utils import column_index_from_string  # noqa: PLC0415 (as above)
 
-    found: dict[int, list[_Merged]] = {}
+    found: dict[int, dict[_Merged, None]] = {}
     count = 0
     with zipfile.ZipFile(io.BytesIO(data)) as packed, packed.open(str(sheet._worksheet_path)) as file:
         tail = b""
@@ -226,9 +226,10 @@ def _merged(data: bytes, sheet: Any, limits: FileLimits) -> dict[int, list[_Merg
                     int(bottom) - 1,
                     column_index_from_string(right.decode()) - 1,
                 )
+                beside_table = first.left >= limits.max_columns
                 # What ends in the tail was found with the piece before.
-                if first not in found.setdefault(first.top, []):
-                    found[first.top].append(first)
+                if not beside_table and first not in found.setdefault(first.top, {}):
+                    found[first.top][first] = None
                     count += 1
             if count > MAX_MERGED:
                 raise FederationError("too_many_merged_cells", file=sheet.title, limit=MAX_MERGED)
@@ -239,17 +240,17 @@ def _merged(data: bytes, sheet: Any, limits: FileLimits) -> dict[int, list[_Merg
 class _Filled:
     """Gives the cells of a row that are merged with others the value of the first of them."""
 
-    def __init__(self, merged: dict[int, list[_Merged]]) -> None:
+    def __init__(self, merged: Mapping[int, Iterable[_Merged]]) -> None:
         self._merged = merged
-        self._open: list[tuple[_Merged, str]] = []
+        self._open: dict[int, tuple[_Merged, str]] = {}  # by the first column: merged cells do not overlap
 
     def __call__(self, index: int, cells: list[str], *, across: bool) -> int:
         """Fill the cells of row `index` in place, sideways only if `across`; return how many were filled."""
         for area in self._merged.get(index, ()):
-            self._open.append((area, cells[area.left] if area.left < len(cells) else ""))
-        self._open = [(area, value) for area, value in self._open if area.bottom >= index]
+            self._open[area.left] = area, cells[area.left] if area.left < len(cells) else ""
+        self._open = {left: (area, value) for left, (area, value) in self._open.items() if area.bottom >= index}
         filled = 0
-        for area, value in self._open:
+        for area, value in self._open.values():
             cells += [""] * (area.left + 1 - len(cells))
             for column in range(area.left, min(area.right if across else area.left, len(cells) - 1) + 1):
                 if value and not cells[column]:
@@ -262,7 +263,7 @@ def _text(
     name: str,
     rows: Any,
     formulas: dict[tuple[int, int], str],
-    merged: dict[int, list[_Merged]],
+    merged: Mapping[int, Iterable[_Merged]],
     limits: FileLimits,
     header_row: int,
 ) -> TableText:
@@ -293,7 +294,8 @@ def _text(
             raise FederationError("too_many_rows", file=name, limit=limits.max_rows)
         if len(cells) > len(header):
             ragged[len(found)] = len(cells)
-        for column, head in enumerate(header[: len(cells)]):
+        # A cell that got its value from another one is none of the row's own.
+        for column, head in enumerate(header[: min(len(cells), len(row))]):
             if kind := _fault(row[column], (index, column) in formulas):
                 shown_cell = formulas.get((index, column), "") if kind == "formula" else cells[column]
                 faults[len(found)] = (*faults.get(len(found), ()), Fault(head, kind, shown_cell))

@@ -200,7 +200,11 @@ class Draft(BaseModel):
             return self.model_copy(update={"one_spelling": tuple(name for name in self.one_spelling if name != column)})
         if mend == "codes":
             return self.saying(column, kind="")
-        return self.model_copy(update={"days": {name: order for name, order in self.days.items() if name != column}})
+        if mend in DAYS.values():
+            return self.model_copy(
+                update={"days": {name: order for name, order in self.days.items() if name != column}}
+            )
+        return self
 
 
 @dataclass(frozen=True)
@@ -358,6 +362,10 @@ class OwnData:
         for column, cells in entries.items():
             if "kind" not in found[column].model_fields_set:  # the cells decide
                 del cells["kind"]
+        # What the file leaves empty stays as it was said or mended.
+        for column, cells in entries.items():
+            said = {field: cell for field, cell in cells.items() if cell}
+            entries[column] = {**draft.entries.get(column, {}), **said}
         label = found.get(draft.label)
         meant = {"label_meaning": label.meaning} if label else {}
         return draft.model_copy(update={"entries": {**draft.entries, **entries}, **meant})

@@ -123,6 +123,16 @@ def rewritten(data, **changes):
     return out.getvalue()
 
 
+def test_thousands_of_merged_cells_that_overlap_cost_little():
+    rows = [["id", "late", "b", "d"], *([f"p{n}", 0, 1, 2] for n in range(3_000))]
+    areas = "".join(f'<mergeCell ref="D2:D{1_000_000 - n}"/>' for n in range(9_999)).encode()
+    merged = b"</sheetData><mergeCells>" + areas + b"</mergeCells>"
+    data = rewritten(workbook(rows), sheet1=lambda text: text.replace(b"</sheetData>", merged))
+    began = time.process_time()
+    assert len(read_table_file(data, "overlap.xlsx").rows) == 3_000
+    assert time.process_time() - began < 10.0  # one or less; a minute where every area is looked at in every row
+
+
 def test_a_workbook_of_many_rows_is_read():
     rows = 12_000
     data = workbook([["id", "income", "home", "age"], *([f"p{i}", i * 1.5, "rent", i % 90] for i in range(rows))])

@@ -208,6 +208,23 @@ def test_a_workbook_is_read_as_it_was_stored(federation):
     assert sheet.guest.columns["income"][3] == 1e16
 
 
+def merged_book(rows, *areas):
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append(row)
+    for area in areas:
+        book.active.merge_cells(area)
+    out = io.BytesIO()
+    book.save(out)
+    return out.getvalue()
+
+
+def test_cells_merged_in_the_last_column_are_filled_down_and_across():
+    rows = [["id", "late", "b"], ["a", 0, "x"], ["b", 1, None], ["c", 0, None], ["d", "both", None]]
+    table = read_table_file(merged_book(rows, "C2:C4", "B5:C5"), "merged.xlsx")
+    assert [row[2] for row in table.rows] == ["x", "x", "x", "both"] and not table.faults
+
+
 def test_of_several_sheets_one_is_chosen(federation):
     data = as_xlsx([("x", 1, "own")], "Other")
     with pytest.raises(AmbiguousFile) as unclear:

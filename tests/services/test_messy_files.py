@@ -124,3 +124,26 @@ def test_a_date_that_may_be_two_is_asked_and_never_guessed(glassleaf):
     with pytest.raises(FederationError) as caught:
         service.overview(draft.model_copy(update={"days": {"opened": ""}}))
     assert [remark.code for remark in caught.value.remarks] == ["date_order_unclear"]
+
+
+def with_column(service, column):
+    """A draft of a table with such a column, and the column."""
+    rows = "".join(f"p{n},{cell},{n},{('no', 'yes')[n % 2]}\n" for n, cell in enumerate(column))
+    draft = service.begin("odd.csv", f"id,x,income,late\n{rows}".encode())
+    return draft, next(one for one in service.columns(draft) if one.name == "x")
+
+
+def test_a_mend_that_cannot_be_written_down_is_not_offered(glassleaf):
+    for column in (["a;b"] * 3 + list(range(40)), ["$3", "£4", "€5"] * 20):
+        _, x = with_column(glassleaf.own_data, column)
+        assert x.odd and not any("missing" in oddity.mends for oddity in x.odd)
+
+
+def test_what_was_mended_stays_when_a_dictionary_says_nothing_of_it_and_is_undone_once(glassleaf):
+    service = glassleaf.own_data
+    draft, x = with_column(service, ["9999"] * 8 + [str(n) for n in range(9, 61)])
+    (odd,) = [oddity for oddity in x.odd if oddity.code == "sentinels"]
+    mended = service.with_dictionary(draft.mend("x", odd, "missing"), "d.csv", b"name,meaning\nx,Amount")
+    assert mended.missing("x") == ("9999",) and mended.entries["x"]["meaning"] == "Amount"
+    undone = mended.model_copy(update={"days": {"x": "dmy"}}).unmend("x", odd).unmend("x", odd)
+    assert undone.missing("x") == () and undone.days == {"x": "dmy"}

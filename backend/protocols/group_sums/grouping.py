@@ -110,8 +110,8 @@ def features_of(name: str, known: Container[str] = ()) -> tuple[str, ...]:
 def most_groups(name: str, max_groups: int) -> int:
     """Return how many bins or codes a feature can have at most; two features together have as many as make all of their cells.
 
-    Each of two features has at most `max_groups` bins or codes, and beside them those who have no value, and a rest. If small cells are put
-    together, they make one group of several.
+    Each of two features has at most `max_groups` bins or codes, and beside them those who have no value, and a rest. Small cells that are
+    put together make one group of several.
     """
     return (max_groups + BESIDE) ** 2 - BESIDE if PAIR in name else max_groups
 
@@ -119,9 +119,9 @@ def most_groups(name: str, max_groups: int) -> int:
 def group_together(first: Grouped, second: Grouped, min_size: int) -> Grouped:
     """Group records by two features at once: a cell for each group of the one within each group of the other.
 
-    Cells of fewer than `min_size` records are put together. If these are still fewer, the smallest other cell joins them. So every group has
-    `min_size` records or more, and no sum or difference of groups is about fewer. The groups of one feature alone would allow subtraction, so
-    a Host that counts does not answer both (:mod:`backend.protocols.group_sums.host`).
+    Cells of fewer than `min_size` records are put together. If these are still fewer, the smallest other cell joins them. So every group
+    has `min_size` records or more, and no sum or difference of groups is about fewer. The groups of one feature alone would allow
+    subtraction, so a Host that counts does not answer both (:mod:`backend.protocols.group_sums.host`).
     """
     together = f"{first.feature}{PAIR}{second.feature}"
     nothing = Grouped(together, (), np.zeros(len(first.index), dtype=np.intp))
