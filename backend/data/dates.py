@@ -88,13 +88,29 @@ def date_of(cell: str, order: str) -> date | None:
 def orders_of(cells: Collection[str]) -> tuple[str, ...]:
     """Return the orders in which all cells are dates; one of them if both give the same dates.
 
+    What cells with slashes prove says nothing of cells with points: if these leave the order open, there is none.
+
     Examples
     --------
     >>> orders_of(["2024-03-31", "1 Apr 2024"]), orders_of(["03/04/2024", "31/03/2024"]), orders_of(["03/04/2024"])
     (('dmy',), ('dmy',), ('dmy', 'mdy'))
     >>> orders_of(["03/31/2024", "31/03/2024"]), orders_of([])
     ((), ())
+    >>> orders_of(["3/31/2024", "2.4.2024"]), orders_of(["3/31/2024", "2024-04-02"])
+    ((), ('mdy',))
     """
+    possible = _readable(cells)
+    alike: dict[str, list[str]] = {}
+    for cell in cells:
+        found = _YEAR_LAST["dmy"].fullmatch(cell)
+        if found is not None:
+            alike.setdefault(found["mark"], []).append(cell)
+    if any(len(_readable(part)) > len(possible) for part in alike.values()):
+        return ()
+    return possible
+
+
+def _readable(cells: Collection[str]) -> tuple[str, ...]:
     read = {order: [date_of(cell, order) for cell in cells] for order in ORDERS}
     possible = tuple(order for order in ORDERS if cells and None not in read[order])
     if len(possible) == len(ORDERS) and read["dmy"] == read["mdy"]:
