@@ -85,6 +85,11 @@ def _section(part: Part, results: Results | None) -> str:
     machine = results["machine"]
     later = f" {results['later']}" if "later" in results else ""
     return (
-        f"{part.text(results)}\n\nMeasured in {results['seconds'] / 60:.0f} minutes on {machine['cores']} cores ({machine['cpu']}), "
+        f"{part.text(results)}\n\nMeasured in {_minutes(results['seconds'])} on {machine['cores']} cores ({machine['cpu']}), "
         f"Python {machine['python']}, {machine['date']}; load before: {machine['load_before']}.{later}"
     )
+
+
+def _minutes(seconds: float) -> str:
+    count = round(seconds / 60)
+    return "1 minute" if count == 1 else f"{count} minutes"
