@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -166,17 +167,31 @@ def test_a_question_that_is_broken_off_is_answered_under_its_name_and_counted_on
     accountant = Accountant(Database(tmp_path), Limits())
     run = Journal(Database()).run("a cohort")
     with counting(world, [tmp_path]) as ask_about:
-        looks = iter(range(40))
         with pytest.raises(Cancelled):
-            ask_about(range(60), cancelled=lambda: next(looks, None) is None, run=run)
+            ask_about(range(60), cancelled=once_booked(accountant), run=run)
         booked = accountant.given_away(["id0"])["id0"]
-        assert booked > 0
         with raises(SecurityError, "people_in_common_until"):
             ask_about(range(60))
         found = ask_about(range(60), run=run)
         again = ask_about(range(60), run=run)
     assert found.people == 60 and (again.sums == found.sums).all()  # from the journal
     assert accountant.given_away(["id0"]) == {"id0": booked} and accountant.limits.of(COHORT) == (1, 1)
+
+
+def once_booked(accountant):
+    """A cancel flag that is set in the middle of the question, as soon as the Host has booked it."""
+    looks = itertools.count()
+
+    def cancelled():
+        if next(looks) < 40:
+            return False
+        until = time.monotonic() + 60
+        while not accountant.given_away(["id0"])["id0"]:
+            assert time.monotonic() < until, "The Host booked nothing of what it was asked."
+            time.sleep(0.01)
+        return True
+
+    return cancelled
 
 
 class LostAnswer:
