@@ -13,4 +13,6 @@ Problem = GlassleafError | Remark | str  # what a page explains; a text is in th
 
 def worded(t: Texts, why: Problem, title: Callable[[str], str] = str) -> str:
     """Return what an error or a remark says in the language of `t`; `title` gives the title of a Host by its name."""
-    return why if isinstance(why, str) else why.sentence(t.language, title)
+    if isinstance(why, str):
+        return why
+    return why.sentence(t.language, title)

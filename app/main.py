@@ -41,7 +41,10 @@ try:
     federations = {federation.name: federation for federation in session.service().federations.all()}
     states = session.service().models.states()
     user_jobs.new_draw()
-    opening = session.opens_on() if not records and here == navigation.FIRST_PAGE else ""
+    if not records and here == navigation.FIRST_PAGE:
+        opening = session.opens_on()
+    else:
+        opening = ""
     if opening:
         links.go(opening)
     with st.sidebar:

@@ -64,7 +64,9 @@ def service() -> Glassleaf:
     except SignInError:
         st.rerun()  # the page of a fragment gives way to the sign-in; in a callback this does nothing
         raise
-    return shared.acting(NOBODY, role()) if who is None else shared.signed_in(who, role())
+    if who is None:
+        return shared.acting(NOBODY, role())
+    return shared.signed_in(who, role())
 
 
 def _shared() -> Glassleaf:
@@ -250,7 +252,10 @@ def texts() -> Texts:
     """The catalogue in this session's language: the one that the first link names, else the browser's."""
     if "language" not in st.session_state:
         asked = st.query_params.get("lang", "")
-        st.session_state["language"] = asked if asked in LANGUAGES else _browsers()
+        if asked in LANGUAGES:
+            st.session_state["language"] = asked
+        else:
+            st.session_state["language"] = _browsers()
     chosen = st.session_state["language"]
     return Texts(chosen if chosen in LANGUAGES else "en")
 
@@ -432,7 +437,12 @@ def remember(name: str, options: Sequence[Any]) -> str:
     """Prepare a widget whose choice outlives its page but never enters the address (a person's id); return its key."""
     if st.session_state.get(name) not in options:
         kept_before = kept(name)
-        st.session_state[name] = kept_before if kept_before in options else (options[0] if options else None)
+        if kept_before in options:
+            st.session_state[name] = kept_before
+        elif options:
+            st.session_state[name] = options[0]
+        else:
+            st.session_state[name] = None
     keep(name, st.session_state[name])
     return name
 
@@ -502,7 +512,10 @@ def swap(one: str, other: str) -> None:
 
 def selected_row(name: str) -> int | None:
     """The row chosen in the table called `name`."""
-    rows = st.session_state[name]["selection"]["rows"] if name in st.session_state else []
+    if name in st.session_state:
+        rows = st.session_state[name]["selection"]["rows"]
+    else:
+        rows = []
     return int(rows[0]) if rows else None
 
 

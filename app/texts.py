@@ -118,7 +118,9 @@ class Texts:
     def _noted(self, meaning: str) -> str:
         """A meaning; if nobody gave one, with that note in the chosen language."""
         name = meaning.removesuffix(NO_MEANING)
-        return meaning if name == meaning else self.noted(name.rstrip(), self("words.no_meaning"))
+        if name == meaning:
+            return meaning
+        return self.noted(name.rstrip(), self("words.no_meaning"))
 
     def unit(self, of: Feature | Label) -> str:
         """The unit of a feature or a label in the chosen language."""
@@ -127,7 +129,11 @@ class Texts:
     def after(self, of: Feature) -> str:
         """A feature's unit as it follows a number; a scale such as 0–100 in brackets, so that it is not read as another number."""
         unit = self.unit(of)
-        return f" ({unit})" if unit[:1].isdigit() else f" {unit}" if unit else ""
+        if unit[:1].isdigit():
+            return f" ({unit})"
+        if unit:
+            return f" {unit}"
+        return ""
 
     def codes(self, feature: Feature) -> dict[str, str]:
         """What a feature's codes stand for, in the chosen language where its owner gave it."""
@@ -183,7 +189,9 @@ class Texts:
 
     def noted(self, words: str, note: str) -> str:
         """Words with a note in the language's brackets; without a note the words alone."""
-        return (f"{words}（{note}）" if self.language == "zh" else f"{words} ({note})") if note else words
+        if note:
+            return f"{words}（{note}）" if self.language == "zh" else f"{words} ({note})"
+        return words
 
     @staticmethod
     def joined(*sentences: str) -> str:
@@ -251,7 +259,9 @@ def percent(share: float) -> str:
     value = share * 100
     if value == 0 or value >= 99.95:
         return f"{value:.0f}{UNBROKEN}%"
-    return f"{value:.1f}{UNBROKEN}%" if abs(value) >= 1 else f"{value:.2g}{UNBROKEN}%"
+    if abs(value) >= 1:
+        return f"{value:.1f}{UNBROKEN}%"
+    return f"{value:.2g}{UNBROKEN}%"
 
 
 def size(count: int) -> str:

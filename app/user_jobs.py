@@ -124,7 +124,9 @@ def upload(name: str) -> Upload | None:
 
 def running(current: Job[Any] | None) -> Job[Any] | None:
     """The job while it runs."""
-    return current if current is not None and current.state == "running" else None
+    if current is not None and current.state == "running":
+        return current
+    return None
 
 
 def start(name: str, begin: Callable[[], Job[Any]], about: object = None, upload: Upload | None = None) -> None:
@@ -157,7 +159,9 @@ def begun_here(job: Job[Any]) -> bool:
 def since(name: str) -> datetime:
     """When the job under `name` was started, in whatever tab or browser; now where that is not known."""
     started = next((status.started for status in known() if status.name == name), "")
-    return datetime.fromisoformat(started) if started else datetime.now(UTC)
+    if started:
+        return datetime.fromisoformat(started)
+    return datetime.now(UTC)
 
 
 def progress(name: str) -> int:

@@ -91,13 +91,17 @@ def algorithm(record: ModelRecord) -> str:
     """Id of the algorithm that grew a model, or "imported"; early records name it in words."""
     if record.algorithm.startswith(IMPORTED):
         return IMPORTED
-    return "secureboost" if record.algorithm.startswith("SecureBoost") else record.algorithm
+    if record.algorithm.startswith("SecureBoost"):
+        return "secureboost"
+    return record.algorithm
 
 
 def trees_a_round(record: ModelRecord, federation: Federation) -> int:
     """Trees that one round adds: boosting grows one for each of several classes."""
     boosted = algorithm(record) in ("secureboost", "opboost")
-    return len(federation.label.classes) if record.task == "classes" and boosted else 1
+    if record.task == "classes" and boosted:
+        return len(federation.label.classes)
+    return 1
 
 
 def scale(view: View) -> Scale:
@@ -121,7 +125,9 @@ def answer(view: View, leaf: Leaf) -> tuple[float, ...]:
     """
     numbers = leaf.weights or (leaf.weight,)
     whole = scale(view) in ("share", "class_share", "value") and view.model.outputs.aggregation == "sum"
-    return tuple(number * len(view.model.trees) for number in numbers) if whole else numbers
+    if whole:
+        return tuple(number * len(view.model.trees) for number in numbers)
+    return numbers
 
 
 def middle(view: View, tree: GuestTree) -> float:
@@ -130,13 +136,17 @@ def middle(view: View, tree: GuestTree) -> float:
         return 0.0
     leaves = [leaf for leaf in tree.nodes if isinstance(leaf, Leaf)]
     covered = sum(leaf.cover for leaf in leaves)
-    return sum(answer(view, leaf)[0] * leaf.cover for leaf in leaves) / covered if covered else 0.0
+    if covered:
+        return sum(answer(view, leaf)[0] * leaf.cover for leaf in leaves) / covered
+    return 0.0
 
 
 def class_of(view: View, index: int) -> str:
     """The class that a tree speaks for or against; empty if its leaves speak of all, or there are none."""
     outputs = view.model.outputs
-    return outputs.classes[outputs.of_tree[index]] if outputs.of_tree else ""
+    if outputs.of_tree:
+        return outputs.classes[outputs.of_tree[index]]
+    return ""
 
 
 def released(view: View) -> Literal["sum", "classes", "median"]:
@@ -316,7 +326,9 @@ def positions(tree: GuestTree, top: int = 0, levels: int | None = None) -> Mappi
 def leaves_below(tree: GuestTree, node: int) -> int:
     """How many leaves lie below a node."""
     item = tree.nodes[node]
-    return leaves_below(tree, item.left) + leaves_below(tree, item.right) if isinstance(item, Split) else 1
+    if isinstance(item, Split):
+        return leaves_below(tree, item.left) + leaves_below(tree, item.right)
+    return 1
 
 
 def branches(tree: GuestTree, max_leaves: int, levels: int) -> tuple[int, ...]:

@@ -56,7 +56,10 @@ class GlassleafError(Exception):
     def __init__(self, code: str = "", /, **values: Any) -> None:
         self._problems: tuple[Remark, ...] = tuple(values.pop("problems", ()))
         self.code = self._problems[0].code if self._problems else code
-        self.values = dict(self._problems[0].values) if self._problems else values
+        if self._problems:
+            self.values = dict(self._problems[0].values)
+        else:
+            self.values = values
         super().__init__(self.code)
 
     @property

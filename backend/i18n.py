@@ -252,7 +252,9 @@ def _of_one(found: re.Match[str]) -> str:
 
 def _formatted(value: object, spec: str) -> str:
     """Return a value by its format; a whole number without one (a port may ask for `:d`) has thousands separated."""
-    return f"{value:,}" if type(value) is int and not spec else format(value, spec)
+    if type(value) is int and not spec:
+        return f"{value:,}"
+    return format(value, spec)
 
 
 def _set_apart(before: str, between: str, after: str) -> str:
@@ -317,7 +319,9 @@ def wide(text: str) -> int:
 
 def brief(meaning: str) -> str:
     """A feature's meaning without what explains its values, where it is long: for charts and sentences."""
-    return (_EXPLAINED.split(meaning)[0] or meaning) if wide(meaning) > LONG else meaning
+    if wide(meaning) > LONG:
+        return _EXPLAINED.split(meaning)[0] or meaning
+    return meaning
 
 
 @cache

@@ -94,7 +94,10 @@ class Remark:
     def plain(self) -> dict[str, object]:
         """Return code, values and place as texts, numbers, lists and tables, for a message or a database."""
         values = {name: plain_value(value) for name, value in self.values.items()}
-        place = {"row": self.row, "column": self.column} if self.row or self.column else {}
+        if self.row or self.column:
+            place = {"row": self.row, "column": self.column}
+        else:
+            place = {}
         return {"code": self.code, "values": values, **place}
 
     def _place(self, language: str) -> str:
@@ -115,7 +118,9 @@ def reason_of(error: Exception) -> Remark | str:
     if not isinstance(error, OSError):
         return one_line(str(error))
     code = _SYSTEM_REASONS.get(error.errno or 0)
-    return error.strerror or one_line(str(error)) if code is None else Remark(code)
+    if code is None:
+        return error.strerror or one_line(str(error))
+    return Remark(code)
 
 
 def read_plain(plain: object, depth: int = 0) -> Remark:
@@ -211,7 +216,10 @@ def catalogue() -> dict[str, Text]:
         if not file.name.endswith(".toml"):
             continue
         for code, entry in tomllib.loads(file.read_text(encoding="utf-8")).items():
-            forms = {code: entry} if "en" in entry else {f"{code}.{form}": entry[form] for form in entry}
+            if "en" in entry:
+                forms = {code: entry}
+            else:
+                forms = {f"{code}.{form}": entry[form] for form in entry}
             for key, both in forms.items():
                 if key in found or not both.get("en") or not both.get("zh"):
                     raise ValueError(f"{file.name}: {key} is in another file, too, or lacks a language")
@@ -257,7 +265,9 @@ def _read_table(plain: dict[str, object], depth: int) -> object:
         case {"seconds": int() | float() as seconds} if abs(seconds) < MAX_SPAN:
             return timedelta(seconds=seconds)
         case {"time": str(time)}:
-            return datetime.fromisoformat(time) if "T" in time else date.fromisoformat(time)
+            if "T" in time:
+                return datetime.fromisoformat(time)
+            return date.fromisoformat(time)
     raise ValueError("a remark's table is two languages, a time, or a remark")
 
 
@@ -295,7 +305,9 @@ def _listed(items: list[str], language: str) -> str:
     """Return a list as a sentence shows it: the first :data:`LISTED` items, and how many more there are."""
     text = ("、" if language == "zh" else ", ").join(items[:LISTED])
     rest = len(items) - LISTED
-    return text if rest <= 0 else fill(template("and_more", language), language, {"items": text, "rest": rest})
+    if rest <= 0:
+        return text
+    return fill(template("and_more", language), language, {"items": text, "rest": rest})
 
 
 def _span(span: timedelta, language: str) -> str:

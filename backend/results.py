@@ -369,7 +369,10 @@ def read_record(body: dict[str, Any]) -> ModelRecord:
     from backend.protocols.training.parameters import TreeProgress  # noqa: PLC0415
 
     curve = tuple(TreeProgress(**p) for p in body["curve"])
-    alignment = Alignment(**body["alignment"]) if body.get("alignment") else None
+    if body.get("alignment"):
+        alignment = Alignment(**body["alignment"])
+    else:
+        alignment = None
     tuples = {name: tuple(body[name]) for name in ("hosts", "exclude")}
     release = None
     if body.get("release"):

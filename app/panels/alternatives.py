@@ -171,7 +171,10 @@ def result(t: Texts, view: View, work: Searching, found: Search) -> None:
     if found.choice:
         chosen = {name: markdown(value) for name, value in vars(found.choice).items()}
         chosen["time"] = found.choice.time[:16].replace("T", " ")
-        key = "lda.chosen_nobody" if found.choice.person == NOBODY else "lda.chosen"
+        if found.choice.person == NOBODY:
+            key = "lda.chosen_nobody"
+        else:
+            key = "lda.chosen"
         st.info(t(key, **chosen), icon=":material/how_to_reg:")
     names = [tried.name for tried in found.tried]
     best = next((point.name for point in decided.narrower()), names[0])
@@ -226,7 +229,10 @@ def _one(t: Texts, view: View, work: Searching, found: Search, decided: DecidedM
         field = f"lda_reason_{found.attribute}"
         reviews.emptied("lda_choose", field)
         reason = st.text_input(t("lda.reason"), key=field)
-        words = t("lda.keep") if name == found.tried[0].name else t("lda.take", name=name)
+        if name == found.tried[0].name:
+            words = t("lda.keep")
+        else:
+            words = t("lda.take", name=name)
         if st.button(words, icon=":material/how_to_reg:", key="lda_choose"):
             choose = partial(work.choose, found.attribute, name, reason)
             work.attempt(t("lda.taken"), reviews.emptying("lda_choose", choose))
@@ -235,11 +241,10 @@ def _one(t: Texts, view: View, work: Searching, found: Search, decided: DecidedM
 def settings(t: Texts, view: View, found: Search, tried: Tried) -> str:
     """What sets a model apart from the first one."""
     first = found.tried[0]
-    changes = (
-        [t("lda.told_without", features=t.listed([evidence.plain(t, view, f) for f in tried.without]))]
-        if tried.without
-        else []
-    )
+    if tried.without:
+        changes = [t("lda.told_without", features=t.listed([evidence.plain(t, view, f) for f in tried.without]))]
+    else:
+        changes = []
     changes += [t("lda.told_constraints")] if tried.constraints != first.constraints else []
     changes += [t("lda.told_depth", depth=tried.depth)] if tried.depth != first.depth else []
     changes += (
@@ -252,7 +257,10 @@ def _sentence(t: Texts, view: View, found: Search, decided: DecidedModels) -> st
     """What the search found among the alternatives that could be compared, and how many could not."""
     others = decided.points[1:]
     without = sum(point.gap is None for point in others)
-    known = [_compared(t, view, found, decided, len(others) - without)] if without < len(others) else []
+    if without < len(others):
+        known = [_compared(t, view, found, decided, len(others) - without)]
+    else:
+        known = []
     return t.joined(*known, *([t("lda.uncompared", n=without, tried=str(len(others)))] if without else []))
 
 
@@ -371,7 +379,9 @@ def _gap(t: Texts, found: Search, point: Point) -> str:
 
 
 def _ratio(point: Point) -> str:
-    return "–" if point.ratio is None else f"{point.ratio.value:.3f} [{point.ratio.low:.3f}, {point.ratio.high:.3f}]"
+    if point.ratio is None:
+        return "–"
+    return f"{point.ratio.value:.3f} [{point.ratio.low:.3f}, {point.ratio.high:.3f}]"
 
 
 def _named(t: Texts, found: Search, group: Any) -> str:

@@ -66,8 +66,14 @@ def follow(
 ) -> None:
     """Which attack is running, and a way to stop; `redraw` draws the whole page once more attacks are through than `shown`."""
     text, known, measured = job.stage.partition(":")
-    words = t("attack_lab.running", name=t(f"attack.{text}_title")) if known else t("attack_lab.starting")
-    step = ("setting_up", "first")[int(measured)] if measured in ("0", "1") else "further"
+    if known:
+        words = t("attack_lab.running", name=t(f"attack.{text}_title"))
+    else:
+        words = t("attack_lab.starting")
+    if measured in ("0", "1"):
+        step = ("setting_up", "first")[int(measured)]
+    else:
+        step = "further"
     frame.working(t, job, words, "attacks", f"· {t(f'attack_lab.{step}', n=measured)}" if known else "")
     if job.state != "running" or job.through > shown:
         redraw()
@@ -123,7 +129,10 @@ def _tile(t: Texts, attack: Attack, result: AttackResult | None, stage: str, ope
     """Draw what one attack comes to; return whether its run was asked for."""
     state = _state(attack, result, stage)
     figures = "" if result is None else _short_rates(t, result)
-    stands = f"  \n{MARKS[state].format(t(f'attack_lab.tile_{state}'))} {figures}" if state in MARKS else ""
+    if state in MARKS:
+        stands = f"  \n{MARKS[state].format(t(f'attack_lab.tile_{state}'))} {figures}"
+    else:
+        stands = ""
     with st.container(border=True, key=f"attack_tile_{state}_{attack.id}"):
         st.markdown(f"**{t(f'attack.{attack.text}_title')}**{stands}")
         with st.container(horizontal=True, gap="small"):
@@ -208,7 +217,10 @@ def _outcome(t: Texts, result: AttackResult) -> None:
         if t.has(found):
             st.markdown(t(found, **_figures(result)))
         off, on = (None if one is None else f"{one.right:,} / {one.trials:,}" for one in (outcome.off, outcome.on))
-        counted = "attack_lab.counted_alone" if on is None else "attack_lab.counted"
+        if on is None:
+            counted = "attack_lab.counted_alone"
+        else:
+            counted = "attack_lab.counted"
         st.markdown(t(counted, off=off, on=on, often=f"{1 / ALPHA:,.0f}"))
         st.caption(t("attack_lab.took", seconds=t.duration(seconds)))
 

@@ -94,7 +94,9 @@ def filters(t: Texts, entries: Sequence[Entry], federation: Federation, record: 
 
 
 def _outcome(entry: Entry) -> str:
-    return "done" if entry.body.get("outcome", "done") == "done" else "not_done"
+    if entry.body.get("outcome", "done") == "done":
+        return "done"
+    return "not_done"
 
 
 def _took_part(entry: Entry) -> set[str]:
@@ -104,7 +106,9 @@ def _took_part(entry: Entry) -> set[str]:
 
 def action_in_words(t: Texts, action: str) -> str:
     """An action in words."""
-    return t(f"audit.did_{action}") if t.has(f"audit.did_{action}") else action
+    if t.has(f"audit.did_{action}"):
+        return t(f"audit.did_{action}")
+    return action
 
 
 def table(t: Texts, entries: Sequence[Entry], models: Mapping[str, str]) -> None:
@@ -133,7 +137,9 @@ def table(t: Texts, entries: Sequence[Entry], models: Mapping[str, str]) -> None
 
 
 def _role(t: Texts, role: str) -> str:
-    return t(f"sidebar.role_{role}") if t.has(f"sidebar.role_{role}") else role
+    if t.has(f"sidebar.role_{role}"):
+        return t(f"sidebar.role_{role}")
+    return role
 
 
 def _with(t: Texts, entry: Entry, models: Mapping[str, str]) -> str:
@@ -158,7 +164,9 @@ def _with(t: Texts, entry: Entry, models: Mapping[str, str]) -> str:
 
 def _ended(t: Texts, error: str) -> str:
     """How work ended that was not done; the log keeps the error's type."""
-    return t(f"audit.ended_{error}") if t.has(f"audit.ended_{error}") else t("audit.failed", error=error)
+    if t.has(f"audit.ended_{error}"):
+        return t(f"audit.ended_{error}")
+    return t("audit.failed", error=error)
 
 
 def export(t: Texts, federation: str, lines: Callable[[], str]) -> None:

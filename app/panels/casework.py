@@ -198,7 +198,10 @@ class Steps:
             return ("decide",) if step == "evidence" else ()
         # nobody but an operator has anything at that step before there is a model without the feature
         operator = self.work.as_whom[0] == OPERATOR
-        another = ("retrain",) if operator or self.work.without(self.finding.feature) else ("sign",)
+        if operator or self.work.without(self.finding.feature):
+            another = ("retrain",)
+        else:
+            another = ("sign",)
         if step in ("evidence", "decide"):
             if review.verdict != "confirmed":
                 return ("sign",)
@@ -265,7 +268,9 @@ def _lead(place: str, step: str) -> None:
 
 def _called(step: str, work: Casework) -> str:
     """What a step is to a role: only an operator retrains, others compare what an operator retrained."""
-    return "compare" if step == "retrain" and work.as_whom[0] != OPERATOR else step
+    if step == "retrain" and work.as_whom[0] != OPERATOR:
+        return "compare"
+    return step
 
 
 def measure(t: Texts, view: View, about: Finding | KeptOut, kinds: Sequence[str], work: Casework, place: str) -> None:

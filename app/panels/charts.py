@@ -98,9 +98,10 @@ def svg(parts: Sequence[str], height: float, sentence: str, left: int = 0, right
     Across, its parts stand in percent of what `left` and `right` leave, pixels for words beside it; down, in pixels.
     """
     about = html.escape(sentence.replace("**", "").replace("\\", ""))
-    room = (
-        f'style="box-sizing: border-box; padding: 0 {right}px 0 {left}px" overflow="visible" ' if left or right else ""
-    )
+    if left or right:
+        room = f'style="box-sizing: border-box; padding: 0 {right}px 0 {left}px" overflow="visible" '
+    else:
+        room = ""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{about}" width="100%" height="{height:.0f}" '
         f'{room}fill="currentColor" font-size="{TEXT}" text-anchor="middle">{"".join(parts)}</svg>'
@@ -146,7 +147,12 @@ def lying(
 
 def annotation(x: float, y: float, words: str) -> str:
     """Words at a place of a drawing, in percent and pixels, that never leave it."""
-    anchor = "start" if x < EDGE else "end" if x > 100 - EDGE else "middle"
+    if x < EDGE:
+        anchor = "start"
+    elif x > 100 - EDGE:
+        anchor = "end"
+    else:
+        anchor = "middle"
     return f'<text x="{x:.2f}%" y="{y:.0f}" text-anchor="{anchor}">{words}</text>'
 
 

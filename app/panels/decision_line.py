@@ -126,7 +126,9 @@ def treatments(t: Texts, now: Treatments) -> Treatments:
 
 def line_of(policy: Policy) -> float | None:
     """Return the line that a chart shows of a policy; None if it draws none."""
-    return policy.refer_at if policy.task == "classes" else policy.decline_at
+    if policy.task == "classes":
+        return policy.refer_at
+    return policy.decline_at
 
 
 def draw(t: Texts, found: Frontier, standing: PolicyStanding, proposal: Policy) -> None:
@@ -169,7 +171,10 @@ def _verticals(t: Texts, standing: PolicyStanding, looked_at: float | None) -> l
     now = line_of(standing.policy)
     if now is not None:
         found.append((now, t("decide.today"), "dash", 2))
-    waiting = None if standing.proposed is None else line_of(standing.proposed.policy)
+    if standing.proposed is None:
+        waiting = None
+    else:
+        waiting = line_of(standing.proposed.policy)
     if waiting is not None:
         found.append((waiting, t("decide.waiting"), "dashdot", 2))
     if looked_at is not None and looked_at not in (now, waiting):

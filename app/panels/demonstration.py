@@ -94,7 +94,10 @@ def links(t: Texts, states: Mapping[str, LinkState]) -> dict[str, tuple[bool, st
     """Return of each Host whether its link is up, and the state in words."""
     found = {}
     for host, link in states.items():
-        words = t("demonstration.connected", since=link.since) if link.up else t("demonstration.not_connected")
+        if link.up:
+            words = t("demonstration.connected", since=link.since)
+        else:
+            words = t("demonstration.not_connected")
         found[host] = (link.up, words)
     return found
 
@@ -359,7 +362,10 @@ def _bands(t: Texts, policy: Policy) -> Json:
     """Return the policy's bands of the probability as shares of a line."""
     if policy.decline_at is None:
         return {"bands": None}
-    refer = policy.decline_at if policy.refer_at is None else policy.refer_at
+    if policy.refer_at is None:
+        refer = policy.decline_at
+    else:
+        refer = policy.refer_at
     edges = [("accept", 0.0, refer), ("refer", refer, policy.decline_at), ("decline", policy.decline_at, 1.0)]
     if policy.declines == "below":
         edges = [("decline", 0.0, policy.decline_at), ("refer", policy.decline_at, refer), ("accept", refer, 1.0)]

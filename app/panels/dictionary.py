@@ -124,7 +124,10 @@ def table(
     # With a flag: a phone shows the gain, the party's mark and this column.
     meanings = []
     for _, feature in rows:
-        flag = "⚑ " if flags.get(feature.name) and feature.name not in hidden else ""
+        if flags.get(feature.name) and feature.name not in hidden:
+            flag = "⚑ "
+        else:
+            flag = ""
         meanings.append(f"{flag}{hidden.get(feature.name, t.meaning(feature))}")
     marks = {party: palette.mark(view.federation, party) for party, _ in view.model.dictionary}
     glyphs = {mark.glyph: mark.colour for mark in marks.values()}

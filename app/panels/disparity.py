@@ -180,7 +180,10 @@ def across(t: Texts, found: Sequence[Evidence], place: str) -> None:
 
     drawn = {about: groups[about] for about in _lowest(ratios)}
     frame.chart(t, _lines(t, ratios, drawn, sentence), sentence, twin, f"range_{place}")
-    some = t("disparity.range_lowest", n=len(drawn)) if len(drawn) < len(groups) else ""
+    if len(drawn) < len(groups):
+        some = t("disparity.range_lowest", n=len(drawn))
+    else:
+        some = ""
     st.caption(t.joined(some, t("disparity.range_limits")))
 
 
@@ -253,7 +256,11 @@ def _signed(value: float | None) -> str:
 
 def chance(value: float | None) -> str:
     """A p-value with two significant digits, never shown as nought; a dash if there is none."""
-    return "–" if value is None else f"{value:.2g}" if value >= SMALLEST else f"< {SMALLEST}"
+    if value is None:
+        return "–"
+    if value >= SMALLEST:
+        return f"{value:.2g}"
+    return f"< {SMALLEST}"
 
 
 def _ends(t: Texts, row: Evidence | None, words: Callable[[float], str]) -> str:

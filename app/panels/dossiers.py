@@ -41,7 +41,10 @@ def panel(
         file = upload.file(t, t("dossier.upload"), "dossier_file", MEGABYTES, ["json"])
         key = st.text_input(t("dossier.key"), key="dossier_key", max_chars=2000)
         if st.button(t("dossier.take"), key="dossier_take", icon=":material/verified:", disabled=file is None):
-            text = file.getvalue().decode("utf-8", errors="replace") if file else ""
+            if file:
+                text = file.getvalue().decode("utf-8", errors="replace")
+            else:
+                text = ""
             attempt(t("dossier.taken"), lambda: take(text, key.strip()))
 
 

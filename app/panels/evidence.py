@@ -89,7 +89,10 @@ def _not_measured(t: Texts, view: View, on: Basis | None) -> str:
 
 def _titled(t: Texts, name: str, more: str = "") -> None:
     what = t(f"compliance.{name}")
-    title = t("words.about", what=what, said=more) if more else f"**{what}**"
+    if more:
+        title = t("words.about", what=what, said=more)
+    else:
+        title = f"**{what}**"
     st.markdown(f":material/{EVIDENCE[name]}: {title}", help=t(f"compliance.{name}_help"))
 
 
@@ -220,7 +223,10 @@ def _at(t: Texts, on: Basis | None) -> str:
     """At which cut-off decisions were compared, where that was kept, and when, where that was before."""
     if on is None:
         return ""
-    at = "" if on.cutoff is None else t("compliance.at_cutoff", cutoff=policies.measured_at(t, on.cutoff, on.policy))
+    if on.cutoff is None:
+        at = ""
+    else:
+        at = t("compliance.at_cutoff", cutoff=policies.measured_at(t, on.cutoff, on.policy))
     return t.joined(at, t("compliance.answered_before", day=on.measured) if on.measured else "")
 
 

@@ -26,7 +26,10 @@ def card(t: Texts, view: View, name: str) -> None:
     learned = next((d for d in view.directions if d.feature == name), None)
     with st.container(border=True):
         st.markdown(f"### {markdown(t.meaning(feature))}", anchors=False)
-        other = feature.meaning.en if t.language == "zh" else feature.meaning.zh
+        if t.language == "zh":
+            other = feature.meaning.en
+        else:
+            other = feature.meaning.zh
         st.caption(code(feature.name) + (f" · {markdown(other)}" if other and other != t.meaning(feature) else ""))
         facts = {
             t("features.held_by"): palette.name(t, view.federation, party),

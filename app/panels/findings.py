@@ -179,17 +179,26 @@ def _verdict(finding: Finding, work: Casework) -> str:
 
 def _headline(t: Texts, own: Sequence[Finding], work: Casework) -> str:
     worst = own[0]
-    colour = "red" if worst.status in ("prohibited", "conditional") else "gray"
+    if worst.status in ("prohibited", "conditional"):
+        colour = "red"
+    else:
+        colour = "gray"
     badge = f":{colour}-badge[:material/{ICONS[worst.status]}: {t(f'compliance.{worst.status}')}]"
     meaning = markdown(brief(t.text(worst.meaning)))
-    use = "compliance.share" if worst.usage.splits else "compliance.unused"
+    if worst.usage.splits:
+        use = "compliance.share"
+    else:
+        use = "compliance.unused"
     parts = [f"{badge} **{meaning}**", t(use, share=percent(worst.usage.gain_share))]
     if len(own) > 1:
         parts.append(t("compliance.laws", n=len(own)))
     verdicts = [_verdict(finding, work) for finding in own]
     decided = sum(verdict != "open" for verdict in verdicts)
     alike = len(set(verdicts)) == 1
-    text = t(f"report.{verdicts[0]}") if alike else t("compliance.partly", n=decided, whole=len(own))
+    if alike:
+        text = t(f"report.{verdicts[0]}")
+    else:
+        text = t("compliance.partly", n=decided, whole=len(own))
     icon = reviews.ICONS[verdicts[0] if alike else "open"]
     return f"{' · '.join(parts)} :gray-badge[:material/{icon}: {text}]"
 

@@ -71,7 +71,10 @@ def header(t: Texts, page: str, notices: Sequence[tuple[str, str]], federation: 
     with st.container(key="question"):
         st.markdown(f":gray[{t(f'{page}.question')}]")
     synthetic = federation is not None and federation.synthetic
-    lines = [f":material/science: {t('frame.synthetic')}"] if synthetic else []
+    if synthetic:
+        lines = [f":material/science: {t('frame.synthetic')}"]
+    else:
+        lines = []
     found = session.standing()
     if found is not None and found.said not in ("approved", "in_use"):
         said = t(f"states.line_{found.said}")
@@ -159,7 +162,9 @@ def actor(t: Texts, name: str) -> str:
     """Whom the audit log names; who runs this computer is no person's name."""
     if name == NOBODY:
         return t("audit.nobody")
-    return t("audit.computer", name=name) if name == system_user() else name
+    if name == system_user():
+        return t("audit.computer", name=name)
+    return name
 
 
 def outcome(t: Texts, done: tuple[bool, Problem] | None, *, far: bool = False) -> None:
@@ -279,7 +284,10 @@ def cards(shown: Mapping[str, Sequence[str]], key: str, alt: str) -> None:
     """Rows of plain text, a few at a time, on a phone a card each; the first column is what a row is about."""
     pages = -(-len(next(iter(shown.values()))) // ROWS)
     read = st.container(key=f"cards_{key}")
-    at = min(st.pagination(pages, key=f"{key}_page"), pages) if pages > 1 else 1
+    if pages > 1:
+        at = min(st.pagination(pages, key=f"{key}_page"), pages)
+    else:
+        at = 1
     page = slice((at - 1) * ROWS, at * ROWS)
     with read:
         table(
@@ -361,7 +369,10 @@ def progress(t: Texts, job: Job[Any], share: float, done: int) -> None:
     waits.silence(t, job.silence)
     # What comes before the first one or after the last one is not counted.
     counts = done < job.total and job.total > 1 and job.stage not in ("start", "key")
-    parts = [t("stage.count", done=f"{done:,}", total=f"{job.total:,}")] if counts else []
+    if counts:
+        parts = [t("stage.count", done=f"{done:,}", total=f"{job.total:,}")]
+    else:
+        parts = []
     parts.append(t("stage.elapsed", seconds=t.duration(job.seconds)))
     left = job.eta.left()
     if job.cancelled():
@@ -475,4 +486,6 @@ def direction(t: Texts, task: str, word: str) -> str:
 def decision(t: Texts, score: Score) -> str:
     """The decision in words, with its icon."""
     icon = DECISION_ICONS.get(score.decision, "")
-    return f"{icon} {t(f'score.{score.decision}')}" if score.decision else t("score.failed")
+    if score.decision:
+        return f"{icon} {t(f'score.{score.decision}')}"
+    return t("score.failed")

@@ -89,7 +89,10 @@ def _links(t: Texts, operator: HostOperator, live: HostLive) -> None:
             words.append(f":green[●] **{title}** {t('host.connected', since=link.since)}")
         else:
             why = link.said.values.get("why")
-            cause = markdown(why.sentence(t.language)) if isinstance(why, Remark) else ""
+            if isinstance(why, Remark):
+                cause = markdown(why.sentence(t.language))
+            else:
+                cause = ""
             words.append(f":gray[○] **{title}** {t('host.not_connected', since=link.since, why=cause)}")
     st.markdown(" · ".join(words))
 
@@ -233,7 +236,10 @@ def _heading(t: Texts, request: Request) -> None:
     found = request.approval
     state = "expired" if request.expired else found.state
     kind = _kind(found.purpose) if "trees" in found.about else "sums"
-    name = _algorithm(t, found.name) if kind == "training" else markdown(found.name)
+    if kind == "training":
+        name = _algorithm(t, found.name)
+    else:
+        name = markdown(found.name)
     guest = markdown(request.guest.in_language(t.language))
     asks = t(f"host.asks_{kind}", guest=guest, name=name, purpose=_purpose(t, found.purpose))
     st.markdown(f":material/{ICONS[state]}: **{asks}**")
@@ -245,12 +251,16 @@ def _heading(t: Texts, request: Request) -> None:
 
 
 def _kind(purpose: str) -> str:
-    return purpose if purpose in ("training", "scoring", "reasons") else "measuring"
+    if purpose in ("training", "scoring", "reasons"):
+        return purpose
+    return "measuring"
 
 
 def _algorithm(t: Texts, name: str) -> str:
     """As the Guest's pages call it; a Guest of a later version may ask for one that is not known here."""
-    return t(f"algorithm.name_{name}") if t.has(f"algorithm.name_{name}") else markdown(name)
+    if t.has(f"algorithm.name_{name}"):
+        return t(f"algorithm.name_{name}")
+    return markdown(name)
 
 
 def _purpose(t: Texts, purpose: str) -> str:
@@ -265,7 +275,10 @@ def _facts(t: Texts, request: Request) -> None:
             continue
         label = fact.label.in_language(t.language)
         sentence = markdown(_worded(t, fact.value))
-        table[label] = f"{table[label]}  \n{sentence}" if label in table else sentence
+        if label in table:
+            table[label] = f"{table[label]}  \n{sentence}"
+        else:
+            table[label] = sentence
     st.table(table, border="horizontal", alt=t("host.facts"))
 
 
@@ -278,7 +291,9 @@ def _narrow(t: Texts, request: Request) -> None:
 
 
 def _worded(t: Texts, value: Text | Remark) -> str:
-    return value.in_language(t.language) if isinstance(value, Text) else value.sentence(t.language)
+    if isinstance(value, Text):
+        return value.in_language(t.language)
+    return value.sentence(t.language)
 
 
 def _terms(t: Texts, request: Request, key: str) -> None:
@@ -360,7 +375,10 @@ def _decision(t: Texts, operator: HostOperator, request: Request, key: str) -> N
             help=t("host.trainings_help" if training else "host.people_help"),
             width=COUNT_WIDTH,
         )
-    scores = None if request.scores is None else _scores_too(t, request.scores, name)
+    if request.scores is None:
+        scores = None
+    else:
+        scores = _scores_too(t, request.scores, name)
     # On a phone these stay at the lower edge of the screen (assets/page.css).
     with st.container(horizontal=True, vertical_alignment="bottom", key=f"{name}_buttons"):
         st.button(
@@ -445,7 +463,10 @@ def _models(t: Texts, operator: HostOperator, key: str) -> None:
             guest = markdown(operator.title_of(model.guest).in_language(t.language))
             st.markdown(f"**{markdown(model.id)}** · {t('host.of_guest', guest=guest, trees=model.trees)}")
             allowed = t.listed([_purpose(t, purpose) for purpose in model.purposes])
-            words = t("host.allowed", purposes=allowed) if allowed else t("host.nothing_allowed")
+            if allowed:
+                words = t("host.allowed", purposes=allowed)
+            else:
+                words = t("host.nothing_allowed")
             text = t("waits.model_bits", bits=number(model.capacity))
             st.caption(t.joined(words if operator.decides else "", text))
             if model.sealed is not None:

@@ -139,7 +139,9 @@ def _value(row: SteadyImportance | Permuted) -> float:
 
 
 def _words(row: SteadyImportance | Permuted) -> str:
-    return _fall(row.fall) if isinstance(row, Permuted) else percent(row.share)
+    if isinstance(row, Permuted):
+        return _fall(row.fall)
+    return percent(row.share)
 
 
 def _fall(value: float) -> str:
@@ -154,7 +156,9 @@ def _ends(row: SteadyImportance | Permuted) -> str:
 
 
 def _within(t: Texts, row: SteadyImportance | Permuted) -> str:
-    return "" if row.low is None else f"\n{t('importance.interval')}: {_ends(row)}"
+    if row.low is None:
+        return ""
+    return f"\n{t('importance.interval')}: {_ends(row)}"
 
 
 def _quality(view: View) -> str:
@@ -173,7 +177,10 @@ def _sentence(t: Texts, view: View, measure: str, rows: Rows, learned: dict[str,
     if view.task != "classes":
         stated = any(d.expected != "none" for d in learned.values())
         contradicting = sum(d.contradicts for d in learned.values())
-        against = t("importance.against", n=contradicting) if stated else t("compliance.nothing_expected")
+        if stated:
+            against = t("importance.against", n=contradicting)
+        else:
+            against = t("compliance.nothing_expected")
     share = percent(sum(_value(row) for row in rows[:2]))
     return t(
         "importance.sentence", top=t.listed(top), share=share, measure=t(f"importance.of_{measure}"), against=against

@@ -77,7 +77,10 @@ def curve(t: Texts, view: View, found: Dependence) -> None:
         _column(t, view, k): [_answer(t, view, level.predicted[k]) for level in levels] for k in range(_outputs(view))
     }
     numeric = any(level.low is not None or level.high is not None for level in levels)
-    figure = _steps(t, view, feature, levels, sentence) if numeric else _dots(t, view, found.party, names, levels)
+    if numeric:
+        figure = _steps(t, view, feature, levels, sentence)
+    else:
+        figure = _dots(t, view, found.party, names, levels)
     frame.chart(t, figure, sentence, table, "importance_curve")
     st.caption(f":material/info: {t('importance.curve_caption', n=found.n, records=f'{found.n:,}')}")
 
@@ -117,7 +120,10 @@ def means(t: Texts, view: View, found: GroupMeans) -> None:
     if any(row.observed is not None for row in found.groups):
         table[t("importance.observed")] = [percent(row.observed or 0.0) for row in found.groups]
     frame.chart(t, _dots(t, view, found.party, names, found.groups), sentence, table, "importance_means")
-    caption = "importance.means_before" if found.measured else "importance.means_caption"
+    if found.measured:
+        caption = "importance.means_before"
+    else:
+        caption = "importance.means_caption"
     st.caption(f":material/lock: {t(caption, records=f'{found.n:,}', day=found.measured)}")
 
 
@@ -194,7 +200,9 @@ def _legend(t: Texts, view: View, tallest: float, lacking: bool) -> list[str]:
 
 
 def _dash(output: int) -> str:
-    return f'stroke-dasharray="{STROKES[output % len(STROKES)]}"' if output else ""
+    if output:
+        return f'stroke-dasharray="{STROKES[output % len(STROKES)]}"'
+    return ""
 
 
 def _dots(t: Texts, view: View, party: str, names: Sequence[str], rows: Sequence[Level | GroupMean]) -> go.Figure:
@@ -236,7 +244,9 @@ def _dots(t: Texts, view: View, party: str, names: Sequence[str], rows: Sequence
 
 def _tick(row: Level | GroupMean, name: str) -> str:
     """A bin by its number alone: the sentence and the table say what it is."""
-    return row.group.name if isinstance(row, GroupMean) and row.group.kind == "bin" else label(name)
+    if isinstance(row, GroupMean) and row.group.kind == "bin":
+        return row.group.name
+    return label(name)
 
 
 def _empty(view: View) -> go.Figure:
@@ -272,7 +282,9 @@ def _format(view: View) -> str:
 
 
 def _answer(t: Texts, view: View, value: float) -> str:
-    return markdown(amount(value, t.unit(view.federation.label))) if view.task == "number" else percent(value)
+    if view.task == "number":
+        return markdown(amount(value, t.unit(view.federation.label)))
+    return percent(value)
 
 
 def _level(t: Texts, feature: Feature, level: Level) -> str:

@@ -97,9 +97,9 @@ def _links(t: Texts, view: View, where: Sequence[tuple[int, int]]) -> None:
 
 def explained(t: Texts, view: View, learned: str) -> str:
     """A learned direction in a sentence, where one word does not say enough; else the word."""
-    return (
-        t(f"direction.{learned}_help") if learned in ("hidden", "classes") else frame.direction(t, view.task, learned)
-    )
+    if learned in ("hidden", "classes"):
+        return t(f"direction.{learned}_help")
+    return frame.direction(t, view.task, learned)
 
 
 def _arrow(t: Texts, view: View, direction: str) -> str:

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 def panel(t: Texts, found: LawCalendar) -> None:
     """One line that says what is in force and what has changed since the last report; opened, the dates."""
-    changes = t("law.line_changed", n=len(found.changed)) if found.changed else ""
+    if found.changed:
+        changes = t("law.line_changed", n=len(found.changed))
+    else:
+        changes = ""
     known = t("law.line", in_force=found.in_force, n=len(found.coming))
     line = t("words.about", what=t("law.title"), said=known)
     box = frame.box(t.joined(line, changes), "calendar_month", "law_calendar")

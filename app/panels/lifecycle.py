@@ -117,7 +117,9 @@ def _law(t: Texts, managing: Manager) -> tuple[Sequence[str], str]:
 
 def _as_federation(t: Texts, says: str) -> str:
     """Return the choice of what the federation says, with that."""
-    return t("states.as_federation", says=says) if says else t("states.as_federation_open")
+    if says:
+        return t("states.as_federation", says=says)
+    return t("states.as_federation_open")
 
 
 def _steps(t: Texts, managing: Manager) -> None:
@@ -131,11 +133,10 @@ def _steps(t: Texts, managing: Manager) -> None:
     with st.form("steps", border=False):
         person = managing.account or named(t("states.person"), "step_person")
         wanted = any(offer.reason and offer.mine for offer in managing.offers)
-        reason = (
-            st.text_area(t("states.reason"), height=80, key="step_reason", help=t("states.reason_help"))
-            if wanted
-            else ""
-        )
+        if wanted:
+            reason = st.text_area(t("states.reason"), height=80, key="step_reason", help=t("states.reason_help"))
+        else:
+            reason = ""
         for offer in managing.offers:
             left, right = st.columns([2, 3], vertical_alignment="center")
             words = t(f"states.step_{offer.name}")

@@ -41,7 +41,10 @@ class Line:
     @property
     def look(self) -> str:
         """Its stroke as SVG has it."""
-        dashes = f' stroke-dasharray="{DASHES[self.dash]}"' if self.dash != "solid" else ""
+        if self.dash != "solid":
+            dashes = f' stroke-dasharray="{DASHES[self.dash]}"'
+        else:
+            dashes = ""
         return f'stroke="{self.colour}" stroke-width="{self.width}"{dashes}'
 
 
@@ -100,7 +103,10 @@ def drawing(
     bars: Bars | None = None,
 ) -> str:
     """Lines, and `bars` behind them, as an SVG; `hover` is what is said at a place of the lying axis and around it."""
-    named = [(f'stroke="{bars.colour}" stroke-width="10"', bars.name)] if bars is not None and bars.name else []
+    if bars is not None and bars.name:
+        named = [(f'stroke="{bars.colour}" stroke-width="10"', bars.name)]
+    else:
+        named = []
     named += [(line.look, line.name) for line in lines if line.name]
     top = charts.LINE * len(named) + charts.TEXT
     room = 8 + round(charts.LETTER * max(map(wide, y.ticks.values()))) + (charts.BESIDE if y.title else 0)

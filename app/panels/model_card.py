@@ -161,7 +161,12 @@ def stability(t: Texts, view: View, shifts: Sequence[Stability]) -> None:
     worst = max(shifts, key=lambda one: one.psi - one.chance)
     moved = [one for one in shifts if one.moved]
     words = {"part": _part(t, worst.part), "psi": number(worst.psi), "chance": number(worst.chance)}
-    reading = "stable" if not moved else "moved_little" if max(one.psi for one in moved) < SMALL else "moved"
+    if not moved:
+        reading = "stable"
+    elif max(one.psi for one in moved) < SMALL:
+        reading = "moved_little"
+    else:
+        reading = "moved"
     sentence = t(f"card.{reading}", **words)
     twin: frame.Columns = {
         t("card.part"): [_part(t, one.part) for one in shifts],
@@ -218,4 +223,6 @@ def _name(t: Texts, estimate: Estimate) -> str:
 def _value(t: Texts, view: View, estimate: Estimate, value: float) -> str:
     if estimate.name == "accuracy":
         return percent(value)
-    return markdown(amount(value, t.unit(view.federation.label))) if estimate.name in ("rmse", "mae") else number(value)
+    if estimate.name in ("rmse", "mae"):
+        return markdown(amount(value, t.unit(view.federation.label)))
+    return number(value)

@@ -118,7 +118,9 @@ def calibration(t: Texts, view: View, shown: Performance) -> None:
     far = max(rows, key=lambda row: abs(row.observed - row.predicted))
 
     def show(value: float) -> str:
-        return amount(value, t.unit(view.federation.label)) if numbers else percent(value)
+        if numbers:
+            return amount(value, t.unit(view.federation.label))
+        return percent(value)
 
     ends_of_far = {"predicted": markdown(show(far.predicted)), "observed": markdown(show(far.observed))}
     sentence = t("card.calibration_sentence", n=len(rows), fits=fits, **ends_of_far)
@@ -154,7 +156,10 @@ def spread(t: Texts, view: View, shown: Performance) -> None:
     if found is None:
         return
     numbers = view.task == "number"
-    names = [t("card.residual")] if numbers else [t("card.negative"), t("card.positive")]
+    if numbers:
+        names = [t("card.residual")]
+    else:
+        names = [t("card.negative"), t("card.positive")]
     sentence = _spread_sentence(t, view, found)
     frame.chart(t, _spread(t, found, names, sentence), sentence, lambda: _bars(t, view, found, names), "card_spread")
 

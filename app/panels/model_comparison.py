@@ -105,7 +105,10 @@ def basis(t: Texts, view: View, found: SideBySide) -> None:
     if found.paired_on:
         parts.append(t("comparison.paired", n=f"{found.paired_on:,}"))
     else:
-        same = "comparison.same_people" if found.same_people else "comparison.other_people"
+        if found.same_people:
+            same = "comparison.same_people"
+        else:
+            same = "comparison.other_people"
         parts.append(t(same, n=f"{found.before.record.metrics.n:,}"))
     st.caption(t.joined(*parts))
 
@@ -117,7 +120,9 @@ def _signed(value: float) -> str:
 
 def _digits(value: float) -> str:
     """Four decimals below 1, as the report has them: with fewer, two rounded figures would not differ by their rounded difference."""
-    return f"{value:.4f}".replace("-", "−") if abs(value) < 1 else number(value)
+    if abs(value) < 1:
+        return f"{value:.4f}".replace("-", "−")
+    return number(value)
 
 
 def pairing(t: Texts, view: View, found: SideBySide, work: Work, begin: Callable[[], Job[ModelDifference]]) -> None:
@@ -160,7 +165,10 @@ def numbers(t: Texts, found: SideBySide) -> None:
 
 
 def _between(t: Texts, figure: QualityFigure) -> str:
-    change = _signed(figure.after - figure.before) if figure.after != figure.before else "0"
+    if figure.after != figure.before:
+        change = _signed(figure.after - figure.before)
+    else:
+        change = "0"
     if math.isnan(figure.low):
         return change
     return t("compliance.interval", value=change, low=_signed(figure.low), high=_signed(figure.high))
@@ -288,7 +296,9 @@ def _measured(t: Texts, row: Evidence | None) -> str:
     if row is None:
         return t("comparison.not_measured")
     shown = evidence.figure(t, row)
-    return shown if row.value is None else t("comparison.of_n", value=shown, count=f"{row.n:,}")
+    if row.value is None:
+        return shown
+    return t("comparison.of_n", value=shown, count=f"{row.n:,}")
 
 
 def leaks(t: Texts, found: SideBySide) -> None:
@@ -350,7 +360,9 @@ def made(t: Texts, view: View, found: SideBySide) -> None:
 
 def _cipher(t: Texts, record: ModelRecord) -> str:
     key = f"engine.label_{record.cipher}"
-    return frame.cipher(t, record.cipher, record.key_bits) if t.has(key) else t("comparison.as_ranks")
+    if t.has(key):
+        return frame.cipher(t, record.cipher, record.key_bits)
+    return t("comparison.as_ranks")
 
 
 def _name(t: Texts, name: str) -> str:
@@ -363,9 +375,13 @@ def _name(t: Texts, name: str) -> str:
 
 def _value(t: Texts, view: View, record: ModelRecord, name: str, value: str) -> str:
     if name == "exclude":
-        return t.listed([evidence.brief(t, view, part) for part in value.split(", ")]) if value else "–"
+        if value:
+            return t.listed([evidence.brief(t, view, part) for part in value.split(", ")])
+        return "–"
     if name == "hosts":
-        return t.listed([markdown(t.party(view.federation, host)) for host in value.split(", ")]) if value else "–"
+        if value:
+            return t.listed([markdown(t.party(view.federation, host)) for host in value.split(", ")])
+        return "–"
     [said] = parameters_in_words(Catalogue(t.language), {name: value}, record.cipher, record.key_bits).values()
     return markdown(said)
 

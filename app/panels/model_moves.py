@@ -59,5 +59,8 @@ def _unpack(t: Texts, packs: ModelPacks, federation: str, file: bytes, passphras
         frame.problem(t, error)
         return
     hosts = t.listed([markdown(host) for host in found.hosts])
-    more = "" if not found.hosts else t("moves.halves" if found.simulated else "moves.approvals", hosts=hosts)
+    if not found.hosts:
+        more = ""
+    else:
+        more = t("moves.halves" if found.simulated else "moves.approvals", hosts=hosts)
     st.success(t.joined(t("moves.done", model=found.record.id), more), icon=":material/check:")

@@ -106,7 +106,10 @@ def find(t: Texts) -> tuple[str, Page]:
     # The bare address is a page of its own for Streamlit, so the first page has two: / and /overview.
     first = _page(t, FIRST_PAGE, "home", default=True)
     asked = urlsplit(st.context.url or "").path.rsplit("/", 1)[-1]
-    unknown = [_page(t, NOWHERE, asked)] if asked and asked not in (*pages, "home") else []
+    if asked and asked not in (*pages, "home"):
+        unknown = [_page(t, NOWHERE, asked)]
+    else:
+        unknown = []
     found = st.navigation([first, *pages.values(), *unknown], position="hidden")
     # A link to / would lead from any other page to that page itself, as the browser reads it.
     session.keep("pages", pages | {FIRST_PAGE: first} if found is first else pages)
@@ -137,7 +140,10 @@ def next_step(t: Texts, role: str, here: str) -> None:
     if here == NOWHERE:  # has its own link
         return
     way = WAYS[role]
-    following = way[(way.index(here) + 1) % len(way)] if here in way else FIRST_PAGE
+    if here in way:
+        following = way[(way.index(here) + 1) % len(way)]
+    else:
+        following = FIRST_PAGE
     with st.container(key="next_step", border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(f":material/signpost: {t(f'next.{following}')}", width="stretch")
         to.page(following, t("next.go", page=t(f"{following}.title")), side="right")

@@ -58,7 +58,10 @@ def panel(t: Texts, details: NoticeDetailsPanel, attempt: Attempt) -> None:
     with box:
         st.caption(t("notice_details.note"))
         lacking = [_of(t, details, party, name) for party, name in details.lacking]
-        text = t("notice_details.missing", fields=t.listed(lacking)) if lacking else t("notice_details.complete")
+        if lacking:
+            text = t("notice_details.missing", fields=t.listed(lacking))
+        else:
+            text = t("notice_details.complete")
         st.markdown(text)
         _form(t, details, attempt)
         toml_file.panel(t, "notice_details", details.template, details.keep_file, t("notice_details.saved"), attempt)

@@ -67,7 +67,10 @@ def form(
     asked = request()
     left, right = st.columns([2, 3], gap="large", vertical_alignment="center")
     with left:
-        icon = ":material/science:" if work.name == "evidence" else ":material/model_training:"
+        if work.name == "evidence":
+            icon = ":material/science:"
+        else:
+            icon = ":material/model_training:"
         words = t(f"compliance.go_{work.name}")
         key = f"{work.name}_go_{offer.place}"
         if st.button(words, type=frame.emphasis(), icon=icon, disabled=work.busy, key=key):

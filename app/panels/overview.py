@@ -42,7 +42,10 @@ def named(t: Texts, standing: Standing) -> None:
     model = standing.model
     # Until somebody is named, the owner is who runs this computer, which tells a reader nothing.
     said = model.owner not in ("", system_user())
-    owner = t("overview.owned", owner=markdown(model.owner)) if said else ""
+    if said:
+        owner = t("overview.owned", owner=markdown(model.owner))
+    else:
+        owner = ""
     parts = [
         f"**{markdown(t.model(model.name))}**" if model.name else "",
         owner,

@@ -284,11 +284,10 @@ def _rows_to_mend(t: Texts, service: OwnData, draft: Draft) -> tuple[Draft, bool
 def _spellings(t: Texts, draft: Draft, column: str, alike: Sequence[Sequence[str]]) -> Draft:
     """Texts of a column that differ in case or spaces alone: one press takes them as one."""
     spellings = t("words.comma").join(" = ".join(map(repr, texts)) for texts in alike)
-    words = (
-        t("own_data.one_spelling", column=column, texts=spellings)
-        if alike
-        else t("own_data.spelled_alike", column=column)
-    )
+    if alike:
+        words = t("own_data.one_spelling", column=column, texts=spellings)
+    else:
+        words = t("own_data.spelled_alike", column=column)
     chosen = st.checkbox(markdown(words), key=_field(draft, f"one_spelling_{column}", column in draft.one_spelling))
     others = tuple(name for name in draft.one_spelling if name != column)
     return _updated(draft, one_spelling=(*others, column) if chosen else others)
@@ -303,7 +302,10 @@ def _asked_outcome(t: Texts, draft: Draft, outcomes: Outcomes) -> tuple[Draft, b
         words = t("own_data.label_gaps", column=markdown(draft.label), n=outcomes.empty)
         st.warning(words, icon=":material/report:")
         return draft, False
-    task = draft.task if draft.task in outcomes.tasks else outcomes.tasks[0]
+    if draft.task in outcomes.tasks:
+        task = draft.task
+    else:
+        task = outcomes.tasks[0]
     if len(outcomes.tasks) > 1:
         task = st.radio(
             t("own_data.task"),
@@ -391,7 +393,10 @@ def _parties(t: Texts, draft: Draft, names: Sequence[str]) -> Draft:
         hosts = [*draft.hosts, *(OwnHost(title="") for _ in range(count))][:count]
         titles = [draft.guest_title, *(host.title for host in hosts)]
         for place, title in enumerate(titles):
-            usual = t("own_data.guest_usual") if place == 0 else t("own_data.host_usual", n=place)
+            if place == 0:
+                usual = t("own_data.guest_usual")
+            else:
+                usual = t("own_data.host_usual", n=place)
             said = st.text_input(
                 t("own_data.guest_name") if place == 0 else t("own_data.host_name", n=place),
                 key=_field(draft, f"title_{place}", title or usual),
@@ -494,7 +499,10 @@ def _rows(
     )
     pages = -(-len(filters[chosen]) // PAGE)
     rows = st.container(border=True, key="own_rows")
-    at = min(st.pagination(pages, key="own_rows_page"), pages) if pages > 1 else 1
+    if pages > 1:
+        at = min(st.pagination(pages, key="own_rows_page"), pages)
+    else:
+        at = 1
     with rows:
         with st.container(key="own_rows_head"):
             for cell, words in zip(st.columns(WIDTHS), HEAD, strict=True):
@@ -582,14 +590,20 @@ def _oddity(t: Texts, service: OwnData, draft: Draft, column: Column, number: in
         )
         return
     blocks = oddity.blocks and _blocking(draft, column)
-    mark = ":red[:material/error:]" if blocks else ":orange[:material/warning:]"
+    if blocks:
+        mark = ":red[:material/error:]"
+    else:
+        mark = ":orange[:material/warning:]"
     st.markdown(
         f"{mark} {t(f'own_data.odd_{oddity.code}', cells=texts, n=column.distinct, count=f'{column.distinct:,}')}"
     )
     orders = [mend for mend in oddity.mends if mend.startswith("days")]
     with st.container(horizontal=True, gap="small"):
         for mend in oddity.mends:
-            words = "own_data.mend_days" if [mend] == orders else f"own_data.mend_{mend}"
+            if [mend] == orders:
+                words = "own_data.mend_days"
+            else:
+                words = f"own_data.mend_{mend}"
             st.button(
                 t(words),
                 key=f"{key}_{mend}",
@@ -711,7 +725,10 @@ def _readings(t: Texts, federation: Federation, read: Overview) -> None:
             st.caption(f":material/info: {markdown(remark.sentence(t.language))}")
         pages = -(-len(read.columns) // PAGE)
         box = st.container(key="cards_own_readings")  # on a phone a card each
-        at = min(st.pagination(pages, key="own_readings"), pages) if pages > 1 else 1
+        if pages > 1:
+            at = min(st.pagination(pages, key="own_readings"), pages)
+        else:
+            at = 1
         columns = read.columns[(at - 1) * PAGE : at * PAGE]
         with box:
             frame.table(

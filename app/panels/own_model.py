@@ -123,9 +123,10 @@ def _proof(t: Texts, done: Brought) -> None:
     proof = done.proof
     with st.container(border=True):
         st.markdown(f":material/verified: **{t('own_model.proved', file=markdown(done.file))}**")
-        against = (
-            t("own_model.by_library", library=markdown(proof.against)) if proof.against else t("own_model.by_model")
-        )
+        if proof.against:
+            against = t("own_model.by_library", library=markdown(proof.against))
+        else:
+            against = t("own_model.by_model")
         shown = {"rows": f"{proof.rows:,}", "against": against}
         st.markdown(t("own_model.proof", **shown, difference=f"{proof.difference:.2g}", bound=f"{proof.bound:.2g}"))
         if not math.isnan(proof.auc):

@@ -35,7 +35,9 @@ def way(t: Texts) -> str:
 def options(people: pd.DataFrame, current: str | None) -> list[str]:
     """People for a menu: the one chosen before, then some of those held out for testing."""
     ids = [str(sample) for sample in people.index[people["part"] == parts_of(people)[0]][:LISTED]]
-    return ids if current is None or current not in people.index else [current, *(i for i in ids if i != current)]
+    if current is None or current not in people.index:
+        return ids
+    return [current, *(i for i in ids if i != current)]
 
 
 def parts_of(people: pd.DataFrame) -> list[str]:
@@ -117,7 +119,9 @@ def _narrowed(t: Texts, feature: Feature, found: pd.DataFrame) -> pd.DataFrame:
         return found
     title = t.noted(t("score.range"), t.unit(feature))
     first, last = st.slider(title, low, high, (low, high), key=f"score_filter_{feature.name}")
-    return found[column.between(first, last)] if (first, last) != (low, high) else found
+    if (first, last) != (low, high):
+        return found[column.between(first, last)]
+    return found
 
 
 def row(people: pd.DataFrame, sample: str) -> pd.Series[Any]:
@@ -130,7 +134,10 @@ def card(t: Texts, view: View, row: pd.Series[Any]) -> None:
     own = [feature for party, feature in view.model.dictionary if party == view.model.guest]
     table = st.container()
     pages = -(-len(own) // FACTS)
-    at = min(st.pagination(pages, key="person_page"), pages) if pages > 1 else 1
+    if pages > 1:
+        at = min(st.pagination(pages, key="person_page"), pages)
+    else:
+        at = 1
     facts = {
         markdown(t.meaning(feature)): f"**{markdown(shown(t, feature, row.get(feature.name)))}**"
         for feature in own[(at - 1) * FACTS : at * FACTS]
@@ -149,7 +156,10 @@ def shown(t: Texts, feature: Feature, value: Any) -> str:
         return t.codes(feature).get(str(value), str(value))
     if feature.kind.value == "boolean":
         return t("structure.yes" if float(value) else "structure.no")
-    text = f"{value:,.0f}".replace("-", "−") if float(value).is_integer() else number(float(value))
+    if float(value).is_integer():
+        text = f"{value:,.0f}".replace("-", "−")
+    else:
+        text = number(float(value))
     return text + t.after(feature)
 
 

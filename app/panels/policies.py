@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 def line(t: Texts, policy: Policy) -> None:
     """Draw which policy decides; if nobody has set one, that the base rate does."""
     if not policy.is_set:
-        words = (
-            t("policy.nobody") if policy.decline_at is None else t("policy.base_rate", cutoff=percent(policy.cutoff))
-        )
+        if policy.decline_at is None:
+            words = t("policy.nobody")
+        else:
+            words = t("policy.base_rate", cutoff=percent(policy.cutoff))
         st.info(words, icon=":material/rule:")
         return
     st.caption(f":material/rule: {t.joined(t('policy.by', version=policy.version), bands(t, policy))}")
@@ -54,7 +55,10 @@ def described(t: Texts, policy: Policy) -> None:
         if treatment != "score":
             words = {"mark": t(f"policy.unusual_{mark}"), "treatment": t(f"policy.treat_{treatment}")}
             unusual.append(t("policy.treated_one", **words))
-    treated = t("policy.treated", listed=t.listed(unusual)) if unusual else ""
+    if unusual:
+        treated = t("policy.treated", listed=t.listed(unusual))
+    else:
+        treated = ""
     if points or treated:
         st.caption(t.joined(points, treated))
 
@@ -99,7 +103,9 @@ def bands(t: Texts, policy: Policy) -> str:
     """Return the bands of a policy as a sentence."""
     shown = number if policy.task == "number" else percent
     if policy.task == "classes":
-        return "" if policy.refer_at is None else t("policy.bands_classes", refer=percent(policy.refer_at))
+        if policy.refer_at is None:
+            return ""
+        return t("policy.bands_classes", refer=percent(policy.refer_at))
     if policy.decline_at is None:
         return ""
     if policy.refer_at is None:
@@ -115,7 +121,10 @@ def measured_at(t: Texts, cutoff: float, version: int | None) -> str:
 def remembered(t: Texts, before: ScoreBatch) -> str:
     """Return when a person was scored before, and which version of the policy decided."""
     version = before.scores[0].policy
-    by = t("policy.by", version=version) if version else t("policy.by_base_rate")
+    if version:
+        by = t("policy.by", version=version)
+    else:
+        by = t("policy.by_base_rate")
     return t.joined(t("policy.remembered", day=before.decided[:10]), by)
 
 
@@ -129,4 +138,6 @@ def reasons_of(t: Texts, score: Score) -> str:
 
 def what_if(t: Texts, score: Score) -> str:
     """Return what another line would say; "" if none was asked about."""
-    return t("policy.what_if_says", decision=t(f"score.{score.what_if}")) if score.what_if else ""
+    if score.what_if:
+        return t("policy.what_if_says", decision=t(f"score.{score.what_if}"))
+    return ""

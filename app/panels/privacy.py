@@ -62,7 +62,9 @@ def _others(t: Texts, done: ScoreBatch, lines: Sequence[LedgerLine]) -> str:
     sealed = _encrypted(lines)
     kinds = Counter(entry.kind for entry in done.transcript if entry.kind not in sealed)
     listed = [t.noted(kind_in_words(t, kind), f"{n:,}") for kind, n in kinds.items()]
-    return t("privacy.others", n=kinds.total(), listed=t.listed(listed)) if listed else ""
+    if listed:
+        return t("privacy.others", n=kinds.total(), listed=t.listed(listed))
+    return ""
 
 
 def kind_in_words(t: Texts, kind: str) -> str:
@@ -152,7 +154,9 @@ def _told_sentence(t: Texts, view: View, most: GivenAway | None) -> str:
 
 def _bits(t: Texts, bits: float | None) -> str:
     """An upper bound, rounded up."""
-    return "–" if bits is None else t("privacy.bits", bits=bare(ceil(10 * bits) / 10)).replace(" ", "\u00a0")
+    if bits is None:
+        return "–"
+    return t("privacy.bits", bits=bare(ceil(10 * bits) / 10)).replace(" ", "\u00a0")
 
 
 def _limit(t: Texts, host: GivenAway) -> str:
@@ -161,7 +165,9 @@ def _limit(t: Texts, host: GivenAway) -> str:
         return "–"
     words = "told_answers" if host.answers < host.total else "told_total"
     allowed = t(f"privacy.{words}", answers=f"{host.answers:,}", total=f"{host.total:,}")
-    return allowed if host.limit is None else t("privacy.told_limited", answers=allowed, bits=_bits(t, host.limit))
+    if host.limit is None:
+        return allowed
+    return t("privacy.told_limited", answers=allowed, bits=_bits(t, host.limit))
 
 
 def person(t: Texts, scores: Sequence[Score]) -> Score:
@@ -305,7 +311,9 @@ def _frontier_verdict(t: Texts, points: Sequence[TradeoffPoint], chosen: Tradeof
 
 
 def _amplitude(t: Texts, point: TradeoffPoint) -> str:
-    return f"±{point.dither / 2:.4f}" if point.dither else t("privacy.no_dither")
+    if point.dither:
+        return f"±{point.dither / 2:.4f}"
+    return t("privacy.no_dither")
 
 
 def _frontier_chart(t: Texts, points: Sequence[TradeoffPoint], chosen: TradeoffPoint, sentence: str) -> str:

@@ -100,7 +100,9 @@ def follow(t: Texts, job: Job[Compared], shown: Compared | None, redraw: Callabl
         step = {"number": job.done + 1, "total": job.total}
         if stage in PROTOCOLS:
             return t("protocols.running", **step, name=named(t, stage))
-        return t(f"protocols.{stage}", **step) if stage in ("pools", "batches") else t(f"stage.{stage}")
+        if stage in ("pools", "batches"):
+            return t(f"protocols.{stage}", **step)
+        return t(f"stage.{stage}")
 
     frame.follow(t, job, words, "protocols", redraw, lambda: job.result is not shown)
 
@@ -146,7 +148,10 @@ def figures(t: Texts, done: Compared) -> None:
         unbroken = {t(f"protocols.{c}"): [cell.replace(" ", "\u00a0") for cell in cells[c]] for c in cells}
         with column:
             frame.table(protocols | unbroken, t(f"protocols.{name}"))
-    equal = t("protocols.equal") + " " if all(row.equal for row in rows) else ""
+    if all(row.equal for row in rows):
+        equal = t("protocols.equal") + " "
+    else:
+        equal = ""
     st.caption(equal + t("protocols.rounds_caption", round=t("glossary.round"), hop=t("glossary.hop")))
     with st.expander(t("protocols.what"), icon=":material/help:"):
         st.markdown("\n".join(f"- **{named(t, row.protocol)}.** {t(f'protocols.what_{row.protocol}')}" for row in rows))
@@ -176,11 +181,15 @@ def _hosts(t: Texts, view: View, done: Compared, hosts: Sequence[Learned]) -> st
         return t("protocols.learned_nothing")
 
     def name(party: str) -> str:
-        return t("words.host") if done.shape is not None else palette.name(t, view.federation, party)
+        if done.shape is not None:
+            return t("words.host")
+        return palette.name(t, view.federation, party)
 
     return t.listed([t("protocols.host_learned", party=name(host.party), bits=bits(t, host.bits)) for host in hosts])
 
 
 def bits(t: Texts, count: float | None) -> str:
     """A number of bits, where it was counted."""
-    return t("protocols.learned_uncounted") if count is None else f"{count:.1f}".removesuffix(".0")
+    if count is None:
+        return t("protocols.learned_uncounted")
+    return f"{count:.1f}".removesuffix(".0")

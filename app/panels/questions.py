@@ -37,7 +37,10 @@ def _question(t: Texts, view: View, question: Question, work: Casework, *, first
     place = f"question_{question.feature}_{question.about}"
     state = question.answer.verdict if question.answer else "open"
     badge = f":gray-badge[:material/{reviews.ICONS[state]}: {t(f'questions.{state}')}]"
-    use = "compliance.share" if question.usage.splits else "compliance.unused"
+    if question.usage.splits:
+        use = "compliance.share"
+    else:
+        use = "compliance.unused"
     head = [f"**{words(t, question)}**", t(use, share=percent(question.usage.gain_share))]
     opened = (first and question.answer is None) or work.attempted_at == place
     box = st.expander(f"{' · '.join(head)} {badge}", expanded=opened, key=place, on_change="rerun")

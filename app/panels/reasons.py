@@ -51,7 +51,10 @@ def form(t: Texts, view: View, done: ScoreBatch, job: Job[Reasons] | None, *, en
         st.caption(t("reasons.unfit"))
         return ReasonsForm(place, offered[0], pressed=False)
     known = job is not None and job.result is not None and explained(job.result, done) is not None
-    box = frame.box(t("reasons.again"), "tune", "reasons_again") if known else st.container()
+    if known:
+        box = frame.box(t("reasons.again"), "tune", "reasons_again")
+    else:
+        box = st.container()
     if box is None:
         return ReasonsForm(place, offered[0], pressed=False)
     with box:
@@ -192,7 +195,10 @@ def _of_another_line(found: Reasons, done: ScoreBatch) -> bool:
 
 def learned(t: Texts, view: View, done: ScoreBatch, job: Job[Reasons] | None) -> None:
     """Draw what each party knows by the reasons that it did not know by the score; nothing if there are none of this score."""
-    found = explained(job.result, done) if job is not None and job.result is not None else None
+    if job is not None and job.result is not None:
+        found = explained(job.result, done)
+    else:
+        found = None
     if found is None or _of_another_line(found, done):
         return
     frame.section(t, "reasons.learned", "reasons")

@@ -82,7 +82,10 @@ def refused(t: Texts, job: Job[Any]) -> bool:
     if not isinstance(why, ReleaseRefused):
         return False
     reason = t("release.refused", named=percent(why.named), bound=percent(why.bound))
-    do = t("release.do_none") if why.bits is None else t("release.do_bits", bits=why.bits)
+    if why.bits is None:
+        do = t("release.do_none")
+    else:
+        do = t("release.do_bits", bits=why.bits)
     st.warning(f"{reason}\n\n{do}", icon=":material/visibility:", title=t("release.refused_title"))
     return True
 

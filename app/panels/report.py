@@ -100,7 +100,10 @@ def _drawing(t: Texts, made: Report, drawing: Work) -> None:
         with st.container(border=True, horizontal=True, vertical_alignment="center"):
             form = t(f"report.file_{drawn.form}")
             time = drawn.issued[:16].replace("T", " ")
-            file = form if drawn.form == "json" else t.noted(form, t(f"report.in_{drawn.language}"))
+            if drawn.form == "json":
+                file = form
+            else:
+                file = t.noted(form, t(f"report.in_{drawn.language}"))
             same = drawn.content_sha256 == made.content_sha256
             words = t("report.file_ready" if same else "report.file_before", file=file, form=form, time=time)
             st.markdown(f":material/{'check_circle' if same else 'history'}: {words}", width="content")

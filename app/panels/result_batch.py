@@ -61,7 +61,9 @@ def unusual(t: Texts, view: View, done: ScoreBatch) -> None:
 def _of_code(note: Remark) -> str:
     """Return of which column rows have a code that the model does not know, if a note counts them."""
     example = note.values.get("example")
-    return example.column if isinstance(example, Remark) and example.code.startswith("code_") else ""
+    if isinstance(example, Remark) and example.code.startswith("code_"):
+        return example.column
+    return ""
 
 
 def _worded(t: Texts, remark: Remark) -> str:

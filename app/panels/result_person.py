@@ -110,7 +110,10 @@ def _contribution(t: Texts, view: View, score: Score) -> None:
     if math.isnan(score.base):
         st.info(t("score.no_parts"), icon=":material/call_split:")
         return
-    larger = "guest" if abs(score.guest_part) >= abs(score.hosts_part) else "hosts"
+    if abs(score.guest_part) >= abs(score.hosts_part):
+        larger = "guest"
+    else:
+        larger = "hosts"
     sentence = t(
         "score.contribution_number" if view.task == "number" else "score.contribution_sentence",
         base=margin(t, view, score.base, False),
@@ -150,5 +153,8 @@ def margin(t: Texts, view: View, value: float, change: bool) -> str:
     if kind in ("log_odds", "class_score"):
         return signed(value)
     plus = "+" if change and value >= 0 else ""
-    shown = percent(value) if kind in ("share", "class_share") else amount(value, t.unit(view.federation.label))
+    if kind in ("share", "class_share"):
+        shown = percent(value)
+    else:
+        shown = amount(value, t.unit(view.federation.label))
     return plus + shown.replace("-", "−")

@@ -152,14 +152,22 @@ def follow(
 def _live(t: Texts, view: View, job: Job[Any], kind: str) -> None:
     done = user_jobs.progress(kind)
     with st.container(border=True):
-        reached = STAGES.index(job.stage) if job.stage in STAGES else len(STAGES) if job.stage == "done" else 0
+        if job.stage in STAGES:
+            reached = STAGES.index(job.stage)
+        elif job.stage == "done":
+            reached = len(STAGES)
+        else:
+            reached = 0
         lines = []
         for i, stage in enumerate(STAGES):
             words = t(f"stage.{stage}")
             if i < reached:
                 lines.append(f":material/check: :gray[{words}]")
             elif i == reached:
-                who = palette.name(t, view.federation, job.party) if job.party in _parties(view) else ""
+                if job.party in _parties(view):
+                    who = palette.name(t, view.federation, job.party)
+                else:
+                    who = ""
                 lines.append(f":material/arrow_right_alt: **{words}** {who}")
             else:
                 lines.append(f":material/more_horiz: :gray[{words}]")
@@ -223,11 +231,10 @@ def curves(t: Texts, label: Label, points: Sequence[TreeProgress], name: str, ke
     """Loss and AUC after each round, or the error of a number; one round alone is no curve."""
     number_label = label.task == "number"
     last = points[-1]
-    best = (
-        min(points, key=lambda point: point.log_loss_validation)
-        if number_label
-        else max(points, key=lambda point: _known(point.auc_validation))
-    )
+    if number_label:
+        best = min(points, key=lambda point: point.log_loss_validation)
+    else:
+        best = max(points, key=lambda point: _known(point.auc_validation))
     st.markdown(
         t(
             "train.curve_number" if number_label else "train.curve_sentence",

@@ -75,7 +75,9 @@ class ScoringPanel:
         """Return the last scores, if this model gave them."""
         job = self.job
         done = job.result if job is not None else None
-        return done if done is not None and done.model_id == self.view.record.id else None
+        if done is not None and done.model_id == self.view.record.id:
+            return done
+        return None
 
     def begin(self, request: ScoringRequest, assumed: tuple[str, ...] = (), upload: Upload | None = None) -> None:
         """Start a scoring, of a file that is kept until it has ended."""
@@ -152,7 +154,10 @@ class ScoringPanel:
 
     def how(self, done: ScoreBatch, more: Callable[[], None] = lambda: None) -> None:
         """Draw how nobody saw what the scores were computed on, and `more` about what was learned, once it is opened."""
-        opened = frame.box(self.t("score.how"), "visibility_off", f"{self.kind}_how") if result.usable(done) else None
+        if result.usable(done):
+            opened = frame.box(self.t("score.how"), "visibility_off", f"{self.kind}_how")
+        else:
+            opened = None
         if opened is None:
             return
         with opened:

@@ -137,7 +137,9 @@ def _missing(t: Texts, one: ScreenedFeature) -> str:
 def _distinct(t: Texts, one: ScreenedFeature) -> str:
     if one.most is None:
         return t("screen.or_more", n=f"{one.fewest:,}")
-    return f"{one.fewest:,}" if one.fewest == one.most else f"{one.fewest:,}–{one.most:,}"
+    if one.fewest == one.most:
+        return f"{one.fewest:,}"
+    return f"{one.fewest:,}–{one.most:,}"
 
 
 def _groups(one: ScreenedFeature) -> str:

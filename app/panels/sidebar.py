@@ -38,7 +38,10 @@ def models(
         record = by_id[model_id]
         federation = federations.get(record.federation)
         title = t.federation(federation) if federation else record.federation
-        before = f"{cut(re.split(r'[:：]', title)[0], 9)} › " if len(federations) > 1 else ""
+        if len(federations) > 1:
+            before = f"{cut(re.split(r'[:：]', title)[0], 9)} › "
+        else:
+            before = ""
         return f"{before}{named(t, record, states[model_id], ROOM - wide(before))}"
 
     now = session.chosen_model()
@@ -49,7 +52,10 @@ def models(
     chosen = st.selectbox(t("sidebar.model"), list(by_id), key=key, format_func=placed, help=t("glossary.model"))
     record = by_id[chosen]
     found = states[chosen]
-    unit = t.unit(federations[record.federation].label) if record.federation in federations else ""
+    if record.federation in federations:
+        unit = t.unit(federations[record.federation].label)
+    else:
+        unit = ""
     words = t("sidebar.summary", n=record.n_trees, quality=frame.quality(t, record, unit), id=record.id[:8])
     st.caption(f":material/{frame.STATES[found.state]}: {words}")
 
@@ -65,10 +71,14 @@ def _called(t: Texts, record: ModelRecord, state: ModelState, room: int) -> str:
     mark = record.id[1 : 1 + MARK]
     name = t.model(state.name)
     if name:
-        return name if wide(name) <= room else f"{cut(name, room - MARK - 2)} {mark}"
+        if wide(name) <= room:
+            return name
+        return f"{cut(name, room - MARK - 2)} {mark}"
     moment = session.made(record)
     whole = f"{moment} · {mark}"
-    return whole if len(whole) <= room else f"{moment.split()[0]} · {mark}"
+    if len(whole) <= room:
+        return whole
+    return f"{moment.split()[0]} · {mark}"
 
 
 def footer(t: Texts, account: str, roles: Sequence[str]) -> None:

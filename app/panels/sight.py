@@ -87,8 +87,14 @@ def _columns(t: Texts, view: View, party: str) -> None:
     """The names of its columns; what they hold is shown by nobody else."""
     features = [feature for owner, feature in view.model.dictionary if owner == party]
     shown = [markdown(t.brief(feature)) for feature in features[:NAMED]]
-    named = t("words.comma").join(shown) if len(features) > NAMED else t.listed(shown)
-    more = t("transcript.more", n=len(features) - NAMED) if len(features) > NAMED else ""
+    if len(features) > NAMED:
+        named = t("words.comma").join(shown)
+    else:
+        named = t.listed(shown)
+    if len(features) > NAMED:
+        more = t("transcript.more", n=len(features) - NAMED)
+    else:
+        more = ""
     every = "  \n".join(markdown(t.meaning(feature)) for feature in features)
     st.caption(t("transcript.columns", names=named, more=more), help=every if more else None)
 
@@ -110,7 +116,9 @@ def _sum(t: Texts, view: View, done: ScoreBatch) -> str:
         return t("transcript.sums", n=len(good))
     score = good[0]
     words = t("transcript.sum", units=f"{score.units:,}".replace("-", "−"), score=signed(score.margin))
-    return words if view.task != "binary" else words + t("transcript.chance", chance=percent(score.probability))
+    if view.task != "binary":
+        return words
+    return words + t("transcript.chance", chance=percent(score.probability))
 
 
 def _host(t: Texts, view: View, scene: ScoringMoment, party: str) -> None:
@@ -118,7 +126,10 @@ def _host(t: Texts, view: View, scene: ScoringMoment, party: str) -> None:
     if not came:
         st.caption(t("transcript.nothing" if scene.done is not None else "transcript.nothing_yet"))
         return
-    shown = markdown(scene.people[0]) if len(scene.people) == 1 else f"{len(scene.people):,}"
+    if len(scene.people) == 1:
+        shown = markdown(scene.people[0])
+    else:
+        shown = f"{len(scene.people):,}"
     seen = [t("transcript.reads_id" if len(scene.people) == 1 else "transcript.reads_ids", id=shown)]
     seen += [_bytes(t, "transcript.came", came, scene.people), squares(came[0].entries)]
     if sent:
@@ -132,7 +143,9 @@ def _host(t: Texts, view: View, scene: ScoringMoment, party: str) -> None:
 def squares(entries: int) -> str:
     """Encrypted numbers, none of which can be read."""
     more = f" +{entries - DRAWN:,}" if entries > DRAWN else ""
-    return f":gray[{CLOSED * min(entries, DRAWN)}]{more}" if entries else ""
+    if entries:
+        return f":gray[{CLOSED * min(entries, DRAWN)}]{more}"
+    return ""
 
 
 def _bytes(t: Texts, key: str, entries: Sequence[TranscriptEntry], people: Sequence[str]) -> str:

@@ -57,7 +57,10 @@ def among(t: Texts, view: View, card: ModelCard, done: ScoreBatch | None, cutoff
     if spread is None or separation is None:
         return
     who = t(f"score.before_{card.sources[part.part]}", n=part.n, people=f"{part.n:,}")
-    scores = [score for score in done.scores if score.scored] if done is not None else []
+    if done is not None:
+        scores = [score for score in done.scores if score.scored]
+    else:
+        scores = []
     if len(scores) == 1:
         below = 1 - at_or_above(part, scores[0].probability)
         words = t("score.among_person", who=who, below=percent(below))
@@ -170,7 +173,9 @@ def beside(t: Texts, view: View, one: Score, other: Score, people: pd.DataFrame)
 
 
 def _held(t: Texts, people: pd.DataFrame, sample: str, feature: Any) -> str:
-    return person.shown(t, feature, people.at[sample, feature.name]) if sample in people.index else "–"
+    if sample in people.index:
+        return person.shown(t, feature, people.at[sample, feature.name])
+    return "–"
 
 
 def _cell(text: str, differs: bool) -> str:

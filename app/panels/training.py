@@ -436,7 +436,9 @@ def _sentence(t: Texts, chosen: Federation, records: Sequence[ModelRecord], call
         }
 
     words = t("train.models_best", **facts(best))
-    return words if fast is best else t.joined(words, t("train.models_fast", **facts(fast)))
+    if fast is best:
+        return words
+    return t.joined(words, t("train.models_fast", **facts(fast)))
 
 
 def _dots(
@@ -492,7 +494,10 @@ def _learned(t: Texts, record: ModelRecord) -> tuple[str, str, str]:
     asked = record.parameters
     guest = [t(f"algorithm.guest_{name}")]
     hosts = [t(f"algorithm.hosts_{name}")]
-    title = t(f"algorithm.name_{name}") if name != view_models.IMPORTED else t("algorithm.imported")
+    if name != view_models.IMPORTED:
+        title = t(f"algorithm.name_{name}")
+    else:
+        title = t("algorithm.imported")
     if name == "forest" and asked.get("aggregation") == "median":
         title = f"{title} · {t('choice.aggregation_median')}"
     if asked.get("shuffle_sides"):

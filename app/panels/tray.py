@@ -123,7 +123,10 @@ def _announce(t: Texts, page: str) -> None:
             continue
         session.keep("announced", (*session.kept("announced", ()), name))
         known = {record.id for record in session.models()}
-        place = {"model": models.split("~")[0]} if known & set(models.split("~")) else {}
+        if known & set(models.split("~")):
+            place = {"model": models.split("~")[0]}
+        else:
+            place = {}
         address = session.address(PAGES[kind], **session.place(PAGES[kind], **place))
         words = {"kind": t(f"jobs.kind_{kind}"), "seconds": t.duration(job.seconds), "address": address}
         icon = f":material/{ICONS[job.state]}:"
@@ -169,7 +172,10 @@ def _lines(t: Texts, jobs: Sequence[JobStatus], *, still: bool = False) -> None:
     with st.container(horizontal=True, gap="medium", key="jobs_tray" if still else "jobs_tray_live"):
         for job in jobs:
             words = f"**{t(f'jobs.kind_{job.kind}')}** · {_state(t, job, still)}"
-            place = {"model": _models(job)[0]} if known.issuperset(_models(job)) else {}
+            if known.issuperset(_models(job)):
+                place = {"model": _models(job)[0]}
+            else:
+                place = {}
             links.page(PAGES[job.kind], words, "hourglass_top" if _waiting(job) else ICONS[job.state], place)
 
 
@@ -205,7 +211,10 @@ def _note(t: Texts, job: JobStatus) -> None:
     if job.state == "done":
         found = job.kind == "train" and job.result in {record.id for record in session.models()}
         found = found or user_jobs.find(job.name) is not None
-        key = "jobs.kept_note" if job.kind in KEPT or found else "jobs.lost_note"
+        if job.kind in KEPT or found:
+            key = "jobs.kept_note"
+        else:
+            key = "jobs.lost_note"
         if job.kind in ("score", "people"):
             key = "jobs.waits_note" if job.waits else "jobs.lost_note"
     elif job.state == "interrupted" and job.kind in ("score", "people", "reasons"):

@@ -40,7 +40,10 @@ def sentence(t: Texts, view: View, index: int) -> str:
     tree = view.model.trees[index]
     splits = tree.splits
     of = view_models.class_of(view, index)
-    class_words = " " + t("structure.of_class", name=markdown(of)) if of else ""
+    if of:
+        class_words = " " + t("structure.of_class", name=markdown(of))
+    else:
+        class_words = ""
     if not splits:
         return t("structure.single", tree=index + 1) + class_words
     hidden = sum(split.owner != view.model.guest for split in splits.values())
@@ -97,9 +100,10 @@ def figure(
     """
     tree = view.model.trees[index]
     positions = view_models.positions(tree, top, LEVELS if len(tree.leaves) > WHOLE else None)
-    alive = (
-        frozenset(tree.splits) | frozenset(tree.leaves) if candidates is None else view_models.alive(tree, candidates)
-    )
+    if candidates is None:
+        alive = frozenset(tree.splits) | frozenset(tree.leaves)
+    else:
+        alive = view_models.alive(tree, candidates)
     depth = max(d for d, _ in positions.values())
     rows = 1 + max(row for _, row in positions.values())
     folded = any(split.left not in positions for node, split in tree.splits.items() if node in positions)
@@ -141,7 +145,10 @@ def _edges(sight: _Sight) -> None:
     for node, split in sight.ways:
         own = split.owner == sight.view.model.guest
         x, y = sight.positions[node]
-        keys = ("structure.yes", "structure.no") if own else _sides(sight.view, split)
+        if own:
+            keys = ("structure.yes", "structure.no")
+        else:
+            keys = _sides(sight.view, split)
         for child, key in zip((split.left, split.right), keys, strict=True):
             cx, cy = sight.positions[child]
             xs, ys = lines.setdefault((own, child in sight.alive), ([], []))
@@ -333,14 +340,20 @@ def outline(
     """What `figure` shows as a list, each node below the one that leads to it: on a phone a picture's words would meet."""
     tree = view.model.trees[index]
     drawn = view_models.positions(tree, top, LEVELS if len(tree.leaves) > WHOLE else None)
-    alive = None if candidates is None else view_models.alive(tree, candidates)
+    if candidates is None:
+        alive = None
+    else:
+        alive = view_models.alive(tree, candidates)
     lines: list[str] = []
 
     def visit(node: int, depth: int, way: str) -> None:
         item = tree.nodes[node]
         lead = f":small[:gray[{t(way)}]] " if way else ""
         ring = ":material/adjust: " if node == marked else ""
-        words = _leaf_line(t, view, item) if isinstance(item, Leaf) else _split_line(t, view, index, node)
+        if isinstance(item, Leaf):
+            words = _leaf_line(t, view, item)
+        else:
+            words = _split_line(t, view, index, node)
         if alive is not None and node not in alive:
             words = f":gray[{words}]"
         lines.append(f"{'    ' * depth}- {lead}{ring}{words}")
@@ -350,7 +363,10 @@ def outline(
             lines[-1] += f" :small[:gray[{t('structure.folded', n=view_models.leaves_below(tree, node))}]]"
             return
         own = item.owner == view.model.guest
-        ways = ("structure.yes", "structure.no") if own else _sides(view, item)
+        if own:
+            ways = ("structure.yes", "structure.no")
+        else:
+            ways = _sides(view, item)
         for child, side in zip((item.left, item.right), ways, strict=True):
             visit(child, depth + 1, side)
 
@@ -365,7 +381,10 @@ def _split_line(t: Texts, view: View, index: int, node: int) -> str:
     """Whose question it is, about which feature, and the Guest's threshold, or a lock for a Host's."""
     split = view.model.trees[index].splits[node]
     sign = palette.mark(view.federation, split.owner)
-    asked = markdown(rule(t, view, index, node)) if split.owner == view.model.guest else ":material/lock:"
+    if split.owner == view.model.guest:
+        asked = markdown(rule(t, view, index, node))
+    else:
+        asked = ":material/lock:"
     about = markdown(t.brief(view.model.feature(split.feature)))
     return f':color[{sign.glyph}]{{foreground="{sign.colour}"}} **{about}** {asked}'
 
@@ -390,7 +409,10 @@ def twin(t: Texts, view: View, index: int, candidates: Sequence[int] | None = No
     rows = []
     for node, item in enumerate(tree.nodes):
         split = item if isinstance(item, Split) else None
-        state = "" if split else t("structure.open" if node in (candidates or ()) else "structure.ruled_out")
+        if split:
+            state = ""
+        else:
+            state = t("structure.open" if node in (candidates or ()) else "structure.ruled_out")
         rows.append(
             (
                 node,
@@ -406,4 +428,6 @@ def twin(t: Texts, view: View, index: int, candidates: Sequence[int] | None = No
         )
     heads = [t(key) for key in TWIN]
     columns = dict(zip(heads, zip(*rows, strict=True), strict=True))
-    return columns if candidates is not None else {head: columns[head] for head in heads[:-1]}
+    if candidates is not None:
+        return columns
+    return {head: columns[head] for head in heads[:-1]}

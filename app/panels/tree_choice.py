@@ -60,8 +60,14 @@ def _preview(view: View, tree: GuestTree) -> str:
     for node in positions:
         x, y = spot(node)
         item = tree.nodes[node]
-        colour = palette.mark(view.federation, item.owner).colour if isinstance(item, Split) else palette.INK
-        radius = max(1.6, min(4.0, 20 / rows)) if isinstance(item, Split) else 1.6
+        if isinstance(item, Split):
+            colour = palette.mark(view.federation, item.owner).colour
+        else:
+            colour = palette.INK
+        if isinstance(item, Split):
+            radius = max(1.6, min(4.0, 20 / rows))
+        else:
+            radius = 1.6
         parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" fill="{colour}"/>')
     body = "".join(parts)
     return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 84 56" width="84" height="56">{body}</svg>'

@@ -142,7 +142,10 @@ def problems(t: Texts, found: SampleSheet) -> None:
     pages = -(-len(rows) // LISTED)
     with st.container(border=True):
         lines = st.container()
-        at = min(st.pagination(pages, key="upload_problems"), pages) if pages > 1 else 1
+        if pages > 1:
+            at = min(st.pagination(pages, key="upload_problems"), pages)
+        else:
+            at = 1
         shown = rows[(at - 1) * LISTED : at * LISTED]
         lines.markdown("\n".join(f"- {markdown(texts[row])}" for row in shown))
         if pages > 1:

@@ -164,7 +164,10 @@ def _worst(t: Texts, view: View, known: Mapping[str, Feature], test: Tested) -> 
     one = test.figures[0]
     words = markdown(f"{_about(t, view, known, one)}: {value_in_words(t, one.figure, number)}")
     limits = limit_in_words(t, one.figure.measure, one.sense, one.warn, one.fail)
-    more = "" if len(test.figures) == 1 else t("validation.compared", n=len(test.figures))
+    if len(test.figures) == 1:
+        more = ""
+    else:
+        more = t("validation.compared", n=len(test.figures))
     return f"{t.noted(words, more)}  \n{limits}{seen_in_words(t, one.figure.measure, one.sense, one.shows_from)}"
 
 

@@ -39,7 +39,12 @@ def state(t: Texts, job: Job[Any]) -> str:
     """Who holds work up, in a few words: an operator who has to decide, or a Host; empty if nobody does."""
     if isinstance(job.failure, ApprovalPending):
         return t("waits.tray", host=_name(t, job.failure.host))
-    late = job.waits.hosts if job.waits is not None else job.silence.parties if job.silence is not None else ()
+    if job.waits is not None:
+        late = job.waits.hosts
+    elif job.silence is not None:
+        late = job.silence.parties
+    else:
+        late = ()
     if job.state != "running" or not late or job.cancelled():
         return ""
     return t(
@@ -51,7 +56,10 @@ def pause(t: Texts, why: Waits | None) -> None:
     """For whom work under way waits at this moment; nothing if it does not."""
     if why is not None:
         hosts = t.listed([_name(t, host) for host in why.hosts])
-        text = t("pause.busy", hosts=hosts) if why.kind == "busy" else t("pause.down", hosts=hosts)
+        if why.kind == "busy":
+            text = t("pause.busy", hosts=hosts)
+        else:
+            text = t("pause.down", hosts=hosts)
         st.info(text, icon=":material/hourglass_top:")
 
 

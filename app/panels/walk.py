@@ -26,7 +26,10 @@ def line(t: Texts, role: str, here: str, end: Callable[[], None]) -> None:
     at = steps.index(here)
     following = steps[at + 1 :]
     with st.container(key="walk", horizontal=True, vertical_alignment="center"):
-        new = t("walk.new") if at == 0 else t("walk.step", step=at + 1, steps=len(steps))
+        if at == 0:
+            new = t("walk.new")
+        else:
+            new = t("walk.step", step=at + 1, steps=len(steps))
         st.markdown(f":material/waving_hand: **{new}** {t(f'walk.{here}')}", width="stretch")
         if following:
             links.page(following[0], t("walk.next", page=t(f"{following[0]}.title")), side="right")

@@ -100,7 +100,10 @@ def sign(
     require_grpc()
     signed = agreement.sign(file, load_identity(keys), amends)
     left = [party.name for party in agreement.load_agreement(file).parties if party.name not in signed]
-    waits = f"; {', '.join(left)} still to sign" if left else "; all parties have signed"
+    if left:
+        waits = f"; {', '.join(left)} still to sign"
+    else:
+        waits = "; all parties have signed"
     print_result({"signed": list(signed), "left": left}, f"Signed by {', '.join(signed)}{waits}.", as_json)
 
 
@@ -132,12 +135,16 @@ def _text(found: Agreement) -> list[str]:
     lines = [found.title, f"hash {found.hash}", f"from {found.valid_from} to {found.valid_until} (UTC)"]
     lines += [f"amends {found.previous}"] if found.previous else []
     for party in found.parties:
-        where = f"listens at {party.address}" if party.address else "dials out"
+        if party.address:
+            where = f"listens at {party.address}"
+        else:
+            where = "dials out"
         lines.append(f"{party.name} ({party.role}): {party.title}, {party.spiffe}, {where}")
     for one in found.purposes:
-        models = (
-            "its operator is asked for each model" if one.models == "ask" else f"{counted(len(one.models), 'models')}"
-        )
+        if one.models == "ask":
+            models = "its operator is asked for each model"
+        else:
+            models = f"{counted(len(one.models), 'models')}"
         models += ", and about sums by group" if one.sums == "ask" else ""
         lines += [
             f"{one.name}: {one.title}",

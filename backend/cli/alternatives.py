@@ -98,7 +98,10 @@ def _text(found: Search) -> str:
         f"{counted(len(found.tried), 'models')} by {found.attribute} ({found.party}), gaps on {found.n:,} {part} records:"
     ]
     for one in found.tried:
-        settings = [f"without {', '.join(one.without)}"] if one.without else []
+        if one.without:
+            settings = [f"without {', '.join(one.without)}"]
+        else:
+            settings = []
         settings += [f"depth {one.depth}", *([] if one.reg_lambda is None else [f"λ {one.reg_lambda:g}"])]
         settings += [f"constraints {one.constraints}"] if one.constraints else []
         lines.append(f"  {one.name} {one.model}: {'; '.join(settings)}")
@@ -133,7 +136,10 @@ def _point(found: Search, point: Point) -> str:
         return (
             f"{point.name}: {quality}  gap not measured: fewer than 20 people decided otherwise than by another model"
         )
-    ratio = "" if point.ratio is None else f"  ratio {point.ratio.value:.3f}"
+    if point.ratio is None:
+        ratio = ""
+    else:
+        ratio = f"  ratio {point.ratio.value:.3f}"
     together = _together(point)
     marks = [word for word, is_so in (("frontier", point.frontier), ("narrower", point.narrower)) if is_so]
     gap = f"{found.group_in_words(point.group)} {_figure(point.gap)}{ratio}{together}"

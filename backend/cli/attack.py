@@ -32,7 +32,10 @@ def attack(
     lines = []
     for result in results:
         off = f"{result.defence_off:.1%}"
-        on = "not shipped" if result.defence_on is None else f"{result.defence_on:.1%}"
+        if result.defence_on is None:
+            on = "not shipped"
+        else:
+            on = f"{result.defence_on:.1%}"
         verdict = "WORKS" if works(result) else "fails"
         verdict += " (defence off by default)" if result.outcome.optional else ""
         lines.append(

@@ -53,7 +53,10 @@ def replay(federation: Federation = "", as_json: AsJson = False) -> None:
     lines = []
     for name, one in found:
         wrong = len(one.found.problems)
-        verdict = f"{wrong} NOT what an honest Guest sends" if wrong else "all as an honest Guest sends them"
+        if wrong:
+            verdict = f"{wrong} NOT what an honest Guest sends"
+        else:
+            verdict = "all as an honest Guest sends them"
         lines += [f"{name}: {counted(one.found.rows, 'requests')} about {one.model_id}, kept at {one.host}: {verdict}"]
         lines += [f"  request {number}: {problem}" for number, problem in one.found.problems]
     print_result(
@@ -209,7 +212,9 @@ def reconcile_all(
 
 
 def _chosen(glassleaf: Glassleaf, federation: str) -> Sequence[str]:
-    return [glassleaf.federations.get(federation).name] if federation else [f.name for f in glassleaf.federations.all()]
+    if federation:
+        return [glassleaf.federations.get(federation).name]
+    return [f.name for f in glassleaf.federations.all()]
 
 
 def _performed_text(name: str, performed: RePerformed, language: str) -> list[str]:

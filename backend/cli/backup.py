@@ -28,7 +28,10 @@ def backup(
 ) -> None:
     """Write the whole home into one file, also while it is in use; without its keys, unless they are asked for."""
     check_out(file)
-    passphrase = read_passphrase(passphrase_file, new=True) if with_keys else None
+    if with_keys:
+        passphrase = read_passphrase(passphrase_file, new=True)
+    else:
+        passphrase = None
     with open_glassleaf() as glassleaf:
         outside = glassleaf.operation.outside()
         done = glassleaf.operation.backup(file, passphrase)
@@ -54,7 +57,10 @@ def restore(
     from backend.services.operation import is_sealed
     from backend.services.operation import restore as bring_back
 
-    passphrase = read_passphrase(passphrase_file, new=False) if is_sealed(file) else None
+    if is_sealed(file):
+        passphrase = read_passphrase(passphrase_file, new=False)
+    else:
+        passphrase = None
     with open_glassleaf() as glassleaf:
         done = bring_back(file, glassleaf.home, passphrase)
         glassleaf.operation.note_restored(done)

@@ -88,7 +88,10 @@ def _serving_text(done: ServingTrial) -> str:
     ]
     if lost:
         first = lost[0]
-        back = f"batch {done.whole_again}" if done.whole_again else "not within the trial"
+        if done.whole_again:
+            back = f"batch {done.whole_again}"
+        else:
+            back = "not within the trial"
         lines += [
             f"Worker 1 was killed before batch {done.request.lost_at}; {len(lost)} batches went on without its {len(first.missing)} trees.",
             f"A prediction moved by at most {max(batch.shift for batch in lost):.3f}; all trees answered again: {back}.",
@@ -127,7 +130,10 @@ def _comparison_text(done: Compared, left_out: list[str]) -> str:
     key = {"paillier": f"Paillier, {runs.key_bits} bits", "rlwe": f"RLWE, degree {runs.key_bits}"}.get(
         runs.cipher, "plaintext"
     )
-    people = "1 sample" if runs.samples == 1 else f"{runs.samples:,} samples"
+    if runs.samples == 1:
+        people = "1 sample"
+    else:
+        people = f"{runs.samples:,} samples"
     pools = {"warm": ", obfuscators made before", "cold": ", obfuscators made while scoring"}.get(done.pools, "")
     head = (
         "protocol",
@@ -144,7 +150,10 @@ def _comparison_text(done: Compared, left_out: list[str]) -> str:
     table = [head, *(_comparison_cells(row) for row in runs.rows)]
     widths = [max(len(line[i]) for line in table) for i in range(len(head))]
     shape = done.shape
-    synthetic = "" if shape is None else f", {shape.trees} trees of depth {shape.depth}, {shape.features} features"
+    if shape is None:
+        synthetic = ""
+    else:
+        synthetic = f", {shape.trees} trees of depth {shape.depth}, {shape.features} features"
     lines = [
         f"{done.model_id}{synthetic}: {people}, {runs.link.latency * 1000:g} ms and {runs.link.bandwidth / 1000:g} kB/s; "
         f"Fed-EINI under {key}{pools}"

@@ -56,7 +56,10 @@ def disparity(
         disclosed = glassleaf.models.feature(record, feature)
         names = dict(zip((*groups, *done.small), glassleaf.fairness.names(record, done), strict=True))
         called = partial(_named, names={group: name.en for group, name in names.items()})
-        before = f", answered by the Host before, on {done.measured}" if done.measured else ""
+        if done.measured:
+            before = f", answered by the Host before, on {done.measured}"
+        else:
+            before = ""
         lines = [
             f"{done.feature} ({done.party}), {counted(done.n, 'records')}, cut-off {measured_at(done.cutoff, done.policy)}{before}:"
         ]
@@ -191,10 +194,14 @@ def _up(bits: float | None) -> str:
 
 def _named(group: Group, names: Mapping[Group, str]) -> str:
     """Return what a group is called: a code or a bin by its own name, what was put together in words."""
-    return names[group] if group.kind in ("rest", "pair", "elderly") else f"{group.kind} {group.name}".strip()
+    if group.kind in ("rest", "pair", "elderly"):
+        return names[group]
+    return f"{group.kind} {group.name}".strip()
 
 
 def _share(rate: Rate) -> str:
     if rate.value is None:
         return "suppressed"
-    return f"{rate.value:.3f}" if rate.low is None else f"{rate.value:.3f} [{rate.low:.3f}, {rate.high:.3f}]"
+    if rate.low is None:
+        return f"{rate.value:.3f}"
+    return f"{rate.value:.3f} [{rate.low:.3f}, {rate.high:.3f}]"

@@ -255,11 +255,10 @@ def _to_do(read: Overview, out: Path) -> list[str]:
     bare = sum(not column.described for column in read.columns)
     if not bare:
         return []
-    shipped = (
-        f" {read.dictionary} describes most of them: --dictionary {shlex.quote(read.dictionary)}."
-        if read.dictionary
-        else ""
-    )
+    if read.dictionary:
+        shipped = f" {read.dictionary} describes most of them: --dictionary {shlex.quote(read.dictionary)}."
+    else:
+        shipped = ""
     from backend.services.federations import TO_FILL_IN
 
     return [

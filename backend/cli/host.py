@@ -187,7 +187,10 @@ def approve(
 
     if bool(scores_until) != bool(scores_per_day):
         raise ParameterError("scores_need_both")
-    scores = (day_of(scores_until), scores_per_day) if scores_until else None
+    if scores_until:
+        scores = (day_of(scores_until), scores_per_day)
+    else:
+        scores = None
     found = operator.approve(number, day_of(until), per_day, scores)
     print_result(
         _request_json(found),
@@ -378,7 +381,10 @@ def drain(
     """Have the Host end what is open and take on nothing new, before it is stopped; holds over restarts until `--end`."""
     changed = operator.drain(end=end)
     draining = operator.draining
-    outcome = "takes on nothing new; what is open goes on" if draining else "takes on work"
+    if draining:
+        outcome = "takes on nothing new; what is open goes on"
+    else:
+        outcome = "takes on work"
     print_result({"draining": draining, "changed": changed}, f"The Host {outcome}.", as_json)
 
 
@@ -398,7 +404,10 @@ def serve(
     service.stop_on_signals()
     with service.database.served_alone():
         if not json_logs:
-            shown = f", /live, /ready and /metrics on port {service.operation.port}" if service.operation.port else ""
+            if service.operation.port:
+                shown = f", /live, /ready and /metrics on port {service.operation.port}"
+            else:
+                shown = ""
             say(f"{service.config.party} answers over its link{shown} (Ctrl-C ends it).")
         service.serve()
 
@@ -504,7 +513,10 @@ def _details(one: Request, language: str) -> list[str]:
     # The half of an import is shown as its splits.
     for name, value in about.items():
         if name != "partial_model":
-            text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
+            if isinstance(value, list | tuple):
+                text = ", ".join(map(str, value))
+            else:
+                text = value
             lines.append(f"    {name}: {'–' if text == '' else text}")
     lines += [f"  {_split(split)}" for split in one.splits]
     return lines
@@ -516,7 +528,10 @@ def _facts(one: Request, language: str) -> list[str]:
     for fact in one.facts:
         label = fact.label.in_language(language)
         value = fact.value
-        sentence = value.in_language(language) if isinstance(value, Text) else value.sentence(language)
+        if isinstance(value, Text):
+            sentence = value.in_language(language)
+        else:
+            sentence = value.sentence(language)
         lines.append(f"  {label}: {sentence}")
     return lines
 

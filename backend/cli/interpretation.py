@@ -60,7 +60,10 @@ def importance(
     for row in rows:
         value = row.fall if isinstance(row, Permuted) else row.share
         known = directions.get(row.feature)
-        against = "  AGAINST EXPECTATION" if known is not None and known.contradicts else ""
+        if known is not None and known.contradicts:
+            against = "  AGAINST EXPECTATION"
+        else:
+            against = ""
         learned = f"  {known.learned}" if known is not None else ""
         name = row.feature or "all of it"
         lines.append(f"  {row.party}  {name:24} {_estimate(value, row.low, row.high)}{learned}{against}")
@@ -98,7 +101,10 @@ def what_if(
         f"  {row.group.kind} {row.group.name}, n={row.group.n:,}: {_numbers(row.mean)} [{_numbers(row.low)}, {_numbers(row.high)}]"
         for row in found.groups
     ]
-    before = f", from what {found.party} answered on {found.measured}" if found.measured else ""
+    if found.measured:
+        before = f", from what {found.party} answered on {found.measured}"
+    else:
+        before = ""
     text = [
         f"{feature} ({found.party}), {found.n:,} test records{before}:",
         *(lines or ["  no two groups of 50 records"]),
@@ -115,11 +121,10 @@ def model_card(
     """Say how good a model is and on whom that was measured."""
     with open_glassleaf() as glassleaf:
         record = glassleaf.models.get(model)
-        card = (
-            watched(glassleaf.model_cards.start(CardRequest(record.id, again)))
-            if again
-            else glassleaf.model_cards.get(record.id)
-        )
+        if again:
+            card = watched(glassleaf.model_cards.start(CardRequest(record.id, again)))
+        else:
+            card = glassleaf.model_cards.get(record.id)
         standing = glassleaf.policies.standing(record.id)
     document = {**card.as_dict(), "policy": document_of(standing)}
     print_result(document, [*_card_lines(card), f"  {policy_line(standing.policy)}"], as_json)
@@ -143,11 +148,15 @@ def _card_lines(card: ModelCard) -> list[str]:
     for one in card.shifts:
         verdict = "more than chance" if one.moved else "within chance"
         lines.append(f"  PSI {one.reference} to {one.part}: {one.psi:.4f}, {verdict} ({one.chance:.4f})")
-    return lines if card.parts else [*lines, "  No scores are kept; score test records again with --again N."]
+    if card.parts:
+        return lines
+    return [*lines, "  No scores are kept; score test records again with --again N."]
 
 
 def _estimate(value: float, low: float | None, high: float | None) -> str:
-    return f"{value:.4f}" if low is None or high is None else f"{value:.4f} [{low:.4f}, {high:.4f}]"
+    if low is None or high is None:
+        return f"{value:.4f}"
+    return f"{value:.4f} [{low:.4f}, {high:.4f}]"
 
 
 def _numbers(values: tuple[float, ...]) -> str:

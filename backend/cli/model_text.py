@@ -22,7 +22,10 @@ def watch_training(job: Job[ModelRecord]) -> ModelRecord:
     def print_new_trees(job: Job[ModelRecord]) -> None:
         nonlocal shown
         for p in job.points[shown:]:
-            auc = "" if math.isnan(p.auc_training) else f"AUC {p.auc_training:.4f} / {p.auc_validation:.4f} "
+            if math.isnan(p.auc_training):
+                auc = ""
+            else:
+                auc = f"AUC {p.auc_training:.4f} / {p.auc_validation:.4f} "
             say(
                 f"tree {p.tree}/{p.trees}  loss {p.log_loss_training:.4f} / {p.log_loss_validation:.4f}  "
                 f"{auc}(training / validation)  {p.seconds:.1f} s"
@@ -35,7 +38,9 @@ def watch_training(job: Job[ModelRecord]) -> ModelRecord:
 def release_text(r: ModelRecord) -> list[str]:
     """Return what the scores of a new model tell, and which scale was taken."""
     if r.release is None:
-        return [told_by_scores(None, r.score_bits).sentence()] if r.hosts else []
+        if r.hosts:
+            return [told_by_scores(None, r.score_bits).sentence()]
+        return []
     coarser = [f"{share:.1%} at {bits}" for bits, share in r.release.unique[1:]]
     asked = r.release.asked_bits
     taken = [
@@ -52,7 +57,10 @@ def model_text(r: ModelRecord, state: ModelState | None = None) -> str:
     """One line about a model; what it is called and how far it has come where that is given."""
     other = {"none": "plaintext (simulation)", RANKS: "noisy ranks", "rlwe": f"RLWE, degree {r.key_bits}"}
     on = other.get(r.cipher, f"Paillier, {r.key_bits} bits")
-    how = r.algorithm if r.algorithm.startswith("imported") else f"{r.algorithm} on {on}"
+    if r.algorithm.startswith("imported"):
+        how = r.algorithm
+    else:
+        how = f"{r.algorithm} on {on}"
     parts = [
         r.id,
         *(filter(None, (state.name, in_words(state.state))) if state else ()),

@@ -104,16 +104,28 @@ def _options() -> dict[str, Any]:
         hints = get_type_hints(parameters)
         for f in fields(parameters):
             owners.setdefault(f.name, {})[algorithm] = f.default
-            kinds[f.name] = hints[f.name] if hints[f.name] in (int, float, bool) else str
+            if hints[f.name] in (int, float, bool):
+                kinds[f.name] = hints[f.name]
+            else:
+                kinds[f.name] = str
     return {name: Annotated[kinds[name] | None, _option(name, owners[name])] for name in owners}
 
 
 def _option(name: str, defaults: Mapping[str, Any]) -> Any:
-    whose = "" if len(defaults) == len(ALGORITHMS) else f" Only {', '.join(defaults)}."
+    if len(defaults) == len(ALGORITHMS):
+        whose = ""
+    else:
+        whose = f" Only {', '.join(defaults)}."
     values = list(dict.fromkeys(v for v in defaults.values() if v is not MISSING))
-    usual = str(values[0]) or "none" if len(values) == 1 else ", ".join(f"{a} {v}" for a, v in defaults.items())
+    if len(values) == 1:
+        usual = str(values[0]) or "none"
+    else:
+        usual = ", ".join(f"{a} {v}" for a, v in defaults.items())
     flag = _flag(name)
-    flags = (f"{flag}/--no-{flag[2:]}",) if isinstance(values[0], bool) else (flag,)
+    if isinstance(values[0], bool):
+        flags = (f"{flag}/--no-{flag[2:]}",)
+    else:
+        flags = (flag,)
     return typer.Option(*flags, help=f"{HELP[name]}{whose} (default: {usual})", show_default=False)
 
 

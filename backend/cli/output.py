@@ -134,7 +134,10 @@ def print_progress(job: Job[Any]) -> None:
     if job.state == "running" and job.total:
         whose = f" at {job.party}" if job.party else ""
         left = job.eta.left()
-        rest = "" if left is None else f", {'less than' if left < SOON else 'about'} {rounded(left):.0f} s left"
+        if left is None:
+            rest = ""
+        else:
+            rest = f", {'less than' if left < SOON else 'about'} {rounded(left):.0f} s left"
         say(f"{job.stage}{whose}: {job.done:,} of {job.total:,}, {job.seconds:.0f} s{rest}")
 
 

@@ -29,7 +29,9 @@ def known_federation(glassleaf: Glassleaf, text: str) -> str:
     """Return the name of a federation by its folder, file or name; one by its folder is remembered in this home."""
     place = Path(text)
     federations = glassleaf.federations
-    return federations.add(place).name if place.exists() else federations.get(text).name
+    if place.exists():
+        return federations.add(place).name
+    return federations.get(text).name
 
 
 def pack_key(receiver: str, passphrase_file: Path | None) -> Passphrase | str:

@@ -54,10 +54,14 @@ def forget(
     """Erase a person at every party; answers keep counting under a pseudonym, and each party's own table is its own to change."""
     with open_glassleaf() as glassleaf:
         name = glassleaf.federations.get(federation).name
-        found = (
-            glassleaf.people.preview(name, person_id) if dry_run else glassleaf.people.forget(name, person_id, because)
-        )
-    heading = "Would be done; nothing was changed:" if dry_run else "Done, and in the audit log:"
+        if dry_run:
+            found = glassleaf.people.preview(name, person_id)
+        else:
+            found = glassleaf.people.forget(name, person_id, because)
+    if dry_run:
+        heading = "Would be done; nothing was changed:"
+    else:
+        heading = "Done, and in the audit log:"
     lines = [heading, _text(found, erased=True)]
     print_result({"done": not dry_run, "found": [asdict(one) for one in found]}, lines, as_json)
 
@@ -79,7 +83,10 @@ def apply_retention(
 ) -> None:
     """Delete what is older, at every party; done once a day whenever a federation is used, too."""
     with open_glassleaf() as glassleaf:
-        known = [glassleaf.federations.get(federation)] if federation else glassleaf.federations.all()
+        if federation:
+            known = [glassleaf.federations.get(federation)]
+        else:
+            known = glassleaf.federations.all()
         deleted = {one.name: glassleaf.people.expire(one.name) for one in known}
     lines = [
         f"{name}, {party}: {rows} of {table} deleted"

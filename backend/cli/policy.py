@@ -155,7 +155,10 @@ def _at(line: float, number: bool, below: bool, declines: str) -> str:
 def policy_line(policy: Policy) -> str:
     """Return which policy decided, for the end of a result."""
     if not policy.is_set:
-        line = "" if policy.decline_at is None else f" Declined at {policy.decline_at:.1%} or above."
+        if policy.decline_at is None:
+            line = ""
+        else:
+            line = f" Declined at {policy.decline_at:.1%} or above."
         return f"{NOBODY_SET}{line}"
     return f"Decided by version {policy.version} of the policy: {policy_text(policy)}."
 
@@ -171,7 +174,10 @@ def _standing_text(standing: PolicyStanding) -> list[str]:
 
 
 def _version_text(version: PolicyVersion) -> str:
-    approved = f", approved by {version.approved_by} on {version.approved[:10]}" if version.approved else ""
+    if version.approved:
+        approved = f", approved by {version.approved_by} on {version.approved[:10]}"
+    else:
+        approved = ""
     return (
         f"version {version.version} ({version.state}), from {version.first_day}: {policy_text(version.policy)}; "
         f"owner {version.owner}, proposed by {version.proposed_by} on {version.proposed[:10]}{approved}: {version.reason}"

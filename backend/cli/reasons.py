@@ -82,7 +82,10 @@ def reasons(
         }
         ranked = f"{counted(found.features, 'features')} ranked under {found.cipher} in {found.seconds:.1f} s"
         group = Catalogue("en")(f"compared.said_{found.against}", people=f"{found.compared:,}")
-        before = [f"Scored on {found.decided[:10]}: no second score was asked for."] if found.decided else []
+        if found.decided:
+            before = [f"Scored on {found.decided[:10]}: no second score was asked for."]
+        else:
+            before = []
         lines = [_text(one), *before, group, f"{ranked}, {body['bytes']:,} bytes in all."]
         if out is not None and not one.problem:
             body |= {"notice": str(out), "blocked": one.blocked}
@@ -160,8 +163,14 @@ def _text(one: PersonReasons) -> str:
     if one.problem:
         return f"{s.id}: {one.problem}"
     parts = f"base {s.base:+.3f}, Guest's part {s.guest_part:+.3f}, Hosts' part {s.hosts_part:+.3f}"
-    points = "" if s.points is None else f", {counted(s.points, 'points')}"
-    by = f" by version {s.policy} of the policy" if s.policy else " at the base rate: nobody has set a line"
+    if s.points is None:
+        points = ""
+    else:
+        points = f", {counted(s.points, 'points')}"
+    if s.policy:
+        by = f" by version {s.policy} of the policy"
+    else:
+        by = " at the base rate: nobody has set a line"
     lines = [f"{s.id}: {s.decision} at {s.probability:.1%}{points}{by}; {parts}"]
     lines += [
         f"  {r.feature} ({r.party}); value: {r.side or 'no side'}; a higher value: {r.learned} (expected: {r.expected})"

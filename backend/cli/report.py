@@ -76,11 +76,10 @@ def _check(file: Path, key: str, as_json: bool) -> None:
         raise ModelError("report_or_key_not_read", file=file, why=reason_of(error)) from error
     if key:
         found = check_signed(blob, public)
-        vouched = (
-            "Signed with the key that was given."
-            if found.signed_as_asked
-            else "NOT signed with the key that was given."
-        )
+        if found.signed_as_asked:
+            vouched = "Signed with the key that was given."
+        else:
+            vouched = "NOT signed with the key that was given."
     else:
         with open_glassleaf() as glassleaf:
             found = glassleaf.reports.check(blob)
@@ -99,7 +98,10 @@ def _check(file: Path, key: str, as_json: bool) -> None:
     }
     about = f"Model {made.content.identity.model}, issued {made.issued.time}"
     hashes = f"SHA-256 of the content {made.content_sha256}\nSHA-256 of the document {made.sha256}"
-    signed = f"Signed with the key {made.public_key}" if made.public_key else "Not signed (version 2)"
+    if made.public_key:
+        signed = f"Signed with the key {made.public_key}"
+    else:
+        signed = "Not signed (version 2)"
     print_result(document, "\n".join((DRAWN[found.drawn], about, hashes, signed, vouched)), as_json)
     if found.verdict != "issued":
         raise typer.Exit(STATUS[found.verdict])

@@ -85,7 +85,10 @@ def _text(found: SideBySide) -> str:
     ]
     rows += [(f"scores: {leak.name.replace('_', ' ')}", f"{leak.before:g}", f"{leak.after:g}") for leak in found.leaks]
     rows += [(d.name, d.before or "–", d.after or "–") for d in found.differences]
-    people = "the same records" if found.same_people else "DIFFERENT records: a part of any difference comes from that"
+    if found.same_people:
+        people = "the same records"
+    else:
+        people = "DIFFERENT records: a part of any difference comes from that"
     wide = max(len(row[0]) for row in rows)
     return "\n".join(
         [*answer, *(f"{name:{wide}}  {one:>28}  {other:>28}" for name, one, other in rows), f"Measured on {people}."]
@@ -101,5 +104,8 @@ def _measured(row: Evidence | None) -> str:
         return "not measured"
     if row.value is None:
         return "suppressed"
-    ends = "" if row.low is None or row.high is None else f" [{row.low:.3f}, {row.high:.3f}]"
+    if row.low is None or row.high is None:
+        ends = ""
+    else:
+        ends = f" [{row.low:.3f}, {row.high:.3f}]"
     return f"{row.value:.3f}{ends} n={row.n:,}"

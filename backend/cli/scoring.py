@@ -198,7 +198,10 @@ def _ended(job: Job[T], again: str) -> T:
         goes_on = isinstance(error, LATER) or type(error) is GlassleafError  # the latter: a full disk
         if job.stage in BEFORE or not goes_on:
             raise
-        why = Remark("stopped") if isinstance(error, Cancelled) else error.remarks[0]
+        if isinstance(error, Cancelled):
+            why = Remark("stopped")
+        else:
+            why = error.remarks[0]
         raise GlassleafError("stopped_halfway", why=why, done=job.done, total=job.total, again=again) from error
 
 
@@ -207,7 +210,10 @@ def _streamed(glassleaf: Glassleaf, request: StreamRequest, again: str, as_json:
     done = _ended(glassleaf.streaming.start(request), again)
     lines = [f"Note: {note.sentence()}" for note in done.notes]
     went_on = f", {done.resumed:,} of them before" if done.resumed else ""
-    where = f"written to {request.out}" if done.written else f"{request.out} was left as it is"
+    if done.written:
+        where = f"written to {request.out}"
+    else:
+        where = f"{request.out} was left as it is"
     pace = f"{(done.rows - done.resumed) / max(done.seconds, 1e-9):,.0f} rows/s"
     counts = (
         f"{done.scored:,} scored ({done.partial:,} of them partial), {done.refused:,} refused, {done.failed:,} failed"
@@ -237,10 +243,19 @@ def samples(model: ModelId = "latest", as_json: AsJson = False) -> None:
 
 def _score_text(s: Score) -> str:
     remarks = "".join(f"\n    {remark.sentence()}" for remark in s.remarks)
-    probability = "" if math.isnan(s.probability) else f"  probability {s.probability:.1%}"
-    outcome = f"  {s.predicted or s.decision}" if s.predicted or s.decision else ""
+    if math.isnan(s.probability):
+        probability = ""
+    else:
+        probability = f"  probability {s.probability:.1%}"
+    if s.predicted or s.decision:
+        outcome = f"  {s.predicted or s.decision}"
+    else:
+        outcome = ""
     points = "" if s.points is None else f"  {counted(s.points, 'points')}"
-    because = f"  ({', '.join(s.marks)})" if s.marks and s.decision != s.band else ""
+    if s.marks and s.decision != s.band:
+        because = f"  ({', '.join(s.marks)})"
+    else:
+        because = ""
     what_if = f"  [what-if: {s.what_if}]" if s.what_if else ""
     return f"{s.id}: score {s.margin:+.4f}{probability}{points}{outcome}{because}{what_if}{remarks}"
 
@@ -248,7 +263,9 @@ def _score_text(s: Score) -> str:
 def _decided_text(counts: dict[str, int], policy: Policy) -> str:
     """Return how people were decided about, and by which policy."""
     decided = ", ".join(f"{n:,} {decision}" for decision, n in counts.items())
-    return f"{decided}. {policy_line(policy)}" if decided else policy_line(policy)
+    if decided:
+        return f"{decided}. {policy_line(policy)}"
+    return policy_line(policy)
 
 
 def _in_words(batch: ScoreBatch, plain: ScoreBatch | None, out: Path | None) -> tuple[dict[str, Any], str]:
@@ -278,6 +295,9 @@ def _in_words(batch: ScoreBatch, plain: ScoreBatch | None, out: Path | None) -> 
             not s.scored or abs(s.margin - p.margin) <= batch.dither
             for s, p in zip(batch.scores, plain.scores, strict=True)
         )
-        exactly = f"within dither's ±{batch.dither:g}" if batch.dither else "integer for integer"
+        if batch.dither:
+            exactly = f"within dither's ±{batch.dither:g}"
+        else:
+            exactly = "integer for integer"
         lines.append(f"Equal to the scores on plaintext, {exactly}: {document['equal_to_plain']}")
     return document, "\n".join(lines)

@@ -99,4 +99,6 @@ def _missing(one: ScreenedFeature) -> str:
 def _distinct(one: ScreenedFeature) -> str:
     if one.most is None:
         return f"{one.fewest:,} or more"
-    return f"{one.fewest:,}" if one.fewest == one.most else f"{one.fewest:,} to {one.most:,}"
+    if one.fewest == one.most:
+        return f"{one.fewest:,}"
+    return f"{one.fewest:,} to {one.most:,}"

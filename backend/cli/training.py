@@ -133,11 +133,10 @@ def _proof_document(proof: Proof) -> dict[str, Any]:
 
 
 def _proof_text(proof: Proof) -> list[str]:
-    against = (
-        f"by {proof.against}"
-        if proof.against
-        else "by the undivided model (its library is not installed or cannot be asked)"
-    )
+    if proof.against:
+        against = f"by {proof.against}"
+    else:
+        against = "by the undivided model (its library is not installed or cannot be asked)"
     auc = "" if math.isnan(proof.auc) else f" AUC {proof.auc:.4f}."
     return [
         *(f"Note: {note.sentence()}" for note in proof.notes),

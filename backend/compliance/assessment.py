@@ -474,7 +474,10 @@ def _read(
     if tag == NOT_SENSITIVE:  # all that a phrase found is set aside, visibly
         counting = {c: s for c, s in signs.items() if s.strength not in ("weak", "proposed", "unlikely")}
     matches = list(_matches(packs, feature, tag, texts, counting))
-    asked = {} if decided else {c: s for c, s in signs.items() if is_asked(c, s)}
+    if decided:
+        asked = {}
+    else:
+        asked = {c: s for c, s in signs.items() if is_asked(c, s)}
     questions = list(_questions(packs, party, feature, usage, asked, given))
     passed = any(s.strength in ("weak", "unlikely") and c not in asked for c, s in signs.items())
     waits = any(question.answer is None for question in questions)
@@ -497,7 +500,10 @@ def _matches(
         for rule in pack.rules:
             match: Match | None = None
             if rule.scope == "feature" and known:
-                match = (feature.sensitivity, "sensitivity") if tag in rule.tags else None
+                if tag in rule.tags:
+                    match = (feature.sensitivity, "sensitivity")
+                else:
+                    match = None
             elif rule.scope == "feature" and rule.looks_for:
                 match = next((counting[concept][:2] for concept in rule.looks_for if concept in counting), None)
             elif rule.scope == "feature":
@@ -607,8 +613,6 @@ def _worst_first(findings: Sequence[Finding], order: Mapping[str, int]) -> tuple
 def wording(words: Callable[..., str], quote: str, source: str, day: str, checked: str) -> str:
     """The official wording in its own language with where and when it was read; or that what is said of a rule is a paraphrase."""
     language = next((name for name, letters in _WRITTEN.items() if letters.search(quote)), "en")
-    return (
-        words(f"law.quoted_{language}", quote=quote, source=source.rstrip(".。"), day=day)
-        if quote
-        else words(f"law.paraphrase_{checked}")
-    )
+    if quote:
+        return words(f"law.quoted_{language}", quote=quote, source=source.rstrip(".。"), day=day)
+    return words(f"law.paraphrase_{checked}")

@@ -38,7 +38,9 @@ class LawDate:
 
     def change_on(self, on: str) -> Change | Literal["started"]:
         """What the date is as of an ISO day: whether the rule is yet to apply, or does since."""
-        return "started" if self.change == "starts" and self.day <= on else self.change
+        if self.change == "starts" and self.day <= on:
+            return "started"
+        return self.change
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

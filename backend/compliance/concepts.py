@@ -218,7 +218,10 @@ class Context:
     def stands_alone(self, hit: str, text: PhraseMatch, weak: frozenset[str]) -> bool:
         """Whether a text holds, outside brackets, nothing but a hit, other weak ones ("city or district") and words that say nothing."""
         if not CHINESE.search(hit):
-            own = PhraseMatch.of(_BRACKETS.sub(" ", text.text)).has if "(" in text.text else text.has
+            if "(" in text.text:
+                own = PhraseMatch.of(_BRACKETS.sub(" ", text.text)).has
+            else:
+                own = text.has
             return not own - PhraseMatch.of(hit).has - self.fillers - weak
         rest = text.text.replace(hit, "", 1)
         for word in (*sorted(weak, key=len, reverse=True), *self.chinese_fillers):
@@ -477,7 +480,10 @@ class Pattern:
             return hit
         if not counts:
             return ""
-        whole = self._whole_name(texts.name) if confirmed or not self._context.codes_say(texts) else ""
+        if confirmed or not self._context.codes_say(texts):
+            whole = self._whole_name(texts.name)
+        else:
+            whole = ""
         in_full = self._hit(texts.name_in_full)
         return whole or (in_full if in_full and self._counts(in_full, texts, counts, confirmed) else "")
 
@@ -488,7 +494,10 @@ class Pattern:
         if confirmed:
             return True
         one_sense = self._context.has_one_sense(hit)
-        own = PhraseMatch.of(hit).has if not CHINESE.search(hit) else frozenset((hit,))
+        if not CHINESE.search(hit):
+            own = PhraseMatch.of(hit).has
+        else:
+            own = frozenset((hit,))
         others = texts.name.has - own - self._before - self._after - self._context.persons
         alone = not any(word.isalpha() for word in others) and (hit == texts.name.text or not CHINESE.search(hit))
         if alone:
@@ -521,7 +530,9 @@ class Pattern:
             found = weak[0]
         else:
             return ""
-        return "" if self._context.of_jobs(texts) or self._context.of_object(texts) else found
+        if self._context.of_jobs(texts) or self._context.of_object(texts):
+            return ""
+        return found
 
     def one_code(self, texts: FeatureTexts) -> str:
         """The text of one of a few codes that speaks of it and of nothing else: "retired" among kinds of employment; empty if none does."""

@@ -99,7 +99,12 @@ def _in_one_line(text: str) -> str:
 def _codes(text: str) -> dict[str, str]:
     codes = {}
     inner = text.strip("{} ")
-    between = _PIECES if _PIECES.search(inner) else _NEXT_CODE if _CODE.match(inner) else _COMMAS
+    if _PIECES.search(inner):
+        between = _PIECES
+    elif _CODE.match(inner):
+        between = _NEXT_CODE
+    else:
+        between = _COMMAS
     for index, part in enumerate(piece.strip() for piece in between.split(inner)):
         if part:
             match = _CODE.match(part)

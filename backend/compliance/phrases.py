@@ -299,7 +299,10 @@ class Phrase:
         if kind in ("word", "optional"):
             for choice in choices:
                 found = choice.match(text, at)
-                end = None if found is None else self._end(text, found.end(), number + 1, failed)
+                if found is None:
+                    end = None
+                else:
+                    end = self._end(text, found.end(), number + 1, failed)
                 if end is not None:
                     return end
         if kind == "optional" or (kind != "word" and _holds(kind, choices, text, at)):
@@ -411,7 +414,9 @@ def _levels(meaning: str) -> tuple[str, list[str]]:
         return meaning, []
     mark = next((mark for mark in (";", ",") if mark in found["codes"]), r"\band\b|\bor\b|\s")
     codes = [code.strip() for code in re.split(mark, found["codes"]) if code.strip()]
-    return (found["said"] or "", codes) if len(codes) > 1 else (meaning, [])
+    if len(codes) > 1:
+        return (found["said"] or "", codes)
+    return (meaning, [])
 
 
 def _apart(chinese_meaning: str) -> tuple[str, list[str]]:

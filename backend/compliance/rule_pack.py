@@ -109,7 +109,9 @@ class LegalRule(Concept):
         """Whether the rule is in force on that day, not yet, or no longer."""
         if day < self.effective_from:
             return "not_yet"
-        return "ended" if self.effective_to is not None and day > self.effective_to else "in_force"
+        if self.effective_to is not None and day > self.effective_to:
+            return "ended"
+        return "in_force"
 
     @property
     def tags(self) -> tuple[str, ...]:
@@ -119,7 +121,9 @@ class LegalRule(Concept):
     @property
     def looks_for(self) -> tuple[str, ...]:
         """The concepts that it names."""
-        return self.concepts if self.concept is None else (self.concept, *self.concepts)
+        if self.concept is None:
+            return self.concepts
+        return (self.concept, *self.concepts)
 
 
 class RulePack(BaseModel):

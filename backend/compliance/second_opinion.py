@@ -131,7 +131,11 @@ def languages(texts: FeatureTexts) -> tuple[Language, ...]:
         _CHINESE_RUN.search(text.text) for text in (texts.name, texts.meaning, texts.chinese_meaning, *texts.codes)
     )
     english = any(word.isalpha() for word in texts.meaning.has)
-    return ("zh", "en") if chinese and english else ("zh",) if chinese else ("en",)
+    if chinese and english:
+        return ("zh", "en")
+    if chinese:
+        return ("zh",)
+    return ("en",)
 
 
 def grams(language: Language, texts: FeatureTexts) -> dict[str, str]:

@@ -87,7 +87,9 @@ class PlainPublicSide:
     def load_pairs(self, blob: bytes, n: int, before: IntArray | None = None) -> IntArray:
         """``(2, n)``: gradients, hessians; behind those read `before`."""
         pairs = _load(blob, (n, 2)).T
-        return pairs if before is None else np.concatenate([before, pairs], axis=1)
+        if before is None:
+            return pairs
+        return np.concatenate([before, pairs], axis=1)
 
     def bin_sums(
         self,
@@ -117,7 +119,10 @@ class PlainPublicSide:
 
     def refreshed(self, values: Sequence[int], added: Sequence[int] = ()) -> bytes:
         """As they are, or plus `added`."""
-        numbers = [*values] if not len(added) else [value + more for value, more in zip(values, added, strict=True)]
+        if not len(added):
+            numbers = [*values]
+        else:
+            numbers = [value + more for value, more in zip(values, added, strict=True)]
         return _dump(np.array(numbers, dtype=object))
 
 

@@ -89,7 +89,10 @@ def open_offer(
             modulus, certificate = split(key)
             public = PaillierPublicKey.from_bytes(modulus, floor)
             check(public.n, certificate)
-            file = None if tables is None else tables / f"obfuscators-{sha256(modulus).hexdigest()[:16]}.tables"
+            if tables is None:
+                file = None
+            else:
+                file = tables / f"obfuscators-{sha256(modulus).hexdigest()[:16]}.tables"
             paillier = PaillierPublicSide(public, pool, file, products)
             return paillier, paillier.obfuscators
         case "rlwe":

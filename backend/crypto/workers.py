@@ -34,7 +34,9 @@ CLUSTERS = ("distributed", "ray")  # packages whose own errors tell that workers
 
 def cores() -> int:
     """Cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,9 @@ class Workers:
         """
         if not self.parallel:
             return (function(*task) for task in tasks)
-        return self._here(function, tasks, check, on_done) if self.local else self._in_blocks(function, iter(tasks))
+        if self.local:
+            return self._here(function, tasks, check, on_done)
+        return self._in_blocks(function, iter(tasks))
 
     def connected(self) -> Workers:
         """Itself, once a cluster it names was reached: small work never asks it, and a wrong address would stay unseen.

@@ -29,7 +29,9 @@ class Bins:
     @property
     def count(self) -> int:
         """Bins without the one for missing values."""
-        return len(self.categories) if self.feature.kind is Kind.CATEGORICAL else len(self.cuts) + 1
+        if self.feature.kind is Kind.CATEGORICAL:
+            return len(self.categories)
+        return len(self.cuts) + 1
 
     def index(self, column: NDArray[np.generic]) -> NDArray[np.intp]:
         """Bin of each value, ``(n,)``; missing and (for categories) never seen or rare values are ``count``."""

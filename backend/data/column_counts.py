@@ -17,9 +17,10 @@ def reference_of(feature: Feature, column: Column) -> dict[str, Any]:
     """What drift is measured against: a column's own tenths, or its codes, with counts. Stays with its owner."""
     there = present(column)
     if feature.kind is Kind.NUMERIC:
-        cuts = (
-            np.unique(np.quantile(there.astype(np.float64), np.linspace(0.1, 0.9, 9))) if len(there) else np.array([])
-        )
+        if len(there):
+            cuts = np.unique(np.quantile(there.astype(np.float64), np.linspace(0.1, 0.9, 9)))
+        else:
+            cuts = np.array([])
         return {"cuts": cuts.tolist(), "counts": counts_as(feature, there, cuts.tolist()).tolist()}
     codes = sorted({str(value) for value in there.tolist()})
     return {"cuts": codes, "counts": counts_as(feature, there, codes).tolist()}

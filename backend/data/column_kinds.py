@@ -164,8 +164,14 @@ def label_of(
         refuse(_class_problems(text, column, values, where))
         data["classes"] = tuple(values)
     if data["task"] == "number":
-        data["unit"] = described.unit if described and described.unit else Text(sign)
-    guessed = f"{readable(column)} is {data['positive']}" if "positive" in data else readable(column)
+        if described and described.unit:
+            data["unit"] = described.unit
+        else:
+            data["unit"] = Text(sign)
+    if "positive" in data:
+        guessed = f"{readable(column)} is {data['positive']}"
+    else:
+        guessed = readable(column)
     if described:
         data["meaning"] = Text(meaning or described.meaning.en, described.meaning.zh)
     else:
@@ -196,7 +202,9 @@ def _ordered(values: Iterable[str]) -> list[str]:
     """Texts in their order, or in that of their values where all are numbers."""
     texts = sorted(values)
     numbers = label_numbers(texts)
-    return texts if numbers is None else [texts[i] for i in np.argsort(numbers, kind="stable")]
+    if numbers is None:
+        return texts
+    return [texts[i] for i in np.argsort(numbers, kind="stable")]
 
 
 def _positive(values: Sequence[str], where: Mapping[str, str]) -> str:
@@ -225,7 +233,10 @@ def _class_problems(text: TableText, column: str, values: Sequence[str], where: 
     if len(values) > MAX_CLASSES:
         return [Remark("label_too_many_numbers", counted)]
     numbers = label_numbers(values)
-    same = [] if numbers is None else np.flatnonzero(numbers[1:] == numbers[:-1]).tolist()
+    if numbers is None:
+        same = []
+    else:
+        same = np.flatnonzero(numbers[1:] == numbers[:-1]).tolist()
     return [Remark("label_classes_alike", {**where, "first": cells[i], "second": cells[i + 1]}) for i in same]
 
 

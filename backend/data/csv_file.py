@@ -394,7 +394,9 @@ def repeated_columns(header: Sequence[str]) -> tuple[str, ...]:
 def repeated_problems(text: TableText, used: Collection[str]) -> list[Remark]:
     """Return a problem for the used columns whose name another column has, too."""
     repeated = tuple(shown(column) for column in repeated_columns(text.header) if column in used)
-    return [Remark("column_repeated", {"file": text.name, "columns": repeated})] if repeated else []
+    if repeated:
+        return [Remark("column_repeated", {"file": text.name, "columns": repeated})]
+    return []
 
 
 def to_column(
@@ -449,7 +451,10 @@ def with_forms(
         Cells that were read in another form: row → cell.
     """
     column, unread = to_column(cells, feature, marks)
-    first = first_day(feature.unit) if feature.kind is Kind.NUMERIC else None
+    if feature.kind is Kind.NUMERIC:
+        first = first_day(feature.unit)
+    else:
+        first = None
     if first is not None:
         return _with_days(cells, column, unread, first)
     if feature.kind is not Kind.NUMERIC or not unread:

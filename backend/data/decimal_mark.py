@@ -136,7 +136,10 @@ def may_be_thousand(text: str, marks: Marks) -> bool:
 @cache
 def _number(marks: Marks) -> re.Pattern[str]:
     point = re.escape(marks.decimal)
-    whole = rf"(?:\d+|[1-9]\d{{0,2}}(?:{re.escape(marks.thousands)}\d{{3}})+)" if marks.thousands else r"\d+"
+    if marks.thousands:
+        whole = rf"(?:\d+|[1-9]\d{{0,2}}(?:{re.escape(marks.thousands)}\d{{3}})+)"
+    else:
+        whole = r"\d+"
     return re.compile(rf"[+-]?(?:{whole}(?:{point}\d*)?|{point}\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
 

@@ -141,7 +141,10 @@ def write_demo(folder: Path, *, rows: int = 6000, seed: int = SEED, dither: floa
     folder.mkdir(parents=True, exist_ok=True)
     for party, features in PARTIES:
         absent = PLANTED.absent.get(party.name)
-        held = np.arange(rows) if absent is None else rng.permutation(rows)[: rows - round(absent * rows)]
+        if absent is None:
+            held = np.arange(rows)
+        else:
+            held = rng.permutation(rows)[: rows - round(absent * rows)]
         columns = [*features, *([LABEL] if absent is None else [])]
         table = pd.concat([ids, people[columns]], axis=1).iloc[held]
         table.to_csv(folder / party.file, index=False, lineterminator="\n", encoding="utf-8")

@@ -105,7 +105,9 @@ def cut(words: str) -> str:
     >>> cut("An amount"), len(cut("long " * 200)), cut("long " * 200)[-3:]
     ('An amount', 500, 'ng…')
     """
-    return words if len(words) <= MAX_MEANING else words[: MAX_MEANING - 1] + CUT
+    if len(words) <= MAX_MEANING:
+        return words
+    return words[: MAX_MEANING - 1] + CUT
 
 
 class Feature(StrictModel):

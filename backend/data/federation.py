@@ -223,7 +223,10 @@ def load_federation(path: Path, *, check_tables: bool = True) -> Federation:
     label = _readable(Label, data.get("label"))
     guest = _readable(Party, data.get("guest"))
     raw_hosts = data.get("hosts", [])
-    hosts = [host for raw in raw_hosts if (host := _readable(Party, raw))] if isinstance(raw_hosts, list) else []
+    if isinstance(raw_hosts, list):
+        hosts = [host for raw in raw_hosts if (host := _readable(Party, raw))]
+    else:
+        hosts = []
     parties = [party for party in (guest, *hosts) if party]
     if raw_hosts == []:
         problems.append(Remark("no_hosts", {"file": file.name}))
@@ -269,7 +272,9 @@ def _without_blanks(value: Any) -> Any:
             if item not in ("", [], {}, None) or (key, item) == ("measures", [])
         }
         return {key: _without_blanks(item) for key, item in kept.items()}
-    return [_without_blanks(item) for item in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [_without_blanks(item) for item in value]
+    return value
 
 
 def _readable(model: type[Part], data: object) -> Part | None:

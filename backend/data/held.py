@@ -34,7 +34,10 @@ class HeldColumns(Mapping[str, NDArray[np.generic]]):
         taken: dict[str, NDArray[np.generic]] = {}
         for name in self._held if names is None else names:
             values, codes = self._held[name]
-            taken[name] = _given(values[rows]) if codes is None else values[codes[rows]]
+            if codes is None:
+                taken[name] = _given(values[rows])
+            else:
+                taken[name] = values[codes[rows]]
         return taken
 
 
@@ -103,7 +106,10 @@ class RowsOf(Mapping[str, int]):
         return -1
 
     def __getitem__(self, one: str) -> int:
-        row = self._among(one, int(np.searchsorted(self._sorted, hash(one)))) if isinstance(one, str) else -1
+        if isinstance(one, str):
+            row = self._among(one, int(np.searchsorted(self._sorted, hash(one))))
+        else:
+            row = -1
         if row < 0:
             raise KeyError(one)
         return row

@@ -220,7 +220,9 @@ def _stopped(ids: Sequence[str], absent: Sequence[int], alike: Sequence[str]) ->
 def _lengths(ids: Sequence[str]) -> str:
     """Return how long ids are: "8", or "1–4"."""
     lengths = sorted({len(one) for one in ids})
-    return str(lengths[0]) if len(lengths) == 1 else f"{lengths[0]}–{lengths[-1]}"
+    if len(lengths) == 1:
+        return str(lengths[0])
+    return f"{lengths[0]}–{lengths[-1]}"
 
 
 def cause(written: str, other: str) -> str:

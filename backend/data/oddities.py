@@ -137,7 +137,9 @@ def _of_codes(held: Mapping[str, int]) -> list[Oddity]:
         _, unread = to_column(list(held), AMOUNT)
         return [Oddity("among_numbers", True, ("missing", "codes"), {cell: held[cell] for cell in unread.values()})]
     unlike = unlike_codes(held)
-    return [Oddity("unlike", False, ("missing",), unlike)] if unlike else []
+    if unlike:
+        return [Oddity("unlike", False, ("missing",), unlike)]
+    return []
 
 
 def _with_points(held: Mapping[str, int], marks: Marks) -> dict[str, int]:

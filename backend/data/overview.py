@@ -143,7 +143,10 @@ def overview(federation: Federation, text: TableText, ids: Sequence[str], notes:
     """
     columns = tuple(_column(text, party, feature) for party, feature in federation.features())
     label = federation.label
-    counted = Counter(text.cells(label.column)) if label.task != "number" else Counter()
+    if label.task != "number":
+        counted = Counter(text.cells(label.column))
+    else:
+        counted = Counter()
     order = label.classes or sorted(counted, key=lambda outcome: (outcome == label.positive, outcome))
     bare = [column.name for column in columns if not column.described]
     return Overview(
@@ -176,7 +179,10 @@ def _column(text: TableText, party: str, feature: Feature) -> ColumnReading:
         codes = without_decimals(values, feature.categories).tolist()
         held = Counter(code for code in codes if code is not None)
     coded = feature.kind is not Kind.NUMERIC
-    numbers = np.empty(0) if coded else np.unique(values.astype(np.float64)[~np.asarray(absent, dtype=bool)])
+    if coded:
+        numbers = np.empty(0)
+    else:
+        numbers = np.unique(values.astype(np.float64)[~np.asarray(absent, dtype=bool)])
     unclear = {cell: count for cell, count in held.items() if looks_missing(cell) and cell not in feature.categories}
     if feature.kind is Kind.NUMERIC:
         unclear = sentinels(held)

@@ -108,11 +108,10 @@ def rows_of(file: Path) -> int:
 
 def _check_footer(name: str, footer: Any, limits: FileLimits, packed: int) -> None:
     """Raise FederationError if the file says that it holds more than is allowed."""
-    groups = (
-        [footer.row_group(index) for index in range(footer.num_row_groups)]
-        if footer.num_row_groups < limits.max_rows
-        else []
-    )
+    if footer.num_row_groups < limits.max_rows:
+        groups = [footer.row_group(index) for index in range(footer.num_row_groups)]
+    else:
+        groups = []
     rows = footer.num_rows
     unpacked = sum(group.total_byte_size for group in groups)
     if rows > limits.max_rows or (footer.num_row_groups and not groups):

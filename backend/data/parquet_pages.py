@@ -51,7 +51,10 @@ def check_pages(name: str, file: BinaryIO, footer: Any) -> None:
 
 def _check_chunk(name: str, file: BinaryIO, chunk: Any) -> None:
     start = chunk.data_page_offset
-    first = chunk.dictionary_page_offset if chunk.has_dictionary_page else None
+    if chunk.has_dictionary_page:
+        first = chunk.dictionary_page_offset
+    else:
+        first = None
     if first is not None and 0 < first < start:
         start = first
     place = start

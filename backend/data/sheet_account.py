@@ -97,8 +97,14 @@ class SheetAccount:
             numbers = column.astype(np.float64)
             held = numbers[~np.isnan(numbers)].tolist()
             if held:
-                account.low = min(held) if account.low is None else min(account.low, *held)
-                account.high = max(held) if account.high is None else max(account.high, *held)
+                if account.low is None:
+                    account.low = min(held)
+                else:
+                    account.low = min(account.low, *held)
+                if account.high is None:
+                    account.high = max(held)
+                else:
+                    account.high = max(account.high, *held)
         account.values += len(held)
         account.missing += len(column) - len(held)
 
@@ -124,7 +130,10 @@ def added_notes(notes: dict[tuple[str, str, str], Remark], more: Sequence[Remark
     """Add the notes on another group of rows to those on earlier ones: what is counted is summed."""
     for note in more:
         example = note.values.get("example")
-        kind = (example.code, example.column) if isinstance(example, Remark) else ("", "")
+        if isinstance(example, Remark):
+            kind = (example.code, example.column)
+        else:
+            kind = ("", "")
         key = note.code, note.column or kind[1], kind[0]
         if key in notes and "n" in note.values:
             values = dict(notes[key].values)

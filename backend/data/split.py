@@ -253,7 +253,10 @@ def write_planned(planned: Planned, out: Path) -> Federation:
     try:
         for number, party in enumerate(federation.parties):
             work.reached(READ + (1 - READ) * number / len(federation.parties))
-            own = (federation.label.column, *planned.keep) if party is federation.guest else ()
+            if party is federation.guest:
+                own = (federation.label.column, *planned.keep)
+            else:
+                own = ()
             held = (*(feature.name for feature in party.features), *own)
             _write_csv(draft / party.file, {party.id: planned.ids} | {name: text.cells(name) for name in held})
         features = [feature for _, feature in federation.features()]
@@ -445,7 +448,10 @@ def _with_numbers(
             notes.append(Remark("numbers_below_zero", {"n": len(below), **example}, column=column))
     for column, rows in commas.items():
         example = {"cell": shown(written.cells(column)[rows[0]]), "number": text.cells(column)[rows[0]]}
-        code = "numbers_with_commas" if written.marks.decimal == "," else "numbers_with_thousands"
+        if written.marks.decimal == ",":
+            code = "numbers_with_commas"
+        else:
+            code = "numbers_with_thousands"
         notes.append(Remark(code, {"n": len(rows), **example}, column=column))
     return text, notes, forms
 

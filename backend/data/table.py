@@ -88,7 +88,10 @@ class PartyTable:
         """The table with these rows, in this order."""
         ids = tuple(self.ids[row] for row in rows)
         own = self.columns
-        taken = own.take(rows) if isinstance(own, HeldColumns) else {name: own[name][rows] for name in own}
+        if isinstance(own, HeldColumns):
+            taken = own.take(rows)
+        else:
+            taken = {name: own[name][rows] for name in own}
         return PartyTable(self.party, ids, taken)
 
     def columns_of(
@@ -283,7 +286,10 @@ def read_weights(federation: Federation, column: str, exclude: Collection[str] =
     text = read_csv(federation.folder / guest.file)
     columns = weight_columns(federation, exclude)
     if column not in columns:
-        code = "weights_have_other_role" if column in text.header else "no_weight_column"
+        if column in text.header:
+            code = "weights_have_other_role"
+        else:
+            code = "no_weight_column"
         raise FederationError(code, file=text.name, name=shown(column), columns=tuple(map(shown, columns)))
     cells = text.cells(column)
     read, unread = to_column(cells, WEIGHT)
@@ -590,7 +596,10 @@ def _columns(
     unreadable: dict[int, list[Remark]] = {}
     notes = []
     for feature in party.features:
-        cells = text.cells(feature.name) if feature.name in text.header else [""] * len(ids)
+        if feature.name in text.header:
+            cells = text.cells(feature.name)
+        else:
+            cells = [""] * len(ids)
         columns[feature.name], unread, read = with_forms(cells, feature, text.marks)
         for row, cell in unread.items():
             remark = _unreadable(cell, feature, text.marks)
@@ -612,7 +621,10 @@ def _with_other_marks(cells: Sequence[str], numbers: NDArray[np.generic], name: 
             rows.append(row)
     if not rows:
         return []
-    code = "numbers_with_commas" if marks.decimal == "," else "numbers_with_thousands"
+    if marks.decimal == ",":
+        code = "numbers_with_commas"
+    else:
+        code = "numbers_with_thousands"
     example = {"cell": shown(cells[rows[0]]), "number": f"{numbers[rows[0]]:.15g}"}
     return [Remark(code, {"n": len(rows), **example}, column=name)]
 
@@ -627,7 +639,10 @@ def _unreadable(cell: str, feature: Feature, marks: Marks) -> Remark:
         return Remark("cell_without_point" if marks.decimal == "." else "cell_without_comma", {"cell": shown(cell)})
     number = written_number(cell)
     if number is not None and not is_of_unit(number.sign, feature.unit.en, feature.unit.zh):
-        unit = Remark("has_unit", {"unit": feature.unit}) if feature.unit else Remark("has_no_unit")
+        if feature.unit:
+            unit = Remark("has_unit", {"unit": feature.unit})
+        else:
+            unit = Remark("has_no_unit")
         return Remark("cell_of_another_unit", {"cell": shown(cell), "sign": number.sign, "unit": unit})
     return Remark("cell_not_a_number", {"cell": shown(cell)})
 
@@ -643,7 +658,10 @@ def _own_records(
     federation: Federation, text: TableText, ids: tuple[str, ...], records: Callable[[], PartyTable] | None
 ) -> tuple[PartyTable, dict[int, tuple[Remark, ...]]]:
     """The Guest's own records of these ids; an id it does not hold has missing values and a problem."""
-    table = records() if records else read_table(federation, federation.guest.name)
+    if records:
+        table = records()
+    else:
+        table = read_table(federation, federation.guest.name)
     held = table.row_of.of(ids)
     columns: dict[str, NDArray[np.generic]] = {}
     for name, column in table.take(held).columns.items():

@@ -243,7 +243,9 @@ def codec_of(encoding: str, start: bytes) -> str:
     codec = ENCODINGS[encoding]
     judged = start[:JUDGED]
     if encoding == "utf-16" and not judged.startswith((BOM_UTF16_BE, BOM_UTF16_LE)):
-        return f"{codec}-be" if judged[::2].count(0) > judged[1::2].count(0) else f"{codec}-le"
+        if judged[::2].count(0) > judged[1::2].count(0):
+            return f"{codec}-be"
+        return f"{codec}-le"
     return codec
 
 

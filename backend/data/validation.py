@@ -118,9 +118,18 @@ def _path(data: object, location: Sequence[int | str]) -> list[str]:
     words: list[str] = []
     for step in location:
         if isinstance(step, int):
-            entry = data[step] if isinstance(data, list | tuple) and step < len(data) else None
-            name = (entry.get("name") or entry.get("id")) if isinstance(entry, Mapping) else None
-            label = shown(name) if isinstance(name, str) and name else f"#{step + 1}"
+            if isinstance(data, list | tuple) and step < len(data):
+                entry = data[step]
+            else:
+                entry = None
+            if isinstance(entry, Mapping):
+                name = entry.get("name") or entry.get("id")
+            else:
+                name = None
+            if isinstance(name, str) and name:
+                label = shown(name)
+            else:
+                label = f"#{step + 1}"
             words[-1:] = [f"{words[-1]} {label}"] if words else [label]
             data = entry
         else:

@@ -40,7 +40,10 @@ class ColumnSummary:
 def summary(feature: Feature, column: Column) -> ColumnSummary:
     """Summarise a column."""
     there = present(column)
-    missing = coarse(1 - len(there) / len(column)) if len(column) >= MIN_GROUP else 0.0
+    if len(column) >= MIN_GROUP:
+        missing = coarse(1 - len(there) / len(column))
+    else:
+        missing = 0.0
     return ColumnSummary(missing, bands(feature, there))
 
 
@@ -55,9 +58,14 @@ def bands(feature: Feature, there: Column) -> Bands:
     A numeric column's bands are of equal width and bear numbers alone, 1 being the lowest: where they lie is not said.
     """
     numbers = feature.kind is Kind.NUMERIC
-    counted = _by_width(there.astype(np.float64)) if numbers else _by_code(feature, there)
+    if numbers:
+        counted = _by_width(there.astype(np.float64))
+    else:
+        counted = _by_code(feature, there)
     merged = _neighbours(counted) if numbers else _rare(counted)
-    return tuple((name, coarse(n / len(there))) for name, n in merged) if len(merged) > 1 else ()
+    if len(merged) > 1:
+        return tuple((name, coarse(n / len(there))) for name, n in merged)
+    return ()
 
 
 def _by_width(there: NDArray[np.float64]) -> list[tuple[str, int]]:

@@ -176,7 +176,10 @@ def performance(
     margins = np.asarray(margins, dtype=np.float64).reshape(len(labels), outputs.count)
     predicted = outputs.predict(margins)
     classes = {"binary": 2, "classes": outputs.count, "number": 0}[outputs.task]
-    counts = np.bincount(labels.astype(np.intp), minlength=classes) if classes else np.empty(0, dtype=np.intp)
+    if classes:
+        counts = np.bincount(labels.astype(np.intp), minlength=classes)
+    else:
+        counts = np.empty(0, dtype=np.intp)
     both = outputs.task == "binary" and bool((counts > 0).all())
     return Performance(
         part=part,

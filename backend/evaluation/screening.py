@@ -217,7 +217,9 @@ def direction(groups: Sequence[Group], outcomes: Counts) -> Direction:
     trend = slope**2 / float(spread * (sizes * places**2).sum())
     if trend >= whole / 2 and gammaincc(0.5, trend / 2) < RARE_BY_CHANCE:
         return "rises" if slope > 0 else "falls"
-    return "mixed" if gammaincc((len(bins) - 1) / 2, whole / 2) < RARE_BY_CHANCE else "none"
+    if gammaincc((len(bins) - 1) / 2, whole / 2) < RARE_BY_CHANCE:
+        return "mixed"
+    return "none"
 
 
 def added(cells: Counts) -> Added:
@@ -255,7 +257,10 @@ def added(cells: Counts) -> Added:
         there = used > 0
         statistic += 2 * float((used[there] * np.log(used[there] / expected[there])).sum())
         freedom += len(used) - 1
-    p = float(gammaincc(freedom / 2, max(statistic, 0.0) / 2)) if freedom else 1.0
+    if freedom:
+        p = float(gammaincc(freedom / 2, max(statistic, 0.0) / 2))
+    else:
+        p = 1.0
     return Added(max(value, 0.0), chance, p)
 
 

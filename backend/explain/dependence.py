@@ -179,7 +179,9 @@ def _between(cuts: Floats, column: NDArray[np.generic]) -> list[Value]:
         for low, high, probe, share in zip([None, *edges], [*edges, None], probes, shares.tolist(), strict=True)
     ]
     missing = 1 - len(known) / len(values)
-    return [*found, (None, None, "", np.nan, missing)] if missing else found
+    if missing:
+        return [*found, (None, None, "", np.nan, missing)]
+    return found
 
 
 def _codes(feature: Feature, column: NDArray[np.generic]) -> list[Value]:
@@ -195,7 +197,9 @@ def _codes(feature: Feature, column: NDArray[np.generic]) -> list[Value]:
         absent = np.nan
     found: list[Value] = [(None, None, code, value, held.count(code) / len(held)) for code, value in values.items()]
     missing = held.count(None) / len(held)
-    return [*found, (None, None, "", absent, missing)] if missing else found
+    if missing:
+        return [*found, (None, None, "", absent, missing)]
+    return found
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,10 @@ def learned_directions(model: GuestModel) -> tuple[LearnedDirection, ...]:
     for party, feature in model.dictionary:
         splits = signs[feature.name]
         total = sum(gain for gain, _, _ in splits)
-        strength = sum(gain * ((rise > 0) - (rise < 0)) for gain, rise, _ in splits) / total if total else 0.0
+        if total:
+            strength = sum(gain * ((rise > 0) - (rise < 0)) for gain, rise, _ in splits) / total
+        else:
+            strength = 0.0
         expected = feature.expected_direction
         sign = {ExpectedDirection.UP: 1, ExpectedDirection.DOWN: -1, ExpectedDirection.NONE: 0}[expected]
         hidden = model.sides_hidden and party != model.guest

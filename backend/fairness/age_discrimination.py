@@ -71,7 +71,9 @@ class AgeCheck:
         """``negative`` where elderly ages significantly score worse than one class; ``not_negative`` where they do with none."""
         if any(gap.low > 0 for gap in self.gaps):
             return "negative"
-        return "not_negative" if all(gap.high <= 0 for gap in self.gaps) else "undecided"
+        if all(gap.high <= 0 for gap in self.gaps):
+            return "not_negative"
+        return "undecided"
 
 
 class _Gap(Protocol):

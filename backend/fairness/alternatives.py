@@ -228,7 +228,9 @@ class Search:
 
     def group_in_words(self, group: Group | None) -> Text:
         """Return a group's name; an empty text if there is no group."""
-        return NO_TEXT if group is None else self.words[self.groups.index(group)]
+        if group is None:
+            return NO_TEXT
+        return self.words[self.groups.index(group)]
 
 
 def read_search(body: object) -> Search:
@@ -399,11 +401,10 @@ def judge(
 def _together(row: Sequence[_Beside]) -> list[tuple[IntervalFigure | None, IntervalFigure | None]]:
     """Changes of AUC and of the gap's width, with intervals that hold for all of them at once."""
     changes = [change for one in row for change in (one.auc, one.gap) if change is not None]
-    ends = (
-        simultaneous(np.array([c.value for c in changes]), np.stack([c.drawn for c in changes], axis=1))
-        if row
-        else None
-    )
+    if row:
+        ends = simultaneous(np.array([c.value for c in changes]), np.stack([c.drawn for c in changes], axis=1))
+    else:
+        ends = None
     if ends is None:
         return [(None, None)] * len(row)
     figures = (IntervalFigure(c.value, float(low), float(high)) for c, low, high in zip(changes, *ends, strict=True))

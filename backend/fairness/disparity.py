@@ -364,7 +364,10 @@ def from_records(
     sums = np.array([[mark[index == k].sum() for k in range(len(groups))] for mark in summed], dtype=np.int64)
     counts = _Counts.of(groups, sums, marking)
     accepted = probabilities < marking.cutoff
-    values = _by_fairlearn(index, labels, accepted, len(groups)) if len(groups) else {m: np.empty(0) for m in MEASURES}
+    if len(groups):
+        values = _by_fairlearn(index, labels, accepted, len(groups))
+    else:
+        values = {m: np.empty(0) for m in MEASURES}
     return _disparity(party, feature, marking, counts, values, "records", reference, seed)
 
 
@@ -373,11 +376,15 @@ def measure_in_words(say: Callable[[str], str], measure: str) -> str:
     rate, _, gap = measure.partition(", ")
     if rate in (SCORE, BY_CUTOFF) and gap in ("", SMD, DIFFERENCE, RATIO, PAIR_P):
         words = say(f"measure.{'score' if rate == SCORE else 'by_cutoff'}")
-        return say(f"measure.gap_{gap.replace(' ', '_')}").format(rate=words) if gap else words
+        if gap:
+            return say(f"measure.gap_{gap.replace(' ', '_')}").format(rate=words)
+        return words
     if rate not in MEASURES or gap not in ("", REFERENCE, DIFFERENCE, RATIO, P, PAIR_P):
         return measure
     words = say(f"measure.rate_{rate.removesuffix(' rate').replace(' ', '_')}")
-    return say(f"measure.gap_{gap.replace(' ', '_')}").format(rate=words) if gap else words
+    if gap:
+        return say(f"measure.gap_{gap.replace(' ', '_')}").format(rate=words)
+    return words
 
 
 def lower_over_higher(ratio: float, low: float | None, high: float | None) -> tuple[float, float | None, float | None]:
@@ -541,7 +548,10 @@ def _disparity(
     _check_reference(feature, counts.groups, reference)
     outcomes = tuple(_outcome(k, counts, values) for k in range(len(counts.groups)))
     draw = np.random.default_rng(seed)
-    gaps = tuple(_gap(m, counts, values[m], reference, draw) for m in MEASURES) if outcomes else ()
+    if outcomes:
+        gaps = tuple(_gap(m, counts, values[m], reference, draw) for m in MEASURES)
+    else:
+        gaps = ()
     base = gaps[0].reference if gaps else None
     n = sum(g.n for g in counts.groups)
     return Disparity(
@@ -569,7 +579,10 @@ def _outcome(k: int, counts: _Counts, values: dict[Measure, Floats]) -> GroupOut
     group = counts.groups[k]
     behind = {m: _reported(counts, m)[k] for m in MEASURES}
     rates = {m: _rate(float(values[m][k]), int(n)) for m, n in behind.items()}
-    positive = _rate(float(counts.cells[k, [0, 2]].sum() / group.n), group.n) if counts.labels else SUPPRESSED
+    if counts.labels:
+        positive = _rate(float(counts.cells[k, [0, 2]].sum() / group.n), group.n)
+    else:
+        positive = SUPPRESSED
     mean = float(counts.probability[k] / group.n)
     deviation = float(np.sqrt(counts.variance[k]))
     shifted = (None if v is None else v - mean for v in (positive.value, positive.low, positive.high))
@@ -579,13 +592,17 @@ def _outcome(k: int, counts: _Counts, values: dict[Measure, Floats]) -> GroupOut
 
 def _rate(share: float, n: int) -> Rate:
     """A share with its interval; suppressed if too few records are behind it."""
-    return Rate(n, share, *wilson(share, n)) if n >= MIN_GROUP else SUPPRESSED
+    if n >= MIN_GROUP:
+        return Rate(n, share, *wilson(share, n))
+    return SUPPRESSED
 
 
 def _reported(counts: _Counts, measure: Measure) -> NDArray[np.int64]:
     """``(groups,)``: records behind a rate; nobody's where decisions were not counted by label."""
     behind = _behind(counts.cells, measure)
-    return behind if counts.labelled or measure not in LABELLED else np.zeros_like(behind)
+    if counts.labelled or measure not in LABELLED:
+        return behind
+    return np.zeros_like(behind)
 
 
 def _gap(measure: Measure, counts: _Counts, values: Floats, reference: str, draw: np.random.Generator) -> Gap:
@@ -603,7 +620,10 @@ def _gap(measure: Measure, counts: _Counts, values: Floats, reference: str, draw
         for k in large
         if k != base
     )
-    p = others[0].p if len(large) == 2 else by_chance(counted[large], behind[large], draw)
+    if len(large) == 2:
+        p = others[0].p
+    else:
+        p = by_chance(counted[large], behind[large], draw)
     return Gap(measure, counts.groups[base], others, int(behind[large].sum()), p)
 
 
@@ -616,14 +636,19 @@ def _compared(group: Group, share: float, counted: int, n: int, base_counted: in
     """A group's share against the reference group's."""
     base = base_counted / base_n
     difference = Rate(n + base_n, share - base, *of_difference(share, n, base, base_n))
-    ratio = Rate(n + base_n, share / base, *of_ratio(share, n, base, base_n)) if base > 0 else SUPPRESSED
+    if base > 0:
+        ratio = Rate(n + base_n, share / base, *of_ratio(share, n, base, base_n))
+    else:
+        ratio = SUPPRESSED
     return ComparedRate(group, difference, ratio, of_two_shares(counted, n, base_counted, base_n))
 
 
 def _scores(outcomes: tuple[GroupOutcome, ...], reference: Group | None) -> tuple[ScoreCompared, ...]:
     """Every other group's scores against the reference group's."""
     base = next((o for o in outcomes if o.group == reference), None)
-    return () if base is None else tuple(_score(o, base) for o in outcomes if o is not base)
+    if base is None:
+        return ()
+    return tuple(_score(o, base) for o in outcomes if o is not base)
 
 
 def _score(own: GroupOutcome, base: GroupOutcome) -> ScoreCompared:

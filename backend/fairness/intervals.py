@@ -37,7 +37,10 @@ def of_ratio(share: float, n: int, reference: float, reference_n: int) -> tuple[
     under = to * (2 * reference - to)
     above = high * (2 * share - high)
     over = from_ * (2 * reference - from_)
-    lower = below / (product + sqrt(product**2 - below * under)) if low > 0 else 0.0
+    if low > 0:
+        lower = below / (product + sqrt(product**2 - below * under))
+    else:
+        lower = 0.0
     return lower, (product + sqrt(product**2 - above * over)) / over
 
 

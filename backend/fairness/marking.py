@@ -207,11 +207,17 @@ def smallest(marking: Marking, labels: NDArray[np.bool_], probabilities: Floats,
     cutoffs = np.array(marking.range if marking.decisions else (), dtype=np.float64)
     interval = np.searchsorted(cutoffs, probabilities, side="right")
     count = len(cutoffs) + 1
-    groups = np.zeros(len(labels), dtype=np.intp) if crossed is None else crossed
+    if crossed is None:
+        groups = np.zeros(len(labels), dtype=np.intp)
+    else:
+        groups = crossed
     cells = np.zeros((2, count, int(groups.max(initial=0)) + 1), dtype=np.int64)
     np.add.at(cells, (labels.astype(np.intp), interval, groups), 1)
     declined = np.arange(count) > marking.range.index(marking.cutoff)
-    sides = [cells[:, ~declined], cells[:, declined]] if marking.decisions else [cells]
+    if marking.decisions:
+        sides = [cells[:, ~declined], cells[:, declined]]
+    else:
+        sides = [cells]
     sizes = [len(labels)]
     for side in sides:
         people = side.sum(axis=0)

@@ -31,6 +31,9 @@ def give_back(*, collect: bool = True) -> None:
     """
     if collect:
         gc.collect()
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    else:
+        trim = None
     if trim is not None:
         trim(0)

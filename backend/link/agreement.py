@@ -168,7 +168,9 @@ class Purpose(StrictModel):
             return True
         start, end = (time.fromisoformat(part) for part in self.hours.split("-"))
         clock = now.astimezone(UTC).time()
-        return start <= clock < end if start < end else clock >= start or clock < end
+        if start < end:
+            return start <= clock < end
+        return clock >= start or clock < end
 
 
 class Agreement(StrictModel):

@@ -134,7 +134,10 @@ class Dialler:
         return found
 
     def _note(self, state: RetryCallState) -> None:
-        error = state.outcome.exception() if state.outcome is not None else None
+        if state.outcome is not None:
+            error = state.outcome.exception()
+        else:
+            error = None
         if error is not None:
             self._peer.failed(reason(error, self._node))
 

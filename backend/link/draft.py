@@ -113,7 +113,8 @@ def draft(parties: Sequence[Path], terms: AgreementTerms) -> Draft:
     if missing := sorted(set(hosts) - set(hashes)):
         raise ParameterError("disclosure_missing", hosts=tuple(missing))
     for party in found:
-        party["address"] = terms.address if party["role"] == "guest" else party["address"]
+        if party["role"] == "guest":
+            party["address"] = terms.address
     purpose: dict[str, Any] = {
         "name": "scores",
         "title": terms.purpose,

@@ -146,7 +146,9 @@ def unpack(frame: bytes) -> tuple[Header, bytes] | DeliveryReceipt | Beat:
         if not 1 < len(frame) <= MAX_FRAME:
             raise ValueError("length")
         if frame[0] == _CONTROL and len(frame) <= MAX_CONTROL:
-            return read_as(Beat, frame[1:]) if len(frame) < MAX_BEAT else read_as(DeliveryReceipt, frame[1:])
+            if len(frame) < MAX_BEAT:
+                return read_as(Beat, frame[1:])
+            return read_as(DeliveryReceipt, frame[1:])
         if frame[0] != _MESSAGE:
             raise ValueError("first byte")
         end = 3 + int.from_bytes(frame[1:3], "big")

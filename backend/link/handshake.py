@@ -115,7 +115,10 @@ def check_agreement(mine: Greeting, theirs: Greeting) -> None:
 def check_protocol(mine: Greeting, theirs: Greeting) -> None:
     """Raise SecurityError, naming who has to upgrade, unless the two versions are the same or neighbours."""
     if not are_neighbours(mine.protocol, theirs.protocol):
-        older = mine.party if mine.protocol < theirs.protocol else theirs.party
+        if mine.protocol < theirs.protocol:
+            older = mine.party
+        else:
+            older = theirs.party
         raise SecurityError(
             "protocols_differ",
             party=theirs.party,

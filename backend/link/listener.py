@@ -277,7 +277,10 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
         """Say of each link that is down which certificate is in its way: TLS refuses it before the caller is known."""
         now = datetime.now(UTC)
         for peer in self._node.peers.values():
-            why = None if peer.is_attached else self._certificate_in_the_way(peer, now)
+            if peer.is_attached:
+                why = None
+            else:
+                why = self._certificate_in_the_way(peer, now)
             if why is not None:
                 peer.failed(why)
 

@@ -96,7 +96,10 @@ class Node:
         self._opener = Opener(self.agreement, self.party, identity.sealing, time.time())
         self._lanes: dict[str, Lane] = {}
         self._lock = threading.Lock()
-        others = self.agreement.hosts if self.is_guest else (self.agreement.guest,)
+        if self.is_guest:
+            others = self.agreement.hosts
+        else:
+            others = (self.agreement.guest,)
         self.peers = {one.name: Peer(one, settings, self.memory, self._hand, self._refused) for one in others}
         self._by_spiffe = {peer.party.spiffe: peer for peer in self.peers.values()}
         self._shown = ShownLeaves(keys)
@@ -125,7 +128,10 @@ class Node:
 
     def _greeting(self) -> Greeting:
         own = greeting(self.party.name, self.hash, self.instance, time.time(), self.agreement.previous)
-        more = (*self.signatures.packed(), CHECK) if self.checking else self.signatures.packed()
+        if self.checking:
+            more = (*self.signatures.packed(), CHECK)
+        else:
+            more = self.signatures.packed()
         return replace(own, capabilities=(*own.capabilities, *more))
 
     def greeted(self, peer: Peer, blob: bytes) -> Greeting:

@@ -73,7 +73,9 @@ class LinkSettings:
     def proxy_address(self) -> str:
         """Host and port of the proxy, without the password that its URL may have; empty if there is no proxy."""
         place = urlsplit(self.proxy or os.environ.get("https_proxy", "")).netloc.rpartition("@")[2]
-        return place if not place or re.search(r":\d+$", place) else f"{place}:80"
+        if not place or re.search(r":\d+$", place):
+            return place
+        return f"{place}:80"
 
     @classmethod
     def of(cls, config: HostConfig) -> LinkSettings:

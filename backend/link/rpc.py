@@ -132,7 +132,9 @@ class Outflow:
 
     def _next(self, lane: Lane, sending: Collection[str]) -> Outgoing | None:
         with self._lock:
-            return None if self._ended.is_set() else self._peer.outbox.next(lane, sending)
+            if self._ended.is_set():
+                return None
+            return self._peer.outbox.next(lane, sending)
 
 
 class Inflow:
@@ -183,7 +185,10 @@ class Inflow:
         begun.continued = time.monotonic()
         try:
             whole = begun.assembly.add(header, piece)
-            receipt = self._node.accept(self._peer, begun.assembly) if whole else None
+            if whole:
+                receipt = self._node.accept(self._peer, begun.assembly)
+            else:
+                receipt = None
         except BusyError:
             receipt = DeliveryReceipt(header.id, "busy", after=1.0)
             self._skip(header)
@@ -242,7 +247,9 @@ def delivered(node: Node, peer: Peer, frames: Iterator[bytes], checking: bool = 
             if checking != (found[0].kind == ECHO):
                 raise SecurityError("greet_first")
             if assembly.add(*found):
-                return _echo(node, assembly) if checking else node.accept(peer, assembly)
+                if checking:
+                    return _echo(node, assembly)
+                return node.accept(peer, assembly)
         raise SecurityError("message_incomplete")
     finally:
         assembly.drop()

@@ -205,7 +205,9 @@ class LinksElsewhere:
     def receive(self, conversation: str = "", timeout: float | None = None) -> Delivery | None:
         """What comes next; raises PartyUnreachable if the process that had the links has ended."""
         found = self._asked("receive", conversation, timeout)
-        return None if found is None else Delivery(found[0], decode(found[1]), found[2])
+        if found is None:
+            return None
+        return Delivery(found[0], decode(found[1]), found[2])
 
     def is_up(self, party: str) -> bool:
         """Whether `party` can be reached."""

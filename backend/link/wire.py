@@ -61,9 +61,15 @@ class LinkWire:
         listens = self._node.party.address and (self._node.is_guest or not guest.address)
         with ExitStack() as held:  # let go of where what follows fails
             self._hold(held, keys)
-            address = self._node.settings.listens_at(self._node.party.address) if listens else ""
+            if listens:
+                address = self._node.settings.listens_at(self._node.party.address)
+            else:
+                address = ""
             self._listener: Listener | None = Listener(self._node, address) if listens else None
-            dialled = [] if listens and not self._node.is_guest else self._dialled()
+            if listens and not self._node.is_guest:
+                dialled = []
+            else:
+                dialled = self._dialled()
             self._diallers: list[Dialler] = [Dialler(self._node, peer) for peer in dialled]
             self._held = held.pop_all()
 
@@ -80,7 +86,9 @@ class LinkWire:
         """Whom this side has to dial: by default the Guest listens, and Hosts dial out."""
         if not self._node.is_guest:
             return list(self._node.peers.values())
-        return [] if self._node.party.address else list(self._node.peers.values())
+        if self._node.party.address:
+            return []
+        return list(self._node.peers.values())
 
     def __repr__(self) -> str:
         return f"LinkWire({self.party})"

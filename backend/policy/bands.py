@@ -140,7 +140,10 @@ class Policy:
             return
         if not math.isfinite(self.refer_at):
             raise ParameterError("policy_without_cutoff")
-        wrong = self.refer_at > self.decline_at if self.declines == "above" else self.refer_at < self.decline_at
+        if self.declines == "above":
+            wrong = self.refer_at > self.decline_at
+        else:
+            wrong = self.refer_at < self.decline_at
         if wrong:
             raise ParameterError("bands_in_wrong_order", refer=self.refer_at, decline=self.decline_at)
 

@@ -146,7 +146,10 @@ def _sums(tilted: _Tilted, chosen: Sequence[int]) -> _Sums:
         offsets, shares = tilted.trees[t]
         mean = mean + tilted.means[t]
         variance = variance + tilted.variances[t]
-        reach = REACH * math.sqrt(max(0.0, variance - variance**2 / whole)) + 1 if whole else 1.0
+        if whole:
+            reach = REACH * math.sqrt(max(0.0, variance - variance**2 / whole)) + 1
+        else:
+            reach = 1.0
         low = max(start + int(offsets[0]), math.ceil(mean - reach))
         high = min(start + len(values) - 1 + int(offsets[-1]), math.floor(mean + reach))
         added = np.zeros(max(0, high - low + 1), dtype=np.float32)

@@ -146,7 +146,11 @@ def table_two(
 
     def path_at(host: str) -> Extent:
         # beyond its own answers: who came to its splits, or which leaves the sender had left
-        return "met" if received[host] & VISITS else "sent" if host in plaintext else "own"
+        if received[host] & VISITS:
+            return "met"
+        if host in plaintext:
+            return "sent"
+        return "own"
 
     return (
         PartyDisclosure("structure", "model", "yes", each("shape")),

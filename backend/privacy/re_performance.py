@@ -276,8 +276,14 @@ class _Run:
         columns = {name: column[place : place + 1] for name, column in statement.columns.items()}
 
         # What the Guest sends, by its own values: with the numbers that ride on it, and without.
-        riding = self._guest.canaries.get(self._place) if statement.canaries else None
-        canaries = None if riding is None else np.array(riding, dtype=np.int64).reshape(-1, 1)
+        if statement.canaries:
+            riding = self._guest.canaries.get(self._place)
+        else:
+            riding = None
+        if riding is None:
+            canaries = None
+        else:
+            canaries = np.array(riding, dtype=np.int64).reshape(-1, 1)
         offsets = statement.offsets[place : place + 1].copy()
         constant, bare = compiled.encode(columns, 1)
         _, carrying = compiled.encode(columns, 1, canaries, offsets)

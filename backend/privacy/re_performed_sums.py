@@ -99,4 +99,6 @@ def _grouped(answered: HostSums, feature: str) -> Grouped:
         tag, unit = ("age", Text("years", "岁")) if name in about["ages"] else ("", Text(""))
         described = Feature(name=name, meaning=Text(name, name), kind=kind, unit=unit, sensitivity=tag)
         grouped.append(group(described, column, about["most"], smallest))
-    return grouped[0] if len(grouped) == 1 else group_together(grouped[0], grouped[1], smallest)
+    if len(grouped) == 1:
+        return grouped[0]
+    return group_together(grouped[0], grouped[1], smallest)

@@ -106,7 +106,10 @@ def _layout_problem(model: GuestModel, registered: Registered) -> str:
     """Return what is wrong with the layout by which a Host books answers and adds dither; empty if it is that of the partial model."""
     layout = Packing(model).layout
     if registered.layout != layout:
-        told = None if registered.layout is None else astuple(registered.layout)
+        if registered.layout is None:
+            told = None
+        else:
+            told = astuple(registered.layout)
         return str(SecurityError("layout_of_other_model", told=told or (), registered=astuple(layout)))
     if layout.score_bits < SCORE_BITS:
         return str(SecurityError("few_score_bits", got=layout.score_bits, least=SCORE_BITS))

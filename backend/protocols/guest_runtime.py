@@ -180,7 +180,12 @@ class GuestRuntime:
     ) -> None:
         self.federation = federation
         self.journal = journal
-        self.named = named if named is not None else 0.0 if federation.synthetic else NAMED
+        if named is not None:
+            self.named = named
+        elif federation.synthetic:
+            self.named = 0.0
+        else:
+            self.named = NAMED
         self._on_approval = on_approval
         self._known_approvals = set[tuple[str, int, str]]()
         self._on_receipts = on_receipts
@@ -216,7 +221,9 @@ class GuestRuntime:
 
     def weights(self, column: str, exclude: Collection[str] = ()) -> NDArray[np.float64] | None:
         """How much each of the Guest's records counts, in the order of its table; None without a column."""
-        return read_weights(self.federation, column, exclude) if column else None
+        if column:
+            return read_weights(self.federation, column, exclude)
+        return None
 
     def dither(self, chain: Sequence[str]) -> float:
         """Width on a logit of the dither that scores through these Hosts get: the widest that one of them asks for."""

@@ -181,9 +181,20 @@ class HostParty:
         self._pool = pool
         self._tables = tables
         self._products = products
-        self.accountant = accountant if accountant is not None or simulated else Accountant(Database())
-        self.requests = requests if requests is not None or simulated else RequestLog(Database())
-        self._dither = dither if dither is not None else 0.0 if simulated else DITHER
+        if accountant is not None or simulated:
+            self.accountant = accountant
+        else:
+            self.accountant = Accountant(Database())
+        if requests is not None or simulated:
+            self.requests = requests
+        else:
+            self.requests = RequestLog(Database())
+        if dither is not None:
+            self._dither = dither
+        elif simulated:
+            self._dither = 0.0
+        else:
+            self._dither = DITHER
         self._opening = threading.Lock()
         self._ciphers: OrderedDict[tuple[str, bytes], tuple[PublicSide, Pool[Any]]] = OrderedDict()
         self._sessions = HostSessions(broken_off=self._state)
@@ -375,7 +386,10 @@ class HostParty:
         def changed(row: LoggedRow) -> bool:
             return accountant is not None and not is_current(accountant, self._partial_models, row)
 
-        wanted = [] if self.requests is None else sampled_rows(self.requests, rows)
+        if self.requests is None:
+            wanted = []
+        else:
+            wanted = sampled_rows(self.requests, rows)
         return host_half(self.name, wanted, self._partial_models, self._gate.table, self._gate.noise, changed)
 
     def registered(self, model_id: str) -> Registered:
@@ -449,7 +463,9 @@ class HostParty:
     def _session(self, sender: str, message: Message) -> HostSession | None:
         """The conversation that a message belongs to: its sender's own, or the one in which another Host passes something on."""
         own = self._sessions.find(message.conversation, sender)
-        return self._sessions.find(message.conversation) if own is None and self._is_passed_on(message) else own
+        if own is None and self._is_passed_on(message):
+            return self._sessions.find(message.conversation)
+        return own
 
     def _is_passed_on(self, message: Message) -> bool:
         """Return whether other Hosts may send a message of this kind, too."""

@@ -147,7 +147,10 @@ def load_half(text: str) -> HostHalf:
 
 def _row(body: dict[str, Any]) -> HostRow:
     blobs = {name: base64.b64decode(body[name]) for name in ("public_key", "vector")}
-    shares = None if body["shares"] is None else tuple(map(float, body["shares"]))
+    if body["shares"] is None:
+        shares = None
+    else:
+        shares = tuple(map(float, body["shares"]))
     return HostRow(**{**body, **blobs, "shares": shares})
 
 
@@ -177,7 +180,10 @@ def is_current(account: Accountant, models: HostModels, row: LoggedRow) -> bool:
     if row.kind in SUMS:
         return row.records == account.records
     guest = models.get(row.model_id).model.guest
-    request = of_person(row.request, row.place) if row.kind == REASONS else row.request
+    if row.kind == REASONS:
+        request = of_person(row.request, row.place)
+    else:
+        request = row.request
     return account.is_current(guest, request)
 
 

@@ -280,12 +280,16 @@ class ServedModel:
     @property
     def preceding(self) -> str:
         """Whom it gets vectors from: the Host before it, or the Guest."""
-        return self.folding.steps[self.index - 1].host if self.index else self.model.guest
+        if self.index:
+            return self.folding.steps[self.index - 1].host
+        return self.model.guest
 
     @property
     def following(self) -> str:
         """Whom it sends its result to: the next Host, or the Guest."""
-        return self.model.guest if self.plan.last else self.folding.steps[self.index + 1].host
+        if self.plan.last:
+            return self.model.guest
+        return self.folding.steps[self.index + 1].host
 
     @cached_property
     def features(self) -> frozenset[str]:
@@ -415,7 +419,10 @@ class HostModels:
 
     def check_owner(self, model_id: str, guest: str) -> None:
         """Raise SecurityError if another Guest's model has this id already."""
-        known = self.find(model_id) if self._store.content_hash(model_id) else None
+        if self._store.content_hash(model_id):
+            known = self.find(model_id)
+        else:
+            known = None
         if known is not None and known.model.guest != guest:
             raise SecurityError("model_of_another_guest")
 

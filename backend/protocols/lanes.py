@@ -105,7 +105,10 @@ class Lanes:
     def _forget_oldest(self) -> None:
         """Of conversations that never end, those in which nothing happened for longest are forgotten here."""
         over = len(self._conversations) - KEPT
-        idle = [name for name, kept in self._conversations.items() if kept.idle] if over > 0 else []
+        if over > 0:
+            idle = [name for name, kept in self._conversations.items() if kept.idle]
+        else:
+            idle = []
         for name in idle[:over]:
             del self._conversations[name]
 

@@ -374,7 +374,10 @@ def _one_reason(lines: Sequence[NoticeLine], words: Catalogue, american: bool) -
     several = []
     for party, own in held.items():
         text = said_at_once(own, words)
-        key = "notice.reason_several" if text == between.join(own) and len(own) > 1 else "notice.reason"
+        if text == between.join(own) and len(own) > 1:
+            key = "notice.reason_several"
+        else:
+            key = "notice.reason"
         several.append(words(key, text=text, party=party))
     texts = between.join(several)
     return f"• {'; '.join(found)} — {texts}" if found else f"• {texts}"

@@ -77,7 +77,9 @@ def check(blob: bytes) -> Checked:
         if blob.startswith(b"%PDF"):
             return apart(_checked_pdf, blob)
         text = blob.decode("utf-8", errors="replace")
-        return Checked(read_html(text), "yes") if text.startswith("<") else Checked(read(text), "json")
+        if text.startswith("<"):
+            return Checked(read_html(text), "yes")
+        return Checked(read(text), "json")
     except ModelError:
         raise
     except Exception as error:  # figures that no model has can stop the drawing anywhere

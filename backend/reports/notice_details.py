@@ -45,7 +45,9 @@ def fields_of(creditor: bool) -> tuple[str, ...]:
 
 def label_of(name: str, language: str) -> str:
     """Return the key of a field's name in the catalogue."""
-    return f"{name}_zh" if language == "zh" and name in BILINGUAL else name
+    if language == "zh" and name in BILINGUAL:
+        return f"{name}_zh"
+    return name
 
 
 def stated(federation: Federation, kept: Mapping[str, NoticeParty]) -> Federation:
@@ -92,7 +94,10 @@ def missing(federation: Federation, language: str) -> tuple[tuple[str, str], ...
         if not party.phone:
             lacking.append((party.name, "phone"))
         # No language stands in for the other: each law has its own supervisor.
-        supervisor = party.supervisor.zh if language == "zh" else party.supervisor.en
+        if language == "zh":
+            supervisor = party.supervisor.zh
+        else:
+            supervisor = party.supervisor.en
         if creditor and not supervisor:
             lacking.append((party.name, label_of("supervisor", language)))
     return tuple(lacking)

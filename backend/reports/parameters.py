@@ -21,13 +21,17 @@ def parameters_in_words(words: Catalogue, parameters: Mapping[str, str], cipher:
 def cipher_in_words(words: Catalogue, name: str, bits: int) -> str:
     """What training was encrypted with; Paillier with short random exponents is Paillier."""
     kind = name.removesuffix("-short")
-    return words(f"document.cipher_{kind}", bits=bits) if kind in CIPHERS else name
+    if kind in CIPHERS:
+        return words(f"document.cipher_{kind}", bits=bits)
+    return name
 
 
 def _name(words: Catalogue, name: str) -> str:
     """As the Train page names it; a few are on no page."""
     on_page = words.named("parameter.", name)
-    return words.named("document.parameter_", name) if on_page == name else on_page
+    if on_page == name:
+        return words.named("document.parameter_", name)
+    return on_page
 
 
 def _value(words: Catalogue, name: str, value: str, cipher: str, bits: int) -> str:
@@ -57,4 +61,6 @@ def _number(words: Catalogue, name: str, value: str) -> str:
         return words("document.off")
     if not math.isfinite(number):
         return value
-    return f"{number * 100:.10g}\u00a0%" if name in SHARES else f"{number:,.10g}"
+    if name in SHARES:
+        return f"{number * 100:.10g}\u00a0%"
+    return f"{number:,.10g}"

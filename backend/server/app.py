@@ -153,7 +153,10 @@ class ServerState:
         if self.settings.open_to_all and not self.tokens.all():
             return Caller("", None)
         kind, _, token = request.headers.get("authorization", "").partition(" ")
-        found = self.tokens.find(token.strip()) if kind.lower() == "bearer" else None
+        if kind.lower() == "bearer":
+            found = self.tokens.find(token.strip())
+        else:
+            found = None
         if found is None:
             challenge = {"WWW-Authenticate": 'Bearer realm="glassleaf"'}
             raise Problem("token", Remark("token_needed"), headers=challenge)

@@ -119,7 +119,10 @@ def preferred_language(accepted: str) -> str:
         name, _, parameter = part.partition(";")
         language = name.strip().lower().partition("-")[0]
         try:
-            weight = float(parameter.strip().removeprefix("q=")) if parameter else 1.0
+            if parameter:
+                weight = float(parameter.strip().removeprefix("q="))
+            else:
+                weight = 1.0
         except ValueError:
             continue
         if language in weights:
@@ -139,7 +142,10 @@ def problem_of(error: GlassleafError) -> Problem:
     if isinstance(error, StoreError):
         return Problem("internal", Remark("server_store_unusable"))
     kind = next((kind for known_class, kind in KINDS.items() if isinstance(error, known_class)), "internal")
-    wait = str(ceil(error.wait)) if isinstance(error, HostBusy) else REPEAT.get(kind, "")
+    if isinstance(error, HostBusy):
+        wait = str(ceil(error.wait))
+    else:
+        wait = REPEAT.get(kind, "")
     headers = {"Retry-After": wait} if wait else {}
     return Problem(kind, error.remarks, headers=headers)
 
@@ -160,7 +166,10 @@ async def answer_problem(request: Request, error: Exception) -> JSONResponse:
 
 async def answer_unusable(request: Request, error: Exception) -> JSONResponse:
     """For FastAPI: answer a request of another form. It names where and why; what stood there is not repeated."""
-    found = error.errors() if isinstance(error, RequestValidationError) else []
+    if isinstance(error, RequestValidationError):
+        found = error.errors()
+    else:
+        found = []
     language = language_of(request)
     if any(one["type"] == "too_long" and one["loc"][-1] == "people" for one in found):
         return Problem("too-large", Remark("too_many_people")).response(language)

@@ -90,7 +90,9 @@ class AnsweredSums:
 
     def decided_at(self, cutoff: float) -> AnsweredSums:
         """The same without decisions, where they were marked at another cut-off: labels, scores and errors have none."""
-        return self if self.marking.cutoff == cutoff else replace(self, about={**self.about, "decisions": False})
+        if self.marking.cutoff == cutoff:
+            return self
+        return replace(self, about={**self.about, "decisions": False})
 
     def in_groups(self, most: int) -> AnsweredSums:
         """The same in at most so many groups."""
@@ -119,7 +121,9 @@ class AnsweredSums:
 
 def _own_name(side: Group) -> str:
     """Return a group's name among the groups of its feature alone: of a bin its number."""
-    return side.name.partition("/")[0] if side.kind == "bin" else side.name
+    if side.kind == "bin":
+        return side.name.partition("/")[0]
+    return side.name
 
 
 def _place_of(side: Group) -> tuple[bool, int]:
@@ -326,7 +330,8 @@ class AskedSums:
         refused : dict
             What a Host would not, or did not, answer; of it nothing was counted.
         """
-        refused = self.refused_ahead(questions, wanted, min_size) if refused is None else refused
+        if refused is None:
+            refused = self.refused_ahead(questions, wanted, min_size)
         asked = [(host, name) for host, names in wanted.items() for name in names if (host, name) not in refused]
         if not asked:
             return {}, refused
@@ -373,7 +378,10 @@ class AskedSums:
     def _written_down(self, question: _Question) -> Iterator[Callable[[SentMarks], None]]:
         """A function that writes a question into the journal, to be called before anything is sent; once all is kept, it is forgotten."""
         journal = self._context.runtime.journal
-        run = None if journal is None else journal.run(self._question, fresh=True)
+        if journal is None:
+            run = None
+        else:
+            run = journal.run(self._question, fresh=True)
 
         def write(made: SentMarks) -> None:
             if run is not None:

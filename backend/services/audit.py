@@ -197,7 +197,10 @@ class AuditTrail:
 
         if ask_hosts:
             self._workspace.await_errands(TOLD)
-        kept = self._workspace.runtime(federation).audit_heads() if ask_hosts else {}
+        if ask_hosts:
+            kept = self._workspace.runtime(federation).audit_heads()
+        else:
+            kept = {}
         public = self.public_key(federation)
         return self._workspace.audit_log(federation).verify(
             {host: heads for host, heads in kept.items() if heads}, partial(is_signed_head, public)

@@ -94,7 +94,8 @@ def part_companies(federation: Federation, folder: Path, port: int = 0, budget: 
         raise ParameterError("folder_not_empty", folder=folder)
     folder.mkdir(parents=True, exist_ok=True)
     port = port or _free_port()
-    budget = usual_limit(federation.synthetic) if budget is None else budget
+    if budget is None:
+        budget = usual_limit(federation.synthetic)
     folders = {party.name: folder / party.name for party in federation.parties}
     for party in federation.parties:
         folders[party.name].mkdir()

@@ -56,7 +56,12 @@ class Dossiers:
         note.federation = federation
         note.body = {"host": dossier.host, "dossier_sha256": digest(dossier), "public_key": dossier.public_key}
         kept = next((d for d in self.of(federation) if d.host == dossier.host), None)
-        expected = read_public(public_key) if public_key else kept.public_key if kept else dossier.public_key
+        if public_key:
+            expected = read_public(public_key)
+        elif kept:
+            expected = kept.public_key
+        else:
+            expected = dossier.public_key
         if dossier.public_key != expected:
             raise SecurityError("dossier_of_other_key", host=dossier.host, key=expected[:16])
         if kept and dossier.day < kept.day:

@@ -344,7 +344,9 @@ def measure_means(context: MeasurementContext, request: MeansRequest, job: Job[G
             ask_others(context, sessions, questions, rows[at], outcomes, request.cutoff or CUTOFF, others)
     if key in late:  # another process was first
         return _answered_before(context, sessions, key, late[key])
-    return _means(key, found[key], "") if found[key].groups else GroupMeans(*key, questions.records, ())
+    if found[key].groups:
+        return _means(key, found[key], "")
+    return GroupMeans(*key, questions.records, ())
 
 
 def _at_most(asked: int | None, records: int) -> int:

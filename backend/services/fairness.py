@@ -228,7 +228,9 @@ class Fairness:
         """Measure whichever kind of evidence is asked for."""
         if isinstance(request, AgeRequest):
             return self._ages.start(request)
-        return self.start_proxies(request) if isinstance(request, ProxyRequest) else self.start_disparity(request)
+        if isinstance(request, ProxyRequest):
+            return self.start_proxies(request)
+        return self.start_disparity(request)
 
     def start_disparity(self, request: DisparityRequest) -> Job[Disparity]:
         """Measure outcomes by the groups of a feature, or of two together, in the background."""
@@ -255,7 +257,9 @@ class Fairness:
             first, second = (self._models.feature(record, name) for name in features_of(done.feature))
             return pair_names(done.pairs, first, second)
         groups = [outcome.group for outcome in done.groups]
-        return group_names(groups, self._models.feature(record, done.feature)) if groups else ()
+        if groups:
+            return group_names(groups, self._models.feature(record, done.feature))
+        return ()
 
     def partners(self, record: ModelRecord, feature: str) -> tuple[Feature, ...]:
         """Return the features that one can be measured together with: the Guest holds one of the two, or one party both."""
@@ -323,7 +327,9 @@ def bin_key(place: int, bins: int) -> str:
     """Return the key of the words for a bin: the lowest, the highest, or one between."""
     if place == 1:
         return "measure.group_lowest"
-    return "measure.group_highest" if place == bins else "measure.group_bin"
+    if place == bins:
+        return "measure.group_highest"
+    return "measure.group_bin"
 
 
 def pair_names(pairs: Sequence[tuple[Group, Group] | None], first: Feature, second: Feature) -> tuple[Text, ...]:
@@ -780,7 +786,10 @@ class _Crossed:
         found, refused = asked.ask(
             self._questions, self._ids, marks, ones, about, wanted, min_size=min_size, known=known
         )
-        told = refused if found else {key: self._refused(error) for key, error in refused.items()}
+        if found:
+            told = refused
+        else:
+            told = {key: self._refused(error) for key, error in refused.items()}
         return self._answered(found, asked.kept(refused, about, self._ids), told)
 
     def borne_by(self, marks: int, max_groups: int) -> int:
@@ -829,7 +838,9 @@ def _of_marks(marks: Sequence[Counts]) -> dict[str, str]:
 
 
 def _most_groups(feature: Feature, limit: int) -> int:
-    return limit if feature.kind is Kind.NUMERIC else min(limit, max(2, len(feature.categories)))
+    if feature.kind is Kind.NUMERIC:
+        return limit
+    return min(limit, max(2, len(feature.categories)))
 
 
 def feature_of(federation: Federation, name: str) -> tuple[str, Feature]:

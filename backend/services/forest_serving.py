@@ -88,7 +88,10 @@ class ServingTrial:
     @property
     def whole_again(self) -> int | None:
         """Number of the first batch after the loss that all trees answered; None if there was none."""
-        last = self.without[-1].number if self.without else self.request.lost_at
+        if self.without:
+            last = self.without[-1].number
+        else:
+            last = self.request.lost_at
         return next((batch.number for batch in self.batches if batch.number > last), None)
 
     def as_dict(self) -> dict[str, Any]:

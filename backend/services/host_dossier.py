@@ -45,7 +45,10 @@ class HostDossier:
     def template(self, language: str = "en") -> str:
         """The form, with what was signed last."""
         form = self._folder / FORM
-        answers = answers_of(form.read_text(encoding="utf-8"), self._party) if form.exists() else {}
+        if form.exists():
+            answers = answers_of(form.read_text(encoding="utf-8"), self._party)
+        else:
+            answers = {}
         return template(self._party, answers, language)
 
     def sign(self, text: str, *, today: date | None = None) -> DossierFile:

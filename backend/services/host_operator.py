@@ -299,7 +299,10 @@ class HostOperator:
 
     def _charge(self, training: Approval) -> None:
         """Book what a training costs as it is approved; raises as :func:`backend.protocols.terms.prices.book_approved`."""
-        limits = self.limits if self._limits_for is None else self._limits_for(training.about["rows"])
+        if self._limits_for is None:
+            limits = self.limits
+        else:
+            limits = self._limits_for(training.about["rows"])
         book_approved(Accountant(self._database, limits), training)
 
     @property
@@ -423,7 +426,10 @@ class HostOperator:
                 about = model.guest, structure, len(model.skeletons), splits
                 name = self._store.agreed_name(structure)
                 found_sealed = halves.sealed(model_id)
-                sealed = None if found_sealed is None else sealed_fact(found_sealed.most_named)
+                if found_sealed is None:
+                    sealed = None
+                else:
+                    sealed = sealed_fact(found_sealed.most_named)
                 out.append(HostedModel(model_id, *about, model.capacity, purposes, name, sealed))
         return tuple(out)
 
@@ -732,13 +738,18 @@ def _sampled_of(config: HostConfig, agreement: Agreement | None) -> tuple[PartyT
     """Read the records of a Host at its own company, their version, and the width of its dither."""
     from backend.services.host_service import dither_of, read_source  # noqa: PLC0415 (extra link)
 
-    width = DITHER_WIDTH if agreement is None else dither_of(config, agreement)
+    if agreement is None:
+        width = DITHER_WIDTH
+    else:
+        width = dither_of(config, agreement)
     return (*read_source(config), width)
 
 
 def host_files(place: Path) -> tuple[Path, Path]:
     """A Host's folder and its ``host.toml``, of either of them."""
-    return (place.parent, place) if place.suffix == ".toml" else (place, place / CONFIG)
+    if place.suffix == ".toml":
+        return (place.parent, place)
+    return (place, place / CONFIG)
 
 
 def operator_of(folder: Path, user: Mapping[str, Any]) -> Account | None:
@@ -772,7 +783,10 @@ def limits_of(config: HostConfig, agreement: Agreement | None, records: int = 0)
     limited = [budget for budget in budgets if budget]
     bits = config.limits.max_bits
     if bits is None:
-        bits = usual_max_bits(len(config.features()), records) if records and not synthetic else 0.0
+        if records and not synthetic:
+            bits = usual_max_bits(len(config.features()), records)
+        else:
+            bits = 0.0
     return Limits(min(limited, default=0), config.limits.budget_total, bits, synthetic=synthetic)
 
 
@@ -789,7 +803,10 @@ def simulated_host(home: Path, federation: Federation, host: str, actor: str) ->
         raise ParameterError("unknown_host", name=host, federation=federation.name, known=tuple(known))
     party = federation.party(host)
     folder = home / "parties" / federation.name / host
-    answers = usual_limit(federation.synthetic) if party.budget is None else party.budget
+    if party.budget is None:
+        answers = usual_limit(federation.synthetic)
+    else:
+        answers = party.budget
     limits = Limits(answers, party.budget_total, party.max_bits or 0.0, synthetic=federation.synthetic)
 
     def limits_for(records: int) -> Limits:
@@ -806,7 +823,10 @@ def simulated_host(home: Path, federation: Federation, host: str, actor: str) ->
     read = partial(read_table, federation, host)
 
     def read_sampled() -> tuple[PartyTable, str, float]:
-        width = usual_dither(federation.synthetic) if party.dither is None else party.dither
+        if party.dither is None:
+            width = usual_dither(federation.synthetic)
+        else:
+            width = party.dither
         content = sha256((federation.folder / party.file).read_bytes()).hexdigest()
         return read(), records_version(content, party.features), width
 

@@ -284,7 +284,10 @@ def check_account(file: Path, agreement: Agreement, database: Database) -> None:
     account = guest.name, sha256(PartyStore(database).secret("account")).hexdigest()
     with held_alone(file.with_name(f"{file.name}.lock")):
         try:
-            known = _Accounts.validate_json(file.read_bytes()) if file.exists() else {}
+            if file.exists():
+                known = _Accounts.validate_json(file.read_bytes())
+            else:
+                known = {}
         except ValidationError as error:
             raise FederationError("accounts_file_damaged", file=file) from error
         for other, store in known.values():

@@ -171,7 +171,9 @@ def _empty_sides(read: WholeModel, values: Floats) -> list[Remark]:
 
         leaves_of(tree, goes_left, len(values))
     columns = [Remark("splits_on", {"name": shown(read.features[i]), "n": n}) for i, n in sorted(found.items())]
-    return [Remark("cells_unlike_training", {"columns": tuple(columns)})] if columns else []
+    if columns:
+        return [Remark("cells_unlike_training", {"columns": tuple(columns)})]
+    return []
 
 
 def _zeros_missing(read: WholeModel, values: Floats) -> list[Remark]:
@@ -358,7 +360,10 @@ def _refuse_unmet(
 
 def _rounding(read: WholeModel) -> float:
     """How far a library's own rounding may take its margin from the exact one: float32 sums, and the logit of a float32 probability."""
-    base = max(abs(score) for score in read.base_scores) if read.outputs.link == "logistic" else 0.0
+    if read.outputs.link == "logistic":
+        base = max(abs(score) for score in read.base_scores)
+    else:
+        base = 0.0
     return (read.trees_an_output + 4) * FLOAT32 * read.reach + 4 * FLOAT32 * float(np.exp(min(base, 20.0)))
 
 

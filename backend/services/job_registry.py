@@ -197,11 +197,10 @@ class JobRegistry:
         held.upload = None
         job = held.job
         kind = kind_of(name)
-        failure = (
-            job.failure.remarks[0]
-            if job.failure is not None and job.state == "failed" and kind not in ABOUT_PEOPLE
-            else None
-        )
+        if job.failure is not None and job.state == "failed" and kind not in ABOUT_PEOPLE:
+            failure = job.failure.remarks[0]
+        else:
+            failure = None
         if not self._closed:
             found = None if job.result is None else write_result(kind, job.result)
             if found is not None:
@@ -221,7 +220,10 @@ class JobRegistry:
         result = read_result(kind_of(name), kept[1])
         if result is None:
             return None
-        failure = None if logged.failure is None else GlassleafError.of(logged.failure)
+        if logged.failure is None:
+            failure = None
+        else:
+            failure = GlassleafError.of(logged.failure)
         job: Job[Any] = Job.ended(result, kept[0].state, failure)
         with self._lock:
             there = self._held.setdefault((user, name), _Held(logged.id, job, None, None))

@@ -225,7 +225,10 @@ class Leakage:
         """The meter, the Guest's values that the score was made of, and by how many units it may have been moved."""
         record = self._models.get(model_id)
         bits = record.score_bits
-        moved = half_units(self._models.dither(record.id), bits) if dither is None else round(math.ldexp(dither, bits))
+        if dither is None:
+            moved = half_units(self._models.dither(record.id), bits)
+        else:
+            moved = round(math.ldexp(dither, bits))
         own = (sample or self._samples.of_person(record.id, score.id)).guest
         expectation = self._models.compiled(record).expectation
         known = score.base + score.guest_part
@@ -415,7 +418,10 @@ def kept_to_the_rule(record: ModelRecord, most_named: float | None) -> ModelReco
     """
     if record.release is None:
         return record
-    allowed = usual_bound(record.release) if most_named is None else most_named
+    if most_named is None:
+        allowed = usual_bound(record.release)
+    else:
+        allowed = most_named
     refuse_if_identifying(record.release, allowed, record.n_trees, record.task)
     return replace(record, release=replace(record.release, most_named=allowed))
 
@@ -447,7 +453,10 @@ def refuse_if_identifying(release: ReleaseCheck, allowed: float, trees: int, tas
         raise ReleaseRefused(
             "too_many_named_by_one_tree", release.named, allowed, bits, leaf_people=LEAF_PEOPLE, **values
         )
-    code = "too_many_named_by_classes" if task == "classes" else "too_many_named"
+    if task == "classes":
+        code = "too_many_named_by_classes"
+    else:
+        code = "too_many_named"
     raise ReleaseRefused(code, release.named, allowed, bits, **values)
 
 

@@ -229,7 +229,10 @@ class Sessions:
         compiled = context.compiled.guest
         before, job.total = at or (0, len(table.ids))
         job.at("key", runtime.guest.name, before)
-        key = runtime.keys.scoring(cipher, 0, compiled) if cipher == "none" else runtime.keys.bulk(KEY_BITS, compiled)
+        if cipher == "none":
+            key = runtime.keys.scoring(cipher, 0, compiled)
+        else:
+            key = runtime.keys.bulk(KEY_BITS, compiled)
         whole = max(job.total, 1)
         share = work.part(before / whole, (before + len(table.ids)) / whole)
         with self.begin(context.record.hosts, counted=False) as session, share:

@@ -87,7 +87,10 @@ def kept_scores(kept: Kept) -> tuple[Floats, Floats, Floats | None]:
     row = kept.rows[0]
     labels = np.array(row["labels"], dtype=np.float64)
     margins = np.array(row["margins"], dtype=np.float64)
-    weights = np.array(row["weights"], dtype=np.float64) if "weights" in row else None
+    if "weights" in row:
+        weights = np.array(row["weights"], dtype=np.float64)
+    else:
+        weights = None
     return labels, margins, weights
 
 

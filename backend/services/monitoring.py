@@ -242,7 +242,10 @@ class _Run:
         enough = len(labels) >= MIN_GROUP
         self.found["later_calibration"] = self._calibration(labels, predicted[:, 0])
         tests = suite.judge(self.found)
-        squared = float(((predicted[:, 0] - labels) ** 2).mean()) if self._binary and enough else None
+        if self._binary and enough:
+            squared = float(((predicted[:, 0] - labels) ** 2).mean())
+        else:
+            squared = None
         return Monitored(
             self._context.record.id,
             datetime.now(UTC).isoformat(timespec="seconds"),
@@ -279,7 +282,10 @@ class _Run:
             return
         before = np.array(kept[self._reference], dtype=np.float64)
         moved = stability(self._reference, before, "later", self._margins, self._outputs)
-        self.found["score_shift"] = (figures.shift(replace(moved, part="")),) if moved else "no_scores"
+        if moved:
+            self.found["score_shift"] = (figures.shift(replace(moved, part="")),)
+        else:
+            self.found["score_shift"] = "no_scores"
 
     def of_guest(self, before: PartyTable) -> None:
         """The Guest's own columns against those of its training records."""

@@ -275,8 +275,13 @@ class OwnData:
 
     def draft(self, draft_id: str) -> Draft | None:
         """One draft of this user's; None if there is none."""
-        draft = self._read(self._folder(draft_id) / "draft.json") if _ID.fullmatch(draft_id) else None
-        return draft if draft is not None and draft.owner == self._owner else None
+        if _ID.fullmatch(draft_id):
+            draft = self._read(self._folder(draft_id) / "draft.json")
+        else:
+            draft = None
+        if draft is not None and draft.owner == self._owner:
+            return draft
+        return None
 
     def begin(self, name: str, data: bytes, how: Reading = AS_IT_IS) -> Draft:
         """Keep a table that was handed in, and begin a federation of it.
@@ -438,7 +443,10 @@ def _columns(file: Path, name: str, how: Reading) -> tuple[Column, ...]:
         before = Counter(filter(None, written.cells(column)))
         values = tuple(cell for cell, _ in before.most_common(SHOWN_VALUES))
         kind = guess(text, column, (), numbers=column in forms).kind
-        read = sum(before[cell] for cell in forms[column].numbers) if column in forms else 0
+        if column in forms:
+            read = sum(before[cell] for cell in forms[column].numbers)
+        else:
+            read = 0
         odd = oddities(counts, kind, text.marks)
         found.append(Column(column, kind.value, len(counts), values, odd, read))
     return tuple(found)
@@ -481,7 +489,10 @@ def host_names(draft: Draft) -> list[str]:
     """Short names of the Hosts, made from what people call them where that can be done."""
     names: list[str] = []
     for number, host in enumerate(draft.hosts, start=1):
-        made = slug(host.title) if re.match(r"[A-Za-z]{2}", host.title) else ""
+        if re.match(r"[A-Za-z]{2}", host.title):
+            made = slug(host.title)
+        else:
+            made = ""
         names.append(made if made and made not in (GUEST, *names) else f"host_{number}")
     return names
 

@@ -143,7 +143,10 @@ class People:
         for party in parties:
             there = person in read_table(about, party).row_of
             file = about.party(party).file
-            note = f"{party}'s own file: delete the record there" if there else f"no record in {file}"
+            if there:
+                note = f"{party}'s own file: delete the record there"
+            else:
+                note = f"no record in {file}"
             out.append(Holding(party, "records file", ({"file": file},) if there else (), KEEP, note))
             guest = party == about.guest.name
             out += self._at_guest(federation, party, person) if guest else at_host(databases[party], party, person)

@@ -62,7 +62,9 @@ def usual_protocols(samples: int) -> tuple[str, ...]:
 
 
 def _names(request: ComparisonRequest) -> tuple[str, ...]:
-    return request.names if request.names is not None else usual_protocols(request.samples)
+    if request.names is not None:
+        return request.names
+    return usual_protocols(request.samples)
 
 
 @dataclass(frozen=True)

@@ -112,7 +112,10 @@ class _Half:
             with suppress(ModelError):
                 self._models[model_id] = self._store.artefact(model_id)
                 record = self._store.record(model_id)
-                self._registered[model_id] = {} if record is None else json.loads(record)["host_hashes"]
+                if record is None:
+                    self._registered[model_id] = {}
+                else:
+                    self._registered[model_id] = json.loads(record)["host_hashes"]
 
     def _trees_of(self, model_id: str) -> int:
         """Return how many trees a model has, which is read of it once."""

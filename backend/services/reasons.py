@@ -445,7 +445,9 @@ def _blocker(finding: Finding) -> Blocker | None:
     if not finding.check:
         return None
     verdict = "open" if finding.ages is None else finding.ages.verdict
-    return None if verdict == "not_negative" else Blocker(finding.citation, verdict)
+    if verdict == "not_negative":
+        return None
+    return Blocker(finding.citation, verdict)
 
 
 def give_reasons(
@@ -480,7 +482,10 @@ def give_reasons(
     line = rules.policy.cutoff if rules.policy.task == "binary" else 0.5
     background = Background.of(context.model, request.against, line)
     terms = CompiledTerms(context.model, background)
-    batch = _scored(context, request, rules, job, counted) if request.scored is None else request.scored
+    if request.scored is None:
+        batch = _scored(context, request, rules, job, counted)
+    else:
+        batch = request.scored
     began = time.perf_counter()
     good = _explainable(batch, record.id, request.samples)
     groups = tuple(known[feature].group for _, feature in terms.items)

@@ -90,11 +90,17 @@ def read_side(path: Path) -> HandedOver:
         It is neither.
     """
     if path.is_dir():
-        config = load_config(path / "host.toml") if (path / "host.toml").exists() else None
+        if (path / "host.toml").exists():
+            config = load_config(path / "host.toml")
+        else:
+            config = None
         if config is None and not (path / FILE).exists():
             raise ParameterError("not_a_party_folder", path=str(path), file=FILE)
         party = path.resolve().name if config is None else config.party
-        database = Database(path) if config is None else Database(config.store_url())
+        if config is None:
+            database = Database(path)
+        else:
+            database = Database(config.store_url())
         try:
             receipts = tuple(Receipts(database).all())
             booked = Receipts(database).booked(party)
@@ -231,7 +237,10 @@ def _restart(side: HandedOver, own: Receipt | None, of_other: Receipt | None) ->
         later = [time for time in began if time >= stopped]
     elif ended is not None:
         # If the other party does not state an end either, it may have stopped before this one began again.
-        latest = ended + CLOCKS if _has_ended(of_other) else datetime.max.replace(tzinfo=UTC)
+        if _has_ended(of_other):
+            latest = ended + CLOCKS
+        else:
+            latest = datetime.max.replace(tzinfo=UTC)
         later = [time for time in began if ended - NOTICED <= time <= latest]
     else:
         later = []
@@ -239,7 +248,9 @@ def _restart(side: HandedOver, own: Receipt | None, of_other: Receipt | None) ->
         return None
     values["time"] = _minute(min(later))
     booked = side.booked.get(of_other.conversation, 0)
-    return Remark("broken_off_booked", {**values, "n": booked}) if booked else Remark("broken_off", values)
+    if booked:
+        return Remark("broken_off_booked", {**values, "n": booked})
+    return Remark("broken_off", values)
 
 
 def _time(text: str) -> datetime | None:

@@ -71,7 +71,10 @@ class Registry:
 
     def all(self, federation: str | None = None) -> list[ModelRecord]:
         """Records of all models, newest first."""
-        names = [federation] if federation else [f.name for f in self._workspace.federations()]
+        if federation:
+            names = [federation]
+        else:
+            names = [f.name for f in self._workspace.federations()]
         texts = [text for name in names for text in self._workspace.guest_store(name).records()]
         records = [self._records.get(text, partial(_read, text)) for text in texts]
         return sorted(records, key=lambda r: r.created, reverse=True)

@@ -326,7 +326,9 @@ class Reports:
     def _challenger(self, record: ModelRecord) -> SideBySide | None:
         """The model beside the one that its operator names."""
         details = self._details.get(record.id)
-        return self.compare(record.id, details.challenger) if details and details.challenger else None
+        if details and details.challenger:
+            return self.compare(record.id, details.challenger)
+        return None
 
     def _searches(self, record: ModelRecord) -> tuple[Search, ...]:
         """From this model, and those that it was chosen from."""

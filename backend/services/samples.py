@@ -200,4 +200,6 @@ def _written(value: object, feature: Feature) -> str:
         return str(value)
     if feature.kind is Kind.BOOLEAN:
         return "yes" if value else "no"
-    return repr(int(value)) if value.is_integer() and abs(value) < WHOLE else repr(value)
+    if value.is_integer() and abs(value) < WHOLE:
+        return repr(int(value))
+    return repr(value)

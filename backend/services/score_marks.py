@@ -70,7 +70,10 @@ def seen_values(model: GuestModel, trained: PartyTable, *, imported: bool = Fals
             # A code is known if somebody in training had it, or if a split names it.
             named = model.known_codes.get(feature.name, frozenset())
             in_records = frozenset(code for code in column.tolist() if code is not None)
-            categories[feature.name] = named if imported and named else in_records | named
+            if imported and named:
+                categories[feature.name] = named
+            else:
+                categories[feature.name] = in_records | named
         else:
             known = column[~np.isnan(column)]
             if len(known):
@@ -110,7 +113,9 @@ def host_mark(not_held_by: tuple[str, ...], chain: tuple[str, ...]) -> tuple[Mar
     """Return the mark of a person whom no Host of the chain, or not every one, has a record of."""
     if not not_held_by:
         return ()
-    return ("no_host",) if len(not_held_by) == len(chain) else ("some_hosts",)
+    if len(not_held_by) == len(chain):
+        return ("no_host",)
+    return ("some_hosts",)
 
 
 @dataclass

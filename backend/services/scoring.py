@@ -153,7 +153,10 @@ class Conversation:
             return ()
         if not keep:
             self._acknowledge(self._session)
-        messages = self._session.transcript() if keep else self._session.close()
+        if keep:
+            messages = self._session.transcript()
+        else:
+            messages = self._session.close()
         self._session = self._session if keep else None
         return messages[self._before :]
 
@@ -438,7 +441,10 @@ class _Question:
         through = False
         try:
             self._prepare(session, offered)
-            owed = None if self.conversation is None or self.run is None else self.conversation.owed(self.run)
+            if self.conversation is None or self.run is None:
+                owed = None
+            else:
+                owed = self.conversation.owed(self.run)
             how = self.workers, self.request.canaries, job.at, self.run, offered, owed
             guest = runtime.guest.name
             model = self.compiled.guest
@@ -513,7 +519,10 @@ def sample_scores(
     margins = compiled.guest.margins(answered)
     predictions = outputs.predict(margins)
     expected = compiled.expectation.given(own.columns, len(own.ids))
-    best = predictions.argmax(axis=1) if outputs.task == "classes" else np.zeros(len(margins), dtype=np.intp)
+    if outputs.task == "classes":
+        best = predictions.argmax(axis=1)
+    else:
+        best = np.zeros(len(margins), dtype=np.intp)
     at = np.arange(len(margins)), best
     margin, chosen, given = (found[at].tolist() for found in (margins, predictions, expected))
     base = compiled.expectation.base[best].tolist()

@@ -236,7 +236,9 @@ class Screenings:
     def last(self, federation: str) -> Screening | None:
         """Return the last screening of a federation; None if there was none."""
         kept = self._workspace.measurements(federation).of(SCREENING, SCREENING).get("")
-        return None if kept is None else _SCREENING.validate_python(kept.rows[0])
+        if kept is None:
+            return None
+        return _SCREENING.validate_python(kept.rows[0])
 
     def price(self, federation: str, bins: int = BINS) -> dict[str, float]:
         """Return Host → upper bound of the bits about each person that a screening is booked at."""
@@ -340,13 +342,19 @@ def screen(context: _Asking, request: ScreeningRequest, job: Job[Any]) -> Screen
         key = party, feature.name
         if key in counted:
             measured = _figures(key, counted[key], None if party == federation.guest.name else tests)
-            column = runtime.table.columns[feature.name][rows] if party == federation.guest.name else None
+            if party == federation.guest.name:
+                column = runtime.table.columns[feature.name][rows]
+            else:
+                column = None
             found.append(_completed(measured, distinct.get(key), column, asked.days.get(key, "")))
         elif party == federation.guest.name:
             left_out.append(NotScreened(party, feature.name, TOO_FEW_GROUPS.plain()))
     found.sort(key=lambda one: -one.iv)
     n = len(rows)
-    periods = (int(people.periods[0].sum()), int(people.periods[1].sum())) if people.periods else None
+    if people.periods:
+        periods = (int(people.periods[0].sum()), int(people.periods[1].sum()))
+    else:
+        periods = None
     return Screening(
         federation.name,
         n,

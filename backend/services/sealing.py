@@ -125,7 +125,10 @@ class Sealing:
 
     def _shown(self, sealed: SealedModel) -> Sealed:
         record = read_record(json.loads(json.dumps(sealed.body)))
-        bits = None if record.release is None else finest(record.release, sealed.allowed)
+        if record.release is None:
+            bits = None
+        else:
+            bits = finest(record.release, sealed.allowed)
         known: dict[str, Any] = dict(record.parameters)
         approved = ALGORITHMS[record.algorithm](**known)
         # Early stopping may have kept fewer than were grown.

@@ -179,7 +179,10 @@ class Training:
         note.body = {"algorithm": request.parameters.ALGORITHM, "excluded": len(request.exclude)}
         sealed_at = OPEN
         if runtime.simulated:
-            sealed_at = MAX_IDENTIFYING if request.most_named is None else request.most_named
+            if request.most_named is None:
+                sealed_at = MAX_IDENTIFYING
+            else:
+                sealed_at = request.most_named
         grown, trained = train(runtime, request, job, sealed_at)
         known = {m.id: m.retrained_from for m in self._models.all(request.federation)}  # the same model has the same id
         record = replace(grown, retrained_from=retrained_from or known.get(grown.id, ""))
@@ -259,7 +262,10 @@ def _grown(
         session = runtime.open_session(hosts, job.cancelled, counted=False)
         job.read_transcript = session.transcript
         try:
-            most_named = MAX_IDENTIFYING if request.most_named is None else request.most_named
+            if request.most_named is None:
+                most_named = MAX_IDENTIFYING
+            else:
+                most_named = request.most_named
             runtime.ask_training(session, request.approved, request.exclude, most_named)
             return runtime.guest.train(
                 runtime.labels(),

@@ -197,7 +197,10 @@ def combinations(
 def resampled(models: Sequence[TestedModel], seed: int) -> list[tuple[DrawnQuality, DrawnQuality]]:
     """AUC and KS of every model, over draws of test records that are the same for all."""
     labels = models[0].labels
-    whole = np.ones((1, len(labels))) if models[0].weights is None else models[0].weights[None]
+    if models[0].weights is None:
+        whole = np.ones((1, len(labels)))
+    else:
+        whole = models[0].weights[None]
     drawn: list[list[tuple[Floats, Floats]]] = [[] for _ in models]
     for done, weights in enumerate(draws(len(labels), RESAMPLES, seed), start=1):
         for model, parts in zip(models, drawn, strict=True):
@@ -343,11 +346,10 @@ def _decided(
         cells = {}
         for k, index in enumerate(kept):
             found = Sums(own, next(rows), next(rows))
-            cells[index] = (
-                Cells.of_sums(found, groups, RESAMPLES, draw)
-                if drawn is None
-                else Cells(found.cells(groups), drawn[number][k])
-            )
+            if drawn is None:
+                cells[index] = Cells.of_sums(found, groups, RESAMPLES, draw)
+            else:
+                cells[index] = Cells(found.cells(groups), drawn[number][k])
         others = ((candidate, cells.get(index)) for index, candidate in enumerate(candidates) if index)
         judged.append(CutoffComparison(candidates[0], own, tuple(others)))
     return judge(judged, groups, reference=reference_of(groups, request, feature), tolerance=request.tolerance)

@@ -166,7 +166,10 @@ class ValidationRun:
             for d in learned_directions(model)
             if d.expected != "none" and d.learned in ("up", "down", "mixed")
         ]
-        self.found["monotonicity"] = figures.against_expectation(expected, shares) if expected else "no_direction"
+        if expected:
+            self.found["monotonicity"] = figures.against_expectation(expected, shares)
+        else:
+            self.found["monotonicity"] = "no_direction"
 
     def of_record(self) -> None:
         """What scores would give away, as it was measured before the model was registered."""
@@ -238,7 +241,10 @@ class ValidationRun:
         with work.part(0.0, 0.02):
             kept, self._margins = self._score(rows)
         self._rows = rows[kept]
-        test = self._sliced(TEST, self._rows, self._margins, (0.02, 0.48)) if self._binary else {}
+        if self._binary:
+            test = self._sliced(TEST, self._rows, self._margins, (0.02, 0.48))
+        else:
+            test = {}
         if not len(kept) and not test:
             raise HostRefused("all_refused_before")
         if not self._binary:
@@ -247,9 +253,10 @@ class ValidationRun:
         self.found["weak_spots"] = slices.weak_spots(test)
         own = {key: found for key, found in test.items() if key[1] in protected}
         ratios = slices.impact_ratios(own) if protected else "no_attribute"
-        self.found["disparity"] = (
-            "without_decisions" if ratios == "few_people" and self._without_decisions & own.keys() else ratios
-        )
+        if ratios == "few_people" and self._without_decisions & own.keys():
+            self.found["disparity"] = "without_decisions"
+        else:
+            self.found["disparity"] = ratios
         self.found["time"] = self._over_time(test)
         seen = [i for i in training if i in self._runtime.table.row_of]
         if not seen:

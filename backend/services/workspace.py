@@ -99,7 +99,10 @@ class Workspace:
             self.check_name(federation.name, folder)
             # a home that is moved takes along what lies in it
             inside = folder.is_relative_to(self.home.resolve())
-            known = str(folder.relative_to(self.home.resolve())) if inside else str(folder)
+            if inside:
+                known = str(folder.relative_to(self.home.resolve()))
+            else:
+                known = str(folder)
             session.merge(FederationRow(name=federation.name, folder=known))
         return federation
 

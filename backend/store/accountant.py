@@ -326,7 +326,10 @@ class Accountant:
                 drop_crowds(session)
                 drop_replies(session, day)
             known = self._known(session, question)
-            spent = self._counted(session, question, day, whole, digest) if known is None else known
+            if known is None:
+                spent = self._counted(session, question, day, whole, digest)
+            else:
+                spent = known
         self._swept = day
         return spent, known is not None
 
@@ -430,7 +433,9 @@ class Accountant:
             names = [*owners, *(row.crowd for row in _rows(session, _MEMBERS, owners)), EVERYBODY]
             rows = _rows(session, _LAST, names, forgotten=self._forgotten(), **about)
             days = [row.day for row in rows if row.day is not None]
-        return date.fromordinal(max(days) + self.limits.days) if days else None
+        if days:
+            return date.fromordinal(max(days) + self.limits.days)
+        return None
 
     def reached(self, question: Question) -> NDArray[np.uint8]:
         """Which limit leaves no room for an answer more now, ``(people,)``, by its number in :data:`LIMITS`; counts nothing."""
@@ -441,7 +446,10 @@ class Accountant:
 
     def _known(self, session: Session, question: Question) -> NDArray[np.bool_] | None:
         """Who was refused when the question was asked first; None if it was not."""
-        row = session.execute(_QUESTION, question.key).first() if question.request else None
+        if question.request:
+            row = session.execute(_QUESTION, question.key).first()
+        else:
+            row = None
         if row is None or not row.asked:  # the latter has used an approval's volume and was never counted
             return None
         if row.asked != question.asked:
@@ -461,7 +469,10 @@ class Accountant:
         """Which limit leaves no room for one answer more about each person."""
         here, everywhere = self.limits.of(question.kind)
         entries = self._entries(session, question.people)
-        of_all = entries.used(OF_ALL, question) if question.people != (EVERYBODY,) else (0, 0)
+        if question.people != (EVERYBODY,):
+            of_all = entries.used(OF_ALL, question)
+        else:
+            of_all = (0, 0)
         # What tells nothing needs no bits to be left.
         priced = bool(self.limits.bits) and question.bits > 0
         more = _adds(entries, question) if priced else question.bits
@@ -498,7 +509,10 @@ class Accountant:
             as_often[times].append(person)
         rows = []
         for times, people in as_often.items():
-            names = people if len(people) < CROWD else [_crowd_of(session, people)]
+            if len(people) < CROWD:
+                names = people
+            else:
+                names = [_crowd_of(session, people)]
             rows += [{**about, "subject": name, "asked": times, "bits": times * question.bits} for name in names]
         if rows:
             execute_many(session, _COUNT, rows)
@@ -627,7 +641,10 @@ class Accountant:
         """Return what the account has about some people, and about everybody."""
         asked = set(people) - OF_ALL
         owners = self._owners(asked)
-        crowd = crowd_name(asked) if CROWD <= len(asked) == len(owners) else ""
+        if CROWD <= len(asked) == len(owners):
+            crowd = crowd_name(asked)
+        else:
+            crowd = ""
         about: dict[str, str | int] = {"crowd": crowd, "forgotten": self._forgotten()}
         if crowd and _is_known(session, crowd):
             # The database has these people: none of them has to be named.

@@ -198,9 +198,15 @@ class ApprovalBook:
             grant = _row(session, number)
             day = self.today().toordinal()
             use = _use_of_day(session, number, day)
-            key = {"guest": question[0], "request": question[1]} if question is not None and question[1] else None
+            if question is not None and question[1]:
+                key = {"guest": question[0], "request": question[1]}
+            else:
+                key = None
             volume = f"{number} {amount}"
-            known = None if key is None else session.execute(_QUESTION, key).first()
+            if key is None:
+                known = None
+            else:
+                known = session.execute(_QUESTION, key).first()
             if known is not None and (known.asked or known.records == volume):
                 return max(grant.per_day - use.used, 0)
             if use.used + amount > grant.per_day:

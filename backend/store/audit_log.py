@@ -201,7 +201,10 @@ class AuditLog:
             Whether this party signed a head.
         """
         rows = self._rows()
-        last = Head(rows[-1].number, rows[-1].hash) if rows else Head(0, START)
+        if rows:
+            last = Head(rows[-1].number, rows[-1].hash)
+        else:
+            last = Head(0, START)
         hashes = {row.number: row.hash for row in rows}
         problems = [*_chain_problems(rows)]
         for witness, heads in kept.items():

@@ -92,7 +92,10 @@ class Database:
             self._settle()
         except SQLAlchemyError as error:
             reason = type(error.__cause__ or error).__name__
-            code = "database_not_opened" if self._engine.dialect.name == "sqlite" else "database_server_refuses"
+            if self._engine.dialect.name == "sqlite":
+                code = "database_not_opened"
+            else:
+                code = "database_server_refuses"
             raise StoreError(code, database=self._name, reason=reason) from error
 
     def __repr__(self) -> str:
@@ -343,7 +346,9 @@ def _shown(where: Path | str | None) -> str:
     """What a database is called in messages; a URL without its password."""
     if isinstance(where, Path):
         return str(where / FILE)
-    return make_url(where).render_as_string(hide_password=True) if where else "in memory"
+    if where:
+        return make_url(where).render_as_string(hide_password=True)
+    return "in memory"
 
 
 def _version(connection: Connection) -> str | None:

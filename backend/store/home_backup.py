@@ -194,7 +194,10 @@ def read_backup(
                 draft.mkdir(mode=0o700)
                 for name, about in manifest.files.items():
                     _take(archive, name, about, draft)
-                keys = _keys(archive, manifest, digest, passphrase) if manifest.with_keys else {}
+                if manifest.with_keys:
+                    keys = _keys(archive, manifest, digest, passphrase)
+                else:
+                    keys = {}
             for name, blob in keys.items():
                 write_whole(draft / name, blob)
             check(draft)

@@ -137,7 +137,9 @@ class JobLog:
             if row is None:
                 return None
             kept = json.loads(str(body))
-            return (_logged(row), str(kept["found"])) if kept["id"] == row.id else None
+            if kept["id"] == row.id:
+                return (_logged(row), str(kept["found"]))
+            return None
 
         return self._database.kept(("found", user, name), read)
 

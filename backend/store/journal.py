@@ -199,7 +199,9 @@ class _SentFiles:
     @classmethod
     def of(cls, database: Database) -> _SentFiles | None:
         """Beside a database; None if that is no file."""
-        return None if database.folder is None else cls(database.folder / SENT)
+        if database.folder is None:
+            return None
+        return cls(database.folder / SENT)
 
     def put(self, run: str, number: int, piece: int, sent: bytes) -> bytes:
         """Keep a message unless there is one; returns the one that is kept."""
@@ -283,7 +285,10 @@ class Journal:
                 if sweeps:
                     session.execute(_TOO_OLD_STATED, {"before": (now - STATED).isoformat()})
                 runs = session.execute(_ASKING, {"question": question}).scalars()
-                known = None if fresh else next((name for name in runs if name not in self._busy), None)
+                if fresh:
+                    known = None
+                else:
+                    known = next((name for name in runs if name not in self._busy), None)
                 about = {"run": known or secrets.token_hex(16), "question": question, "now": now.isoformat()}
                 # whoever asks again wants it: a day counts from now
                 session.execute(_WANTED if known else _BEGIN, about)

@@ -91,7 +91,9 @@ class Standing:
     @property
     def said(self) -> str:
         """Its state, or ``in_use_demo`` where it is in use without an approval."""
-        return "in_use_demo" if self.model.state == IN_USE and self.approval is None else self.model.state
+        if self.model.state == IN_USE and self.approval is None:
+            return "in_use_demo"
+        return self.model.state
 
 
 class ModelStates:

@@ -168,7 +168,9 @@ class PartyStore:
         """Return pseudonym → person; empty if nobody was ever forgotten."""
         with self._database.read() as session:
             secret: bytes | None = session.execute(_SECRET, {"name": PSEUDONYMS}).scalar()
-        return {} if secret is None else {_pseudonym(secret, person): person for person in people}
+        if secret is None:
+            return {}
+        return {_pseudonym(secret, person): person for person in people}
 
 
 def _pseudonym(secret: bytes, person: str) -> str:

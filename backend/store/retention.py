@@ -95,7 +95,10 @@ def expire(database: Database, now: datetime | None = None) -> dict[str, int]:
             table = Base.metadata.tables[name]
             column = table.c[period.column]
             until = now - timedelta(days=period.days)
-            old = column <= until.toordinal() if isinstance(column.type, Integer) else column < until.isoformat()
+            if isinstance(column.type, Integer):
+                old = column <= until.toordinal()
+            else:
+                old = column < until.isoformat()
             done = session.execute(delete(table).where(old))
             if isinstance(done, CursorResult) and done.rowcount:
                 deleted[name] = done.rowcount

@@ -44,7 +44,9 @@ class ScoreBands:
 
     def records(self, band: int) -> int:
         """Records in a band."""
-        return sum(leaf[band] for leaf in self.counts[0]) if self.counts else 0
+        if self.counts:
+            return sum(leaf[band] for leaf in self.counts[0])
+        return 0
 
     @property
     def total(self) -> int:
@@ -124,13 +126,17 @@ class Background:
             return COVERS
         if model.bands is None:
             raise ParameterError("no_leaf_counts")
-        return ALL if against == "all" else cls("approved", _approved(model, model.bands, cutoff))
+        if against == "all":
+            return ALL
+        return cls("approved", _approved(model, model.bands, cutoff))
 
     def records(self, model: GuestModel) -> int:
         """Training records in the group; 0 if their number is not known."""
         if model.bands is None or self.against == "covers":
             return 0
-        return model.bands.total if self.against == "all" else model.bands.records(self.band)
+        if self.against == "all":
+            return model.bands.total
+        return model.bands.records(self.band)
 
 
 COVERS = Background("covers")

@@ -109,7 +109,10 @@ class ClassCounts:
 
     def best_split(self, histogram: Histogram, direction: int, bounds: Bounds) -> BestSplit | None:
         """Split with the purest children; a direction needs two classes."""
-        frequent = 1 if self.binary else int(np.argmax(histogram.sums[: self.classes, :-1].sum(axis=1)))
+        if self.binary:
+            frequent = 1
+        else:
+            frequent = int(np.argmax(histogram.sums[: self.classes, :-1].sum(axis=1)))
         gain = _in_order(self._gain, direction, bounds, self._share)
         found = search(histogram, gain, lambda sums: _mean(sums[frequent], self._total(sums)), self._total)
         return found and parted(found, histogram, direction, bounds, self._share)

@@ -158,7 +158,9 @@ def parted(
         Sums ``(channels,)`` → what a leaf with them would predict.
     """
     if direction == 0:
-        return found if bounds == FREE else replace(found, bounds=(bounds, bounds))
+        if bounds == FREE:
+            return found
+        return replace(found, bounds=(bounds, bounds))
     left, right = (float(value(sums)) for sums in (found.left, histogram.sums.sum(axis=1) - found.left))
     middle = (left + right) / 2
     lower = Bounds(bounds.low, middle)

@@ -60,15 +60,17 @@ class Outputs:
     def for_labels(self, labels: Floats) -> Outputs:
         """The same with the spread of ``(n,)`` labels, if they are numbers that differ."""
         deviation = float(np.std(labels)) if self.task == "number" else 0.0
-        return replace(self, spread=round(math.log2(deviation))) if deviation > 0 else self
+        if deviation > 0:
+            return replace(self, spread=round(math.log2(deviation)))
+        return self
 
     def margin_at(self, probability: float) -> float:
         """Inverse of :meth:`predict` for the probability of a positive label; infinite at a logit of 0 or 1."""
         if self.link == "identity":
             return probability
-        return (
-            math.inf * (2 * probability - 1) if probability in (0.0, 1.0) else math.log(probability / (1 - probability))
-        )
+        if probability in (0.0, 1.0):
+            return math.inf * (2 * probability - 1)
+        return math.log(probability / (1 - probability))
 
     def slots(self, trees: int) -> int:
         """Numbers decrypted per sample: for the median those of every tree."""

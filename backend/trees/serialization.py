@@ -67,7 +67,9 @@ def dump_guest(model: GuestModel) -> str:
 
 def _medians(of: Medians) -> dict[str, Any]:
     """Only if there are any, so that earlier models keep their hash."""
-    return {"medians": {name: list(pair) for name, pair in of.items()}} if of else {}
+    if of:
+        return {"medians": {name: list(pair) for name, pair in of.items()}}
+    return {}
 
 
 def _read_medians(data: dict[str, Any]) -> Medians:
@@ -178,7 +180,9 @@ def _node(node: Split | Leaf) -> dict[str, Any]:
 
 
 def _read_node(data: Mapping[str, Any]) -> Split | Leaf:
-    return Leaf(data["weight"], data["cover"], tuple(data.get("weights", ()))) if "weight" in data else Split(**data)
+    if "weight" in data:
+        return Leaf(data["weight"], data["cover"], tuple(data.get("weights", ())))
+    return Split(**data)
 
 
 def _rules(rules: Mapping[NodeKey, SplitRule]) -> list[dict[str, Any]]:

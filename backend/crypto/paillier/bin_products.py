@@ -135,7 +135,10 @@ def _read_shared(file: str, width: int) -> list[mpz]:
 
 
 def _sums_task(source: str | bytes, width: int, modulus: int, rows: NDArray[np.intp], bins: BinIndex) -> bytes:
-    ciphertexts = _read_shared(source, width) if isinstance(source, str) else from_blob(source, width)
+    if isinstance(source, str):
+        ciphertexts = _read_shared(source, width)
+    else:
+        ciphertexts = from_blob(source, width)
     return to_blob(_sums(mpz(modulus), ciphertexts, rows, bins), width)
 
 

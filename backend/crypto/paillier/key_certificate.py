@@ -58,5 +58,8 @@ def challenges(n: mpz) -> list[mpz]:
 
 def split(offer: bytes) -> tuple[bytes, bytes]:
     """An offered key → n, big-endian, and its certificate; a bare n has an empty one."""
-    width = len(offer) // (ROOTS + 1) if len(offer) % (ROOTS + 1) == 0 else len(offer)
+    if len(offer) % (ROOTS + 1) == 0:
+        width = len(offer) // (ROOTS + 1)
+    else:
+        width = len(offer)
     return offer[:width], offer[width:]

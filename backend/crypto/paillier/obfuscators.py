@@ -231,7 +231,10 @@ class PublicMaker:
             if self._rows is None:
                 kept = read_table(self._file, self._name())
                 width = _width(self._n2)
-                self._rows = self._build() if kept is None else [from_blob(row, width, "little") for row in kept]
+                if kept is None:
+                    self._rows = self._build()
+                else:
+                    self._rows = [from_blob(row, width, "little") for row in kept]
             return self._rows
 
     def release(self) -> None:
@@ -290,7 +293,9 @@ def random_unit(n: mpz) -> mpz:
 
 def _exponent_bits(order: mpz, obfuscation: Obfuscation) -> int:
     bits = int(order.bit_length())
-    return bits + SLACK_BITS if obfuscation == "full" else bits // SHORT_SHARE
+    if obfuscation == "full":
+        return bits + SLACK_BITS
+    return bits // SHORT_SHARE
 
 
 def _window(bits: int, entry: int, memory: int) -> int:

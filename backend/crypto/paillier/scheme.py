@@ -206,7 +206,9 @@ class PaillierPublicSide:
     def load(self, blob: bytes, n: int, m: int) -> Ciphertexts:
         """``(n, m)`` checked ciphertexts."""
         flat = self.key.load(blob, n * m)
-        return [flat[i : i + m] for i in range(0, n * m, m)] if m else [[] for _ in range(n)]
+        if m:
+            return [flat[i : i + m] for i in range(0, n * m, m)]
+        return [[] for _ in range(n)]
 
     def start_fold(self, keep: NDArray[np.bool_], plan: FoldPlan, added: Sequence[int] = ()) -> PaillierFold:
         """Begin a batch."""
@@ -239,7 +241,9 @@ class PaillierPublicSide:
 
     def _mask(self, used: int) -> int:
         """Random bits above the `used` ones of a plaintext, which stays positive: what was not agreed on is not read there."""
-        return secrets.randbits(free) << used if (free := self.bits - 2 - used) > 0 else 0
+        if (free := self.bits - 2 - used) > 0:
+            return secrets.randbits(free) << used
+        return 0
 
     def load_terms(self, blob: bytes, n: int) -> list[mpz]:
         """``n`` checked ciphertexts."""

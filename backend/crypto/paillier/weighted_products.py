@@ -23,7 +23,9 @@ def weighted_product(bases: Sequence[mpz], exponents: Sequence[int], modulus: mp
     positive = [(base, e) for base, e in zip(bases, exponents, strict=True) if e > 0]
     negative = [(base, -e) for base, e in zip(bases, exponents, strict=True) if e < 0]
     product = _product(positive, modulus)
-    return product * gmpy2.invert(_product(negative, modulus), modulus) % modulus if negative else product
+    if negative:
+        return product * gmpy2.invert(_product(negative, modulus), modulus) % modulus
+    return product
 
 
 def _product(powers: Sequence[tuple[mpz, int]], modulus: mpz) -> mpz:
@@ -36,7 +38,10 @@ def _product(powers: Sequence[tuple[mpz, int]], modulus: mpz) -> mpz:
         for base, e in powers:
             digit = e >> shift & ((1 << window) - 1)
             if digit:
-                buckets[digit] = buckets[digit] * base % modulus if digit in buckets else base
+                if digit in buckets:
+                    buckets[digit] = buckets[digit] * base % modulus
+                else:
+                    buckets[digit] = base
         product = product * _raised(buckets, modulus) % modulus
     return product
 

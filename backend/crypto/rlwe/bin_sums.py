@@ -194,7 +194,10 @@ def replies_of(
     zeros = zeros_under(offered)
     of = zeros.ring
     masks = _masks(of, places, wanted, block, _kept(max_bytes))
-    blob = source if isinstance(source, bytes) else Path(source).read_bytes()
+    if isinstance(source, bytes):
+        blob = source
+    else:
+        blob = Path(source).read_bytes()
     width = of.seeded_width
     sums: list[list[Any]] = [[None] * numbers for _ in wanted]
     for i in range(len(blocks(places.shape[1], block))):

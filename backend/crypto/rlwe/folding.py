@@ -43,7 +43,10 @@ def folded(of: Ring, piece: Piece) -> dict[int, Any]:
     sums: dict[int, Any] = {}
     for i, (kept, target) in enumerate(zip(piece.kept, piece.targets, strict=True)):
         part = piece.blob[i * width : (i + 1) * width]
-        ciphertext = read_fresh(of, part) if piece.fresh else of.ciphertext(part, of.first)
+        if piece.fresh:
+            ciphertext = read_fresh(of, part)
+        else:
+            ciphertext = of.ciphertext(part, of.first)
         if kept is not None:
             ciphertext = of.times(ciphertext, kept.astype(np.int64))
         sums[target] = of.plus(sums.get(target), ciphertext)

@@ -142,7 +142,10 @@ class RowProducts:
         span = flood_range(side.ring.parameters, self._own)
         last = np.array([self._degree - 1], dtype=np.intp)
         shown = [own_positions(self._own, self._degree), *[last] * self._others]
-        under_key = total if side.ring is self._ring else [_moved(side.ring, one) for one in total]
+        if side.ring is self._ring:
+            under_key = total
+        else:
+            under_key = [_moved(side.ring, one) for one in total]
         numbers = added or [0] * (self._own + self._others)
         residues = [number % side.ring.parameters.plain_modulus for number in numbers]
         plus = [residues[: self._own], *([number] for number in residues[self._own :])]
@@ -152,7 +155,9 @@ class RowProducts:
 
 def _moved(ring: Ring, total: Any | None) -> Any | None:
     """The same polynomials as a ciphertext in another key's ring."""
-    return None if total is None else ring.ciphertext_of(saved(total)[-2 * ring.residue_bytes :], transformed=True)
+    if total is None:
+        return None
+    return ring.ciphertext_of(saved(total)[-2 * ring.residue_bytes :], transformed=True)
 
 
 def _transformed(ring: Ring, line: IntArray) -> tuple[Any, bool]:

@@ -134,12 +134,20 @@ class RlweFold:
         self._own = [bool(own[i : i + self._blocks].any()) for i in starts]
         if plan.last:
             self._target = [0] * len(starts)
+        elif folds:
+            self._target = list(plan.target)
         else:
-            self._target = list(plan.target) if folds else list(range(len(starts)))
+            self._target = list(range(len(starts)))
         self._came: list[Piece] | None = [] if side.workers.parallel and len(starts) >= PARALLEL_MIN else None
         self._sums: list[Any] = [None] * (1 if plan.last else plan.n_out if folds else len(starts))
-        self._untouched = plan.untouched if folds else tuple(not owned for owned in self._own)
-        self._width = self._ring.full_width if plan.index else self._ring.seeded_width
+        if folds:
+            self._untouched = plan.untouched
+        else:
+            self._untouched = tuple(not owned for owned in self._own)
+        if plan.index:
+            self._width = self._ring.full_width
+        else:
+            self._width = self._ring.seeded_width
         self._awaited = cuts(len(starts), self._width)
         parameters = self._ring.parameters
         sent = -(-len(plan.origin) // self._blocks)
@@ -176,7 +184,9 @@ class RlweFold:
             self._take({target: self._ring.ciphertext(blob, self._ring.first) for target, blob in apart.items()})
 
     def _slots(self, at: int) -> NDArray[np.bool_] | None:
-        return self._kept[at * self._blocks : (at + 1) * self._blocks].ravel() if self._own[at] else None
+        if self._own[at]:
+            return self._kept[at * self._blocks : (at + 1) * self._blocks].ravel()
+        return None
 
     def _take(self, sums: dict[int, Any]) -> None:
         for target, summed in sums.items():
@@ -196,4 +206,6 @@ class RlweFold:
 
     def _refreshed(self, outgoing: int) -> Any:
         folded = self._sums[outgoing]
-        return folded if self._untouched[outgoing] else self._side.refreshed(folded)
+        if self._untouched[outgoing]:
+            return folded
+        return self._side.refreshed(folded)

@@ -121,7 +121,9 @@ class RlweKeySide:
     def rows_per_message(self, m: int) -> int:
         """N, so that an intermediate Host can fold; a quarter under a key for one Host: as fast, with fewer slots empty at the end."""
         parameters = self._key.parameters
-        return self.bits if parameters.noise(2, 1) <= parameters.noise_allowed else self.bits // 4
+        if parameters.noise(2, 1) <= parameters.noise_allowed:
+            return self.bits
+        return self.bits // 4
 
     def pieces(self, n: int, m: int) -> list[range]:
         """Whole ciphertexts, at most :data:`PIECE_BYTES` at a time."""

@@ -126,7 +126,10 @@ class Zeros:
         made = seal.Ciphertext()
         of.evaluator.transform_to_ntt_inplace(plain, of.first)
         of.evaluator.multiply_plain(self._key, plain, made)
-        first = noise(parameters, error(parameters.degree)) if c0 is None else c0
+        if c0 is None:
+            first = noise(parameters, error(parameters.degree))
+        else:
+            first = c0
         of.evaluator.add_inplace(made, of.ciphertext_of(first + noise(parameters, short)))
         return made
 

@@ -39,7 +39,9 @@ def discrimination(part: Performance) -> tuple[Figure, Figure]:
 def of_part(part: Performance, measure: str) -> Figure:
     """A figure of the model card under the suite's name; not disclosed where it does not apply."""
     found = part.figure(measure)
-    return Figure(measure, None) if found is None else Figure(measure, found.value, found.low, found.high, part.n)
+    if found is None:
+        return Figure(measure, None)
+    return Figure(measure, found.value, found.low, found.high, part.n)
 
 
 def average_precision(labels: Floats, scores: Floats, weights: Floats | None = None) -> float:
@@ -56,7 +58,10 @@ def average_precision(labels: Floats, scores: Floats, weights: Floats | None = N
 def precision_lift(labels: Floats, scores: Floats, weights: Floats | None = None) -> Figure:
     """Average precision over the share of positive labels, which a random ranking has (Saito and Rehmsmeier 2015)."""
     share = float(np.average(labels, weights=weights))
-    lift = average_precision(labels, scores, weights) / share if labels.any() else None
+    if labels.any():
+        lift = average_precision(labels, scores, weights) / share
+    else:
+        lift = None
     return Figure("precision_lift", lift, n=len(labels))
 
 
@@ -94,7 +99,10 @@ def spiegelhalter(labels: Floats, probabilities: Floats) -> Figure:
 
     apart = ((labels - probabilities) * (1 - 2 * probabilities)).sum()
     spread = ((1 - 2 * probabilities) ** 2 * probabilities * (1 - probabilities)).sum()
-    value = float(erfc(abs(apart) / np.sqrt(spread) / np.sqrt(2))) if spread > 0 else None
+    if spread > 0:
+        value = float(erfc(abs(apart) / np.sqrt(spread) / np.sqrt(2)))
+    else:
+        value = None
     return Figure("spiegelhalter", value, n=len(labels))
 
 

@@ -106,7 +106,10 @@ def _spread_of_excess(share: float, predicted: float, squared: float, loss: floa
     slope = 1 - 2 * share
     both = (share + squared - loss) / 2
     least = both**2 / share
-    at = least if slope > 0 else max(least, squared - (predicted - both) ** 2 / (1 - share))
+    if slope > 0:
+        at = least
+    else:
+        at = max(least, squared - (predicted - both) ** 2 / (1 - share))
     together = share - 2 * both + at - share * loss
     return max(0.0, spread + slope**2 * share * (1 - share) - 2 * slope * together)
 

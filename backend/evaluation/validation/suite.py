@@ -373,7 +373,9 @@ def verdict_of(limit: MeasureLimits, figure: Figure) -> Verdict:
         return "warn"
     if limit.last is not None and limit.worse(worst, limit.last):
         return "undecided"
-    return "undecided" if limit.warn is not None and limit.worse(figure.value, limit.warn) else "pass"
+    if limit.warn is not None and limit.worse(figure.value, limit.warn):
+        return "undecided"
+    return "pass"
 
 
 def _judged(limit: MeasureLimits, figure: Figure) -> Judged:
@@ -384,7 +386,12 @@ def _badness(one: Judged) -> tuple[int, float]:
     """Worst verdict first, then how far the figure itself lies in the bad direction of its limit."""
     value = one.figure.value
     bound = next((b for b in (one.fail, one.warn) if b is not None), 0.0)
-    apart = 0.0 if value is None else bound - value if one.sense == "min" else value - bound
+    if value is None:
+        apart = 0.0
+    elif one.sense == "min":
+        apart = bound - value
+    else:
+        apart = value - bound
     return WORST[one.verdict], float(apart)
 
 
@@ -460,7 +467,10 @@ def _loosened(limit: MeasureLimits, own: OwnLimit) -> list[Remark]:
 
 
 def _tightened(limit: MeasureLimits, own: OwnLimit | None) -> MeasureLimits:
-    given = {} if own is None else {name: value for name, value in own if value is not None}
+    if own is None:
+        given = {}
+    else:
+        given = {name: value for name, value in own if value is not None}
     return limit.model_copy(update=given)
 
 

@@ -44,7 +44,9 @@ def about_in_words(say: Say, figure: Figure, feature: str, party: str, codes: Ma
         }
         group = known.get(figure.kind) or codes.get(figure.group, figure.group)
         return say("validation_words.about", measure=measure, feature=feature, group=group)
-    return say("validation_words.about_party", measure=measure, party=party) if figure.party else measure
+    if figure.party:
+        return say("validation_words.about_party", measure=measure, party=party)
+    return measure
 
 
 def members_of_rest(apart: Collection[str], codes: Iterable[str]) -> tuple[tuple[str, ...], bool]:
@@ -101,7 +103,10 @@ def value_in_words(say: Say, figure: Figure, show: Callable[[float], str]) -> st
     """
     if figure.value is None:
         return "–"
-    records = say("validation_words.records", n=f"{figure.n:,}") if figure.n else ""
+    if figure.n:
+        records = say("validation_words.records", n=f"{figure.n:,}")
+    else:
+        records = ""
     if figure.measure == "psi":  # its lower end says only whether chance explains it
         return show(figure.value) + say(f"validation_words.{'beyond' if figure.low else 'within'}_chance") + records
 
@@ -112,7 +117,10 @@ def value_in_words(say: Say, figure: Figure, show: Callable[[float], str]) -> st
             return show(value)
         return f"{100 * value:z.{1 if figure.measure in GAINS else 2}f}".replace("-", "−")
 
-    ends = "" if figure.low is None or figure.high is None else f" [{shown(figure.low)}, {shown(figure.high)}]"
+    if figure.low is None or figure.high is None:
+        ends = ""
+    else:
+        ends = f" [{shown(figure.low)}, {shown(figure.high)}]"
     return shown(figure.value) + ends + _unit(say, figure.measure) + records
 
 
@@ -120,7 +128,10 @@ def limit_in_words(say: Say, measure: str, sense: Sense, warn: float | None, fai
     """Beyond what the test warns and fails, in the unit of the value."""
 
     def shown(end: float) -> str:
-        scaled = f"{100 * end:g}" if measure in POINTS | SHARES else f"{end:g}"
+        if measure in POINTS | SHARES:
+            scaled = f"{100 * end:g}"
+        else:
+            scaled = f"{end:g}"
         return scaled + _unit(say, measure)
 
     return say("words.comma").join(
@@ -132,14 +143,21 @@ def limit_in_words(say: Say, measure: str, sense: Sense, warn: float | None, fai
 
 def _unit(say: Say, measure: str) -> str:
     """The unit that a measure's numbers are followed by; empty if it has none."""
-    return "\u00a0%" if measure in SHARES else f" {say('validation_words.points')}" if measure in POINTS else ""
+    if measure in SHARES:
+        return "\u00a0%"
+    if measure in POINTS:
+        return f" {say('validation_words.points')}"
+    return ""
 
 
 def seen_in_words(say: Say, measure: str, sense: Sense, shows_from: float | None) -> str:
     """The value at which a breach would have shown; empty if the figure is not undecided."""
     if shows_from is None:
         return ""
-    scaled = f"{100 * shows_from:.1f}" if measure in POINTS | SHARES else f"{shows_from:.2f}"
+    if measure in POINTS | SHARES:
+        scaled = f"{100 * shows_from:.1f}"
+    else:
+        scaled = f"{shows_from:.2f}"
     return say(f"validation_words.shows_{sense}", end=scaled.replace("-", "−") + _unit(say, measure))
 
 

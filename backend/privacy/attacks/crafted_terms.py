@@ -93,7 +93,10 @@ class Crafting:
         """The same as the Guest reads it from a reply that is blinded as "shipped", or by a "short" blind."""
         values = self._weighting.values(self._key.encrypt(self._terms), self._kept(row))
         lift = [1 << (self._shape.ranking.width - 1)] * self._shape.ranking.n
-        reply = self._weighting.blinded(values, lift)[0] if reply_of == "shipped" else self._short(values, lift)
+        if reply_of == "shipped":
+            reply = self._weighting.blinded(values, lift)[0]
+        else:
+            reply = self._short(values, lift)
         numbers = self._key.decrypt(reply, self._shape.ranking.n)
         found = []
         for feature, read in self._chosen.items():

@@ -86,7 +86,10 @@ def score_moved(setup: AttackSetup, table: PartyTable, key: KeySide) -> tuple[in
             return 0, RePerformed(0, 0, (), ())
     half = host.half(())
     text = journal.stated_answer(run.batch(0).request)
-    statements = {} if text is None else {run.batch(0).request: load_statement(text)}
+    if text is None:
+        statements = {}
+    else:
+        statements = {run.batch(0).request: load_statement(text)}
     guest = GuestHalf(setup.guest.party, {MODEL_ID: dump_guest(setup.rounded())}, statements)
     return len(scored.units) - len(scored.refused), re_perform(guest, [half])
 

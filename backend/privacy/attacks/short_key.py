@@ -58,7 +58,10 @@ def read(key: PaillierPublicKey, ciphertexts: Sequence[mpz]) -> list[bool]:
 
 def _factors(key: PaillierPublicKey) -> list[mpz]:
     n = fmpz(int(key.n))
-    found = n.factor() if key.bits <= max(TOY_BITS, *LONGER) else n.factor_smooth(SMOOTH)
+    if key.bits <= max(TOY_BITS, *LONGER):
+        found = n.factor()
+    else:
+        found = n.factor_smooth(SMOOTH)
     return [mpz(int(prime)) for prime, _ in found]
 
 

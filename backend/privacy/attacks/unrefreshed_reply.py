@@ -126,7 +126,10 @@ def _with_an_honest_key(draw: np.random.Generator, key_bits: int) -> dict[str, f
         kept = np.isin(np.arange(TREES * LEAVES), path)
         sent = keys.guest.encrypt_numbers(draw.integers(-1000, 1000, TREES * LEAVES).tolist())
         for refreshed in identified:
-            reply = fold_alone(keys.host, sent, kept) if refreshed else product_of(sent, path, keys.host.key.n2)
+            if refreshed:
+                reply = fold_alone(keys.host, sent, kept)
+            else:
+                reply = product_of(sent, path, keys.host.key.n2)
             identified[refreshed] += path_of(sent, reply, keys.host.key.n2) == path
     return {"honest_key_off": identified[False] / REPLIES, "honest_key_on": identified[True] / REPLIES}
 

@@ -84,7 +84,9 @@ def _answer(session: Session) -> list[KeptHead]:
 
 
 def _newest(heads: Sequence[KeptHead]) -> Head:
-    return Head(heads[0].number, heads[0].hash) if heads else Head(0, START)
+    if heads:
+        return Head(heads[0].number, heads[0].hash)
+    return Head(0, START)
 
 
 # A Host's side

@@ -125,7 +125,10 @@ def by_paths(
     """
     on_path = knowledge.of_hosts[leaves]
     path = float(on_path.sum(axis=1).mean()) if len(leaves) else 0.0
-    named = float((on_path > 0).sum(axis=1).mean()) if len(leaves) else 0.0
+    if len(leaves):
+        named = float((on_path > 0).sum(axis=1).mean())
+    else:
+        named = 0.0
     guest = Learned(
         trees.parties[0],
         kinds_for(trees.parties[0], transcript),

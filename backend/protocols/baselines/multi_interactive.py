@@ -44,7 +44,10 @@ class MultiInteractive:
         self._one_step = mode != "level"
         self._together = 1 if mode == "node" else together
         every = range(len(paths.trees.roots))
-        self._trees = [slice(t, t + 1) for t in every] if self._one_step else [slice(0, len(every))]
+        if self._one_step:
+            self._trees = [slice(t, t + 1) for t in every]
+        else:
+            self._trees = [slice(0, len(every))]
 
     def run(self, model_id: str, table: PartyTable, conversation: Session) -> InferenceOutcome:
         """See :class:`backend.protocols.baselines.guest.Inference`."""

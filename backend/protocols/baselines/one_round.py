@@ -36,7 +36,10 @@ class OneRound:
     """
 
     def __init__(self, paths: GuestPaths, *, streaming: bool, together: int = TOGETHER) -> None:
-        self.name = "one-round-streaming" if streaming else "one-round-batched"
+        if streaming:
+            self.name = "one-round-streaming"
+        else:
+            self.name = "one-round-batched"
         self._paths = paths
         self._together = 1 if streaming else together
         trees = paths.trees

@@ -262,7 +262,10 @@ class ReasonsClient:
         shape = compiled.shape(1)
         n = len(people.ids)
         encryption = encryption_of(self._key, compiled, shape, n)
-        sums_enc = None if self._run is None else self._run.batch(WHOLE).answer
+        if self._run is None:
+            sums_enc = None
+        else:
+            sums_enc = self._run.batch(WHOLE).answer
         if sums_enc is None:
             sums_enc = self._asked_sums(people, shape, encryption)
         units = encryption.sums(sums_enc, n)
@@ -311,7 +314,10 @@ class ReasonsClient:
             sent = () if run is None else run.batch(i).sent
             some = np.arange(i, min(i + encryption.together, len(people.ids)), dtype=np.intp)
             person = people.take(some).columns
-            terms_enc = sent[0] if sent else encryption.encrypted(person, len(some))
+            if sent:
+                terms_enc = sent[0]
+            else:
+                terms_enc = encryption.encrypted(person, len(some))
             # before they can be sent, by whomever: an auditor may draw any terms that have left
             if self._journal is not None and not sent and isinstance(self._key, PaillierKeySide):
                 self._journal.state(terms_enc, values_alike(self._compiled.model, person))

@@ -94,7 +94,10 @@ class Reasons:
         SecurityError
             If one of them is not answered about, or their terms have come.
         """
-        together = 1 if isinstance(self.weighting, PersonWeighting) else self.weighting.together
+        if isinstance(self.weighting, PersonWeighting):
+            together = 1
+        else:
+            together = self.weighting.together
         people = range(index, min(index + together, len(self.held)))
         if index % together or not people or not self.missing.issuperset(people):
             raise SecurityError("terms_of_other_person")
@@ -269,7 +272,10 @@ def read_terms(asked: Asked) -> Ask:
         raise SecurityError("terms_of_other_sender", sender=served.preceding)
     people = reasons.take(message.person)
     # A Host before this one made new bytes of the same question.
-    digest = message.question if served.index else digest_of(reasons.digest, message.terms)
+    if served.index:
+        digest = message.question
+    else:
+        digest = digest_of(reasons.digest, message.terms)
     charges = []
     if reasons.cohort is None:
         reasons.name = of_person(reasons.asked.request, message.person)
@@ -307,7 +313,10 @@ def _sample(asked: Asked, reasons: Reasons, ids: tuple[str, ...]) -> Sample | No
     if not request and not terms:
         return None
     sizes = reasons.asked.shares, reasons.asked.features, reasons.asked.value_bits
-    groups = reasons.asked.groups if isinstance(reasons.asked, AskReasons) else ()
+    if isinstance(reasons.asked, AskReasons):
+        groups = reasons.asked.groups
+    else:
+        groups = ()
     row: bytes = msgpack.packb([terms, *sizes, groups])
     first = asked.message.person
     return Sample(reasons.asked.model_id, REASONS, key, ids, lambda _: row, request, first=first)

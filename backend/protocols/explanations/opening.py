@@ -84,8 +84,6 @@ def _first_alike(rules: Sequence[SplitRule], value: Value) -> Value:
 
 
 def _goes_left(rule: SplitRule, category: Value) -> bool:
-    return (
-        rule.default_left
-        if category not in rule.left_categories | rule.right_categories
-        else category in rule.left_categories
-    )
+    if category not in rule.left_categories | rule.right_categories:
+        return rule.default_left
+    return category in rule.left_categories

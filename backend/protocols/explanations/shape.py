@@ -115,7 +115,10 @@ class ReasonShape:
         if not people:
             return Load(hosts, rows, features, 1, 1 << self.ranking.slot)
         # a single Host's factors meet the Guest's numbers once: that is an inner product, and takes no slots
-        products = (self.features[0], COEFFICIENT_BITS) if hosts == 1 else (0, 0)
+        if hosts == 1:
+            products = (self.features[0], COEFFICIENT_BITS)
+        else:
+            products = (0, 0)
         return Load(hosts, rows, features, people, (2 * people + 1) << self.value_bits, *products)
 
 

@@ -77,7 +77,9 @@ class PaillierWeighting:
             _extend(own[feature], self._at(entry), units)
         mine = self._side.weighted_sums(base_enc, [own[h] for h in range(self._shape.features[self._party])])
         values = [*theirs, *mine]
-        return values if before is None else [self._plus(*pair) for pair in zip(before, values, strict=True)]
+        if before is None:
+            return values
+        return [self._plus(*pair) for pair in zip(before, values, strict=True)]
 
     def blinded(self, values: Any, added: Sequence[int]) -> tuple[bytes, list[int]]:
         """One person's values for the ranking: 2^tie_bits·value plus what is added, several features to a ciphertext, and shares of them.

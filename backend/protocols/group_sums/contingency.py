@@ -105,7 +105,9 @@ class ContingencyTable:
         Cancelled, PartyUnreachable, SecurityError
             See :meth:`backend.protocols.group_sums.guest.GroupQuestions.ask`.
         """
-        return self._of_guest(feature) if party == self._guest else self._of_host(party, feature.name)
+        if party == self._guest:
+            return self._of_guest(feature)
+        return self._of_host(party, feature.name)
 
     def _of_guest(self, feature: Feature) -> tuple[tuple[Group, ...], Tables]:
         grouped = group(feature, self._columns[feature.name], self._max_groups)

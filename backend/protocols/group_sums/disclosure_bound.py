@@ -38,7 +38,9 @@ def disclosed_bits(spread: Sequence[float], n: int, k: int) -> float:
 def log2_divisions(n: int, sizes: Sequence[int]) -> float:
     """Log2 of the number of ways to divide `n` records into groups of these sizes, and a group of all others."""
     others = n - sum(sizes)
-    return (lgamma(n + 1) - sum(lgamma(size + 1) for size in (*sizes, others))) / log(2) if others >= 0 else -inf
+    if others >= 0:
+        return (lgamma(n + 1) - sum(lgamma(size + 1) for size in (*sizes, others))) / log(2)
+    return -inf
 
 
 def leaves_unknown(spread: Sequence[float], sizes: Sequence[int]) -> bool:
@@ -76,4 +78,6 @@ def least_size(bits: int, n: int, max_groups: int, share: float) -> int:
         others = min(max_groups + BESIDE, n // size) - 1
         return share * log2_divisions(n, [size]) >= bits and share * log2_divisions(n, [size] * others) >= bits * others
 
-    return 1 + bisect_left(range(1, n // 2 + 1), True, key=bears) if share else 1
+    if share:
+        return 1 + bisect_left(range(1, n // 2 + 1), True, key=bears)
+    return 1

@@ -113,7 +113,9 @@ def most_groups(name: str, max_groups: int) -> int:
     Each of two features has at most `max_groups` bins or codes, and beside them those who have no value, and a rest. Small cells that are
     put together make one group of several.
     """
-    return (max_groups + BESIDE) ** 2 - BESIDE if PAIR in name else max_groups
+    if PAIR in name:
+        return (max_groups + BESIDE) ** 2 - BESIDE
+    return max_groups
 
 
 def group_together(first: Grouped, second: Grouped, min_size: int) -> Grouped:

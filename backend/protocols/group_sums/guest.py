@@ -250,7 +250,10 @@ class GroupQuestions:
         answer = self._session.expect_each(GroupPairsSent, [host])[host]
         if answer.feature != feature:
             raise SecurityError("answered_out_of_turn", host=host)
-        groups = self._groups(host, feature, answer.groups, max_groups, min_size) if answer.groups else ()
+        if answer.groups:
+            groups = self._groups(host, feature, answer.groups, max_groups, min_size)
+        else:
+            groups = ()
         ones = (1,) * max(0, len(groups) - 1)
         layout = slots(ones, self.records, self._key.bits)
         self._sent[host] = _Sent(layout, ones, tuple(g.n for g in groups[:-1]), feature=feature, marks=())
@@ -385,7 +388,9 @@ class GroupQuestions:
 
 
 def _carried(layout: Sequence[Slot]) -> int:
-    return carried(layout[-1].number + 1, half_of(layout)) if layout else 0
+    if layout:
+        return carried(layout[-1].number + 1, half_of(layout))
+    return 0
 
 
 def key_in_words(key: PairKeySide) -> str:

@@ -406,7 +406,9 @@ def _grouped(permit: Permit, people: Records, feature: str, min_size: int) -> Gr
     grouped = []
     for name in _columns(permit.asked, (feature,)):
         grouped.append(group(permit.asked.features[name], people.columns[name], most, min_size))
-    return grouped[0] if len(grouped) == 1 else group_together(grouped[0], grouped[1], min_size)
+    if len(grouped) == 1:
+        return grouped[0]
+    return group_together(grouped[0], grouped[1], min_size)
 
 
 def sums_by(groups: HostGroups, message: AskGroupSums, grouped: Sequence[Grouped]) -> GroupSums:
@@ -478,7 +480,10 @@ def in_pieces(
 ) -> Iterator[GroupPairs | MoreGroupPairs]:
     """Yield messages with encrypted marks."""
     records = len(grouped.index)
-    layout = slots([1] * max(0, len(grouped.groups) - 1), records, cipher.bits) if grouped.groups else ()
+    if grouped.groups:
+        layout = slots([1] * max(0, len(grouped.groups) - 1), records, cipher.bits)
+    else:
+        layout = ()
     batches = layout[-1].number + 1 if layout else 0
     width = len(made) // max(1, batches * records)
     blobs = [made[k * records * width : (k + 1) * records * width] for k in range(batches)]

@@ -46,7 +46,10 @@ def select(
     for more in range(k + 1, min(max_names, len(alive)) + 1):
         larger = _largest(gates, bits, alive, more)
         met = np.concatenate([_any(gates, larger[np.array(groups) == group]) for group in dict.fromkeys(groups)])
-        fits = gates.flip(exceeds(gates, count(gates, met), k)) if len(met) > k else gates.flip(met[:1] ^ met[:1])
+        if len(met) > k:
+            fits = gates.flip(exceeds(gates, count(gates, met), k))
+        else:
+            fits = gates.flip(met[:1] ^ met[:1])
         # the sets grow, and so do their groups: what does not fit, no larger one does
         chosen = chosen ^ gates.both(chosen ^ larger, _spread(fits, len(larger)))
     return chosen

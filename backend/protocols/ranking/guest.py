@@ -56,8 +56,14 @@ class RankingGuest:
         """
         self._turns.take(2)
         replies, blinded_enc = cut(shares, (REPLIES, max(0, len(shares) - REPLIES)))
-        half = len(blinded_enc) // 2 if self._shape.marked else len(blinded_enc)
-        parts = [blinded_enc[:half], blinded_enc[half:]] if self._shape.marked else [blinded_enc]
+        if self._shape.marked:
+            half = len(blinded_enc) // 2
+        else:
+            half = len(blinded_enc)
+        if self._shape.marked:
+            parts = [blinded_enc[:half], blinded_enc[half:]]
+        else:
+            parts = [blinded_enc]
         blinded = [self._opened(part) for part in parts]
         self._transfer.accept(replies)
         self._choices = np.concatenate([*(self._shape.bits(numbers).ravel() for numbers in blinded), self._sides])

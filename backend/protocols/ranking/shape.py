@@ -77,7 +77,9 @@ class RankingShape:
     def inputs(self) -> tuple[int, int]:
         """Wires of the Guest and of the Host."""
         numbers = self.width * self.n
-        return (2 * numbers + OWN * self.n, 2 * numbers + OTHER * self.n) if self.marked else (numbers, numbers)
+        if self.marked:
+            return (2 * numbers + OWN * self.n, 2 * numbers + OTHER * self.n)
+        return (numbers, numbers)
 
     def sides(self, given: Bits | None, rows: int) -> Bits:
         """What a side states beside its numbers, in a row: ``(rows, n)`` bits where the shape is marked; raises ParameterError else."""

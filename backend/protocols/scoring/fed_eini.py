@@ -81,7 +81,10 @@ class CompiledGuest:
         encrypted = entry_of < self._constant
         shares = [encrypted[begin:end].mean() for begin, end in pairwise(edges.tolist())]
         tree = int(np.argmax(shares)) if shares else 0
-        leaves = np.arange(edges[tree], edges[tree + 1]) if shares else np.zeros(0, dtype=np.intp)
+        if shares:
+            leaves = np.arange(edges[tree], edges[tree + 1])
+        else:
+            leaves = np.zeros(0, dtype=np.intp)
         return leaves[encrypted[leaves]]
 
     def encode(
@@ -108,7 +111,10 @@ class CompiledGuest:
             ``(n, n_entries)``: what is encrypted; one entry's samples lie side by side in memory.
         """
         sums = np.empty((len(self._lines), n), dtype=self._dtype)
-        above = None if canaries is None else np.empty((self._constant + 1, n), dtype=np.int64)
+        if canaries is None:
+            above = None
+        else:
+            above = np.empty((self._constant + 1, n), dtype=np.int64)
         bound = np.zeros((len(self._bound_leaves), n), dtype=bool)
         for rows, kept in self._candidates.blocks(columns, n):
             # eq. 8: w_(j,k) where leaf j is a candidate, added up by entry
@@ -126,7 +132,8 @@ class CompiledGuest:
             packed = packed.astype(object) + above.astype(object) * (1 << self.canary_shift)
         if offsets is not None:
             offsets[~bound.any(axis=0)] = 0
-            packed = packed.astype(np.int64) if packed.dtype == np.int32 else packed
+            if packed.dtype == np.int32:
+                packed = packed.astype(np.int64)
             numbers = offsets.astype(packed.dtype)
             for entry, candidate in zip(self.bound_entries.tolist(), bound, strict=True):
                 packed[entry, candidate] += numbers[candidate]

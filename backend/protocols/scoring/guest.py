@@ -315,7 +315,10 @@ class ScoringClient:
         if not self._modulus:
             return None
         known = self._journal.get(number)
-        request = f"{self._nonce} {number}" if known is None else known.request
+        if known is None:
+            request = f"{self._nonce} {number}"
+        else:
+            request = known.request
         return request_offsets(self.key.seed, request, batch.stop - batch.start, self._modulus, below=self._hidden)
 
     def _centre(self, entries: NDArray[Any]) -> None:
@@ -335,7 +338,10 @@ class ScoringClient:
 
     def _encrypted_here(self, values: IntArray) -> bytes:
         """One message; under Paillier, whose ciphertexts are a person's one after the other, in parts, each of which is reported."""
-        rows = len(values) if not isinstance(self.key, PaillierKeySide) else -(-REPORTED // max(1, values.shape[1]))
+        if not isinstance(self.key, PaillierKeySide):
+            rows = len(values)
+        else:
+            rows = -(-REPORTED // max(1, values.shape[1]))
         parts = []
         for part in chunks(len(values), rows):
             parts.append(self.key.encrypt(values[part.start : part.stop]))
@@ -370,7 +376,10 @@ class ScoringClient:
                 vectors = next(vectors_enc)
             self._report()
             if self.run is not None and known is not None:
-                vectors = known.sent[i] if i < len(known.sent) else self.run.sending(number, i, vectors)
+                if i < len(known.sent):
+                    vectors = known.sent[i]
+                else:
+                    vectors = self.run.sending(number, i, vectors)
             message: Message = MoreVectors(name, vectors)
             if i == 0:
                 shape = ids, self._entries, pieces, vectors
@@ -407,7 +416,10 @@ class ScoringClient:
             ]
         units = [constant + total for constant, total in zip(self._units[batch], sums, strict=True)]
         above = self._canaries
-        self._units[batch] = units if above is None else self.compiled.without_canaries(units, above[:, batch])
+        if above is None:
+            self._units[batch] = units
+        else:
+            self._units[batch] = self.compiled.without_canaries(units, above[:, batch])
         self._dither = max(self._dither, scores.dither)
 
     def _check(self, batch: slice, dither: int) -> None:

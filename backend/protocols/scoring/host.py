@@ -127,7 +127,10 @@ def read_vectors(asked: Asked) -> Ask:
         question = replace(question, request="")  # with other values it is another question, whatever it is called
     digest = hashlib.sha256(asked.session.key + encode(question))
     digest.update(message.vectors)
-    whole = (question.question or digest.hexdigest()) if message.pieces == 1 else ""
+    if message.pieces == 1:
+        whole = question.question or digest.hexdigest()
+    else:
+        whole = ""
     score = _counted(asked.session, question, served, held)
     return Ask(
         opens=opens,
@@ -248,7 +251,10 @@ def answer_vectors(permit: Permit, opened: Opened, message: DecisionVectors, noi
         spent = spent | from_bitmap(vectors.question.spent, len(spent))
     # Step 4, as far as vectors have come.
     dither = _half_units(permit, vectors, noise)
-    added = _added(vectors, message.ids, people.held, spent, dither, noise) if plan.last else []
+    if plan.last:
+        added = _added(vectors, message.ids, people.held, spent, dither, noise)
+    else:
+        added = []
     batch = Batch(vectors, message.pieces, spent, dither, vectors.cipher.start_fold(keep, plan, added))
     permit.session.keep(Batch, batch)
     yield from _take_piece(permit, batch, message.conversation, message.vectors)
@@ -306,7 +312,10 @@ def _take_piece(permit: Permit, batch: Batch, conversation: str, vectors: bytes)
     question = batch.vectors.question
     served = batch.vectors.served
     if served.plan.last:
-        scores = next(iter(fold.finish())) if permit.stored is None else permit.stored
+        if permit.stored is None:
+            scores = next(iter(fold.finish()))
+        else:
+            scores = permit.stored
         yield served.following, EncryptedScores(conversation, scores, batch.dither)
         return
     pieces = list(fold.finish())

@@ -61,7 +61,10 @@ class Packing:
             first = t * count if self._median else 0
             first += model.outputs.of_tree[t] if model.outputs.of_tree else 0
             for node in (tree.nodes[i] for i in tree.leaves):
-                weights = node.weights or (node.weight,) if isinstance(node, Leaf) else ()
+                if isinstance(node, Leaf):
+                    weights = node.weights or (node.weight,)
+                else:
+                    weights = ()
                 leaf += [self.n_leaves] * len(weights)
                 slot += range(first, first + len(weights))
                 weight += weights
@@ -81,8 +84,14 @@ class Packing:
         spread = highest.sum(axis=0)
         widest = int(spread.max()) + int(np.abs(base).max()) + self.headroom
         self.width = 0 if self.slots == 1 else widest.bit_length() + 1
-        self.largest = int(spread[0]) + self.headroom if self.slots == 1 else (1 << (self.width * self.slots)) - 1
-        self.base = 0 if self._median else sum(int(v) for v in self.shifted(base, np.arange(count)))
+        if self.slots == 1:
+            self.largest = int(spread[0]) + self.headroom
+        else:
+            self.largest = (1 << (self.width * self.slots)) - 1
+        if self._median:
+            self.base = 0
+        else:
+            self.base = sum(int(v) for v in self.shifted(base, np.arange(count)))
 
     @property
     def layout(self) -> Layout:

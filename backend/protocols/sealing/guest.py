@@ -15,7 +15,10 @@ from backend.trees.serialization import content_hash, dump_guest
 
 def at_bits(model: GuestModel, score_bits: int) -> GuestModel:
     """Return the same trees with coarser scores: multiples of 2**-score_bits."""
-    bands = None if model.bands is None else coarser_bands(model.bands, model.score_bits - score_bits)
+    if model.bands is None:
+        bands = None
+    else:
+        bands = coarser_bands(model.bands, model.score_bits - score_bits)
     return replace(model, score_bits=score_bits, bands=bands)
 
 

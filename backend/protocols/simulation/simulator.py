@@ -80,13 +80,22 @@ class SimulatedFederation(HostsOperator):
         party = self.federation.party(name)
         synthetic = self.federation.synthetic
         home = self._home / name
-        answers = usual_limit(synthetic) if party.budget is None else party.budget
+        if party.budget is None:
+            answers = usual_limit(synthetic)
+        else:
+            answers = party.budget
         records = read_table(self.federation, name)
-        bits = usual_max_bits(len(party.features), len(records.ids)) if party.max_bits is None else party.max_bits
+        if party.max_bits is None:
+            bits = usual_max_bits(len(party.features), len(records.ids))
+        else:
+            bits = party.max_bits
         limits = Limits(
             answers, party.budget_total, 0.0 if synthetic and not party.max_bits else bits, synthetic=synthetic
         )
-        self._widths[name] = usual_dither(synthetic) if party.dither is None else party.dither
+        if party.dither is None:
+            self._widths[name] = usual_dither(synthetic)
+        else:
+            self._widths[name] = party.dither
         database = party_database(home, self.federation.name, name)
         table = self.federation.folder / party.file
         key = _signing_key(home) if party.approval == "ask" else None

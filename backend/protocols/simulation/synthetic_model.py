@@ -195,7 +195,10 @@ class SyntheticFederation:
 
     def pools(self) -> tuple[PoolLevel, ...]:
         """Fill level of every party's pool."""
-        own = self._key.obfuscators if isinstance(self._key, PaillierKeySide) else None
+        if isinstance(self._key, PaillierKeySide):
+            own = self._key.obfuscators
+        else:
+            own = None
         guest = PoolLevel(self.guest.name, own.ready if own else 0, own.target if own else 0)
         return (guest, *(PoolLevel(name, *host.pool_level()) for name, host in self._simulated.hosts.items()))
 

@@ -167,7 +167,10 @@ class Approvals:
 
     def _use(self, approval: Approval, amount: int, question: tuple[str, str] | None) -> SecurityError | None:
         """Take from a grant's volume; return what to raise if too little of it, or of the agreement's, is left."""
-        max_per_day = 0 if approval.purpose == TRAINING else self._volume(approval.purpose)
+        if approval.purpose == TRAINING:
+            max_per_day = 0
+        else:
+            max_per_day = self._volume(approval.purpose)
         if self.book.use(approval.number, amount, question, max_per_day) != NOT_ENOUGH:
             return None
         used = self.book.used(approval.number)

@@ -172,12 +172,17 @@ class Gate:
         """Return the rows and columns that a permit's rule named."""
         table = self._table(permit.session)
         opens = permit.ask.opens
-        spent = permit.spent if any(rows.charged for rows in opens.values()) else None
+        if any(rows.charged for rows in opens.values()):
+            spent = permit.spent
+        else:
+            spent = None
         return {name: open_rows(table, rows, spent) for name, rows in opens.items()}
 
     def _floors(self, counted: bool) -> Floors:
         """Return what is insisted on in a conversation; a simulation that measures without counting has people who need nothing."""
-        return self.floors if counted and self.accountant is not None else replace(self.floors, synthetic=True)
+        if counted and self.accountant is not None:
+            return self.floors
+        return replace(self.floors, synthetic=True)
 
     def _table(self, session: HostSession) -> PartyTable:
         """Return the Host's records, or those that stand in for them in a simulation."""
@@ -198,7 +203,9 @@ class Gate:
         """Return what the operator decides about; a simulation that measures without counting asks for trainings alone."""
         if self.approvals is None or ask.approval is None:
             return None
-        return ask.approval if counted or ask.approval.purpose == TRAINING else None
+        if counted or ask.approval.purpose == TRAINING:
+            return ask.approval
+        return None
 
     def _approved(self, ask: Ask, wanted: Approval | None, guest: str) -> tuple[Approval | None, SecurityError | None]:
         """Return what the operator has decided about a request, and why it is refused; None if nobody is asked."""
@@ -273,7 +280,10 @@ class Gate:
         count = int(spent.sum())
         people = len(question.people)
         # Of one answer alone the last one says when; whatever else is counted may make it later.
-        until = accountant.last_until(question) if limits.of(question.kind)[0] == 1 else None
+        if limits.of(question.kind)[0] == 1:
+            until = accountant.last_until(question)
+        else:
+            until = None
         if until is None:
             return SecurityError("people_in_common", spent=count, people=people, days=limits.days)
         return SecurityError(

@@ -228,7 +228,9 @@ class Permit:
     @property
     def held(self) -> Flags:
         """Return of which of the people asked about there is a record, ``(n,)``."""
-        return np.zeros(0, dtype=bool) if self.ask.held is None else self.ask.held
+        if self.ask.held is None:
+            return np.zeros(0, dtype=bool)
+        return self.ask.held
 
     @property
     def spent(self) -> Flags:

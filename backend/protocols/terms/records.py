@@ -94,7 +94,10 @@ class Roster:
         digest = sha256()
         for name in columns:
             values = self._table.columns[name][rows]
-            content = repr(values.tolist()).encode() if values.dtype == object else values.astype("<f8").tobytes()
+            if values.dtype == object:
+                content = repr(values.tolist()).encode()
+            else:
+                content = values.astype("<f8").tobytes()
             digest.update(repr((name, len(content))).encode() + content)
         return digest.hexdigest()
 
@@ -117,7 +120,10 @@ def open_rows(table: PartyTable, wanted: Rows, spent: Flags | None = None) -> Re
         ids = tuple(table.ids[row] for row in wanted.rows.tolist())
         held = np.ones(len(ids), dtype=bool)
         return Records(ids, held, table.columns_of(wanted.rows, wanted.columns))
-    columns = table.columns if wanted.columns is None else {name: table.columns[name] for name in wanted.columns}
+    if wanted.columns is None:
+        columns = table.columns
+    else:
+        columns = {name: table.columns[name] for name in wanted.columns}
     return Records(table.ids, np.ones(len(table.ids), dtype=bool), columns)
 
 

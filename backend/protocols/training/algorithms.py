@@ -30,4 +30,6 @@ def grow(joint: Joint, parameters: Parameters) -> Grown:
 
 def rounds(parameters: Parameters) -> int:
     """Largest number of progress reports: one per tree, or per round where a round grows a tree per class."""
-    return 1 if isinstance(parameters, DecisionTreeParameters) else parameters.trees
+    if isinstance(parameters, DecisionTreeParameters):
+        return 1
+    return parameters.trees

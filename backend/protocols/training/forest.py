@@ -170,7 +170,10 @@ def draw_job(joint: Joint, parameters: ForestParameters, grower: TreeGrower, sum
     rows[draw.choice(training, max(1, round(parameters.row_sample * len(training))), replace=False)] = True
     count = len(grower.features)
     share = parameters.column_sample
-    a_split = round(np.sqrt(count)) if share == 0 else round(share * count)
+    if share == 0:
+        a_split = round(np.sqrt(count))
+    else:
+        a_split = round(share * count)
     alone = parameters.complete and number == 0
     return TreeJob(
         number,
@@ -225,7 +228,10 @@ class _Forest:
 
     def _votes(self, rows: NDArray[np.intp], bits: int | None) -> Floats:
         """``(trees, len(rows), k)``: the leaf of every tree."""
-        tables = self._tables if bits is None else [quantise(t, bits).astype(np.float64) for t in self._tables]
+        if bits is None:
+            tables = self._tables
+        else:
+            tables = [quantise(t, bits).astype(np.float64) for t in self._tables]
         return np.stack([table[leaf[rows]] for table, leaf in zip(tables, self.leaves, strict=True)])
 
     def _aggregate(self, votes: Floats) -> Floats:

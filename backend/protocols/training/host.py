@@ -92,7 +92,10 @@ def read_start(asked: Asked) -> Ask:
     if not BINS[0] <= start.bins <= BINS[1]:
         raise SecurityError("bins_outside_limits", bins=start.bins, low=BINS[0], high=BINS[1])
     limited = not asked.floors.synthetic
-    given = asked.models.trainings.kept(asked.sender, start.request) if start.request else None
+    if start.request:
+        given = asked.models.trainings.kept(asked.sender, start.request)
+    else:
+        given = None
     history = TrainingHistory(
         start,
         len(session.rows),
@@ -372,7 +375,10 @@ def read_keep_model(asked: Asked) -> Ask:
     if session.kept(ModelKept) is not None:
         raise SecurityError("model_kept_already")
     digest = sha256(encode(replace(message, conversation=""))).hexdigest()
-    before = asked.models.trainings.kept(asked.sender, request) if request else None
+    if request:
+        before = asked.models.trainings.kept(asked.sender, request)
+    else:
+        before = None
     if before is not None and before.digest == digest:
         # The answer was lost, or the Guest was killed before it had stored it.
         return Ask(approval=approval, subject=before)
@@ -454,7 +460,10 @@ def answer_start(permit: Permit, opened: Opened, message: StartTraining, noise: 
     """Bin the joint records; answer how many bins each feature has."""
     beginning: _Beginning = permit.ask.subject
     session = permit.session
-    shuffled = _shuffled(noise, message.request) if message.hide_order else None
+    if message.hide_order:
+        shuffled = _shuffled(noise, message.request)
+    else:
+        shuffled = None
     training = HostTraining(beginning.features, opened["joint"].columns, message, beginning.history, shuffled=shuffled)
     session.drop(HostRanks)
     session.keep(TrainingHistory, beginning.history)

@@ -110,7 +110,9 @@ class Joint:
     @property
     def weight_of_each(self) -> Floats:
         """``(n_joint,)``: how much each record counts, 1 unless there are weights."""
-        return np.ones(len(self.labels)) if self.weights is None else self.weights
+        if self.weights is None:
+            return np.ones(len(self.labels))
+        return self.weights
 
     def directions(self, constraints: str, *, expected: bool = False) -> dict[FeatureKey, int]:
         """Which way predictions must go with a feature: as `constraints` say, else (`expected`) as the dictionary expects.

@@ -71,7 +71,10 @@ def label_sums(joint: Joint, impurity: Impurity, stops: Stops, trees: int) -> La
     counted = joint.training
     units, unit = _units(joint)
     # Sums of weights do not tell how many records there are.
-    counts = [counted.astype(np.int64)] if joint.weights is not None and stops.count_records else []
+    if joint.weights is not None and stops.count_records:
+        counts = [counted.astype(np.int64)]
+    else:
+        counts = []
     criterion: Criterion
     if joint.task == "number":
         centre = float(joint.labels[counted].mean())
@@ -123,9 +126,15 @@ def check_steps(joint: Joint, score_bits: int, trees: int) -> None:
         The label varies by less than STEPS·√trees steps.
     """
     labels = joint.labels[joint.training]
-    values = labels[:, None] == np.arange(len(joint.classes)) if joint.classes else labels[:, None]
+    if joint.classes:
+        values = labels[:, None] == np.arange(len(joint.classes))
+    else:
+        values = labels[:, None]
     spread = float(np.sqrt(values.var(axis=0).mean()))
-    needed = int(np.ceil(np.log2(max(1.0, STEPS * np.sqrt(trees) / spread)))) if spread else 0
+    if spread:
+        needed = int(np.ceil(np.log2(max(1.0, STEPS * np.sqrt(trees) / spread))))
+    else:
+        needed = 0
     if score_bits < needed:
         if joint.task == "number":
             raise ParameterError(

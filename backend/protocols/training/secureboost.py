@@ -168,7 +168,10 @@ class _Boosting:
         rows = np.zeros(len(g), dtype=bool)
         factor = np.ones(len(g))
         if not p.goss_other:
-            share = len(training) if p.row_sample == 1 else max(1, round(p.row_sample * len(training)))
+            if p.row_sample == 1:
+                share = len(training)
+            else:
+                share = max(1, round(p.row_sample * len(training)))
             rows[training if share == len(training) else draw.choice(training, share, replace=False)] = True
             return rows, factor
         order = draw.permutation(training)  # random among equal gradients

@@ -80,7 +80,10 @@ def evidenced(
     carried : iterable of (str, tuple of Evidence or None)
         The features of findings, with what these carry.
     """
-    found = {name: rows for name, rows in carried if rows is not None} if given is None else dict(given)
+    if given is None:
+        found = {name: rows for name, rows in carried if rows is not None}
+    else:
+        found = dict(given)
     found |= {name: () for (about, name), basis in sources.bases.items() if about == claim and basis.refused}
     lines = tuple(
         fill(
@@ -96,7 +99,9 @@ def evidenced(
 
 
 def _measured(evidence: tuple[Evidence, ...] | None) -> tuple[report.Measured, ...] | None:
-    return None if evidence is None else fill_each(report.Measured, evidence)
+    if evidence is None:
+        return None
+    return fill_each(report.Measured, evidence)
 
 
 def _basis(basis: Basis | None) -> report.BasisLine | None:

@@ -110,7 +110,9 @@ def _release(record: ModelRecord) -> report.ReleaseLine | None:
 
 
 def _out_of_time(record: ModelRecord) -> report.OutOfTimeLine | None:
-    return report.OutOfTimeLine(test_from=record.test_from, n=record.parts["test"]) if record.test_from else None
+    if record.test_from:
+        return report.OutOfTimeLine(test_from=record.test_from, n=record.parts["test"])
+    return None
 
 
 def _training_traffic(sources: Sources) -> tuple[report.Traffic, ...] | None:

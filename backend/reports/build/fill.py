@@ -17,7 +17,9 @@ _from: dict[tuple[type[Part], tuple[type, ...], tuple[str, ...]], tuple[tuple[st
 
 def rounded(value: float | None) -> float | None:
     """A figure; None if there is none, or where it is not finite and means nothing."""
-    return None if value is None or not math.isfinite(value) else round(value, DIGITS)
+    if value is None or not math.isfinite(value):
+        return None
+    return round(value, DIGITS)
 
 
 def gain(share: float) -> float:

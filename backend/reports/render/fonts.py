@@ -51,4 +51,6 @@ def first(fonts: Iterable[Font]) -> Font | None:
 
 def language_of_pdf(language: str) -> str:
     """The language that a PDF can be drawn in here: English where Chinese is asked for and no font has its letters."""
-    return language if language != "zh" or first(CHINESE) is not None else "en"
+    if language != "zh" or first(CHINESE) is not None:
+        return language
+    return "en"

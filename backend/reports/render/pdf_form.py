@@ -186,7 +186,10 @@ def _table(pdf: Page, table: Table, size: float, remark: float = 0.0) -> None:
     """
     widths = [pdf.epw * width / sum(table.widths) for width in table.widths]
     bolds = [[bool(not table.head and i == 0) for i in range(len(widths))], [True] * len(widths)]
-    head = _cells(pdf, table.head, widths, bolds[1], size) if table.head else None
+    if table.head:
+        head = _cells(pdf, table.head, widths, bolds[1], size)
+    else:
+        head = None
     rows = [_cells(pdf, row, widths, bolds[0], size) for row in table.rows or [()]]
     for k, whole in enumerate(rows):
         begins = k == 0

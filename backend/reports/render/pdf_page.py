@@ -51,12 +51,18 @@ class Page(FPDF):
         latin = fonts.first(fonts.LATIN)
         chinese = fonts.first(fonts.CHINESE)
         self.only_latin1 = latin is None and chinese is None
-        symbols = None if self.only_latin1 or latin in fonts.SYMBOLS else fonts.first(fonts.SYMBOLS)
+        if self.only_latin1 or latin in fonts.SYMBOLS:
+            symbols = None
+        else:
+            symbols = fonts.first(fonts.SYMBOLS)
         found = (("latin", latin), ("chinese", chinese), ("symbols", symbols))
         named = {name: font for name, font in found if font is not None}
-        self.family = (
-            "helvetica" if self.only_latin1 else "chinese" if words.language == "zh" and chinese else next(iter(named))
-        )
+        if self.only_latin1:
+            self.family = "helvetica"
+        elif words.language == "zh" and chinese:
+            self.family = "chinese"
+        else:
+            self.family = next(iter(named))
         if named:
             self._load(self.family, named.pop(self.family))
         self._spare = named  # loaded when a letter needs it: reading a font takes longer than drawing a page
@@ -168,7 +174,10 @@ class Page(FPDF):
         key = letter, self._bold
         if key not in self._widths:
             font = self.fonts.get(self._family(letter) + "B" * self._bold) or self.current_font
-            self._widths[key] = font.get_text_width(letter, 1, None)[1] if font else 0.0
+            if font:
+                self._widths[key] = font.get_text_width(letter, 1, None)[1]
+            else:
+                self._widths[key] = 0.0
         return self._widths[key]
 
     def _family(self, letter: str) -> str:
@@ -183,7 +192,10 @@ class Page(FPDF):
             loaded = (
                 name for name in ("latin", "chinese", "symbols") if name in self.fonts and self._has(name, letter)
             )
-            self._families[letter] = self.family if self._has(self.family, letter) else next(loaded, self.family)
+            if self._has(self.family, letter):
+                self._families[letter] = self.family
+            else:
+                self._families[letter] = next(loaded, self.family)
         return self._families[letter]
 
     def _has(self, family: str, letter: str) -> bool:
@@ -208,8 +220,12 @@ class Page(FPDF):
 
     def beginning(self, line: str, width: float) -> str:
         """As much of a line as `width` millimetres hold, in the face that was chosen."""
-        return line if self.wide(line) <= width else self.lines_of(line, width - 4)[0].rstrip() + "…"
+        if self.wide(line) <= width:
+            return line
+        return self.lines_of(line, width - 4)[0].rstrip() + "…"
 
     def _fitting(self, line: str, width: float) -> str:
         """The end of a line that is too long: there stands what tells one model from another."""
-        return line if self.wide(line) <= width else "… " + self.lines_of(line[::-1], width - 6)[0][::-1]
+        if self.wide(line) <= width:
+            return line
+        return "… " + self.lines_of(line[::-1], width - 6)[0][::-1]

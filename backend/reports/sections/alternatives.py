@@ -93,9 +93,15 @@ def _table(write: Writer, search: SearchLine, constraints: Sequence[str]) -> Tab
 
 def settings(write: Writer, first: AlternativeLine, line: AlternativeLine, constraints: Sequence[str]) -> str:
     """What sets a model apart from the first one."""
-    changes = [write("lda_without", features=write.enumerated(line.without))] if line.without else []
+    if line.without:
+        changes = [write("lda_without", features=write.enumerated(line.without))]
+    else:
+        changes = []
     if line.constraints != first.constraints:
-        named = write("lda_constraints", place=constraints.index(line.constraints) + 1) if line.constraints else ""
+        if line.constraints:
+            named = write("lda_constraints", place=constraints.index(line.constraints) + 1)
+        else:
+            named = ""
         changes.append(named or write("lda_unconstrained"))
     if line.depth != first.depth:
         changes.append(write("lda_depth", depth=line.depth))
@@ -107,7 +113,10 @@ def settings(write: Writer, first: AlternativeLine, line: AlternativeLine, const
 def _gap(write: Writer, line: AlternativeLine, gap: IntervalLine | None) -> str:
     if gap is None:
         return write("too_few")
-    ratio = "" if line.ratio is None else f"\n{write('lda_ratio', value=figure(line.ratio.value))}"
+    if line.ratio is None:
+        ratio = ""
+    else:
+        ratio = f"\n{write('lda_ratio', value=figure(line.ratio.value))}"
     return write.says(write.words.text(line.group), f"{_points(gap)}{ratio}")
 
 
@@ -124,4 +133,6 @@ def _changed(
 
 
 def _points(found: IntervalLine | None) -> str:
-    return NONE if found is None else f"{points(found.value)} [{points(found.low)}, {points(found.high)}]"
+    if found is None:
+        return NONE
+    return f"{points(found.value)} [{points(found.low)}, {points(found.high)}]"

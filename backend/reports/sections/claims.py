@@ -185,7 +185,10 @@ def _flagged_feature(write: Writer, about: Sequence[FindingLine], quoted: dict[s
     """
     words = write.words
     f = about[0]
-    usage = write("usage", splits=f.splits, share=gain(f.gain_share)) if f.splits else words("compliance.no_use")
+    if f.splits:
+        usage = write("usage", splits=f.splits, share=gain(f.gain_share))
+    else:
+        usage = words("compliance.no_use")
     matched = ((one.matched, words(f"compliance.in_{one.matched_in}")) for one in about)
     checked = next((one for one in about if one.check), None)
     facts = {
@@ -223,7 +226,9 @@ def _rule(write: Writer, f: FindingLine) -> str:
 
 def elderly(write: Writer, f: FindingLine) -> str:
     """Whether elderly ages have a negative factor; empty if the rule does not ask."""
-    return in_words(write.words, f.ages, f.splits > 0, f.ages_on.refused if f.ages_on else "") if f.check else ""
+    if f.check:
+        return in_words(write.words, f.ages, f.splits > 0, f.ages_on.refused if f.ages_on else "")
+    return ""
 
 
 def _ages(write: Writer, ages: AgeCheckLine) -> Table:
@@ -316,7 +321,9 @@ def rules(write: Writer) -> list[Block]:
     read = write.table(numbers.items(), ("number", 1, lambda item: str(item[1])), ("source", 20, lambda item: item[0]))
     words = write.text("words_version", version=found.words)
     blocks: list[Block] = [words, scope, packs, write.note("as_of_note"), write.heading("duties"), duties]
-    return [*blocks, write.heading("sources"), read] if numbers else blocks
+    if numbers:
+        return [*blocks, write.heading("sources"), read]
+    return blocks
 
 
 def evidence(write: Writer) -> list[Block]:
@@ -330,7 +337,10 @@ def _widest(write: Writer, key: str, found: tuple[Evidenced, ...] | None) -> lis
     blocks: list[Block] = [write.heading(key)]
     if not found:
         searched = key == "fairness" and write.content.searches
-        unmeasured = "fairness_searched" if searched else f"{key}_not_measured"
+        if searched:
+            unmeasured = "fairness_searched"
+        else:
+            unmeasured = f"{key}_not_measured"
         return [*blocks, write.text(unmeasured if found is None else "nothing_found")]
     rows = [(write.named(e.feature, e.meaning), *_furthest(write, key, e)) for e in found]
     table = write.table(
@@ -375,7 +385,10 @@ def _claim(write: Writer, key: str, found: tuple[Evidenced, ...]) -> list[Block]
         if e.on is not None and e.on.refused:
             blocks.append(Paragraph(write.says(write.named(e.feature, e.meaning), not_agreed(write, e.on))))
             continue
-        basis = "" if e.on is None else write("measured_on", on=_basis(write, e.on) + _compared_with(write, e.measures))
+        if e.on is None:
+            basis = ""
+        else:
+            basis = write("measured_on", on=_basis(write, e.on) + _compared_with(write, e.measures))
         nothing = "" if e.measures else write("and_nothing")
         blocks.append(Paragraph(write.named(e.feature, e.meaning) + basis + nothing))
         if e.measures and key == "proxies":
@@ -387,7 +400,9 @@ def _claim(write: Writer, key: str, found: tuple[Evidenced, ...]) -> list[Block]
 
 def _compared_with(write: Writer, measures: Iterable[Measured]) -> str:
     reference = reference_of(write, measures)
-    return write("compared_with", reference=reference) if reference != NONE else ""
+    if reference != NONE:
+        return write("compared_with", reference=reference)
+    return ""
 
 
 def not_agreed(write: Writer, on: BasisLine) -> str:
@@ -420,12 +435,14 @@ def _lines(write: Writer, measures: tuple[Measured, ...] | None, on: BasisLine |
         return not_agreed(write, on)
     if measures is None:
         in_suite = _in_suite(write, test, feature)
-        return "\n".join((write("measured_in_suite"), *in_suite)) if in_suite else write("not_measured")
+        if in_suite:
+            return "\n".join((write("measured_in_suite"), *in_suite))
+        return write("not_measured")
     if measures:
         return "\n".join(_line(write, m) for m in measures)
-    return (
-        write("nothing_found") if on is None else write("named", meaning=write("nothing_found"), name=_basis(write, on))
-    )
+    if on is None:
+        return write("nothing_found")
+    return write("named", meaning=write("nothing_found"), name=_basis(write, on))
 
 
 def _in_suite(write: Writer, test: str, feature: str) -> list[str]:
@@ -451,7 +468,9 @@ def _basis(write: Writer, on: BasisLine) -> str:
 
 def _about(write: Writer, m: Measured) -> str:
     """A group, or another feature."""
-    return write.feature(m.about.en) if m.about.en in write.features else write.words.text(m.about)
+    if m.about.en in write.features:
+        return write.feature(m.about.en)
+    return write.words.text(m.about)
 
 
 def value(write: Writer, m: Measured, *, below: bool = False) -> str:
@@ -463,10 +482,15 @@ def value(write: Writer, m: Measured, *, below: bool = False) -> str:
     if rate in MEASURES:
         shown = {"": percent, REFERENCE: percent, DIFFERENCE: points}.get(gap, shown)
     unit = f" {write('points')}" if shown is points else ""
-    ends = "" if m.low is None or m.high is None else f" [{shown(m.low)}, {shown(m.high)}]"
+    if m.low is None or m.high is None:
+        ends = ""
+    else:
+        ends = f" [{shown(m.low)}, {shown(m.high)}]"
     figures = f"{shown(m.value)}{ends}{unit}"
     records = write("on", n=whole(m.n))
-    return f"{figures}\n{records}" if below else write("named", meaning=figures, name=records)
+    if below:
+        return f"{figures}\n{records}"
+    return write("named", meaning=figures, name=records)
 
 
 def _associations(write: Writer, measures: Sequence[Measured]) -> Table:
@@ -495,9 +519,15 @@ def rates(write: Writer, sides: Sequence[tuple[str, Sequence[Measured]]]) -> Tab
             rate, _, gap = m.measure.partition(", ")
             if rate not in MEASURES:
                 continue
-            group = write(f"gap_{gap.replace(' ', '_')}", group=_about(write, m)) if gap else _about(write, m)
+            if gap:
+                group = write(f"gap_{gap.replace(' ', '_')}", group=_about(write, m))
+            else:
+                group = _about(write, m)
             columns[rate] = None
-            cell = _about(write, m) if gap == REFERENCE else value(write, m, below=True)
+            if gap == REFERENCE:
+                cell = _about(write, m)
+            else:
+                cell = value(write, m, below=True)
             cells.setdefault(group, {}).setdefault(side, {})[rate] = cell
     return Table(
         head=(write("head_group"), *(measure_in_words(write.words, rate) for rate in columns)),
@@ -582,7 +612,9 @@ def reference_of(write: Writer, measures: Iterable[Measured]) -> str:
 
 def declined_at(write: Writer, pair: OutcomePairLine) -> str:
     """From which probability decisions declined, behind a sentence; empty if it was not recorded."""
-    return write("declined_at", cutoff=percent(pair.cutoff)) if pair.cutoff is not None else ""
+    if pair.cutoff is not None:
+        return write("declined_at", cutoff=percent(pair.cutoff))
+    return ""
 
 
 def _leaks(write: Writer, pairs: tuple[Pair, ...]) -> Table | Paragraph:

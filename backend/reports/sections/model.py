@@ -155,7 +155,9 @@ def quality(write: Writer) -> list[Block]:
 def quality_tables(write: Writer) -> list[Block]:
     """The numbers of the charts, and how far parts of the data differ."""
     found = write.content.performance
-    return [] if found is None else [*_tables(write, found), *_stability(write, found)]
+    if found is None:
+        return []
+    return [*_tables(write, found), *_stability(write, found)]
 
 
 def _covers(write: Writer, found: PerformanceSection, registered: dict[str, float]) -> bool:
@@ -176,7 +178,10 @@ def _performance(write: Writer, found: PerformanceSection) -> list[Block]:
     sentence = write("calibration_fits", fits=fits, n=len(found.calibration))
     number = write.content.identity.task == "number"
     release = write.content.release
-    noise = "undithered" if release is not None and release.dither and found.source == "training" else "as_released"
+    if release is not None and release.dither and found.source == "training":
+        noise = "undithered"
+    else:
+        noise = "as_released"
     return [
         Paragraph(joined(write(f"scores_{found.source}", part=write.part(found.part), n=whole(found.n)), write(noise))),
         figures,

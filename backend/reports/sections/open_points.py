@@ -38,11 +38,17 @@ def open_points(write: Writer) -> list[Block]:
         ("since", 3, lambda point: point.day),
         ("act", 3, lambda point: point.where),
     )
-    by_when = write.text("open_due", due=due) if due else Paragraph(write("open_no_due"), "finding")
+    if due:
+        by_when = write.text("open_due", due=due)
+    else:
+        by_when = Paragraph(write("open_no_due"), "finding")
     ratios = any(
         f.kind == "outcomes" and f.figure and f.state != "no_breach" for f in write.report.issued.verdict.facts
     )
-    note = [Paragraph(write("open_four_fifths"), "note")] if ratios else []
+    if ratios:
+        note = [Paragraph(write("open_four_fifths"), "note")]
+    else:
+        note = []
     return [by_when, table, *note]
 
 
@@ -78,7 +84,9 @@ def validator_of(write: Writer) -> str:
 
 
 def _owner(write: Writer, fact: Fact) -> str:
-    return validator_of(write) if fact.kind in VALIDATORS else owner_of(write)
+    if fact.kind in VALIDATORS:
+        return validator_of(write)
+    return owner_of(write)
 
 
 def _day(write: Writer, fact: Fact) -> str:

@@ -53,7 +53,9 @@ def _facts(write: Writer, names: Iterable[str]) -> Facts:
 def _provided(write: Writer, names: Iterable[str]) -> list[Block]:
     """What was provided, or that nothing was."""
     facts = _facts(write, names)
-    return [facts] if facts.rows else [Paragraph(write("nothing_provided"))]
+    if facts.rows:
+        return [facts]
+    return [Paragraph(write("nothing_provided"))]
 
 
 def purpose(write: Writer) -> list[Block]:
@@ -88,7 +90,10 @@ def _dossier(write: Writer, dossier: DossierSection) -> list[Block]:
     words = write.words
     signed = fits(write.content.identity.federation, dossier)
     dossier = dossier.since(write.content.identity.model)
-    reference = words("dossier.against", day=dossier.reference) if dossier.reference else words("dossier.no_reference")
+    if dossier.reference:
+        reference = words("dossier.against", day=dossier.reference)
+    else:
+        reference = words("dossier.no_reference")
     written = _table(
         write,
         _alike(dossier.columns),
@@ -180,7 +185,9 @@ def tests(write: Writer) -> list[Block]:
         blocks.append(Paragraph(provided))
     if measured:
         blocks.append(write.text("sensitivity_of_suite", listed=measured))
-    return blocks if provided or measured else [*blocks, Paragraph(words("details.not_provided"))]
+    if provided or measured:
+        return blocks
+    return [*blocks, Paragraph(words("details.not_provided"))]
 
 
 def _latest(write: Writer) -> str:
@@ -195,7 +202,10 @@ def monitoring(write: Writer) -> list[Block]:
     found = write.content.performance
     lines = found.stability if found else ()
     moved = sum(line.psi > line.chance for line in lines)
-    measured = write.words("details.stable", moved=moved, n=len(lines)) if lines else write.words("details.not_stable")
+    if lines:
+        measured = write.words("details.stable", moved=moved, n=len(lines))
+    else:
+        measured = write.words("details.not_stable")
     return [*_provided(write, GROUPS["monitoring"]), Paragraph(measured), *_monitored(write)]
 
 

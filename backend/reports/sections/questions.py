@@ -76,7 +76,9 @@ def directions_in_words(write: Writer) -> str:
 
 def _ages(write: Writer, f: FindingLine) -> str:
     """What the check of elderly ages came to; how it was made stands with the finding."""
-    return verdict_in_words(write.words, f.ages) if f.ages and f.splits else elderly(write, f)
+    if f.ages and f.splits:
+        return verdict_in_words(write.words, f.ages)
+    return elderly(write, f)
 
 
 def _decisions(write: Writer) -> str:
@@ -87,7 +89,10 @@ def _decisions(write: Writer) -> str:
 def retraining_in_words(write: Writer, pair: Retrained) -> str:
     """One retraining as a sentence, with the figure that decides, and how far groups are apart in both models."""
     lines = {line.name: line for line in pair.figures}
-    key = "retrained_after" if pair.after == write.content.identity.model else "retrained_before"
+    if pair.after == write.content.identity.model:
+        key = "retrained_after"
+    else:
+        key = "retrained_before"
     measured = {line.feature: write.named(line.feature, line.meaning) for line in pair.outcomes}
     without = write.enumerated(measured.get(name) or write.feature(name) for name in pair.without) or write("nothing")
     text = write(key, before=pair.before, after=pair.after, without=without)

@@ -26,7 +26,10 @@ def privacy(write: Writer) -> list[Block]:
     i = write.content.identity
     use = write.report.issued.use
     trained = write.content.training_traffic
-    algorithm = "imported" if i.algorithm.startswith("imported") else i.algorithm
+    if i.algorithm.startswith("imported"):
+        algorithm = "imported"
+    else:
+        algorithm = i.algorithm
     training = {
         "guest_learned": write.words.named("algorithm.guest_", algorithm),
         "hosts_learned": write.words.named("algorithm.hosts_", algorithm),
@@ -35,9 +38,18 @@ def privacy(write: Writer) -> list[Block]:
         "guest_learned": write("guest_scoring", numbers=write.content.structure.outputs),
         "hosts_learned": write("hosts_scoring"),
     }
-    plaintext = [write("in_the_clear", n=whole(use.in_the_clear))] if use.in_the_clear else []
-    grown = [write("trained_in_the_clear")] if trained and i.cipher == "none" else []
-    compared = [write("compared", n=use.comparisons)] if use.comparisons else []
+    if use.in_the_clear:
+        plaintext = [write("in_the_clear", n=whole(use.in_the_clear))]
+    else:
+        plaintext = []
+    if trained and i.cipher == "none":
+        grown = [write("trained_in_the_clear")]
+    else:
+        grown = []
+    if use.comparisons:
+        compared = [write("compared", n=use.comparisons)]
+    else:
+        compared = []
     return [
         write.text("promise"),
         write.heading("in_training"),
@@ -111,7 +123,10 @@ def _leak(write: Writer) -> list[Block]:
     text = write("leak_told")
     if found is None or found.records < MIN_RECORDS:
         return [write.heading("leak"), Paragraph(text)]
-    without = "" if found.named_without is None else write("leak_without", share=percent(found.named_without))
+    if found.named_without is None:
+        without = ""
+    else:
+        without = write("leak_without", share=percent(found.named_without))
     return [write.heading("leak"), Paragraph(text + without), write.note("leak_note")]
 
 

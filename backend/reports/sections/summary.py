@@ -13,7 +13,10 @@ def summary(write: Writer) -> list[Block]:
     """The verdict, whether somebody approved and signed, the line that decides, and where no breach was shown."""
     verdict = write.report.issued.verdict
     tone: Literal["finding", "plain"] = "plain" if verdict.state == "no_breach" else "finding"
-    synthetic = [Paragraph(write.words("frame.synthetic"), "note")] if write.content.identity.synthetic else []
+    if write.content.identity.synthetic:
+        synthetic = [Paragraph(write.words("frame.synthetic"), "note")]
+    else:
+        synthetic = []
     return [
         Paragraph(write.words.text(verdict.headline), tone),
         *_standing(write),
@@ -50,12 +53,18 @@ def _policy(write: Writer) -> Paragraph:
     policy = write.report.issued.policy
     if policy.decline_at is None:
         return Paragraph(write("policy_without_line"))
-    line = percent(policy.decline_at) if write.content.identity.task == "binary" else f"{policy.decline_at:g}"
+    if write.content.identity.task == "binary":
+        line = percent(policy.decline_at)
+    else:
+        line = f"{policy.decline_at:g}"
     if not policy.version:
         return Paragraph(write("policy_not_set", line=line), "finding")
     refer = line if policy.refer_at is None else percent(policy.refer_at)
     words = write("policy_two" if policy.refer_at is None else "policy_three", line=line, refer=refer)
-    points = write("policy_points", points=policy.points) if policy.points else ""
+    if policy.points:
+        points = write("policy_points", points=policy.points)
+    else:
+        points = ""
     who = write(
         "policy_set",
         version=policy.version,
@@ -71,10 +80,16 @@ def _standing(write: Writer) -> list[Block]:
     """What the model is called, and whether somebody approved it."""
     found = write.report.issued.standing
     approved = {"person": found.approved_by or "", "day": (found.approved_at or "")[:10]}
-    said = "in_use_demo" if found.state == "in_use" and found.approved_by is None else found.state
+    if found.state == "in_use" and found.approved_by is None:
+        said = "in_use_demo"
+    else:
+        said = found.state
     line = write.words(f"states.line_{said}", **approved)
     if found.approved_because:
         line = joined(line, write("approved_because", reason=found.approved_because))
     rows = {"name": write.words.model(found.name), "note": found.note, "owner": found.owner, "maker": found.maker}
-    facts = [write.facts({f"model_{name}": text for name, text in rows.items() if text})] if any(rows.values()) else []
+    if any(rows.values()):
+        facts = [write.facts({f"model_{name}": text for name, text in rows.items() if text})]
+    else:
+        facts = []
     return [Paragraph(line, "plain" if found.approved_by and found.state != "retired" else "finding"), *facts]

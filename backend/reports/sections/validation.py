@@ -79,7 +79,9 @@ def test_log(write: Writer) -> list[Block]:
 def _made(write: Writer, line: MeasuredEntry) -> str:
     """What was measured, and of which feature."""
     what = write.words.named("audit.did_", line.action)
-    return write.says(what, write.feature(line.about)) if line.about else what
+    if line.about:
+        return write.says(what, write.feature(line.about))
+    return what
 
 
 def every_test(write: Writer) -> list[Block]:
@@ -91,7 +93,10 @@ def every_test(write: Writer) -> list[Block]:
 def verdicts_of(write: Writer, ids: Collection[str]) -> str:
     """The verdicts of some of the suite's tests; empty if it was not run, or did not make them."""
     found = write.content.validation
-    tests = [test for test in found.tests if test.id in ids and test.figures] if found else []
+    if found:
+        tests = [test for test in found.tests if test.id in ids and test.figures]
+    else:
+        tests = []
     say = write.words
     return write.listed(
         write.says(say(f"validation.test_{test.id}"), say(f"validation.verdict_{test.verdict}")) for test in tests
@@ -152,6 +157,11 @@ def said(write: Writer, one: FigureLine) -> tuple[str, str]:
         one.measure, one.value, one.low, one.high, one.n, one.party, one.feature, one.kind, one.group, one.apart
     )
     known = write.features.get(one.feature)
-    codes = {one.group: write.feature(one.group)} if one.measure == "cramers_v" else write.codes(known) if known else {}
+    if one.measure == "cramers_v":
+        codes = {one.group: write.feature(one.group)}
+    elif known:
+        codes = write.codes(known)
+    else:
+        codes = {}
     about = about_in_words(write.words, found, write.feature(one.feature), write.party(one.party), codes)
     return about, value_in_words(write.words, found, figure)

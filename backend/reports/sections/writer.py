@@ -134,7 +134,9 @@ def percent(share: float | None) -> str:
 
 def gain(share: float) -> str:
     """A share of the gain, as pages show it: with one decimal, below 1 % with two digits."""
-    return f"{share * 100:.1f}\u00a0%" if share >= 0.01 or not share else f"{share * 100:.2g}\u00a0%"
+    if share >= 0.01 or not share:
+        return f"{share * 100:.1f}\u00a0%"
+    return f"{share * 100:.2g}\u00a0%"
 
 
 def whole(value: float | None) -> str:
@@ -154,7 +156,9 @@ def bits(value: float | None) -> str:
 
 def p_value(value: float | None) -> str:
     """A p-value; no test is certain, so that what rounds to 0 reads as less than the last digit."""
-    return f"< {SMALLEST}" if value is not None and value < SMALLEST else figure(value)
+    if value is not None and value < SMALLEST:
+        return f"< {SMALLEST}"
+    return figure(value)
 
 
 def interval(low: float | None, high: float | None, show: Callable[[float | None], str] = figure) -> str:
@@ -169,7 +173,9 @@ def signed(value: float) -> str:
 
 def points(value: float | None) -> str:
     """A difference of two shares, in percentage points."""
-    return NONE if value is None else f"{value * 100:+.2f}".replace("-", "−")
+    if value is None:
+        return NONE
+    return f"{value * 100:+.2f}".replace("-", "−")
 
 
 def minute(time: str) -> str:

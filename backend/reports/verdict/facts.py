@@ -86,7 +86,9 @@ def _three_digits(value: float) -> str:
         return f"{value:.1f}"
     if size >= 1:
         return f"{value:.2f}"
-    return f"{value:.3f}" if size >= 0.001 or size == 0 else f"{value:.2g}"
+    if size >= 0.001 or size == 0:
+        return f"{value:.3f}"
+    return f"{value:.2g}"
 
 
 @dataclass(frozen=True)

@@ -83,8 +83,14 @@ def _test(known: Known, kind: Kind, page: str, test: Tested, state: State) -> Fa
     for language in LANGUAGES:
         say = Catalogue(language)
         figure = worst.figure
-        feature = known.name(figure.feature).in_language(language) if figure.feature else ""
-        party = known.title(figure.party).in_language(language) if figure.party else ""
+        if figure.feature:
+            feature = known.name(figure.feature).in_language(language)
+        else:
+            feature = ""
+        if figure.party:
+            party = known.title(figure.party).in_language(language)
+        else:
+            party = ""
         entry = known.features.get(figure.feature)
         codes = say.texts(entry.categories) if entry else {}
         if figure.measure == "cramers_v":
@@ -94,7 +100,10 @@ def _test(known: Known, kind: Kind, page: str, test: Tested, state: State) -> Fa
         words.append(say("words.says", who=about, said=value))
         limits.append(limit_in_words(say, figure.measure, worst.sense, worst.warn, worst.fail))
     values = {"test": _name(test), "figure": Text(*words), "limits": Text(*limits)}
-    sentence = Remark("verdict_test_fails", values) if state == "broken" else Remark("verdict_test_warns", values)
+    if state == "broken":
+        sentence = Remark("verdict_test_fails", values)
+    else:
+        sentence = Remark("verdict_test_warns", values)
     title = Remark("verdict_title_test_fails" if state == "broken" else "verdict_title_test_warns", values)
     return Fact(kind, test.id, state, title.both(), sentence.both(), page, _measured(worst.figure))
 

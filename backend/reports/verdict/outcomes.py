@@ -154,7 +154,10 @@ def _acceptance(known: Known, feature: str) -> Fact:
     if along and at_one_line and len(features_of(feature, known.features)) > 1:
         # If the Guest holds one of two features, both together are counted at one line alone, and no other one may lead.
         measured_on = known.bases.get((DISPARITY, feature))
-        shown = "–" if measured_on is None or measured_on.cutoff is None else written(measured_on.cutoff, "share")
+        if measured_on is None or measured_on.cutoff is None:
+            shown = "–"
+        else:
+            shown = written(measured_on.cutoff, "share")
         unjudged = Remark("verdict_pair_without_line", {"feature": name, "line": shown})
         return Fact("outcomes", feature, "not_measured", title, unjudged.both(), PAGE)
     found = comparisons(rows, along=along)
@@ -162,7 +165,10 @@ def _acceptance(known: Known, feature: str) -> Fact:
         sentence = Remark("verdict_groups_too_small", {"feature": name})
         return Fact("outcomes", feature, "not_measured", title, sentence.both(), PAGE)
     worst = found[0]
-    groups = (reference_of(rows), worst.group) if worst.favoured else (worst.group, reference_of(rows))
+    if worst.favoured:
+        groups = (reference_of(rows), worst.group)
+    else:
+        groups = (worst.group, reference_of(rows))
     basis = known.bases.get((DISPARITY, feature))
     line = worst.cutoff
     if not along and basis is not None:
@@ -248,7 +254,10 @@ def _ages(known: Known) -> Iterator[Fact]:
         seen.add(finding.feature)
         title = Remark("verdict_title_elderly", {"feature": known.name(finding.feature)}).both()
         if finding.ages is None:
-            refused = known.bases[ELDERLY, finding.feature].refused if (ELDERLY, finding.feature) in known.bases else ""
+            if (ELDERLY, finding.feature) in known.bases:
+                refused = known.bases[ELDERLY, finding.feature].refused
+            else:
+                refused = ""
             sentence = Remark("verdict_elderly_not_measured")
             if refused:
                 sentence = Remark("verdict_not_agreed", {"what": sentence, "parties": (known.title(refused),)})

@@ -42,7 +42,9 @@ def fit_to_label(model: WholeModel, label: Label, label_is: str | None = None) -
         if label_is is not None:
             return model if label_is == label.positive else _turned_round(model)
         return _oriented_to(model, label.positive)
-    return _in_order_of(model, label.classes) if label.task == "classes" else model
+    if label.task == "classes":
+        return _in_order_of(model, label.classes)
+    return model
 
 
 def _predicted(task: str, classes: Sequence[str]) -> Remark:
@@ -66,7 +68,10 @@ def _oriented_to(model: WholeModel, positive: str) -> WholeModel:
 
 def _turned_round(model: WholeModel) -> WholeModel:
     """-m for a logit m, 1 - s for a share s."""
-    whole = 1.0 / len(model.trees) if model.outputs.link == "identity" else 0.0
+    if model.outputs.link == "identity":
+        whole = 1.0 / len(model.trees)
+    else:
+        whole = 0.0
     return replace(
         model,
         outcomes=model.outcomes[::-1],

@@ -63,7 +63,9 @@ class _Section:
     values: dict[str, tuple[int, str]]  # key → line, text
 
     def position(self, key: str) -> str:
-        return f"{self.where}, line {self.values[key][0]}, {key}" if key in self.values else f"{self.where}, {key}"
+        if key in self.values:
+            return f"{self.where}, line {self.values[key][0]}, {key}"
+        return f"{self.where}, {key}"
 
     def text(self, key: str) -> str:
         if key not in self.values:
@@ -165,7 +167,10 @@ def _objective(head: _Section) -> tuple[Task, float]:
     if objective != "binary":
         return TASKS[objective], 1.0
     try:
-        factor = float(options[0].removeprefix("sigmoid:")) if len(options) == 1 else 0.0
+        if len(options) == 1:
+            factor = float(options[0].removeprefix("sigmoid:"))
+        else:
+            factor = 0.0
     except ValueError:
         factor = 0.0
     if not 0.0 < factor < 1e6:
@@ -191,7 +196,10 @@ def _tree(section: _Section, scale: float, n_features: int) -> WholeTree:
         raise ModelError("linear_leaves", where=section.where)
     n_leaves = section.whole("num_leaves")
     weights = section.floats("leaf_value", n_leaves)
-    covers = section.floats("leaf_weight", n_leaves) if n_leaves > 1 else [0.0]
+    if n_leaves > 1:
+        covers = section.floats("leaf_weight", n_leaves)
+    else:
+        covers = [0.0]
     nodes: dict[int, Node] = {
         ~j: Leaf(w * scale, max(c, 0.0)) for j, (w, c) in enumerate(zip(weights, covers, strict=True))
     }
@@ -262,10 +270,16 @@ def _numeric(where: str, kind: int, threshold: float) -> tuple[bool, float]:
     # inf is LightGBM's for all values to the left, missing ones to the right
     if math.isnan(threshold) or threshold == -math.inf:
         raise damaged(f"{where}, threshold", threshold, Remark("expected_finite"))
-    zero_left = default_left if missing == MISSING_ZERO else threshold >= 0.0
+    if missing == MISSING_ZERO:
+        zero_left = default_left
+    else:
+        zero_left = threshold >= 0.0
     if (zero_left and threshold < -ZERO) or (not zero_left and threshold > ZERO):
         raise ModelError("zero_as_missing", where=where)
-    ours = at_most(max(threshold, ZERO)) if zero_left else min(at_most(threshold), -ZERO)
+    if zero_left:
+        ours = at_most(max(threshold, ZERO))
+    else:
+        ours = min(at_most(threshold), -ZERO)
     return default_left if missing == MISSING_NAN else zero_left, ours  # else a missing value is read as 0
 
 
@@ -311,4 +325,6 @@ def _after(lines: list[str], start: str) -> Iterator[str]:
 def _categorical_columns(text: str) -> list[int] | None:
     """Columns of ``2,3,4]``, rising; None if they are not numbers."""
     words: list[Any] = [word.strip() for word in text.removesuffix("]").split(",") if word.strip()]
-    return sorted(int(word) for word in words) if all(word.isdecimal() for word in words) else None
+    if all(word.isdecimal() for word in words):
+        return sorted(int(word) for word in words)
+    return None

@@ -270,7 +270,10 @@ def _proven(
         return own  # as above
     if from_zero:
         # a split tells two codes apart, so that two codes both occurred
-        all_occurred = seen == own.keys() if seen is not None else len(own) <= 2 or max(own) in used
+        if seen is not None:
+            all_occurred = seen == own.keys()
+        else:
+            all_occurred = len(own) <= 2 or max(own) in used
         proven = all_occurred and len(own) <= SORTED_ALIKE
     else:
         proven = seen == own.keys()

@@ -193,7 +193,9 @@ def export(estimator: Any) -> dict[str, Any]:
         "features": [str(name) for name in columns],
         **WRITERS[kind](estimator),
     }
-    return document if document["categories"] else document | {"examples": _examples(estimator, document)}
+    if document["categories"]:
+        return document
+    return document | {"examples": _examples(estimator, document)}
 
 
 def _examples(estimator: Any, document: dict[str, Any]) -> dict[str, Any]:
@@ -276,7 +278,10 @@ def _plain_tree(tree: Any, values: NDArray[np.float64]) -> dict[str, Any]:
 
 def _histogram_boosting(estimator: Any) -> dict[str, Any]:
     marked = estimator.is_categorical_
-    marked = np.zeros(estimator.n_features_in_, dtype=bool) if marked is None else np.asarray(marked)
+    if marked is None:
+        marked = np.zeros(estimator.n_features_in_, dtype=bool)
+    else:
+        marked = np.asarray(marked)
     column = [*np.flatnonzero(marked).tolist(), *np.flatnonzero(~marked).tolist()]  # it puts categorical columns first
     categories = {}
     if marked.any():

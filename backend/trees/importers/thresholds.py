@@ -32,7 +32,10 @@ def at_most_float32(threshold: float) -> float:
     """``float32(value) <= threshold``, the threshold a float64, as ``value < T``."""
     with np.errstate(over="ignore"):
         nearest = np.float32(threshold)
-        floor = np.nextafter(nearest, np.float32(-np.inf)) if float(nearest) > threshold else nearest
+        if float(nearest) > threshold:
+            floor = np.nextafter(nearest, np.float32(-np.inf))
+        else:
+            floor = nearest
         return below_float32(float(np.nextafter(floor, np.float32(np.inf))))
 
 

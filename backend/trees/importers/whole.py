@@ -147,7 +147,10 @@ class WholeModel:
                 split = cast("WholeSplit", tree[i])
                 return split.goes_left(values[rows, split.feature])
 
-            outputs = [self.outputs.of_tree[t]] if self.outputs.of_tree else list(range(count))
+            if self.outputs.of_tree:
+                outputs = [self.outputs.of_tree[t]]
+            else:
+                outputs = list(range(count))
             weights = np.zeros((len(tree), len(outputs)))
             for i, node in enumerate(tree):
                 if isinstance(node, Leaf):

@@ -313,8 +313,13 @@ def _placeholder(attributes: dict[str, str]) -> float | None:
         settings = json.loads(attributes.get("scikit_learn", "{}"))
     except ValueError:
         return None
-    missing = settings.get("missing") if isinstance(settings, dict) else None
-    return float(missing) if isinstance(missing, int | float) and not math.isnan(missing) else None
+    if isinstance(settings, dict):
+        missing = settings.get("missing")
+    else:
+        missing = None
+    if isinstance(missing, int | float) and not math.isnan(missing):
+        return float(missing)
+    return None
 
 
 def _notes(attributes: dict[str, str], rounds: list[int], n_trees: int) -> tuple[Remark, ...]:
