@@ -94,6 +94,7 @@ lint: .venv-dev ## The checks that run no test
 	@$(PY) docs/architecture.py --check
 	@$(PY) -m docs.commands --check
 	@$(PY) -m docs.validation --check
+	@$(PY) -m docs.rule_lists --check
 	@$(PY) -m docs.glossary --check
 	@$(PY) -m docs.openapi --check
 	@$(PY) -m bench.readme --check
@@ -125,6 +126,7 @@ docs: .venv-dev ## Write the generated parts of the documents again
 	@$(PY) docs/architecture.py
 	@$(PY) -m docs.commands
 	@$(PY) -m docs.validation
+	@$(PY) -m docs.rule_lists
 	@$(PY) -m docs.glossary
 	@$(PY) -m docs.openapi
 	@$(PY) -m bench.readme

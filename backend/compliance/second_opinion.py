@@ -30,7 +30,7 @@ LETTERS = (3, 4)  # of a part of an English word, with a mark before and after t
 CHARACTERS = (1, 2, 3, 4)  # of a part of a Chinese text
 SHOWN = 3  # words that weighed most
 
-# Log odds; chosen on lists that were left out of the fit (docs/rules.md).
+# Log odds; chosen on lists that were left out of the fit (docs/rule-lists.md).
 FLAG = {"en": 1.7, "zh": 2.3}  # from it on what phrases say is a finding
 ASK = {"en": -2.0, "zh": -2.2}  # from it on a column is asked about
 ASK_STATUTE = {"en": -2.7, "zh": -3.4}  # or from this one on, of the log odds that a statute names it
