@@ -88,9 +88,11 @@ from backend.services.measurement import (
     Sessions,
     asked_by,
     drawn,
+    is_of_share,
     not_begun,
     of_outcomes,
     others_of_hosts,
+    protected_of,
 )
 from backend.services.policies import line_for
 from backend.store.accountant import DAYS
@@ -859,14 +861,19 @@ def _check_groups(*numbers: int) -> None:
 
 
 def _some(context: MeasurementContext, joint: Rows, request: ProxyRequest) -> NDArray[np.bool_]:
-    """Flags of at most so many joint rows, drawn: of synthetic people from all, else from those whom no other measurement asks about."""
+    """Flags of at most so many joint rows, drawn.
+
+    Of synthetic people they are drawn from all; else from those about whom no other measurement asks, by no other protected attribute.
+    """
     allowed = np.arange(len(joint))
     if not context.runtime.federation.synthetic:
-        parts = context.part_of
-        ids = context.runtime.table.take(joint).ids
-        allowed = np.array(
-            [k for k, i in enumerate(ids) if parts.get(i, TRAINING) in (TRAINING, JOINT) and asked_by(i) == PROXIES],
-            dtype=np.intp,
-        )
+        protected = protected_of(context)
+        own = []
+        for index, person in enumerate(context.runtime.table.take(joint).ids):
+            part = context.part_of.get(person, TRAINING)
+            may_ask = part in (TRAINING, JOINT) and asked_by(person) == PROXIES
+            if may_ask and is_of_share(person, request.attribute, protected):
+                own.append(index)
+        allowed = np.array(own, dtype=np.intp)
     chosen = np.random.default_rng(request.seed).permutation(allowed)[: request.records]
     return np.isin(np.arange(len(joint)), chosen)

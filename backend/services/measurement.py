@@ -341,6 +341,11 @@ def not_begun(
     return HostRefused("not_begun_measured", why=why, last=last)
 
 
+def protected_of(context: MeasurementContext) -> frozenset[str]:
+    """Return the names of the features that a rule calls protected, or that were kept out of the training."""
+    return frozenset({*context.protected(), *context.record.exclude})
+
+
 def others_of_hosts(context: MeasurementContext, named: Collection[str]) -> dict[str, tuple[str, ...]]:
     """Return the features of the model's Hosts but those named, by Host: what is asked about beside these, since scores are counted.
 
@@ -349,7 +354,7 @@ def others_of_hosts(context: MeasurementContext, named: Collection[str]) -> dict
     """
     if context.runtime.simulated:
         return {}
-    protected = {*context.protected(), *context.record.exclude}
+    protected = protected_of(context)
     others = {}
     for host in context.record.hosts:
         names = [one.name for one in context.runtime.federation.party(host).features if one.name not in named]
@@ -387,3 +392,14 @@ def asked_by(person: str) -> str:
     By the id alone, so that records which come or go move nobody from one to another: a Host that counts answers once answers all.
     """
     return TURNS[int.from_bytes(sha256(person.encode()).digest()[:8]) % len(TURNS)]
+
+
+def is_of_share(person: str, attribute: str, protected: Collection[str]) -> bool:
+    """Return whether a person of the turn of `proxies` is among those whom it asks about by this attribute.
+
+    Each protected attribute has a share of these people to itself, and all other features have one together: a Host answers once about a
+    person, so that the attribute that is measured first would leave nobody for the second.
+    """
+    shares = [*sorted(protected), ""]
+    wanted = attribute if attribute in protected else ""
+    return shares[int.from_bytes(sha256(person.encode()).digest()[8:16]) % len(shares)] == wanted

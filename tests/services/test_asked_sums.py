@@ -19,8 +19,8 @@ from backend.protocols.training.parameters import SecureBoostParameters
 from backend.services.alternatives import AlternativesRequest
 from backend.services.asked_sums import TEST, AskedSums, _Question
 from backend.services.explanation import MeansRequest, measure_means
-from backend.services.fairness import DisparityRequest, ProxyRequest, measure_disparity
-from backend.services.measurement import Sessions, asked_by, drawn
+from backend.services.fairness import DisparityRequest, ProxyRequest, measure_disparity, measure_proxies
+from backend.services.measurement import Sessions, asked_by, drawn, is_of_share
 from backend.services.training import TrainingRequest
 from backend.services.validation import OperatorConfig, ValidationRequest
 from backend.store.accountant import GROUPS, Limits
@@ -220,6 +220,37 @@ def test_two_features_of_a_host_that_are_asked_about_first_leave_the_other_featu
     with pytest.raises(HostRefused):
         outcomes(counted, TENURE, cutoff=counted.middle)
     assert counted.answers() == before and set(before.values()) == {1}
+
+
+@pytest.fixture
+def real(demo, monkeypatch):
+    """People who are real, with three attributes that are protected: two of one Host and one of the Guest."""
+    federation = demo.runtime.federation.model_copy(update={"synthetic": False})
+    apart = Answering(demo.runtime, {"federation": federation})
+    protected = {FEATURE, TENURE, "home_ownership"}
+    monkeypatch.setattr(demo, "measured", replace(demo.measured, runtime=apart, protected=lambda: protected))
+    return demo
+
+
+def proxies(demo, attribute):
+    request = ProxyRequest(demo.record.id, attribute, cipher="none", key_bits=KEY, bins=2, groups=2)
+    return measure_proxies(demo.measured, request, Job(lambda job: None, 1))
+
+
+def test_possible_proxies_of_each_protected_attribute_are_measured_in_any_order(real):
+    attributes = (FEATURE, TENURE, "home_ownership", "basket_mix")
+    found = {attribute: proxies(real, attribute) for attribute in attributes}
+    assert all(one.features and not one.measured for one in found.values())
+    assert set(real.answers().values()) == {1}
+    real.forget()
+    assert {attribute: proxies(real, attribute) for attribute in reversed(attributes)} == found
+
+
+def test_possible_proxies_of_two_features_that_no_rule_protects_are_of_the_same_people(real):
+    proxies(real, "basket_mix")
+    until = (datetime.now(UTC).date() + timedelta(days=28)).isoformat()
+    with pytest.raises(HostRefused, match=f"wait until {until} at least"):
+        proxies(real, "orders_12m")
 
 
 def test_an_account_that_cannot_bear_all_features_answers_protected_ones_first_and_the_refusal_names_them(
@@ -569,7 +600,9 @@ def test_of_real_people_every_measurement_is_answered_and_each_person_is_in_one_
         assert not demo.disparity(samples=None).measured and not demo.validated().unexamined
         parts = glassleaf.models.part_of(demo.record)
         third = [i for i, part in parts.items() if part == "training" and asked_by(i) == "proxies"]
-        assert found.n == len(third) > 200
+        protected = glassleaf.compliance.protected(model) | set(demo.record.exclude)
+        share = [person for person in third if is_of_share(person, FEATURE, protected)]
+        assert len(third) > 200 and found.n == len(share) >= 40
         assert set(demo.answers().values()) == {1}
         asked = {person for person, _ in demo.answers()}
         # validation asks nothing about 200 training records, of which no half can bear its sums in plaintext
