@@ -323,7 +323,7 @@ AIMS = (
         "training_ciphers",
         _whole,
         "A third is the Host's products and their sums in SEAL, a sixth the transforms of 0/1 polynomials that are new below the root, "
-        "both on worker processes and bound by SEAL's arithmetic ([decision 0025](decisions/0025-training-rlwe.md)). Next: a wheel of "
+        "both on worker processes and bound by SEAL's arithmetic ([decision](decisions/training.md)). Next: a wheel of "
         "SEAL with vectorised transforms and products (Intel HEXL).",
     ),
     Aim(
@@ -418,7 +418,7 @@ AIMS = (
         "reasons",
         _reasons,
         "Counted are both parties on one core; they work at the same time, which no clock measured. Next: encryption on worker "
-        "processes, which takes no less of a core ([decision 0034](decisions/0034-group-reasons.md)).",
+        "processes, which takes no less of a core ([decision](decisions/reasons.md)).",
     ),
     Aim(
         "the leak meter, one score of 100 trees, or a bound as useful",

@@ -50,7 +50,7 @@ app = typer.Typer(
     add_completion=False,
     name="models",
     invoke_without_command=True,
-    help="The registered models: list them, name them, take them from draft to in use (docs/decisions/0019-lifecycle.md).",
+    help="The registered models: list them, name them, take them from draft to in use (docs/decisions/who-decides.md).",
 )
 
 

@@ -3,7 +3,7 @@
 A long table passes a quarter of a gigabyte for 8,192 people, which costs more through pipes. The file has no name in any folder and belongs
 to the process that asks: it is gone when that closes it or dies, whatever the worker does then. A worker opens it by process and number and
 believes it to be its own by the name that it was made under, so that one that comes too late opens nothing else
-(docs/decisions/0036-passage.md).
+(docs/decisions/scale.md).
 """
 
 from __future__ import annotations

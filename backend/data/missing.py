@@ -1,6 +1,6 @@
 """What a cell without a value looks like: the texts that files use for it.
 
-Knows no column: which texts are missing in one, its federation file says (docs/decisions/0014-missing-values.md).
+Knows no column: which texts are missing in one, its federation file says (docs/decisions/data.md).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a party may say of a column's values without showing them: shares in coarse steps, bands without their places, how far it moved.
 
 Reads one party's own column and no model, so that nothing here follows from a threshold. Shares are rounded to :data:`STEP`, and none
-stands for fewer than 20 people: between two summaries that differ by one person, next to nothing shows (docs/decisions/0023-dossiers.md).
+stands for fewer than 20 people: between two summaries that differ by one person, next to nothing shows (docs/decisions/data.md).
 """
 
 from __future__ import annotations

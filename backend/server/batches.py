@@ -4,7 +4,7 @@ Programs that ask one person after the other come back as soon as they are answe
 again, nobody else is waited for.
 
 A request that was once put into a batch stays in it. Where the batch failed, a repeat under the same key sends the same batch again, which
-the Guest's journal knows, so that no Host counts it twice (docs/decisions/0026-online.md). So does the same request after the server was
+the Guest's journal knows, so that no Host counts it twice (docs/decisions/scale.md). So does the same request after the server was
 killed: what batches ask stands in files until their answers are given out.
 """
 

@@ -1,7 +1,7 @@
 """Who is signed in, and in which roles: from the claims of an identity provider (OpenID Connect Core 1.0, §2 and §5.1).
 
 Whoever keeps the session (Streamlit) has checked the ID token's signature, once, and keeps its claims for 30 days. So the claims' own times
-are checked here, whenever anything is asked for in somebody's name (docs/decisions/0030-sign-in.md).
+are checked here, whenever anything is asked for in somebody's name (docs/decisions/who-decides.md).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Sums by groups of Hosts' features: asked for once, kept, and the source of what disparity, validation and monitoring say of them.
 
-A Host that counts answers once about the groups of some people (docs/decisions/0038-answers-kept.md). So one question carries the marks of
+A Host that counts answers once about the groups of some people (docs/decisions/groups.md). So one question carries the marks of
 all three (:mod:`backend.fairness.marking`), and where it is refused because it was answered before, the answer that the Guest has serves
 again, with its day. It was the Guest's already: to take it again asks nobody and tells nothing new. Holds sums over groups, no id.
 """

@@ -2,7 +2,7 @@
 
 Runs where the Host's folder is, on that folder alone. Knows no label, no leaf weight and nothing else of a Guest's. Whatever is asked for
 on a page, who asks is looked at first: where the folder wants a sign-in, it is an account in the role of an operator, or nobody
-(docs/decisions/0030-sign-in.md).
+(docs/decisions/who-decides.md).
 """
 
 from __future__ import annotations

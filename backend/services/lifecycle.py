@@ -1,6 +1,6 @@
 """What models are called, and their way from draft to retirement: whose step it is, what it needs, what the log keeps of it.
 
-If nobody signs in, roles and names are as they were given (docs/decisions/0019-lifecycle.md, 0030-sign-in.md).
+If nobody signs in, roles and names are as they were given (docs/decisions/who-decides.md).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A model's card: how good it is and on whom that was measured, from labels and released scores that the Guest keeps without ids.
 
-The Guest learned these scores in training (docs/decisions/0009-scores-without-ids.md). If none are kept, test records are scored again.
+The Guest learned these scores in training (docs/decisions/scores.md). If none are kept, test records are scored again.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How sure the difference between two models is: both score the same test records, and the interval is of the difference.
 
-Scores that are kept carry no ids (docs/decisions/0009), so that two models' cannot be paired: they are made again, under encryption.
+Scores that are kept carry no ids (docs/decisions/scores.md), so that two models' cannot be paired: they are made again, under encryption.
 """
 
 from __future__ import annotations

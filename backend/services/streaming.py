@@ -3,7 +3,7 @@
 Beside ``scores.csv`` stand, until all is done, ``scores.csv.partial`` with the groups that are through and ``scores.csv.progress``, which
 says how far they go. A group passes four steps:
 
-1. It is scored as a sheet is, and held in the Guest's journal              (docs/decisions/0016-questions.md)
+1. It is scored as a sheet is, and held in the Guest's journal              (docs/decisions/gate.md)
 2. Its lines are put behind those of the groups before, and to disk
 3. The progress file is replaced: from here on the group is through
 4. The journal forgets the group

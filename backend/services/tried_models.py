@@ -1,7 +1,7 @@
 """Models of a search for alternatives: which are to be trained, and how they are judged on the same records.
 
 Of an attribute of a Host's the Guest sees sums over groups of at least 20 records. They are of *validation* records, so that a Host that
-answers once about the groups of some people can answer about test records for disparity, too (docs/decisions/0020-alternatives.md).
+answers once about the groups of some people can answer about test records for disparity, too (docs/decisions/groups.md).
 """
 
 from __future__ import annotations

@@ -183,7 +183,7 @@ class ValidationRun:
         else:
             self.found["leak"] = (Figure("identifying", release.named, n=release.people),)
 
-    # from scores that are kept without ids (docs/decisions/0004 and 0009)
+    # from scores that are kept without ids (docs/decisions/scores.md)
 
     def of_scores(self, kept: dict[str, tuple[Floats, Floats, Floats | None]]) -> None:
         """Discrimination, calibration, overfit and shift; all but shift by sample weights, if there are any."""

@@ -1,6 +1,6 @@
 """What a Guest does where a Host cannot answer now: it waits, says for whom, and asks the same question again in the same bytes.
 
-Knows no question: who hands one in has made sure that a Host counts it once, however often it comes (docs/decisions/0016-questions.md).
+Knows no question: who hands one in has made sure that a Host counts it once, however often it comes (docs/decisions/gate.md).
 """
 
 from __future__ import annotations

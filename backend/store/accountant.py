@@ -5,7 +5,7 @@ whatever the model is called. So answers of a kind are limited twice: for one Gu
 tree more is another structure and Guests could collude.
 
 A question is counted once: who repeats it under its request id, after a crash or a lost reply, gets the same bytes again
-(docs/decisions/0016-questions.md). Sums over a cohort are not bound to the terms that they are made of, so they are made once.
+(docs/decisions/gate.md). Sums over a cohort are not bound to the terms that they are made of, so they are made once.
 
 An answer is booked under a name: a person's id or pseudonym, :data:`EVERYBODY`, or a crowd. A crowd is many people who were asked about
 together; they are written down once, and each further question about them is one row.

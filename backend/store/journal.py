@@ -1,8 +1,8 @@
 """What the Guest has asked and not yet handed over: written before it is sent, so that a killed Guest repeats the same bytes.
 
 Holds ciphertexts under the Guest's own key until the answer has come, then the scores, until whoever asked has them. What nobody fetched
-is deleted after :data:`KEPT` (docs/decisions/0016-questions.md). Ciphertexts lie beside a database that is a file, since to pass some
-megabytes through one costs more than to encrypt them (docs/decisions/0033-streaming-speed.md).
+is deleted after :data:`KEPT` (docs/decisions/gate.md). Ciphertexts lie beside a database that is a file, since to pass some
+megabytes through one costs more than to encrypt them (docs/decisions/faults.md).
 """
 
 from __future__ import annotations

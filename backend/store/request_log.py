@@ -4,7 +4,7 @@ Under RLWE many people share a ciphertext, so that of each person in the sample 
 A question about sums has one answer about all of its people: every such question is kept, by whom and what it was about.
 
 The Host draws which rows to keep after they have arrived, so no Guest knows which of its requests will be audited
-(docs/decisions/0011-audit.md). Of more rows than there is room for a uniform sample stays, so that no flood of later ones displaces
+(docs/decisions/evidence.md). Of more rows than there is room for a uniform sample stays, so that no flood of later ones displaces
 those that were not audited yet; questions about people who were not answered about are no part of it.
 """
 

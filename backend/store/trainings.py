@@ -1,7 +1,7 @@
 """Trainings that may go on after a break: at the Guest the trees that are finished, at a Host what it was asked for and what it kept.
 
 A Host keeps no tree: its splits are named to it again, and give the same rules as long as its records are the same. Nothing here names a
-person, and no row says which record goes which way (docs/decisions/0031-faults.md).
+person, and no row says which record goes which way (docs/decisions/faults.md).
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def test_one_person_more_changes_nothing_nearly_always():
     for _ in range(200):
         values = rng.normal(size=2000)
         changed += summary(AMOUNT, values) != summary(AMOUNT, values[:-1])
-    assert changed <= 12  # a share that stood at the edge of a step; docs/decisions/0023-dossiers.md
+    assert changed <= 12  # a share that stood at the edge of a step; docs/decisions/data.md
 
 
 def test_bands_do_not_depend_on_where_the_values_lie():

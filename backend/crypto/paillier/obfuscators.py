@@ -3,7 +3,7 @@
 The key owner works modulo p² and q², where the n-th residues are the p-th and q-th powers; any other party works modulo n² with the
 public key alone. Both hash fresh random exponents into the group G of n-th residues: e → ∏ b_j^(e_j) with BASES random
 bases b_j, made from tables of digits. For e ≠ e' the quotient of two hashes is uniform in g·G, g the greatest common divisor of
-the differences of the exponents. Two things follow, whatever the factors of p-1 and q-1 are (docs/decisions/0003): but for a
+the differences of the exponents. Two things follow, whatever the factors of p-1 and q-1 are (docs/decisions/encryption.md): but for a
 share 3·2^-BASES of all tables the bases generate G, and then, by the leftover hash lemma, log2|G| + SLACK_BITS bits of exponent
 are within 2^-64 of uniform in G, even if the bases are known. No assumption but Paillier's own is needed, and only BASES costly
 powers to set up. Since known bases do no harm, tables may be kept in a file beside the key.
@@ -31,7 +31,7 @@ from backend.jobs.memory import give_back
 
 BASES = 72  # tables whose bases do not generate G: 2^-70
 SLACK_BITS = 130  # twice the statistical security parameter (2**-64 from uniform) and 2 for the constant
-# obfuscation "short": exponents of |p|/2 bits per prime (512 at 2,048, 768 at 3,072), docs/decisions/0003
+# obfuscation "short": exponents of |p|/2 bits per prime (512 at 2,048, 768 at 3,072), docs/decisions/encryption.md
 SHORT_SHARE = 2
 OWNER_MEMORY = 160 << 20  # bytes of tables at the key owner: windows of 11 bits at 2,048, of 10 at 3,072
 PUBLIC_MEMORY = 64 << 20  # bytes of tables at a Host, per key
@@ -127,7 +127,7 @@ class OwnerMaker:
     Parameters
     ----------
     obfuscation : {"full", "short"}
-        ``short`` draws exponents of half the length: twice as fast, and hidden by one more assumption (docs/decisions/0003).
+        ``short`` draws exponents of half the length: twice as fast, and hidden by one more assumption (docs/decisions/encryption.md).
     file : Path, optional
         Where tables are kept between runs; as secret as the key.
     """

@@ -1,7 +1,7 @@
 """A Host's side of sums by bin under RLWE: blocks of rows come in, are multiplied by 0/1 polynomials and added up. Reads none.
 
 How rows and bins lie is :mod:`backend.crypto.rlwe.coefficients`'s; why a reply shows sums and nothing else:
-docs/decisions/0025-training-rlwe.md.
+docs/decisions/training.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Fresh encryptions under the secret key s, as the Guest sends them: (m + t·e − a·s, a) modulo q, a crossing as a seed of 32 bytes.
 
 As SEAL encrypts with a secret key, but for the seed's stream, AES-256 in counter mode, and the errors, which are drawn in numpy: two thirds
-of SEAL's time went there. Transforms and products stay SEAL's (docs/decisions/0006-rlwe.md).
+of SEAL's time went there. Transforms and products stay SEAL's (docs/decisions/encryption.md).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ factor of a row being the Host's and the same for all own features, and Σ base�
 A block is s = N // own rows: g(X) = Σ_f Σ_i own_{f,i}·X^(f·s + i), the Host's polynomial is b(X) = Σ_i factor_i·X^(s−1−i), and coefficient
 f·s + s−1 of g·b is f's sum: i − i' is a multiple of s only if i = i', and what wraps round at N ends below s−1. Of the base a block is
 N rows, multiplied by a polynomial for each of the Host's features, whose sum is coefficient N−1. Why a reply shows no more:
-docs/decisions/0034-group-reasons.md.
+docs/decisions/reasons.md.
 """
 
 from __future__ import annotations

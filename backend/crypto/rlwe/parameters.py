@@ -1,7 +1,7 @@
 """Checked parameter sets for the RLWE cipher (BGV in SEAL), each with its proven noise bound. Knows no key.
 
 In BGV c0 + c1·s = m + t·E mod q for a message m mod t: E is the noise, and what is said of noise here is said of E. A product with a
-plaintext reveals that plaintext through E to the key owner, so the last Host floods E (docs/decisions/0006-rlwe.md works it out).
+plaintext reveals that plaintext through E to the key owner, so the last Host floods E (docs/decisions/encryption.md works it out).
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def zero_noise(degree: int) -> int:
 
 PARAMETERS = {
     p.name: p
-    for p in (  # cheapest first; figures for hosts and entries are in docs/decisions/0006-rlwe.md
+    for p in (  # cheapest first; figures for hosts and entries are in docs/decisions/encryption.md
         RlweParameters("n8192-q120-t557057", 8192, (60, 60), 22, 557057),
         RlweParameters("n8192-q180-t33538049", 8192, (60, 60, 60), 22, 33538049),
         RlweParameters("n8192-q180-t163841", 8192, (60, 60, 60), 22, 163841),

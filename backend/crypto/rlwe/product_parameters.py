@@ -1,7 +1,7 @@
 """Parameter sets for inner products, and which keys a request for reasons takes. Knows no key.
 
 The noise is that of sums by bin (:mod:`backend.crypto.rlwe.sum_parameters`): a Host multiplies once, by polynomials of small coefficients.
-Only what a reply shows has to be flooded, since all else in it is uniform modulo q (docs/decisions/0034-group-reasons.md).
+Only what a reply shows has to be flooded, since all else in it is uniform modulo q (docs/decisions/reasons.md).
 """
 
 from __future__ import annotations

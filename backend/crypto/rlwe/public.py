@@ -1,6 +1,6 @@
 """A Host's side of RLWE: multiplies the Guest's ciphertexts by numbers of its own, adds them up, refreshes and floods. Reads none.
 
-The layout is :mod:`backend.crypto.rlwe.layout`'s; why a reply hides what was multiplied: docs/decisions/0006-rlwe.md.
+The layout is :mod:`backend.crypto.rlwe.layout`'s; why a reply hides what was multiplied: docs/decisions/encryption.md.
 """
 
 from __future__ import annotations

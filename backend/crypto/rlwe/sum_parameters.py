@@ -1,7 +1,7 @@
 """Parameter sets for sums by bin, and what noise their replies may have. Knows no key.
 
 The same noise E as in :mod:`backend.crypto.rlwe.parameters`, with other bounds: a Host multiplies by polynomials of few ones, once, and
-replies stay at all primes of q (docs/decisions/0025-training-rlwe.md).
+replies stay at all primes of q (docs/decisions/training.md).
 """
 
 from __future__ import annotations

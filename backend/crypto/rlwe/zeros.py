@@ -2,7 +2,7 @@
 
 (b·v + c0, a·v + t·e₁) for the public key (b, a), a ternary v and a short e₁ that are drawn again each time, and a c0 that the caller draws:
 short noise, or a flood (Lyubashevsky, Peikert and Regev, EUROCRYPT 2010). SEAL's own encryption under a public key also works modulo the
-prime that it sets aside, and divides that out again (docs/decisions/0006-rlwe.md).
+prime that it sets aside, and divides that out again (docs/decisions/encryption.md).
 """
 
 from __future__ import annotations

@@ -237,7 +237,7 @@ def _booked(
 
 
 def _check_sums(asked: Asked, served: ServedModel, shape: ReasonShape, people: int, bits: float) -> None:
-    """Raise SecurityError if sums could say how too many of a cohort's people answer here (decision 0042).
+    """Raise SecurityError if sums could say how too many of a cohort's people answer here (docs/decisions/groups.md).
 
     All answers about one person take `capacity` bits; sums may carry a share of what it takes to name all people's.
     """

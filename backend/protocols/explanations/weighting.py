@@ -303,7 +303,7 @@ def blind(shape: ReasonShape, people: int, room: int, below: Below) -> int:
     """Return what is added to a sum over a cohort that has `room` modulo which it is read.
 
     A uniform number below the last digit that is told, and a uniform multiple of 2^width above all that was announced: neither an honest
-    sum's fractions nor what a Guest hid above its width are read (docs/decisions/0042-what-a-lying-guest-reads.md).
+    sum's fractions nor what a Guest hid above its width are read (docs/decisions/groups.md).
     """
     width = shape.sum_width(people)
     above = hidden_above(width, room)

@@ -8,7 +8,7 @@ theorem 8.6.5 and problem 8.7); log2 of the number of such sets, less that, is h
 
 A Guest that departs from the protocol marks as it likes, one person with 1, the next with 2, and so on: then a sum of `b` bits is a list of
 who of `b` people is in the group. A Host that cannot read the marks knows how many bits its sums carry, and bounds these
-(:func:`least_size`, docs/decisions/0042-what-a-lying-guest-reads.md).
+(:func:`least_size`, docs/decisions/groups.md).
 """
 
 from __future__ import annotations

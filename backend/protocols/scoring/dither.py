@@ -2,7 +2,7 @@
 
 Uniform whole numbers of the public scale, one a released slot, from a keyed function of the Host's long-term secret, the structure of
 the trees and the person: whoever asks again, or trains the same trees again, gets the same number, so nothing averages out
-(docs/decisions/0010-dither.md). Knows no weight and no value.
+(docs/decisions/scores.md). Knows no weight and no value.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def least_people(group_size: int, named: float, bits: int) -> int:
     """Return the fewest people in a node whose sums are answered.
 
     A Guest that gives each person's number a digit of its own reads from the sums by bin the bins of as many people as a sum has bits.
-    They are at most the share `named` of the node (docs/decisions/0042).
+    They are at most the share `named` of the node (docs/decisions/groups.md).
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from backend.protocols.alignment.outcome import METHODS
 from backend.remark import Remark
 
 CIPHERS: tuple[Cipher, ...] = ("rlwe", "paillier", "paillier-short", "none")  # those that can train
-USUAL_CIPHER: Cipher = preferred("rlwe")  # Paillier where TenSEAL has no wheel (docs/decisions/0025-training-rlwe.md)
+USUAL_CIPHER: Cipher = preferred("rlwe")  # Paillier where TenSEAL has no wheel (docs/decisions/training.md)
 KEY_SIZES = (2048, 3072, 4096)
 PARTS = ("training", "validation", "test")
 SHARES = (0.6, 0.2, 0.2)  # Fed-EINI §V-A
@@ -130,9 +130,9 @@ class SecureBoostParameters(CheckedParameters):
     early_stopping : int
         Stop after this many rounds without a smaller validation loss (log-loss, or RMSE) and keep the best; 0 = off.
     cipher : {"rlwe", "paillier", "paillier-short", "none"}
-        ``rlwe`` sums coefficients of polynomials (docs/decisions/0025) and is the default where TenSEAL has a wheel; ``paillier-short``
-        has shorter obfuscators and one more assumption (docs/decisions/0003); ``none`` sends plaintext gradients to simulated Hosts: for
-        experiments only.
+        ``rlwe`` sums coefficients of polynomials (docs/decisions/training.md) and is the default if TenSEAL has a wheel.
+        ``paillier-short`` has shorter obfuscators and one more assumption (docs/decisions/encryption.md). ``none`` sends plaintext
+        gradients to simulated Hosts, for experiments only.
     key_bits : {2048, 3072, 4096}
         Paillier modulus.
     alignment : {"dh", "bloom"}

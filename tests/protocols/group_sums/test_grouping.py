@@ -183,7 +183,7 @@ def test_groups_that_no_host_makes_of_a_feature_are_told_apart(wrong):
 @settings(deadline=None, max_examples=60)
 @given(st.data())
 def test_groups_put_together_have_the_sums_of_their_records_and_leave_as_much_unknown(data):
-    """Whoever has the finer table is told nothing by the coarser one; the check of decision 0041 says so of it, too."""
+    """Whoever has the finer table is told nothing by the coarser one; the check of disclosure_bound says so of it, too."""
     n, kind = data.draw(st.integers(40, 400)), data.draw(st.sampled_from([Kind.NUMERIC, Kind.CATEGORICAL]))
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
     drawn = rng.integers(0, data.draw(st.integers(2, 40)), n)

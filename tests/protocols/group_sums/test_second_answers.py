@@ -208,7 +208,7 @@ def test_marks_of_a_host_that_nobody_gets_are_not_counted(feature, receivers):
 
 @pytest.mark.parametrize("knows_them", [False, True])
 def test_nobody_declares_people_joint_whom_it_does_not_know(knows_them):
-    """Strangers would make a few customers many people, among whom sums may name more (docs/decisions/0042)."""
+    """Strangers would make a few customers many people, among whom sums may name more (docs/decisions/groups.md)."""
     host, invented = CountingHost(), N - 10
     ids = [*IDS[:10], *(IDS[10:] if knows_them else (f"z{i}" for i in range(invented)))]
     side = guest_sides("dh", GUEST, ids, ["host"])["host"]
@@ -231,7 +231,7 @@ def test_nobody_declares_people_joint_whom_it_does_not_know(knows_them):
 
 
 class TestAGuestThatMarksPeopleAsItLikes:
-    """One person with 1, the next with 2, then 4: a sum is a list of who is in the group (docs/decisions/0042)."""
+    """One person with 1, the next with 2, then 4: a sum is a list of who is in the group (docs/decisions/groups.md)."""
 
     def named(self, host, people, half=None, least=30):
         """Of the first so many people, whom one question names; the others are marked with 0."""
