@@ -22,7 +22,12 @@ with left:
         t("protocols.go"), type=frame.emphasis(), icon=":material/flag:", disabled=bool(running), key="protocols_go"
     ):
         request = ComparisonRequest(
-            model_id, chosen.samples, chosen.cipher, chosen.key_bits, shape=chosen.shape, batches=BATCHES
+            model_id,
+            chosen.samples,
+            shape=chosen.shape,
+            batches=BATCHES,
+            cipher=chosen.cipher,
+            key_bits=chosen.key_bits,
         )
         user_jobs.start("protocols", lambda: backend.protocol_comparison.start(request))
         job = user_jobs.find("protocols")

@@ -51,7 +51,7 @@ def compare(
         if shape is not None and not glassleaf.models.all():
             glassleaf.training.prepare_demo()  # whose key is used
         whose = glassleaf.models.get(model if shape is None else "latest").id
-        request = ComparisonRequest(whose, samples, cipher_named(cipher), bits, names, shape=shape)
+        request = ComparisonRequest(whose, samples, names, shape, cipher=cipher_named(cipher), key_bits=bits)
         done = _watch_comparison(glassleaf.protocol_comparison.start(request)).over(link)
     left_out = [name for name in PROTOCOLS if name not in names]
     print_result(

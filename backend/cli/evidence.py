@@ -135,7 +135,7 @@ def elderly(
 ) -> None:
     """Check that the age of elderly applicants (62 or older) has no negative factor (12 CFR 1002.6(b)(2)); kept for the report."""
     with open_glassleaf() as glassleaf:
-        request = AgeRequest(glassleaf.models.get(model).id, feature, samples, cipher_named(cipher))
+        request = AgeRequest(glassleaf.models.get(model).id, feature, samples, cipher=cipher_named(cipher))
         done = watched(glassleaf.age_check.start(request))
     print_result({**asdict(done), "verdict": done.verdict}, _text(done), as_json)
 

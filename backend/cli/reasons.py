@@ -110,7 +110,9 @@ def cohort(
 ) -> None:
     """Mean contribution of every feature over a group of people: SHAP values added up under encryption."""
     with open_glassleaf() as glassleaf:
-        request = CohortRequest(glassleaf.models.get(model).id, (), samples, cipher_named(cipher), bits, seed)
+        request = CohortRequest(
+            glassleaf.models.get(model).id, samples=samples, cipher=cipher_named(cipher), key_bits=bits, seed=seed
+        )
         found = watched(glassleaf.reasons.start_cohort(request))
     wide = max(len(row.feature) for row in found)
     lines = [f"{row.feature:{wide}}  {row.mean:+.4f}  {row.party}" for row in found]

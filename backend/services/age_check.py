@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from backend.compliance.assessment import ELDERLY as KIND
 from backend.crypto.interface import KeySide
-from backend.crypto.registry import Cipher
 from backend.data.dictionary import Feature
 from backend.data.table import PartyTable
 from backend.errors import ParameterError
@@ -22,7 +21,7 @@ from backend.protocols.group_sums.grouping import ELDERLY, MIN_GROUP, is_in_year
 from backend.protocols.scoring.age_classes import YOUNGER, age_classes
 from backend.protocols.scoring.permuted_values_guest import have_ages
 from backend.protocols.transport.channel import Session
-from backend.services.measurement import Measurement, MeasurementContext, Sessions, drawn
+from backend.services.measurement import Measurement, MeasurementContext, ModelRequest, Sessions, drawn
 
 __all__ = ["AgeCheck", "AgeChecks", "AgeRequest"]
 
@@ -30,7 +29,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class AgeRequest:
+class AgeRequest(ModelRequest):
     """What a model makes of elderly ages, on at most so many test records; scores come under the fastest cipher, or on plaintext.
 
     Attributes
@@ -39,11 +38,8 @@ class AgeRequest:
         A number of years that the model asks about, of any party.
     """
 
-    model_id: str
     feature: str
     samples: int = 2000
-    cipher: Cipher = "paillier"
-    seed: int = 7
 
 
 class AgeChecks:

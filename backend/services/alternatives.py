@@ -200,7 +200,7 @@ class Alternatives:
         try:
             sums.recover(request.cipher, request.key_bits)
             with work.part(0.0, 0.0):  # its alignment is little beside the training that follows
-                refused = sessions.ask_ahead(context, rows, wanted, request.groups, request.cipher, request.key_bits)
+                refused = sessions.ask_ahead(context, rows, wanted, request.groups, request)
         except NotAgreed as error:
             body = {"feature": feature.name, "host": error.host, "outcome": NOT_AGREED}
             self._auditor.note(context.record.federation, ALTERNATIVES, audit.of_model(context.record) | body)

@@ -14,8 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.crypto.interface import KeySide
-from backend.crypto.paillier.keys import KEY_BITS
-from backend.crypto.registry import Cipher
 from backend.data.table import PartyTable
 from backend.errors import HostRefused, ParameterError, QuestionRefused
 from backend.evaluation.validation.suite import CUTOFF
@@ -65,8 +63,10 @@ from backend.services.measurement import (
     AHEAD,
     ALIGNED,
     SCORED,
+    KeyedRequest,
     Measurement,
     MeasurementContext,
+    ModelRequest,
     Rows,
     Sessions,
     drawn,
@@ -95,7 +95,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class PermutationRequest:
+class PermutationRequest(ModelRequest):
     """What every feature in use, and every party, is worth to a model: the fall of its quality when values are permuted.
 
     Attributes
@@ -104,41 +104,28 @@ class PermutationRequest:
         Test records that are scored at most; 50 or more.
     repeats : int
         Permutations of each feature, 1 to :data:`MAX_REPEATS`.
-    cipher : {"rlwe", "paillier", "paillier-short", "none"}
-    seed : int
-        Draws the records and the Guest's permutations; a Host draws its own from the system.
     """
 
-    model_id: str
     samples: int = 1000
     repeats: int = 3
-    cipher: Cipher = "paillier"
-    seed: int = 7
 
 
 @dataclass(frozen=True)
-class MeansRequest:
+class MeansRequest(KeyedRequest):
     """Mean predictions by groups of one Host feature.
 
     Attributes
     ----------
     samples : int or None
         Test records that are scored at most; None = all, so that no later question finds some of them answered about and others not.
-    cipher : {"paillier", "paillier-short", "none"}
-    key_bits : int
-        Of the sums by group; scores come under the fastest cipher that holds them.
     cutoff : float or None
         Decisions that are summed beside predictions, so that disparity and validation at it need not ask again; None = that of the model's
         last validation, else :data:`CUTOFF`.
     """
 
-    model_id: str
     feature: str
     samples: int | None = None
-    cipher: Cipher = "paillier"
-    key_bits: int = KEY_BITS
     cutoff: float | None = None
-    seed: int = 7
 
 
 class Explanation:
@@ -317,7 +304,7 @@ def measure_means(context: MeasurementContext, request: MeansRequest, job: Job[G
     wanted = with_first(key, others)
     sums.recover(request.cipher, request.key_bits)
     with work.part(0.0, AHEAD):
-        refused = sessions.ask_ahead(context, rows, wanted, DECILES, request.cipher, request.key_bits)
+        refused = sessions.ask_ahead(context, rows, wanted, DECILES, request)
     if key in refused:
         return _answered_before(
             context,
@@ -336,7 +323,7 @@ def measure_means(context: MeasurementContext, request: MeansRequest, job: Job[G
     others = without(others, refused)
     with sessions.begin(tuple(with_first(key, others))) as session, work.part(SCORED, 1.0):
         with work.part(0.0, ALIGNED):
-            questions, at = sessions.ask_about(session, request.cipher, request.key_bits, rows)
+            questions, at = sessions.ask_about(session, request, rows)
         with work.part(ALIGNED, 1.0):
             found, late = _asked(context, request, sums, questions, rows[at], predicted[at], key, others)
         if outputs.task == "binary":

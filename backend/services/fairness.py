@@ -15,8 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.compliance.assessment import DISPARITY, PROXIES
-from backend.crypto.paillier.keys import KEY_BITS
-from backend.crypto.registry import Cipher
 from backend.data.dictionary import Feature, Kind
 from backend.data.federation import Federation
 from backend.errors import FewRecords, HostRefused, ParameterError, QuestionRefused
@@ -82,6 +80,7 @@ from backend.services.measurement import (
     AHEAD,
     ALIGNED,
     SCORED,
+    KeyedRequest,
     Measurement,
     MeasurementContext,
     Rows,
@@ -132,7 +131,7 @@ _NOBODY = np.zeros((0, 0), dtype=np.int64)
 
 
 @dataclass(frozen=True)
-class DisparityRequest:
+class DisparityRequest(KeyedRequest):
     """Outcomes of a model's decisions by the groups of one feature, of the Guest or of a Host.
 
     Attributes
@@ -145,9 +144,6 @@ class DisparityRequest:
         Test records drawn; None = all.
     groups : int
         Most groups of a number, or codes.
-    cipher : {"paillier", "paillier-short", "none"}
-    key_bits : int
-        Of the sums by group; scores come under the fastest cipher that holds them.
     crossed : str
         A second feature: then outcomes are by the groups of both together. The Guest holds one of the two at least, or one Host both;
         empty = none.
@@ -156,21 +152,17 @@ class DisparityRequest:
         One of five bins is none of four.
     """
 
-    model_id: str
     feature: str
     cutoff: float | None = None
     reference: str = ""
     samples: int | None = None
     groups: int = GROUPS
-    cipher: Cipher = "paillier"
-    key_bits: int = KEY_BITS
-    seed: int = 7
     usual: str = ""
     crossed: str = ""
 
 
 @dataclass(frozen=True)
-class ProxyRequest:
+class ProxyRequest(KeyedRequest):
     """Which of the features a model was offered go with a protected attribute, which may be any feature of the federation.
 
     Attributes
@@ -181,14 +173,10 @@ class ProxyRequest:
         Most groups of the attribute, and of each feature.
     """
 
-    model_id: str
     attribute: str
     records: int = RECORDS
     groups: int = GROUPS
     bins: int = BINS
-    cipher: Cipher = "paillier"
-    key_bits: int = KEY_BITS
-    seed: int = 7
 
 
 @dataclass(frozen=True)
@@ -406,7 +394,7 @@ def measure_disparity(context: MeasurementContext, request: DisparityRequest, jo
         sums.recover(request.cipher, request.key_bits)
         with work.part(0.0, AHEAD):
             people = rows[_of_outcomes(context, rows)]
-            refused = sessions.ask_ahead(context, people, wanted, request.groups, request.cipher, request.key_bits)
+            refused = sessions.ask_ahead(context, people, wanted, request.groups, request)
         if key in refused:
             why = not_begun(context, asked.name, refused[key], sums.summed_without(asked.name))
             return _measured_before(context, sums, asked, request, why)
@@ -435,7 +423,7 @@ def _questions(
 ) -> tuple[GroupQuestions, Rows]:
     """Return questions about those of some rows about whose groups a Host may be asked, and where among the rows these are."""
     allowed = _of_outcomes(context, rows)
-    questions, joint = sessions.ask_about(session, request.cipher, request.key_bits, rows[allowed])
+    questions, joint = sessions.ask_about(session, request, rows[allowed])
     return questions, allowed[joint]
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
@@ -61,6 +61,30 @@ TURNS = (VALIDATION, MONITORING, PROXIES)
 # measurements, as the audit log calls them, that ask for groups of one feature, and of all
 BY_ONE = (DISPARITY, ALTERNATIVES, MEANS)
 BY_ANY = (PROXIES, VALIDATION, MONITORING)
+
+
+@dataclass(frozen=True)
+class ModelRequest:
+    """What is to be measured of one model; each measurement adds its own fields.
+
+    Attributes
+    ----------
+    cipher : {"rlwe", "paillier", "paillier-short", "none"}
+        What is added up by group is never under ``rlwe``. People are scored under the fastest cipher, with ``none`` on plaintext.
+    seed : int
+        Draws the records, and what the Guest draws besides; a Host draws from the system.
+    """
+
+    model_id: str
+    cipher: Cipher = field(default="paillier", kw_only=True)
+    seed: int = field(default=7, kw_only=True)
+
+
+@dataclass(frozen=True)
+class KeyedRequest(ModelRequest):
+    """A request under a key of a length of its own; of sums by group it is the length of their key."""
+
+    key_bits: int = field(default=KEY_BITS, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -159,9 +183,9 @@ class Sessions:
         counted = choose(joint)
         return GroupQuestions(session, guest, key, counted, self._runtime.named, self._runtime.journal), joint[counted]
 
-    def ask_about(self, session: Session, cipher: Cipher, bits: int, rows: Rows) -> tuple[GroupQuestions, Rows]:
-        """The same about some of the Guest's `rows`; returns where among these the joint ones are."""
-        questions, joint = self.ask(session, cipher, bits, lambda joint: np.isin(joint, rows))
+    def ask_about(self, session: Session, request: KeyedRequest, rows: Rows) -> tuple[GroupQuestions, Rows]:
+        """Offer the request's key and align some of the Guest's `rows`; return where among these the joint ones are."""
+        questions, joint = self.ask(session, request.cipher, request.key_bits, lambda joint: np.isin(joint, rows))
         index_of = {row: i for i, row in enumerate(rows.tolist())}
         return questions, np.array([index_of[row] for row in joint.tolist()], dtype=np.intp)
 
@@ -171,8 +195,7 @@ class Sessions:
         rows: Rows,
         wanted: Mapping[str, Sequence[str]],
         max_groups: int,
-        cipher: Cipher,
-        bits: int,
+        request: KeyedRequest,
     ) -> dict[tuple[str, str], HostRefused | QuestionRefused]:
         """Before anybody is scored or a model is trained: (Host, feature) → why sums about these of the Guest's rows would be refused.
 
@@ -184,7 +207,7 @@ class Sessions:
             A Host has not agreed, or cannot say now.
         """
         with self.begin(tuple(wanted)) as session:
-            questions, _ = self.ask_about(session, cipher, bits, rows)
+            questions, _ = self.ask_about(session, request, rows)
             refused = self.refused_ahead(questions, wanted, max_groups)
         for error in refused.values():
             if isinstance(error, (ApprovalPending, HostBusy)):

@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.crypto.registry import Cipher
 from backend.evaluation.performance import Performance, Stability, performance, stability
 from backend.jobs import Job
 from backend.reports.parameters import parameters_in_words
 from backend.results import JOINT, PARTS, SCORES, SCORING, TRAINING, ModelRecord
 from backend.services.audit import DONE, of_model
 from backend.services.cache import Cache
-from backend.services.measurement import Measurement, MeasurementContext, Sessions, drawn
+from backend.services.measurement import Measurement, MeasurementContext, ModelRequest, Sessions, drawn
 from backend.store.measurements import Kept
 from backend.trees.outputs import Outputs
 
@@ -31,13 +30,10 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class CardRequest:
+class CardRequest(ModelRequest):
     """Score at most so many test records again, under encryption, for a card."""
 
-    model_id: str
     samples: int = 2000
-    cipher: Cipher = "paillier"
-    seed: int = 7
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from backend.crypto.interface import KeySide
-from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.paillier.scheme import PaillierKeySide
-from backend.crypto.registry import Cipher
 from backend.crypto.workers import Workers
 from backend.data.table import PartyTable
 from backend.errors import NotAvailable, ParameterError
@@ -29,6 +27,7 @@ from backend.remark import Remark
 from backend.results import ModelRecord
 from backend.services import audit
 from backend.services.audit import Auditor, Note, recorded
+from backend.services.measurement import KeyedRequest
 from backend.services.registry import Registry
 from backend.services.workspace import Workspace
 from backend.trees.ensemble import GuestModel
@@ -68,7 +67,7 @@ def _names(request: ComparisonRequest) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class ComparisonRequest:
+class ComparisonRequest(KeyedRequest):
     """Protocols to be run on random test records of the Guest; `names` None means :func:`usual_protocols`.
 
     Attributes
@@ -79,12 +78,8 @@ class ComparisonRequest:
         Numbers of samples, rising, on which Fed-EINI and its baseline are run too (see :mod:`backend.protocols.baselines.batch_sizes`).
     """
 
-    model_id: str
     samples: int = 1
-    cipher: Cipher = "paillier"
-    key_bits: int = KEY_BITS
     names: tuple[str, ...] | None = None
-    seed: int = 7
     shape: Shape | None = None
     batches: tuple[int, ...] = ()
 

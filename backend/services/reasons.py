@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
@@ -47,7 +47,7 @@ from backend.services.audit import Note, of_model, recorded, sheet_hash, traffic
 from backend.services.compliance import Compliance, Finding
 from backend.services.decided import remember
 from backend.services.explanation import Explanation
-from backend.services.measurement import Measurement, MeasurementContext, drawn
+from backend.services.measurement import KeyedRequest, Measurement, MeasurementContext, drawn
 from backend.services.notice_details import NoticeDetails
 from backend.services.notices import as_stated, notice_of, refuse_without_meaning, refuse_without_reason
 from backend.services.policies import line_for, policy_version
@@ -212,15 +212,12 @@ class Reasons:
 
 
 @dataclass(frozen=True)
-class CohortRequest:
+class CohortRequest(KeyedRequest):
     """Mean contributions over a group: the people named, or `samples` random test records if nobody is."""
 
-    model_id: str
     ids: tuple[str, ...] = ()
     samples: int = COHORT
-    cipher: Cipher = DEFAULT_CIPHER
-    key_bits: int = KEY_BITS
-    seed: int = 7
+    cipher: Cipher = field(default=DEFAULT_CIPHER, kw_only=True)
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.crypto.paillier.keys import KEY_BITS
-from backend.crypto.registry import Cipher
 from backend.data.dictionary import Feature
 from backend.data.federation import Measure
 from backend.errors import ParameterError
@@ -45,7 +43,7 @@ from backend.results import ModelRecord
 from backend.services.asked_sums import GROUPS, AskedSums
 from backend.services.fairness import group_names
 from backend.services.leakage import exception_of
-from backend.services.measurement import ALIGNED, MeasurementContext, Sessions
+from backend.services.measurement import ALIGNED, KeyedRequest, MeasurementContext, Sessions
 from backend.services.training import TrainingRequest
 from backend.trees.metrics import auc, ks
 
@@ -57,7 +55,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class AlternativesRequest:
+class AlternativesRequest(KeyedRequest):
     """A search. Every combination of what is listed is trained; what is not listed stays as in the model.
 
     Attributes
@@ -86,7 +84,6 @@ class AlternativesRequest:
         One of five bins is none of four.
     """
 
-    model_id: str
     attribute: str
     without: tuple[tuple[str, ...], ...] = ()
     constraints: tuple[str, ...] = ()
@@ -96,9 +93,6 @@ class AlternativesRequest:
     tolerance: float = 0.002
     reference: str = ""
     groups: int = GROUPS
-    cipher: Cipher = "paillier"
-    key_bits: int = KEY_BITS
-    seed: int = 7
     usual: str = ""
 
 
@@ -267,7 +261,7 @@ def judged_by_group(
     asked = sums_of(context, sessions, request)
     with sessions.begin((party,)) as session:
         with work.part(0.0, ALIGNED):
-            questions, at = sessions.ask_about(session, request.cipher, request.key_bits, rows)
+            questions, at = sessions.ask_about(session, request, rows)
         measured = _far_apart(decisions, at)
         marked = [mark for row in _flags(decisions, measured, at) for mark in row]
         about = {SEARCH: named(request), "marks": sha256(b"".join(mark.tobytes() for mark in marked)).hexdigest()}

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.crypto.interface import KeySide
-from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher
 from backend.data.dictionary import Feature, Kind
 from backend.data.table import PartyTable
@@ -43,7 +42,7 @@ from backend.protocols.transport.channel import Session
 from backend.results import JOINT, TRAINING
 from backend.services.asked_sums import GROUPS, TEST, AnsweredSums, AskedSums, Key, Refused
 from backend.services.compliance import MeasuredEvidence
-from backend.services.measurement import ALIGNED, MeasurementContext, Rows, Sessions, drawn, of_outcomes
+from backend.services.measurement import ALIGNED, KeyedRequest, MeasurementContext, Rows, Sessions, drawn, of_outcomes
 from backend.trees.serialization import content_hash, dump_guest
 
 PROBES = 300  # test records that are scored with changed values
@@ -60,7 +59,7 @@ Sliced = dict[slices.Key, tuple[slices.Slice, ...]]
 
 
 @dataclass(frozen=True)
-class ValidationRequest:
+class ValidationRequest(KeyedRequest):
     """Run the suite on a model, and beside a challenger where one is named.
 
     Attributes
@@ -68,17 +67,11 @@ class ValidationRequest:
     samples : int, optional
         Test records scored at most, and as many training records; None = all test records, so that no later question about groups finds
         some of them answered about and others not.
-    key_bits : int
-        Of the sums by group; scores come under the fastest cipher that holds them.
     """
 
-    model_id: str
     challenger: str = ""
     config: OperatorConfig = field(default_factory=OperatorConfig)
     samples: int | None = None
-    cipher: Cipher = "paillier"
-    key_bits: int = KEY_BITS
-    seed: int = 7
 
 
 class ValidationRun:
@@ -341,11 +334,9 @@ class ValidationRun:
         self, asked: AskedSums, rows: Rows, margins: Floats, wanted: dict[str, list[str]]
     ) -> tuple[dict[Key, AnsweredSums], Refused]:
         """What Hosts answer about people who were scored just now, and what they refuse."""
-        cipher = self._request.cipher
-        bits = self._request.key_bits
         with self._sessions.begin(tuple(wanted)) as session:
             with work.part(0.0, ALIGNED):
-                questions, at = self._sessions.ask_about(session, cipher, bits, rows)
+                questions, at = self._sessions.ask_about(session, self._request, rows)
             outcomes = self._outcomes(rows[at], margins[at])
             marking = mark(self._suite.cutoff, *outcomes, own=False, undecided=True)
             with work.part(ALIGNED, 1.0):

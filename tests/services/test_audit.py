@@ -116,7 +116,7 @@ def test_a_training_that_was_stopped_is_logged(glassleaf):
 
 
 def test_a_comparison_is_logged(glassleaf):
-    glassleaf.protocol_comparison.start(ComparisonRequest("latest", 1, "none", names=("fed-eini",))).get()
+    glassleaf.protocol_comparison.start(ComparisonRequest("latest", 1, cipher="none", names=("fed-eini",))).get()
     assert last(glassleaf).action == "compare" and last(glassleaf).body["rows"] == 1
 
 

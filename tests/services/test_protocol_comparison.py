@@ -106,7 +106,7 @@ def test_pools_that_can_never_hold_a_run_are_not_waited_for(home, monkeypatch):
 
 
 def test_a_comparison_can_be_stopped(glassleaf):
-    request = ComparisonRequest("latest", 5, "paillier", KEY)
+    request = ComparisonRequest("latest", 5, key_bits=KEY)
     seen = []
 
     class Stopping:
@@ -137,7 +137,7 @@ def test_each_protocol_and_each_batch_has_its_part_of_what_is_done(glassleaf):
         def cancelled(self):
             return False
 
-    told, request = [], ComparisonRequest("latest", 2, "rlwe", batches=(1, 3))
+    told, request = [], ComparisonRequest("latest", 2, cipher="rlwe", batches=(1, 3))
     with work.watched(lambda: None, told.append):
         glassleaf.protocol_comparison.compare(request, Watched())
     whole = len(PROTOCOLS) + len(request.batches)
@@ -163,7 +163,7 @@ def test_a_race_is_there_while_batches_are_still_run(glassleaf):
     job = Stopping()
     with pytest.raises(Cancelled):
         glassleaf.protocol_comparison.compare(
-            ComparisonRequest("latest", 2, "none", names=("fed-eini",), batches=(1, 3)), job
+            ComparisonRequest("latest", 2, cipher="none", names=("fed-eini",), batches=(1, 3)), job
         )
     assert seen == [("key", None), ("fed-eini", None), ("batches", 0), ("batches", 1)]
     assert [batch.runs.samples for batch in job.result.batches] == [1]
