@@ -16,6 +16,7 @@ DATA = {"demo": "demo", "credit_card": "credit card"}
 # a short cell that begins like this is a figure, and is aligned right
 FIGURE = r"(?=.{0,20}$)[\d+–><-]|$"
 DAY = 86_400  # seconds
+FIRST = "the model itself"
 FAR = 100  # times the largest size that was measured; beyond it a straight line says nothing
 HEAVIEST = 16  # packages that are shown
 TOO_SHORT = 0.001  # seconds; less is no measure of a ratio
@@ -732,24 +733,22 @@ def headline(results: Results) -> str:
 
 
 def alternatives(results: Results) -> str:
-    """Every model of the search beside the first at the first cut-off; and the answer at each."""
+    """The first model and the frontier of its search at the first cut-off; and the answer at each."""
     columns: dict[str, Column] = {
         "model": "{title}",
-        "AUC": "{auc[value]:.4f} [{auc[low]:.4f}, {auc[high]:.4f}]",
-        "change of AUC": "{auc_change[value]:+.4f} [{auc_change[low]:+.4f}, {auc_change[high]:+.4f}]",
+        "AUC": "{auc[value]:.4f}",
+        "change": lambda row: change(row, "auc"),
         "accepted": "{accepted:.1%}",
-        "gap": "{gap[value]:+.4f} [{gap[low]:+.4f}, {gap[high]:+.4f}]",
-        "width of the gap": "{gap_change[value]:+.4f} [{gap_change[low]:+.4f}, {gap_change[high]:+.4f}]",
+        "gap": "{gap[value]:+.4f}",
+        "change of its width": lambda row: change(row, "gap"),
         "ratio": "{ratio[value]:.3f}",
-        "frontier": lambda row: "yes" if row["frontier"] else "",
     }
 
-    def ends(figure: Results | None) -> str:
-        return f"[{figure['low']:+.4f}, {figure['high']:+.4f}]" if figure else ""
-
-    if any(row.get("gap_together") for row in results["rows"]):  # searches before intervals held together have none
-        columns["AUC, all together"] = lambda row: ends(row["auc_together"])
-        columns["width, all together"] = lambda row: ends(row["gap_together"])
+    def change(row: Results, figure: str) -> str:
+        interval = row[f"{figure}_together"]
+        if interval is None:
+            return "–"
+        return f"{row[f'{figure}_change']['value']:+.4f} [{interval['low']:+.4f}, {interval['high']:+.4f}]"
 
     def title(row: Results) -> str:
         tried = row["tried"]
@@ -758,7 +757,7 @@ def alternatives(results: Results) -> str:
         changes += ["expected directions"] if tried["constraints"] != own["constraints"] else []
         changes += [f"depth {tried['depth']}"] if tried["depth"] != own["depth"] else []
         changes += [f"λ {tried['reg_lambda']:g}"] if tried["reg_lambda"] != own["reg_lambda"] else []
-        return "; ".join(changes) or "the model itself"
+        return "; ".join(changes) or FIRST
 
     rows = [row | {"title": title(row)} for row in results["rows"]]
     answers = []
@@ -778,9 +777,10 @@ def alternatives(results: Results) -> str:
     note = (
         f"{DATA[results['federation']].capitalize()} data, {own['trees']} trees of depth {own['depth']}, {records}: "
         f"{sizes}. The table is at the cut-off {results['cutoffs'][0]:g}; a gap is the share accepted less that of {attribute} "
-        f"{reference['name']}. {' '.join(answers)}"
+        f"{reference['name']}. Of the alternatives those on the frontier are shown; intervals hold for all of them together. "
+        + " ".join(answers)
     )
-    shown = [row for row in rows if row["at"] == results["cutoffs"][0]]
+    shown = [row for row in rows if row["at"] == results["cutoffs"][0] and (row["frontier"] or row["title"] == FIRST)]
     return f"{table(shown, columns)}\n\n{note}"
 
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,13 +23,12 @@ INTRO = """\
 Written by `docs/commands.py` from the command line (`make docs`). In a clone `glassleaf` is `.venv/bin/python -m backend`, after
 `make run` or `make test`.
 
-Every command takes `--help`, and every one that ends by itself takes `--json`: one JSON document instead of text (`run`, `serve`,
-`host run` and `host serve` go on until they are stopped). A mistake gives one sentence and exit status 1; a command or an option that
-there is not, or a value that an option cannot have, exit status 2. `latest` is the newest model; any other is named by its id or the
-beginning of one. Federation files are described in [data](data.md), ways of training in [training](training.md), what can be imported
-in [import](import.md), `serve` in [online](online.md). State lives in the folder that `GLASSLEAF_HOME` names.
-Mistakes are told in English or Chinese: `GLASSLEAF_LANGUAGE` (en or zh) decides, else the system's `LC_ALL` or `LANG`.
+Every command takes `--help`. Every command that ends by itself takes `--json`: one JSON document instead of text (`run`, `serve`,
+`host run` and `host serve` go on until they are stopped). A mistake gives one sentence and exit status 1. An unknown command or option, or
+a value that an option cannot have, gives exit status 2. `GLASSLEAF_LANGUAGE` (en or zh) decides the language of sentences, else the
+system's `LC_ALL` or `LANG`. State is in the folder that `GLASSLEAF_HOME` names.
 """
+SHARED_FROM = 3  # commands that give an argument or option the same meaning, from which on it is described once
 EXAMPLES = {
     "run": "glassleaf run --port 9000",
     "demo": "glassleaf demo",
@@ -178,20 +178,44 @@ def _single(typed: str, command: Any) -> Iterator[tuple[str, Any]]:
 def render() -> str:
     """The whole page."""
     known = commands()
-    contents = "| command | what it does |\n|---|---|\n" + "\n".join(
-        f"| [`{name}`](#glassleaf-{name.replace(' ', '-')}) | {_cell(_summary(command))} |"
-        for name, command in known.items()
-    )
-    return "\n".join([INTRO, contents, "", *(_section(name, known[name]) for name in known)])
+    shared = _shared(known)
+    links = " · ".join(f"[{name}](#glassleaf-{name.replace(' ', '-')})" for name in known)
+    described = "\n".join(f"- {given}: {meaning}" for given, meaning in sorted(shared.items()))
+    everywhere = f"## In several commands\n\n{described}\n"
+    return "\n".join([INTRO, f"{links}\n", everywhere, *(_section(name, known[name], shared) for name in known)])
 
 
-def _section(name: str, command: Any) -> str:
-    """One command: what it does, an example, and a table of what can be given."""
-    rows = [f"| {_given(p)} | {_cell(p.help or '')} | {_default(p)} |" for p in command.params if p.name != "as_json"]
+def _shared(known: dict[str, Any]) -> dict[str, str]:
+    """What is given to several commands with the same meaning, and that meaning."""
+    counts = Counter((_given(p), _meaning(p)) for command in known.values() for p in _parameters(command))
+    shared: dict[str, str] = {}
+    for (given, meaning), count in counts.most_common():
+        if count >= SHARED_FROM:
+            shared.setdefault(given, meaning)
+    return shared
+
+
+def _section(name: str, command: Any, shared: dict[str, str]) -> str:
+    """One command: what it does, an example, and what can be given."""
+    described = []
+    elsewhere = []
+    for parameter in _parameters(command):
+        given = _given(parameter)
+        default = _default(parameter)
+        if shared.get(given) == _meaning(parameter):
+            elsewhere.append(f"{given}{default}")
+        else:
+            described.append(f"- {given}{default}: {_meaning(parameter)}")
+    if elsewhere:
+        described.append(f"- [As elsewhere](#in-several-commands): {', '.join(elsewhere)}")
     notes = [NOTES[name]] if name in NOTES else []
     parts = [f"## glassleaf {name}", _summary(command), f"```sh\n{EXAMPLES[name]}\n```", *notes]
-    parts += ["\n".join(["| given | meaning | default |", "|---|---|---|", *rows])] if rows else []
+    parts += ["\n".join(described)] if described else []
     return "\n\n".join(parts) + "\n"
+
+
+def _parameters(command: Any) -> list[Any]:
+    return [parameter for parameter in command.params if parameter.name != "as_json"]
 
 
 def _summary(command: Any) -> str:
@@ -207,16 +231,16 @@ def _given(parameter: Any) -> str:
 
 
 def _default(parameter: Any) -> str:
-    """The default; nothing if the help names it or if there is none."""
+    """What happens if it is left out, in brackets; nothing for a required argument, or if the help names the default."""
     if parameter.required:
-        return "(required)"
+        return "" if parameter.param_type_name == "argument" else " (required)"
     if parameter.default in (None, "") or parameter.default is False or callable(parameter.default):
-        return ""
-    return f"`{parameter.default}`"
+        return " (optional)" if parameter.param_type_name == "argument" else ""
+    return f" (`{parameter.default}`)"
 
 
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
+def _meaning(parameter: Any) -> str:
+    return " ".join((parameter.help or "").split())
 
 
 if __name__ == "__main__":

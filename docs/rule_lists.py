@@ -7,7 +7,6 @@ writes nothing and fails when the page is stale.
 from __future__ import annotations
 
 import csv
-import re
 import sys
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from bench.tables import markdown
 from docs.page import write_or_check
 
 TARGET = Path(__file__).with_name("rule-lists.md")
+END = "<!-- end -->"
 FIRST_LOOKS = Path(__file__).with_name("rule-lists.csv")
 TITLES = {
     "statute": "named by a statute: flagged or asked about",
@@ -39,8 +39,8 @@ def render(totals: RecallTotals) -> str:
     """The page with both tables as they should be."""
     page = TARGET.read_text(encoding="utf-8")
     for name, table in (("unseen", unseen(totals)), ("first looks", first_looks())):
-        block = f"<!-- {name} -->\n{table}<!-- end -->"
-        page = re.sub(rf"<!-- {name} -->\n.*?<!-- end -->", lambda _, block=block: block, page, flags=re.DOTALL)
+        before, _, rest = page.partition(f"<!-- {name} -->\n")
+        page = f"{before}<!-- {name} -->\n{table}{END}{rest.partition(END)[2]}"
     return page
 
 
