@@ -10,8 +10,8 @@ __version__ = "0.18.0"
 
 WHERE = {
     "Glassleaf": "services",
-    "TrainingRequest": "services.training",
     "SecureBoostParameters": "services.training",
+    "TrainingRequest": "services.training",
     "ScoringRequest": "services.scoring",
     "ReasonsRequest": "services.reasons",
     "DisparityRequest": "services.fairness",

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from backend.crypto.interface import PublicSide
@@ -138,6 +139,8 @@ class HostParty:
         Whether its operator decides about sums by group, too.
     draining : callable
         Whether it takes on no new conversation.
+    kinds : Kinds
+        More kinds of message that it answers, each with its rule and its handler (examples/host_handler.py).
     served : callable
         Told of every message that was answered or refused.
     """
@@ -165,6 +168,7 @@ class HostParty:
         floors: Floors | None = None,
         sums: bool = False,
         draining: Callable[[], bool] = lambda: False,
+        kinds: Kinds = MappingProxyType({}),
         served: Callable[[Served], None] = lambda _: None,
     ) -> None:
         self.name = name
@@ -208,7 +212,7 @@ class HostParty:
             table,
             {feature.name: feature for feature in features},
             facts,
-            _all_kinds(),
+            {**_all_kinds(), **kinds},
             floors or Floors(),
             self._partial_models,
             self._sessions,
