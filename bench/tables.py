@@ -524,22 +524,26 @@ def coverage(results: Results) -> str:
 
 
 def verdicts(results: Results) -> str:
-    """How often a validation's test shows a breach, leaves it undecided or passes, where the truth is known."""
-    columns: dict[str, Column] = {
-        "test": "`{test}`",
-        "truth": "{truth}",
-        "records": "{n:,}",
-        "fails": "{fail:.0%}",
-        "warns": "{warn:.0%}",
-        "undecided": "{undecided:.0%}",
-        "passes": "{pass:.0%}",
-        "by the figure alone it would fail": "{alone:.0%}",
-    }
+    """How often a validation's test shows a breach, leaves it undecided or passes, if the truth is known; a row a truth."""
+    titles = {"fail": "fails", "warn": "warns", "undecided": "undecided", "pass": "passes"}
+    truths: dict[tuple[str, str], list[Results]] = {}
+    for row in results["rows"]:
+        truths.setdefault((row["test"], row["truth"]), []).append(row)
+
+    def shares(row: Results) -> str:
+        rounded_shares = {title: f"{row[verdict]:.0%}" for verdict, title in titles.items()}
+        return ", ".join(f"{title} {share}" for title, share in rounded_shares.items() if share != "0%")
+
+    sizes = [f"{row['n']:,} records" for row in next(iter(truths.values()))]
+    lines = []
+    for (test, truth), rows in truths.items():
+        alone = " / ".join(f"{row['alone']:.0%}" for row in rows)
+        lines.append([f"`{test}`", truth, *(shares(row) for row in rows), alone])
     note = (
-        f"{results['runs']:,} simulated validations a row. Calibration by group is of 24 features in four equal groups, as many figures as "
-        "on the credit cards; a group has a quarter of the records. In `disparity` a third of the people are in the smaller group."
+        f"{results['runs']:,} simulated validations a cell. Calibration by group is of 24 features in four equal groups, as many figures "
+        "as on the credit cards; a group has a quarter of the records. In `disparity` a third of the people are in the smaller group."
     )
-    return f"{table(results['rows'], columns)}\n\n{note}"
+    return f"{markdown(['test', 'truth', *sizes, 'the figure alone would fail'], lines)}\n\n{note}"
 
 
 def label_leak(results: Results) -> str:
