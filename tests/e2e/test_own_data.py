@@ -1,4 +1,7 @@
-"""Messy files of one's own in a real browser: each is mended where it lies, trained on and explained, and its presses are counted."""
+"""Messy files of one's own in a real browser: each is mended where it lies, trained on, scored and explained.
+
+Presses are counted, and the words that each step shows.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,16 @@ from typing import Any
 import pytest
 
 from app.texts import Texts
-from tests.e2e.serving import NAVIGATION, PATIENCE, SETTLED, served, troubles
+from tests.e2e.serving import NAVIGATION, PATIENCE, ROOT, SETTLED, served, troubles
 from tests.messy import FILES, MessyFile
 
 T = Texts("en")
-MOST_PRESSES = 20  # from the file to a model
+MOST_PRESSES = 20  # from the file to a score with its reasons
+WORDS = (ROOT / "tests" / "e2e" / "words.js").read_text(encoding="utf-8")
+NEW_MODEL = """([words, known]) => {
+    const links = [...document.querySelectorAll("[data-testid=stMain] a")].filter(link => link.textContent.includes(words));
+    return links.map(link => link.href).find(href => !known.includes(href));
+}"""  # the address of the model that was trained last, which the page may show before it draws the training that has begun
 
 pytestmark = pytest.mark.e2e
 
@@ -32,6 +40,11 @@ class Hand:
     def __init__(self, page: Any) -> None:
         self.page = page
         self.presses = 0
+        self.words: list[int] = []
+
+    def look(self) -> None:
+        """Count the words of a step as it stands, folds closed."""
+        self.words.append(self.page.evaluate(WORDS)["en"])
 
     def settle(self) -> None:
         self.page.wait_for_timeout(100)  # until the script of a press has begun
@@ -74,6 +87,7 @@ def read(hand: Hand, file: MessyFile, folder: Path) -> None:
 
 def mended(hand: Hand, file: MessyFile) -> None:
     """What is predicted, whose column is whose, and each mend by one press in its row."""
+    hand.look()
     hand.choose(hand.page.get_by_role("combobox", name=T("own_data.label")), file.label)
     for reason in file.leave_out:
         hand.press(f"[class*=_leave_out_{reason}] label")
@@ -90,7 +104,9 @@ def mended(hand: Hand, file: MessyFile) -> None:
         places = f"[class*=_mend_{column}_][class*=_{mend}] button"
         while hand.page.locator(places).count():
             hand.press(f"{places} >> nth=0")
+    hand.look()
     hand.button(T("own_data.next"))
+    hand.look()
     hand.button(T("own_data.make"))
     hand.page.get_by_role("link", name=T("own_data.to_train")).click()
     hand.presses += 1
@@ -98,22 +114,29 @@ def mended(hand: Hand, file: MessyFile) -> None:
     hand.settle()
 
 
-def trained(hand: Hand) -> None:
+def trained(hand: Hand, known: list[str]) -> None:
+    """A model beside those that are `known` by their addresses, which is then known, too."""
     hand.page.get_by_role("radio", name=T("train.cipher_none")).click()
     hand.presses += 1
     hand.settle()
+    hand.look()
     hand.button(T("train.go"))
-    hand.page.get_by_text(T("train.registered")).wait_for()
+    found = hand.page.wait_for_function(NEW_MODEL, arg=[T("train.open"), known])
+    known.append(found.json_value())
+    hand.page.get_by_role("link", name=T("train.open")).click()
+    hand.presses += 1
+    hand.page.get_by_role("heading", level=1, name=T("overview.title")).wait_for()
 
 
 def explained(hand: Hand) -> None:
-    """A score of the newest model, with its reasons."""
+    """A score of the opened model, with its reasons."""
     hand.page.locator(NAVIGATION).get_by_role("link", name=T("score.title"), exact=True).click()
     hand.page.get_by_role("heading", level=1, name=T("score.title")).wait_for()
     hand.settle()
     hand.page.get_by_role("button", name=T("score.go_why")).click()
     hand.presses += 2
     hand.page.locator(".st-key-reasons_again").wait_for()
+    hand.look()
 
 
 def test_every_messy_file_ends_at_a_model_by_few_presses_and_without_a_document(
@@ -124,6 +147,7 @@ def test_every_messy_file_ends_at_a_model_by_few_presses_and_without_a_document(
     page = context.new_page()
     seen = troubles(page)
     counted = {}
+    models: list[str] = []
     try:
         for name, file in FILES.items():
             begun = time.monotonic()
@@ -133,10 +157,11 @@ def test_every_messy_file_ends_at_a_model_by_few_presses_and_without_a_document(
             hand.settle()
             read(hand, file, tmp_path)
             mended(hand, file)
-            trained(hand)
+            trained(hand, models)
+            explained(hand)
             counted[name] = hand.presses
-            print(f"{name}: {hand.presses} presses, {time.monotonic() - begun:.1f} s")  # noqa: T201 - what the walk measures
-        explained(hand)
+            seconds = time.monotonic() - begun
+            print(f"{name}: {hand.presses} presses, {seconds:.1f} s, {hand.words} words a step")  # noqa: T201 - what the walk measures
         assert max(counted.values()) <= MOST_PRESSES and not seen
     except Exception as error:
         error.add_note("The page said:\n" + page.inner_text("body"))

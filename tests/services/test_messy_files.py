@@ -1,4 +1,4 @@
-"""A messy file of one's own is read, mended by the presses that its columns offer, and trained on."""
+"""A messy file of one's own is read, mended by the presses that its columns offer, trained on, scored and explained."""
 
 from dataclasses import replace
 
@@ -11,6 +11,7 @@ from backend.errors import AmbiguousFile, FederationError
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.services import Glassleaf
 from backend.services.own_data import Draft, OwnHost
+from backend.services.reasons import ReasonsRequest
 from backend.services.training import TrainingRequest
 from tests.messy import FILES, MessyFile
 from tests.release_rule import EVERY_SCORE
@@ -69,11 +70,14 @@ def made(glassleaf: Glassleaf, file: MessyFile) -> Federation:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_messy_file_is_mended_by_what_its_columns_offer_and_trained_on(glassleaf, name):
+def test_a_messy_file_is_mended_by_what_its_columns_offer_trained_on_scored_and_explained(glassleaf, name):
     made(glassleaf, FILES[name])
     parameters = SecureBoostParameters(trees=2, depth=2, cipher="none")
     record = glassleaf.training.start(TrainingRequest("people", parameters, most_named=EVERY_SCORE)).get()
-    assert record.federation == "people"
+    person = glassleaf.samples.of_person(record.id, "p1")
+    reasons = glassleaf.reasons.start(ReasonsRequest(record.id, person, cipher="rlwe")).get()
+    (answer,) = reasons.people
+    assert answer.score.scored and not answer.problems
 
 
 def cells(federation: Federation, party: str, column: str) -> list[str]:
