@@ -136,18 +136,17 @@ def first_circle(imports: Imports) -> list[str]:
 
 
 def messages(root: Path) -> str:
-    """Every message class by folder: what it says and holds, who can read it, and its fields."""
+    """Every message class by folder: what it holds, who can read it, and its fields."""
     texts = tomllib.loads((root / "assets" / "texts" / "en.toml").read_text(encoding="utf-8"))["message"]
-    lines = ["| message | what it says | holds | readable by | fields |", "|---|---|---|---|---|"]
+    lines = ["| message | holds | readable by | fields |", "|---|---|---|---|"]
     for file in sorted((root / "backend" / "protocols").rglob("messages.py")):
         kinds = {"Message"}
         for node in ast.parse(file.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.ClassDef) and kinds & {ast.unparse(base) for base in node.bases}:
                 kinds.add(node.name)
                 fields = ", ".join(f"`{ast.unparse(s.target)}`" for s in node.body if isinstance(s, ast.AnnAssign))
-                says = (ast.get_docstring(node) or "").split("\n", maxsplit=1)[0].replace("|", "\\|")
                 kind = texts[node.name]
-                lines.append(f"| {node.name} | {says} | {kind['holds']} | {kind['readable']} | {fields or '(none)'} |")
+                lines.append(f"| {node.name} | {kind['holds']} | {kind['readable']} | {fields or '(none)'} |")
     return "\n".join(lines)
 
 
