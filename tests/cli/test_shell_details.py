@@ -48,7 +48,7 @@ def test_one_feature_is_one_feature(run, tmp_path, monkeypatch):
 
 def test_the_lines_for_python_run(home, capsys, monkeypatch):
     monkeypatch.setenv("GLASSLEAF_HOME", str(home))
-    code = code_of("online.md", "ScoringRequest")
+    code = code_of("library.md", "ScoringRequest")
     plain = code.replace("Glassleaf()", "Glassleaf(pools=False)").replace("people))", 'people, cipher="none"))')
     assert plain.count("none") == 1
     exec(plain, {})  # noqa: S102 - the documents' own words

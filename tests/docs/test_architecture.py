@@ -70,9 +70,7 @@ def test_a_house_in_order_passes(house, architecture):
 
 
 def test_the_table_names_messages_and_their_fields(house):
-    assert "| Ask | ids | a Host | `ids` |" in (house / "docs" / "architecture.md").read_text(
-        encoding="utf-8"
-    )
+    assert "| Ask | ids | a Host | `ids` |" in (house / "docs" / "architecture.md").read_text(encoding="utf-8")
 
 
 def test_a_message_that_is_not_in_the_table_fails(house, architecture):
