@@ -137,7 +137,7 @@ def elderly(
     with open_glassleaf() as glassleaf:
         request = AgeRequest(glassleaf.models.get(model).id, feature, samples, cipher=cipher_named(cipher))
         done = watched(glassleaf.age_check.start(request))
-    print_result({**asdict(done), "verdict": done.verdict}, _text(done), as_json)
+    print_result(asdict(done), _text(done), as_json)
 
 
 def _text(done: AgeCheck) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.data.rounding import Rounded, Unreported
 from backend.fairness.intervals import CONFIDENCE, Z, mirrored, percentiles, wilson
 from backend.trees.metrics import weighted_figures
 from backend.trees.outputs import Outputs
@@ -36,9 +37,9 @@ class Estimate:
     """
 
     name: str
-    value: float
-    low: float
-    high: float
+    value: Rounded
+    low: Rounded
+    high: Rounded
 
 
 @dataclass(frozen=True)
@@ -58,12 +59,12 @@ class Calibration:
     """
 
     n: int
-    predicted: float
-    observed: float
-    low: float
-    high: float
-    weight: float | None = None
-    squares: float | None = None
+    predicted: Rounded
+    observed: Rounded
+    low: Rounded
+    high: Rounded
+    weight: Unreported[float | None] = None
+    squares: Unreported[float | None] = None
 
 
 @dataclass(frozen=True)
@@ -148,9 +149,9 @@ class Stability:
     reference: str
     part: str
     n: int
-    psi: float
-    chance: float
-    shares: tuple[tuple[float, float], ...]
+    psi: Rounded
+    chance: Rounded
+    shares: Unreported[tuple[tuple[float, float], ...]] = ()
 
     @property
     def moved(self) -> bool:

@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.data.rounding import Rounded
 from backend.errors import ParameterError
 from backend.fairness.intervals import CONFIDENCE
 
@@ -40,10 +41,10 @@ class AgeGap:
     """
 
     place: int
-    predicted: float
-    worse: float
-    low: float
-    high: float
+    predicted: Rounded
+    worse: Rounded
+    low: Rounded
+    high: Rounded
 
 
 @dataclass(frozen=True)
@@ -58,49 +59,19 @@ class AgeCheck:
         Mean probability of the positive label with elderly ages.
     gaps : tuple of AgeGap
         Youngest class first.
+    verdict : {"not_negative", "negative", "undecided"}
+        See :func:`verdict_of`.
     """
 
     party: str
     feature: str
     n: int
-    predicted: float
+    predicted: Rounded
     gaps: tuple[AgeGap, ...]
-
-    @property
-    def verdict(self) -> AgeVerdict:
-        """``negative`` where elderly ages significantly score worse than one class; ``not_negative`` where they do with none."""
-        if any(gap.low > 0 for gap in self.gaps):
-            return "negative"
-        if all(gap.high <= 0 for gap in self.gaps):
-            return "not_negative"
-        return "undecided"
+    verdict: AgeVerdict
 
 
-class _Gap(Protocol):
-    """What :func:`in_words` reads of :class:`AgeGap`."""
-
-    @property
-    def place(self) -> int: ...
-    @property
-    def worse(self) -> float: ...
-    @property
-    def low(self) -> float: ...
-    @property
-    def high(self) -> float: ...
-
-
-class _Check(Protocol):
-    """What :func:`in_words` reads of :class:`AgeCheck`, or of a report's own line."""
-
-    @property
-    def n(self) -> int: ...
-    @property
-    def verdict(self) -> str: ...
-    @property
-    def gaps(self) -> Sequence[_Gap]: ...
-
-
-def in_words(say: Callable[..., str], check: _Check | None, used: bool, refused: str = "") -> str:
+def in_words(say: Callable[..., str], check: AgeCheck | None, used: bool, refused: str = "") -> str:
     """The result as a sentence from a catalogue; `used` = the model splits on the feature, `refused` = the Host that has not agreed."""
     if check is None and used and refused:
         return say("disparity.not_agreed", host=refused)
@@ -109,7 +80,7 @@ def in_words(say: Callable[..., str], check: _Check | None, used: bool, refused:
     return say("document.elderly_on", n=f"{check.n:,}") + verdict_in_words(say, check)
 
 
-def verdict_in_words(say: Callable[..., str], check: _Check) -> str:
+def verdict_in_words(say: Callable[..., str], check: AgeCheck) -> str:
     """What was found, without how."""
     worst = max(check.gaps, key=lambda gap: gap.worse)
     figures = {name: f"{getattr(worst, name):+.4f}".replace("-", "−") for name in ("worse", "low", "high")}
@@ -143,7 +114,16 @@ def check_ages(party: str, feature: str, elderly: Floats, younger: Sequence[Floa
         worse = float(difference.mean())
         error = z * float(difference.std(ddof=1)) / n**0.5
         gaps.append(AgeGap(place, float(predicted.mean()), worse, worse - error, worse + error))
-    return AgeCheck(party, feature, n, float(elderly.mean()), tuple(gaps))
+    return AgeCheck(party, feature, n, float(elderly.mean()), tuple(gaps), verdict_of(gaps))
+
+
+def verdict_of(gaps: Sequence[AgeGap]) -> AgeVerdict:
+    """Return ``negative`` if elderly ages score significantly worse than one class, ``not_negative`` if they do so than none."""
+    if any(gap.low > 0 for gap in gaps):
+        return "negative"
+    if all(gap.high <= 0 for gap in gaps):
+        return "not_negative"
+    return "undecided"
 
 
 def read_check(kept: dict[str, Any]) -> AgeCheck:

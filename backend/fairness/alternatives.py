@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.data.rounding import Rounded
 from backend.errors import ParameterError
 from backend.fairness.intervals import mirrored, of_difference, of_ratio, percentiles, simultaneous
 from backend.i18n import NO_TEXT, Text
@@ -29,9 +30,9 @@ Flags = NDArray[np.bool_]
 class IntervalFigure:
     """A number with its 95 % interval."""
 
-    value: float
-    low: float
-    high: float
+    value: Rounded
+    low: Rounded
+    high: Rounded
 
 
 @dataclass(frozen=True)
@@ -103,8 +104,8 @@ class Point:
     """
 
     name: str
-    cutoff: float
-    accepted: float
+    cutoff: Rounded
+    accepted: Rounded
     auc: IntervalFigure
     ks: IntervalFigure
     auc_change: IntervalFigure
@@ -141,7 +142,7 @@ class Tried:
     without: tuple[str, ...]
     constraints: str
     depth: int
-    reg_lambda: float | None
+    reg_lambda: Rounded | None
     trees: int
     leaves: int
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Literal, Protocol, TypeVar
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -404,19 +404,7 @@ def lower_over_higher(ratio: float, low: float | None, high: float | None) -> tu
     return 1 / ratio, 1 / high if high else None, 1 / low if low else None
 
 
-class _Row(Protocol):
-    """What :func:`widest` reads of :class:`Evidence`, or of a report's own line."""
-
-    @property
-    def measure(self) -> str: ...
-    @property
-    def value(self) -> float | None: ...
-
-
-R = TypeVar("R", bound=_Row)
-
-
-def widest(rows: Iterable[R]) -> R | None:
+def widest(rows: Iterable[Evidence]) -> Evidence | None:
     """The group whose selection rate is furthest from the reference group's, among rows of :func:`as_evidence`."""
     differences = (row for row in rows if row.measure == f"selection rate, {DIFFERENCE}" and row.value is not None)
     return max(differences, key=lambda row: abs(row.value or 0.0), default=None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from backend.data.rounding import Rounded
 from backend.i18n import Text
 
 
@@ -28,10 +29,10 @@ class Evidence:
     about: Text
     measure: str
     n: int
-    value: float | None
-    low: float | None
-    high: float | None
-    cutoff: float | None = None
+    value: Rounded | None
+    low: Rounded | None
+    high: Rounded | None
+    cutoff: Rounded | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class Basis:
     """
 
     n: int
-    cutoff: float | None = None
+    cutoff: Rounded | None = None
     refused: str = ""
     measured: str = ""
     policy: int | None = None

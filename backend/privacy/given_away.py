@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from backend.data.rounding import Rounded
 from backend.store.accountant import SCORE, Accountant
 
 
 @dataclass(frozen=True)
-class GivenAway:
-    """What the answers of one Host have told within its window; all bits are upper bounds.
+class WindowTotal:
+    """What the answers of one Host have told within its window, whatever the model; all bits are upper bounds.
 
     Attributes
     ----------
@@ -25,6 +26,21 @@ class GivenAway:
         What all answers together tell about one of them at most, bits; None as above.
     limit : float or None
         That its operator allows, bits; None = no limit.
+    """
+
+    host: str
+    days: int
+    people: int | None
+    largest: Rounded | None
+    limit: Rounded | None
+
+
+@dataclass(frozen=True)
+class GivenAway(WindowTotal):
+    """The same, with what one model and one person have to do with it.
+
+    Attributes
+    ----------
     answers, total : int
         Scores that it gives about a person to one Guest and model, and to all; 0 if it counts nothing.
     costs : mapping of str to float
@@ -35,11 +51,6 @@ class GivenAway:
         What all answers have told about one person at most, bits; None = nobody was named, or nothing is counted.
     """
 
-    host: str
-    days: int
-    people: int | None
-    largest: float | None
-    limit: float | None
     answers: int
     total: int
     costs: Mapping[str, float] = field(default_factory=dict)

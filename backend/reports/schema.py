@@ -1,4 +1,4 @@
-"""The fields of the canonical report, in one place: what is in it, and what each of them means.
+"""The fields of the canonical report: what is in it, and what each of them means. Results stand in it as they are.
 
 ``Content`` depends on the model, its findings and what people decided about them; ``Issued`` is what belongs to the day of the report.
 No field has room for a Host's threshold, a Host's value, a score, a label or an id.
@@ -6,12 +6,22 @@ No field has room for a Host's threshold, a Host's value, a score, a label or an
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from backend.data.rounding import Rounded
+from backend.evaluation.performance import Calibration, Estimate, Stability
+from backend.evaluation.validation.monitoring import Monitored
+from backend.evaluation.validation.suite import Validation
+from backend.fairness.age_discrimination import AgeCheck
+from backend.fairness.alternatives import Choice, Point, Tried
+from backend.fairness.evidence import Basis, Evidence
 from backend.i18n import NO_TEXT, Text
+from backend.privacy.given_away import WindowTotal
 from backend.reports.verdict.facts import Verdict
+from backend.trees.metrics import Metrics
 
 
 class Part(BaseModel):
@@ -93,39 +103,6 @@ class Structure(Part):
 # What is flagged
 
 
-class Measured(Part):
-    """One measured number with its interval; null where the group was too small to be disclosed.
-
-    `cutoff` is that of a figure of a range of cut-offs, else null.
-    """
-
-    about: Text
-    measure: str
-    n: int
-    value: float | None
-    low: float | None
-    high: float | None
-    cutoff: float | None = None
-
-
-class BasisLine(Part):
-    """What something was measured on; `cutoff` is the probability from which decisions declined, null if there were none.
-
-    `refused` is the Host without whose agreement nothing was measured, else empty.
-    """
-
-    n: int
-    cutoff: float | None
-    refused: str = ""
-    policy: int | None = Field(
-        None, description="version of the policy whose line the cut-off is; 0 = the base rate; null = another line"
-    )
-    measured: str = Field(
-        "",
-        description="day of an answer that the Host gave before; empty = asked for this measurement",
-    )
-
-
 class Decision(Part):
     """What a person decided about a finding."""
 
@@ -157,25 +134,6 @@ class LawLine(Part):
     quote_from: Text = Field(NO_TEXT, description="where the wording was read on the day `as_of`")
 
 
-class AgeGapLine(Part):
-    """Elderly ages against one class of younger ones; `worse` is the first's mean probability less `predicted`, with its interval."""
-
-    place: int = Field(description="of the class, 1 being the youngest")
-    predicted: float
-    worse: float
-    low: float
-    high: float
-
-
-class AgeCheckLine(Part):
-    """The same people scored at ages of 62 or more and at younger ages: whether elderly ages have a negative factor."""
-
-    verdict: Literal["not_negative", "negative", "undecided"]
-    n: int
-    predicted: float = Field(description="mean probability of the positive label with elderly ages")
-    gaps: tuple[AgeGapLine, ...]
-
-
 class FindingLine(LawLine):
     """A rule that speaks of a feature, what matched, the evidence claim by claim, and what was done about it."""
 
@@ -185,17 +143,15 @@ class FindingLine(LawLine):
     matched_in: str
     splits: int
     gain_share: float
-    proxies: tuple[Measured, ...] | None = Field(description="null = not measured")
-    disparities: tuple[Measured, ...] | None = Field(description="null = not measured")
-    proxies_on: BasisLine | None
-    disparities_on: BasisLine | None
+    proxies: tuple[Evidence, ...] | None = Field(description="null = not measured")
+    disparities: tuple[Evidence, ...] | None = Field(description="null = not measured")
+    proxies_on: Basis | None
+    disparities_on: Basis | None
     check: Literal["", "elderly"] = Field(description="what the rule asks to be measured besides")
-    ages: AgeCheckLine | None = Field(
+    ages: AgeCheck | None = Field(
         description="that check of elderly ages; null = not measured, or the rule asks for none"
     )
-    ages_on: BasisLine | None = Field(
-        default=None, description="which Host has not agreed to that check, if one has not"
-    )
+    ages_on: Basis | None = Field(default=None, description="which Host has not agreed to that check, if one has not")
     decision: Decision | None = Field(description="the last one; null = nobody decided yet")
     earlier_decisions: int
 
@@ -267,8 +223,8 @@ class Evidenced(Part):
 
     feature: str
     meaning: Text
-    on: BasisLine | None = Field(description="null = not kept")
-    measures: tuple[Measured, ...]
+    on: Basis | None = Field(description="null = not kept")
+    measures: tuple[Evidence, ...]
 
 
 # Models retrained
@@ -294,8 +250,8 @@ class OutcomePairLine(Part):
 
     feature: str
     meaning: Text
-    before: Measured | None
-    after: Measured | None
+    before: Evidence | None
+    after: Evidence | None
     cutoff: float | None = Field(
         None, description="probability from which decisions declined; null where it was not recorded"
     )
@@ -321,51 +277,12 @@ class Retrained(Part):
 # Alternatives
 
 
-class IntervalLine(Part):
-    """A figure with its 95 % interval."""
-
-    value: float
-    low: float
-    high: float
-
-
 class AlternativeLine(Part):
-    """One model of a search, at the cut-off where it accepts the share of people that the first model accepts; shares from 0 to 1."""
+    """One model of a search, at the cut-off at which it accepts the share of people that the first model accepts."""
 
-    name: str
-    model: str
-    without: tuple[str, ...]
-    constraints: str
-    depth: int
-    reg_lambda: float | None = Field(description="null = its algorithm has none")
-    cutoff: float
-    accepted: float
-    auc: IntervalLine
-    auc_change: IntervalLine = Field(description="its AUC less the first model's, paired")
-    ks: IntervalLine
-    group: Text
-    gap: IntervalLine | None = Field(description="null = not measured: sums would have told of fewer than 20 people")
-    ratio: IntervalLine | None
-    gap_change: IntervalLine | None = Field(description="the width of its gap less the first model's, paired")
-    auc_together: IntervalLine | None = Field(
-        None,
-        description="auc_change; the interval holds together with those of all models of the search",
-    )
-    gap_together: IntervalLine | None = Field(None, description="gap_change, likewise")
-    frontier: bool = Field(description="no other model is both at least as good and as even")
-    narrower: bool = Field(description="within the tolerance in AUC, and a narrower gap")
-    sure: bool = Field(description="both by the intervals that hold together")
-
-
-class ChoiceLine(Part):
-    """What a person took from a search, and why."""
-
-    name: str
-    model: str
-    person: str
-    role: str
-    reason: str
-    time: str
+    tried: Tried
+    point: Point
+    group: Text = Field(description="name of the point's group; empty = it was not measured")
 
 
 class SearchLine(Part):
@@ -386,44 +303,18 @@ class SearchLine(Part):
         None, description="version of the policy whose line the cut-off is; 0 = the base rate; null = another line"
     )
     alternatives: tuple[AlternativeLine, ...]
-    choice: ChoiceLine | None = Field(description="null = nobody has chosen yet")
+    choice: Choice | None = Field(description="null = nobody has chosen yet")
 
 
 # Quality
 
 
-class Quality(Part):
-    """Figures on one part of the data; null where one does not apply to the task."""
+@dataclass(frozen=True, kw_only=True)
+class Quality(Metrics):
+    """Figures on one part of the data; `rows` are the joint records in each part."""
 
-    part: str
-    n: int
-    auc: float | None
-    ks: float | None
-    log_loss: float | None
-    accuracy: float | None
-    rmse: float | None
-    r2: float | None
-    positive_rate: float | None
-    rows: dict[str, int] = Field(description="joint records in each part")
-
-
-class EstimateLine(Part):
-    """One figure of quality with its 95 % interval over records drawn with replacement."""
-
-    name: str
-    value: float
-    low: float
-    high: float
-
-
-class CalibrationLine(Part):
-    """People with neighbouring predictions: mean prediction, and mean outcome with its 95 % interval."""
-
-    n: int
-    predicted: float
-    observed: float
-    low: float
-    high: float
+    positive_rate: Rounded | None
+    rows: dict[str, int]
 
 
 class CutoffLine(Part):
@@ -434,117 +325,18 @@ class CutoffLine(Part):
     false_positive: float
 
 
-class StabilityLine(Part):
-    """How far the predictions of one part of the data are from those of another; above `chance`, more than two samples differ by."""
-
-    reference: str
-    part: str
-    n: int
-    psi: float
-    chance: float
-
-
 class PerformanceSection(Part):
     """The model's quality with intervals, on one part of the data; no line stands for fewer than 20 people."""
 
     part: str
     n: int
     source: str = Field(description="when the scores were learned: training, scoring or import")
-    figures: tuple[EstimateLine, ...]
-    calibration: tuple[CalibrationLine, ...]
+    figures: tuple[Estimate, ...]
+    calibration: tuple[Calibration, ...]
     separation: tuple[CutoffLine, ...] = Field(
         description="falling cut-offs, both of whose shares are ROC; empty = no two outcomes"
     )
-    stability: tuple[StabilityLine, ...]
-
-
-# Validation
-
-
-class FigureLine(Part):
-    """One figure of a test with its interval and thresholds; null where it is not disclosed, or there is none."""
-
-    measure: str
-    party: str
-    feature: str
-    kind: str
-    group: str
-    value: float | None
-    low: float | None
-    high: float | None
-    n: int
-    sense: Literal["min", "max"]
-    warn: float | None
-    fail: float | None
-    verdict: str
-    shows_from: float | None = Field(
-        None, description="of an undecided figure: the value at which a breach would show with an interval as wide"
-    )
-    apart: tuple[str, ...] = ()
-
-
-class TestLine(Part):
-    """One test of the suite and its verdict."""
-
-    __test__ = False
-
-    id: str
-    group: str
-    floor: bool = Field(description="cannot be switched off")
-    source: Text
-    verdict: Literal["pass", "undecided", "warn", "fail", "not_provided", "off"]
-    missing: str = Field(description="why it was not provided")
-    because: str = Field(description="why the operator switched it off")
-    figures: tuple[FigureLine, ...] = Field(description="all of them, the worst first")
-
-
-class ValidationSection(Part):
-    """The suite's last run on the model: thresholds were set beforehand, a verdict each."""
-
-    made: str
-    version: str
-    verdict: Literal["pass", "undecided", "warn", "fail", "incomplete"]
-    n: int
-    training: int
-    cutoff: float
-    policy: int | None = Field(
-        None, description="version of the policy whose line the cut-off is; 0 = the base rate; null = another line"
-    )
-    challenger: str
-    time: str
-    tightened: tuple[str, ...]
-    unexamined: tuple[tuple[str, str], ...] = Field(description="(party, feature) that a Host refused to group")
-    again: tuple[tuple[str, str, str], ...] = Field(
-        (), description="(party, feature, day) of answers that a Host gave before"
-    )
-    without_decisions: tuple[tuple[str, str], ...] = Field(
-        (), description="(party, feature) about whose groups no Host answered at this cut-off"
-    )
-    tests: tuple[TestLine, ...]
-
-
-class MonitoringSection(Part):
-    """The last monitoring run: a later sheet, scored under encryption, against the model's own data."""
-
-    made: str
-    version: str = Field(description="of the triggers")
-    verdict: Literal["pass", "undecided", "warn", "fail", "incomplete"]
-    n: int
-    failed: int = Field(description="people of the sheet who were not scored")
-    outcomes: int = Field(description="people who were scored and whose outcome is known")
-    cutoff: float
-    policy: int | None = Field(
-        None, description="version of the policy whose line the cut-off is; 0 = the base rate; null = another line"
-    )
-    feature: str = Field(description="by whose groups acceptance was compared; empty = none was named")
-    reference: str = Field(description="part of the kept scores that scores are compared with")
-    brier: float | None = Field(description="null = no two outcomes, or too few are known")
-    tenths: tuple[CalibrationLine, ...]
-    unexamined: tuple[tuple[str, str], ...] = Field(description="(party, feature) that was not measured")
-    again: tuple[tuple[str, str, str], ...] = Field(
-        (), description="(party, feature, day) of answers that a Host gave before"
-    )
-    tests: tuple[TestLine, ...]
+    stability: tuple[Stability, ...]
 
 
 # Who saw what
@@ -686,8 +478,8 @@ class Content(Part):
     retrained: tuple[Retrained, ...] = Field(description="this model beside those it replaces or is replaced by")
     quality: Quality
     performance: PerformanceSection | None = Field(description="null = no scores are kept that it could be measured on")
-    validation: ValidationSection | None = Field(None, description="null = the suite was not run on the model")
-    monitoring: MonitoringSection | None = Field(None, description="null = the model was not monitored")
+    validation: Validation | None = Field(None, description="null = the suite was not run on the model")
+    monitoring: Monitored | None = Field(None, description="null = the model was not monitored")
     release: ReleaseLine | None = Field(description="null = not measured, or no Host is asked")
     training_traffic: tuple[Traffic, ...] | None = Field(
         description="null = training was not logged, or there was none"
@@ -775,16 +567,6 @@ class AuditLine(Part):
     witnesses: tuple[str, ...]
 
 
-class GivenAwayLine(Part):
-    """What all answers of one Host together have told within its window, whatever the model; bits are upper bounds."""
-
-    host: str
-    days: int
-    people: int | None = Field(description="about whom anything was answered; null = the Host counts nothing")
-    largest: float | None = Field(description="bits about one of them; null = the Host counts nothing")
-    limit: float | None = Field(description="bits that the Host allows; null = no limit")
-
-
 class ChangeLine(Part):
     """One entry of the audit log that changed the model, what is said of it or who stands by it."""
 
@@ -817,7 +599,7 @@ class Issued(Part):
     policy: PolicyLine = Field(description="the line that decides")
     sign_offs: tuple[SignOffLine, ...]
     use: Use
-    given_away: tuple[GivenAwayLine, ...] | None = Field(
+    given_away: tuple[WindowTotal, ...] | None = Field(
         description="what answers have given away, by Host; null = not known"
     )
     reasons: tuple[ReasonsLine, ...] = Field(description="reasons and notices, by whom people were compared with")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.data.rounding import RoundedOrNan
 from backend.trees.outputs import ONE_LOGIT, Outputs
 
 NAN = float("nan")
@@ -36,14 +37,14 @@ class Metrics:
         Numbers only: root mean squared error, and the share of the variance that is explained.
     """
 
-    auc: float
-    ks: float
-    log_loss: float
-    accuracy: float
+    auc: RoundedOrNan
+    ks: RoundedOrNan
+    log_loss: RoundedOrNan
+    accuracy: RoundedOrNan
     n: int
     part: str
-    rmse: float = NAN
-    r2: float = NAN
+    rmse: RoundedOrNan = NAN
+    r2: RoundedOrNan = NAN
 
     @property
     def loss(self) -> float:

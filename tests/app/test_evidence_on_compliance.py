@@ -335,7 +335,8 @@ def test_what_can_be_measured_depends_on_the_task_and_the_rule(world: World, ope
     assert evidence.measurable(other, age) == ["proxies"]
 
 
-AGES = AgeCheck("bank", "age", 640, 0.21, (AgeGap(1, 0.22, -0.01, -0.02, -0.005), AgeGap(2, 0.19, 0.02, 0.011, 0.029)))
+GAPS = (AgeGap(1, 0.22, -0.01, -0.02, -0.005), AgeGap(2, 0.19, 0.02, 0.011, 0.029))
+AGES = AgeCheck("bank", "age", 640, 0.21, GAPS, "negative")
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -18,11 +18,11 @@ from backend.evaluation.validation import figures, slices
 from backend.evaluation.validation.suite import (
     EXCUSED,
     Figure,
-    Judged,
     MeasureLimits,
     OperatorConfig,
     OwnLimit,
     Validation,
+    judge,
     overall,
     read_config,
     read_validation,
@@ -332,8 +332,8 @@ def test_there_are_twenty_five_tests_each_with_a_source_a_reason_and_something_t
 def test_the_whole_interval_decides_of_every_measure(sense, figure, verdict, shows_from):
     ends = {"warn": 0.1, "fail": 0.2} if sense == "max" else {"warn": 0.2, "fail": 0.0}
     limit = MeasureLimits(measure="m", sense=sense, **ends)
-    assert verdict_of(limit, Figure("m", *figure)) == verdict
-    judged = Judged(Figure("m", *figure), sense, limit.warn, limit.fail, verdict)
+    judged = judge(limit, Figure("m", *figure))
+    assert judged.verdict == verdict
     assert judged.shows_from == (None if shows_from is None else pytest.approx(shows_from))
 
 

@@ -8,6 +8,7 @@ from backend.evaluation.performance import performance as measured
 from backend.fairness.intervals import wilson
 from backend.reports.build.performance import merged, performance
 from backend.reports.build.sources import Card
+from backend.reports.schema import PerformanceSection
 from backend.trees.outputs import Outputs
 
 
@@ -25,7 +26,7 @@ def test_where_no_scores_are_kept_or_too_few_nothing_is_reported():
 
 def test_figures_are_the_cards_own_rounded_with_their_intervals():
     kept = card(500)
-    found = performance(kept)
+    found = PerformanceSection.model_validate_json(performance(kept).model_dump_json())
     assert [(f.name, f.value, f.low, f.high) for f in found.figures] == [
         (f.name, round(f.value, 4), round(f.low, 4), round(f.high, 4)) for f in kept.part.figures
     ]

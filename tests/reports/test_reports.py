@@ -18,15 +18,19 @@ import pytest
 from backend.compliance.assessment import assess
 from backend.compliance.rule_pack import load_packs
 from backend.crypto.signing import SigningKey
+from backend.data import rounding
 from backend.data.demo import write_demo
 from backend.data.dictionary import Feature, Kind
 from backend.errors import ModelError, ParameterError
 from backend.evaluation.validation import monitoring, suite
+from backend.evaluation.validation.suite import Figure as SuiteFigure
+from backend.evaluation.validation.suite import Judged, Validation
+from backend.fairness.alternatives import IntervalFigure, Point
 from backend.fairness.evidence import Evidence
 from backend.i18n import LANGUAGES, Catalogue, Text, catalogue
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.reports.blocks import Facts, Heading, Outline, Paragraph, Table
-from backend.reports.build import content_of, fill
+from backend.reports.build import content_of
 from backend.reports.document import canonical, make, read, schema, sha256, to_json, written
 from backend.reports.files import check
 from backend.reports.language import words_in
@@ -35,15 +39,10 @@ from backend.reports.render.html_form import read_html, to_html
 from backend.reports.render.pdf_form import to_pdf
 from backend.reports.schema import (
     AlternativeLine,
-    FigureLine,
-    IntervalLine,
-    Measured,
     MeasuredEntry,
     NotUnderstoodLine,
     ReasonsLine,
     SearchLine,
-    TestLine,
-    ValidationSection,
 )
 from backend.reports.sections import alternatives, answers, claims, model, open_points, operator, record, validation
 from backend.reports.sections.validation import table
@@ -262,10 +261,11 @@ def test_the_rate_of_all_people_stands_beside_that_of_those_measured_each_with_i
 
 
 def test_what_the_suite_measured_of_sensitivity_counts_where_sr_26_2_asks_for_it(report):
-    noise = TestLine.model_construct(id="noise", verdict="warn", figures=(FigureLine.model_construct(),))
-    suite = ValidationSection.model_construct(tests=(noise,))
+    measured = (Judged(SuiteFigure("noise_fall", 0.1), "max", 0.05, 0.2, "warn"),)
+    noise = suite.Tested("noise", "stability", False, Text("S", "出处"), "warn", figures=measured)
+    validated = Validation("m", "", "1", "warn", (noise,), 0.5, 99, 99)
     words = Catalogue("en")
-    for section, measured in ((None, False), (suite, True)):
+    for section, measured in ((None, False), (validated, True)):
         content = report.content.model_copy(update={"validation": section})
         write = Writer(report.model_copy(update={"content": content}), words)
         said = [block.text for block in operator.tests(write) if isinstance(block, Paragraph)]
@@ -495,7 +495,7 @@ def test_what_was_measured_is_in_every_form_with_its_interval(glassleaf, report,
 
 def test_findings_stand_by_feature_the_worst_first_and_what_was_measured_of_it_once(report):
     found = report.content.assessment
-    women = Measured(about=Text("women"), measure="selection rate", n=1234, value=0.7, low=0.6, high=0.8)
+    women = Evidence(about=Text("women"), measure="selection rate", n=1234, value=0.7, low=0.6, high=0.8)
     lines = [finding.model_copy(update={"disparities": (women,), "splits": 1}) for finding in found.findings]
     twice = next(f for f in lines if [other.feature for other in lines].count(f.feature) > 1)
     other = next(f for f in lines if f.feature != twice.feature)
@@ -523,17 +523,17 @@ def test_findings_stand_by_feature_the_worst_first_and_what_was_measured_of_it_o
 
 def test_a_finding_says_where_the_suite_alone_measured_its_feature(report):
     finding = report.content.assessment.findings[0].model_copy(update={"disparities": None, "disparities_on": None})
-    line = FigureLine(
-        measure="impact_ratio", party="", feature=finding.feature, kind="code", group="1", value=0.9, low=None, high=None,
-        n=99, sense="min", warn=None, fail=0.8, verdict="pass",
-    )  # fmt: skip
-    one = TestLine.model_construct(id="disparity", figures=(line,))
-    suite = ValidationSection.model_construct(tests=(one,))
-    for section, key in ((suite, "measured_in_suite"), (None, "not_measured")):
+    figure = SuiteFigure("impact_ratio", 0.9, n=99, feature=finding.feature, kind="code", group="1")
+    judged = Judged(figure, "min", None, 0.8, "pass")
+    one = suite.Tested("disparity", "fairness", True, Text("S", "出处"), "pass", figures=(judged,))
+    validated = Validation("m", "", "1", "pass", (one,), 0.5, 99, 99)
+    for section, key in ((validated, "measured_in_suite"), (None, "not_measured")):
         content = report.content.model_copy(update={"validation": section})
         writer = Writer(report.model_copy(update={"content": content}), Catalogue("en"))
         first, *figures = claims.disparities_of(writer, finding).splitlines()
-        assert first == writer(key) and len(figures) == (section is suite) and all("0.9000" in one for one in figures)
+        assert (
+            first == writer(key) and len(figures) == (section is validated) and all("0.9000" in one for one in figures)
+        )
 
 
 def test_the_report_counts_what_travelled(glassleaf, report):
@@ -719,8 +719,8 @@ def test_that_nothing_contradicts_an_expectation_is_said_only_where_one_was_stat
 )
 def test_no_p_value_reads_as_0(report, value, shown):
     assert p_value(value) == shown
-    told = {"about": Text(), "measure": "selection rate, pair p", "low": None, "high": None, "n": 50}
-    said = claims.value(Writer(report, Catalogue("en")), Measured.model_construct(value=value, **told))
+    measured = Evidence(Text(), "selection rate, pair p", 50, value, None, None)
+    said = claims.value(Writer(report, Catalogue("en")), measured)
     assert said == (catalogue("en")["document.too_few"] if value is None else f"{shown} (n\u00a0=\u00a050)")
 
 
@@ -753,10 +753,7 @@ def test_a_sentence_stands_on_a_page_with_its_table_and_a_remark_with_the_end_of
 def test_sources_of_the_suite_are_in_the_reports_language(report):
     known = (*suite.standard().tests, *monitoring.triggers().tests)
     assert all(one.source.zh and one.source.zh != one.source.en for one in known)
-    lines = [
-        TestLine.model_construct(id="auc", verdict="pass", missing="", because="", figures=(), source=Text("S", zh))
-        for zh in ("出处", "")
-    ]
+    lines = [suite.Tested("auc", "quality", True, Text("S", zh), "pass") for zh in ("出处", "")]
     assert [row[-1] for row in table(Writer(report, Catalogue("zh")), lines).rows] == ["出处", "S"]
     assert [row[-1] for row in table(Writer(report, Catalogue("en")), lines).rows] == ["S", "S"]
 
@@ -821,17 +818,18 @@ def test_a_first_page_names_the_weightiest_features_against_expectation_and_coun
     assert section not in answer(claims.LISTED)
 
 
-def _search(*gaps: IntervalLine | None) -> SearchLine:
+def _search(*gaps: IntervalFigure | None) -> SearchLine:
     """The first model and one alternative a gap, the last of them narrower."""
-    about = {"auc": IntervalLine(value=0.8, low=0.7, high=0.9), "narrower": False, "sure": False}
-    lines = [AlternativeLine.model_construct(name=f"c{n}", gap=gap, **about) for n, gap in enumerate(gaps)]
-    lines[-1] = lines[-1].model_copy(update={"narrower": True})
+    auc = IntervalFigure(0.8, 0.7, 0.9)
+    points = [Point(f"c{n}", 0.5, 0.8, auc, auc, auc, gap=gap) for n, gap in enumerate(gaps)]
+    points[-1] = replace(points[-1], narrower=True)
+    lines = [AlternativeLine.model_construct(point=point) for point in points]
     return SearchLine.model_construct(model="m1", tolerance=0.002, alternatives=tuple(lines))
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_alternatives_that_could_not_be_compared_are_counted_apart(report, language):
-    words, gap = Catalogue(language), IntervalLine(value=0.1, low=0.0, high=0.2)
+    words, gap = Catalogue(language), IntervalFigure(0.1, 0.0, 0.2)
     write = Writer(report, words)
 
     def said(search: SearchLine) -> list[str]:
@@ -857,7 +855,7 @@ def test_a_content_is_written_again_only_once_what_it_is_made_of_has_changed(gla
 
 
 def test_a_share_of_the_gain_is_rounded_once_and_reads_as_on_pages():
-    assert [gain(fill.gain(share)) for share in (0.31549, 0.00123, 0.0, 1.0)] == [
+    assert [gain(rounding.gain(share)) for share in (0.31549, 0.00123, 0.0, 1.0)] == [
         f"{text}\u00a0%" for text in ("31.5", "0.12", "0.0", "100.0")
     ]
 

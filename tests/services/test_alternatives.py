@@ -268,12 +268,14 @@ def test_reports_of_both_models_state_the_search_and_the_choice(demo, at_guest):
     for model in (demo.record.id, chosen.id):
         report = demo.glassleaf.reports.make(model)
         line = next(s for s in report.content.searches if s.attribute == "home_ownership")
-        assert line.choice.reason == REASON and [a.name for a in line.alternatives] == ["c0", "c1", "c2", "c3"]
-        assert line.alternatives[0].gap.value == pytest.approx(at_guest.decisions[0].points[0].gap.value, abs=1e-4)
+        assert line.choice.reason == REASON and [a.tried.name for a in line.alternatives] == ["c0", "c1", "c2", "c3"]
+        assert line.alternatives[0].point.gap.value == pytest.approx(
+            at_guest.decisions[0].points[0].gap.value, abs=1e-4
+        )
         for language in ("en", "zh"):
             html = demo.glassleaf.reports.export(model, "html", language).decode()
             assert REASON in html and at_guest.tried[1].model in html
-            ends = line.alternatives[1].auc_together
+            ends = line.alternatives[1].point.auc_together
             assert ends.low < ends.value < ends.high
             shown = {"low": signed(ends.low), "high": signed(ends.high)}
             assert Catalogue(language)("document.lda_together", **shown) in html

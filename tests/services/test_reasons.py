@@ -14,7 +14,7 @@ from release_rule import EVERY_SCORE
 from backend.compliance.assessment import ELDERLY
 from backend.data.table import PartyTable
 from backend.errors import ParameterError
-from backend.fairness.age_discrimination import AgeCheck, AgeGap
+from backend.fairness.age_discrimination import AgeCheck, AgeGap, verdict_of
 from backend.i18n import NO_MEANING, Catalogue, Text
 from backend.protocols.training.decision_tree import DecisionTreeParameters
 from backend.protocols.training.forest import ForestParameters
@@ -217,7 +217,8 @@ def test_a_notice_says_the_reasons_in_words_and_a_prohibited_one_blocks_it(conte
 
 def checked(context, worse, low, high):
     """As if elderly ages had been measured."""
-    found = AgeCheck("bank", "age", 500, 0.3, (AgeGap(1, 0.3, worse, low, high),))
+    gaps = (AgeGap(1, 0.3, worse, low, high),)
+    found = AgeCheck("bank", "age", 500, 0.3, gaps, verdict_of(gaps))
     keep = context.glassleaf.fairness._measurement.keep
     keep(context.record, ELDERLY, "age", [asdict(found)])
 

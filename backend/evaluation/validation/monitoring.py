@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from backend.data.binning import make_bins
 from backend.data.dictionary import Feature
+from backend.data.rounding import Rounded
 from backend.evaluation.performance import BINS, Calibration, calibration, moved_by
 from backend.evaluation.validation.suite import Again, Figure, Found, Overall, Suite, Tested, read_tests, shipped
 from backend.fairness.disparity import Disparity
@@ -54,13 +55,13 @@ class Monitored:
     version: str
     verdict: Overall
     tests: tuple[Tested, ...]
-    cutoff: float
+    cutoff: Rounded
     n: int
     failed: int
     outcomes: int
     reference: str = ""
     feature: str = ""
-    brier: float | None = None
+    brier: Rounded | None = None
     tenths: tuple[Calibration, ...] = ()
     unexamined: tuple[tuple[str, str], ...] = ()
     again: Again = ()

@@ -17,6 +17,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from backend.data.bounded_text import read_toml
+from backend.data.rounding import Rounded
 from backend.data.validation import field_problems
 from backend.errors import ParameterError
 from backend.i18n import Text
@@ -155,9 +156,9 @@ class Figure:
     """
 
     measure: str
-    value: float | None
-    low: float | None = None
-    high: float | None = None
+    value: Rounded | None
+    low: Rounded | None = None
+    high: Rounded | None = None
     n: int = 0
     party: str = ""
     feature: str = ""
@@ -174,22 +175,20 @@ class Figure:
 
 @dataclass(frozen=True)
 class Judged:
-    """A figure with its thresholds and what follows."""
+    """A figure with its thresholds and what follows.
+
+    Attributes
+    ----------
+    shows_from : float or None
+        Of an undecided figure the value at which a breach would show with an interval as wide as this one; else None.
+    """
 
     figure: Figure
     sense: Sense
-    warn: float | None
-    fail: float | None
+    warn: Rounded | None
+    fail: Rounded | None
     verdict: Verdict
-
-    @property
-    def shows_from(self) -> float | None:
-        """The value at which a breach would show with an interval as wide as this one; None if it is not undecided."""
-        best = self.figure.ends(self.sense)[0]
-        last = self.warn if self.fail is None else self.fail
-        if self.verdict != "undecided" or self.figure.value is None or best is None or last is None:
-            return None
-        return last + self.figure.value - best
+    shows_from: Rounded | None = None
 
 
 @dataclass(frozen=True)
@@ -255,7 +254,7 @@ class Validation:
     version: str
     verdict: Overall
     tests: tuple[Tested, ...]
-    cutoff: float
+    cutoff: Rounded
     n: int
     training: int
     challenger: str = ""
@@ -339,7 +338,7 @@ class Suite:
         if isinstance(found, str):
             return replace(blank, missing=found)
         limits = {limit.measure: limit for limit in test.limit}
-        judged = [_judged(limits[figure.measure], figure) for figure in found]
+        judged = [judge(limits[figure.measure], figure) for figure in found]
         if all(one.figure.value is None for one in judged):
             return replace(blank, missing="few_people")
         judged.sort(key=_badness, reverse=True)
@@ -378,8 +377,14 @@ def verdict_of(limit: MeasureLimits, figure: Figure) -> Verdict:
     return "pass"
 
 
-def _judged(limit: MeasureLimits, figure: Figure) -> Judged:
-    return Judged(figure, limit.sense, limit.warn, limit.fail, verdict_of(limit, figure))
+def judge(limit: MeasureLimits, figure: Figure) -> Judged:
+    """Return the figure with its thresholds and its verdict."""
+    verdict = verdict_of(limit, figure)
+    best, _ = figure.ends(limit.sense)
+    shows_from = None
+    if verdict == "undecided" and figure.value is not None and best is not None and limit.last is not None:
+        shows_from = limit.last + figure.value - best
+    return Judged(figure, limit.sense, limit.warn, limit.fail, verdict, shows_from)
 
 
 def _badness(one: Judged) -> tuple[int, float]:

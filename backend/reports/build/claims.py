@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 
 from backend.compliance.assessment import Finding, Question
-from backend.fairness.age_discrimination import AgeCheck
-from backend.fairness.evidence import Basis, Evidence
+from backend.data.rounding import gain
+from backend.fairness.evidence import Evidence
 from backend.reports import schema as report
-from backend.reports.build.fill import fill, fill_each, gain
+from backend.reports.build.fill import fill, fill_each
 from backend.reports.build.sources import Sources
 from backend.reports.model_comparison import OutcomePair, SideBySide, Sizes
 from backend.store.reviews import Review
@@ -50,19 +50,9 @@ def _finding(finding: Finding, reviews: Sequence[Review]) -> report.FindingLine:
         rule=finding.rule_id,
         splits=finding.usage.splits,
         gain_share=gain(finding.usage.gain_share),
-        proxies=_measured(finding.proxies),
-        disparities=_measured(finding.disparities),
-        proxies_on=_basis(finding.proxies_on),
-        disparities_on=_basis(finding.disparities_on),
-        ages=finding.ages and _ages(finding.ages),
-        ages_on=_basis(finding.ages_on),
         decision=fill(report.Decision, about[-1], decision=about[-1].verdict) if about else None,
         earlier_decisions=max(0, len(about) - 1),
     )
-
-
-def _ages(check: AgeCheck) -> report.AgeCheckLine:
-    return fill(report.AgeCheckLine, check, gaps=fill_each(report.AgeGapLine, check.gaps))
 
 
 def evidenced(
@@ -90,22 +80,12 @@ def evidenced(
             report.Evidenced,
             sources.feature(name),
             feature=name,
-            on=_basis(sources.bases.get((claim, name))),
-            measures=fill_each(report.Measured, rows),
+            on=sources.bases.get((claim, name)),
+            measures=rows,
         )
         for name, rows in found.items()
     )
     return lines if lines or given is not None else None
-
-
-def _measured(evidence: tuple[Evidence, ...] | None) -> tuple[report.Measured, ...] | None:
-    if evidence is None:
-        return None
-    return fill_each(report.Measured, evidence)
-
-
-def _basis(basis: Basis | None) -> report.BasisLine | None:
-    return None if basis is None else fill(report.BasisLine, basis)
 
 
 def retrained(sources: Sources, pair: SideBySide) -> report.Retrained:
@@ -130,6 +110,5 @@ def retrained(sources: Sources, pair: SideBySide) -> report.Retrained:
 
 
 def _outcome(sources: Sources, both: SideBySide, pair: OutcomePair) -> report.OutcomePairLine:
-    before, after = (side and fill(report.Measured, side) for side in (pair.before, pair.after))
     cutoff = (both.before if pair.before else both.after).cutoff(pair.feature)
-    return fill(report.OutcomePairLine, pair, sources.feature(pair.feature), before=before, after=after, cutoff=cutoff)
+    return fill(report.OutcomePairLine, pair, sources.feature(pair.feature), cutoff=cutoff)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import asdict
 
 from backend.compliance.assessment import DISPARITY, PROXIES
+from backend.data.rounding import gain, rounded
 from backend.i18n import Catalogue
 from backend.reports import schema as report
 from backend.reports.build.claims import assessment, evidenced, retrained
-from backend.reports.build.fill import fill, gain, rounded
+from backend.reports.build.fill import fill
 from backend.reports.build.issued import traffic_of
 from backend.reports.build.performance import performance
 from backend.reports.build.searches import searches
 from backend.reports.build.sources import Sources
-from backend.reports.build.validation import monitoring, validation
 from backend.reports.model_comparison import Sizes
 from backend.results import ModelRecord
 
@@ -31,10 +32,10 @@ def content_of(sources: Sources) -> report.Content:
         fairness=evidenced(sources, DISPARITY, sources.disparities, ((f.feature, f.disparities) for f in findings)),
         proxies=evidenced(sources, PROXIES, sources.proxies, ((f.feature, f.proxies) for f in findings)),
         retrained=tuple(retrained(sources, pair) for pair in sources.retrained),
-        quality=fill(report.Quality, sources.record.metrics, sources.record, rows=sources.record.parts),
+        quality=_quality(sources.record),
         performance=performance(sources.card),
-        validation=validation(sources.validation),
-        monitoring=monitoring(sources.monitored),
+        validation=sources.validation,
+        monitoring=sources.monitored,
         release=_release(sources.record),
         training_traffic=_training_traffic(sources),
         out_of_time=_out_of_time(sources.record),
@@ -99,6 +100,10 @@ def _features(sources: Sources) -> Iterable[report.FeatureLine]:
 def _structure(sources: Sources) -> report.Structure:
     sizes = Sizes.of(sources.model)
     return fill(report.Structure, sizes, sources.model.outputs, outputs=sizes.released)
+
+
+def _quality(record: ModelRecord) -> report.Quality:
+    return report.Quality(**asdict(record.metrics), positive_rate=record.positive_rate, rows=record.parts)
 
 
 def _release(record: ModelRecord) -> report.ReleaseLine | None:

@@ -14,7 +14,7 @@ from backend import __version__
 from backend.policy.bands import MARKS
 from backend.protocols.transport.message import MESSAGES
 from backend.reports import schema as report
-from backend.reports.build.fill import fill, fill_each
+from backend.reports.build.fill import fill
 from backend.reports.build.sources import Sources
 from backend.store.audit_log import Entry, Verdict
 from backend.trees.backgrounds import Against
@@ -51,7 +51,7 @@ def issued_of(sources: Sources, content_sha256: str, verdict: Verdict, now: str,
         policy=_policy(sources),
         sign_offs=sign_offs_of(sources, content_sha256),
         use=_use(sources),
-        given_away=None if sources.given_away is None else fill_each(report.GivenAwayLine, sources.given_away),
+        given_away=sources.given_away,
         reasons=tuple(_reasons(sources)),
         audit=fill(report.AuditLine, verdict, head_sha256=verdict.head.hash),
         versions=dict(_versions()),

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from backend.data.rounding import rounded
 from backend.evaluation.performance import Calibration, Performance
 from backend.fairness.intervals import wilson
 from backend.protocols.group_sums.grouping import MIN_GROUP
 from backend.reports import schema as report
-from backend.reports.build.fill import fill, fill_each, rounded
+from backend.reports.build.fill import fill
 from backend.reports.build.sources import Card
 
 MAX_STEPS = 20  # of a curve
@@ -23,10 +24,9 @@ def performance(card: Card | None) -> report.PerformanceSection | None:
         report.PerformanceSection,
         card.part,
         source=card.source,
-        figures=fill_each(report.EstimateLine, card.part.figures),
-        calibration=fill_each(report.CalibrationLine, merged(card.part.calibration, shares=bool(card.part.counts))),
+        calibration=tuple(merged(card.part.calibration, shares=bool(card.part.counts))),
         separation=_curve(card.part),
-        stability=fill_each(report.StabilityLine, card.shifts),
+        stability=card.shifts,
     )
 
 

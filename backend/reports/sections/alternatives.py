@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from backend.fairness.alternatives import IntervalFigure, Tried
 from backend.reports.blocks import Block, Heading, Paragraph, Table
-from backend.reports.schema import AlternativeLine, IntervalLine, SearchLine
+from backend.reports.schema import AlternativeLine, SearchLine
 from backend.reports.sections.questions import retraining_in_words
 from backend.reports.sections.writer import NONE, Writer, figure, minute, points, signed, whole
 from backend.results import NOBODY
@@ -49,8 +50,8 @@ def _search(write: Writer, search: SearchLine, constraints: Sequence[str]) -> li
 
 def _constraints(searches: Sequence[SearchLine]) -> tuple[str, ...]:
     """The constraints by which models differ from the first one, each once: a table names them by their place."""
-    first = searches[0].alternatives[0].constraints
-    lines = (line.constraints for search in searches for line in search.alternatives)
+    first = searches[0].alternatives[0].tried.constraints
+    lines = (line.tried.constraints for search in searches for line in search.alternatives)
     return tuple(dict.fromkeys(text for text in lines if text and text != first))
 
 
@@ -65,14 +66,14 @@ def _chosen(write: Writer, search: SearchLine) -> Paragraph:
 
 def found_in_words(write: Writer, search: SearchLine) -> list[Block]:
     """How many alternatives were trained, how many could not be compared, and what the others came to."""
-    others = search.alternatives[1:]
-    compared = sum(line.gap is not None for line in others)
-    narrower = [line for line in others if line.narrower]
+    others = [line.point for line in search.alternatives[1:]]
+    compared = sum(point.gap is not None for point in others)
+    narrower = [point for point in others if point.narrower]
     blocks: list[Block] = [write.text("lda_trained", n=len(others), model=search.model)]
     if compared < len(others):
         blocks.append(write.text("lda_uncompared", n=len(others) - compared))
     if compared:
-        counts = {"compared": compared, "narrower": len(narrower), "sure": sum(line.sure for line in narrower)}
+        counts = {"compared": compared, "narrower": len(narrower), "sure": sum(point.sure for point in narrower)}
         blocks.append(write.text("lda_found", tolerance=f"{search.tolerance:g}", **counts))
     return blocks
 
@@ -81,17 +82,25 @@ def _table(write: Writer, search: SearchLine, constraints: Sequence[str]) -> Tab
     first = search.alternatives[0]
     return write.table(
         search.alternatives,
-        ("lda_model", 3, lambda a: f"{a.name} {a.model}"),
-        ("lda_settings", 4, lambda a: settings(write, first, a, constraints)),
-        ("lda_auc", 3, lambda a: f"{figure(a.auc.value)}\n[{figure(a.auc.low)}, {figure(a.auc.high)}]"),
-        ("lda_change", 4, lambda a: NONE if a is first else _changed(write, signed, a.auc_change, a.auc_together)),
-        ("lda_gap", 4, lambda a: _gap(write, a, a.gap)),
-        ("lda_width", 4, lambda a: NONE if a is first else _changed(write, points, a.gap_change, a.gap_together)),
-        ("lda_frontier", 2, lambda a: write("yes") if a.frontier else NONE),
+        ("lda_model", 3, lambda a: f"{a.tried.name} {a.tried.model}"),
+        ("lda_settings", 4, lambda a: settings(write, first.tried, a.tried, constraints)),
+        ("lda_auc", 3, lambda a: _auc(a.point.auc)),
+        (
+            "lda_change",
+            4,
+            lambda a: NONE if a is first else _changed(write, signed, a.point.auc_change, a.point.auc_together),
+        ),
+        ("lda_gap", 4, lambda a: _gap(write, a)),
+        (
+            "lda_width",
+            4,
+            lambda a: NONE if a is first else _changed(write, points, a.point.gap_change, a.point.gap_together),
+        ),
+        ("lda_frontier", 2, lambda a: write("yes") if a.point.frontier else NONE),
     )
 
 
-def settings(write: Writer, first: AlternativeLine, line: AlternativeLine, constraints: Sequence[str]) -> str:
+def settings(write: Writer, first: Tried, line: Tried, constraints: Sequence[str]) -> str:
     """What sets a model apart from the first one."""
     if line.without:
         changes = [write("lda_without", features=write.enumerated(line.without))]
@@ -110,18 +119,23 @@ def settings(write: Writer, first: AlternativeLine, line: AlternativeLine, const
     return write.listed(changes) or write("lda_itself")
 
 
-def _gap(write: Writer, line: AlternativeLine, gap: IntervalLine | None) -> str:
-    if gap is None:
+def _auc(found: IntervalFigure) -> str:
+    return f"{figure(found.value)}\n[{figure(found.low)}, {figure(found.high)}]"
+
+
+def _gap(write: Writer, line: AlternativeLine) -> str:
+    point = line.point
+    if point.gap is None:
         return write("too_few")
-    if line.ratio is None:
+    if point.ratio is None:
         ratio = ""
     else:
-        ratio = f"\n{write('lda_ratio', value=figure(line.ratio.value))}"
-    return write.says(write.words.text(line.group), f"{_points(gap)}{ratio}")
+        ratio = f"\n{write('lda_ratio', value=figure(point.ratio.value))}"
+    return write.says(write.words.text(line.group), f"{_points(point.gap)}{ratio}")
 
 
 def _changed(
-    write: Writer, shown: Callable[[float], str], own: IntervalLine | None, together: IntervalLine | None
+    write: Writer, shown: Callable[[float], str], own: IntervalFigure | None, together: IntervalFigure | None
 ) -> str:
     """A change with its own interval, and below it the one that holds together with all others."""
     if own is None:
@@ -132,7 +146,5 @@ def _changed(
     return "\n".join(lines)
 
 
-def _points(found: IntervalLine | None) -> str:
-    if found is None:
-        return NONE
+def _points(found: IntervalFigure) -> str:
     return f"{points(found.value)} [{points(found.low)}, {points(found.high)}]"

@@ -6,18 +6,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from backend.compliance.assessment import SEVERITY, wording
-from backend.fairness.age_discrimination import in_words
+from backend.fairness.age_discrimination import AgeCheck, in_words
 from backend.fairness.disparity import DIFFERENCE, MEASURES, PAIR_P, RATIO, REFERENCE, P, measure_in_words, widest
+from backend.fairness.evidence import Basis, Evidence
 from backend.i18n import joined
 from backend.reports.blocks import Block, Facts, Heading, Paragraph, Table
 from backend.reports.schema import (
-    AgeCheckLine,
-    BasisLine,
     DutyLine,
     Evidenced,
     FindingLine,
     LawLine,
-    Measured,
     OutcomePairLine,
     Pair,
     QuestionLine,
@@ -231,7 +229,7 @@ def elderly(write: Writer, f: FindingLine) -> str:
     return ""
 
 
-def _ages(write: Writer, ages: AgeCheckLine) -> Table:
+def _ages(write: Writer, ages: AgeCheck) -> Table:
     rows = [(write("ages_elderly"), percent(ages.predicted), "", "")]
     for gap in ages.gaps:
         younger = write("ages_younger", place=gap.place, classes=len(ages.gaps))
@@ -398,14 +396,14 @@ def _claim(write: Writer, key: str, found: tuple[Evidenced, ...]) -> list[Block]
     return blocks
 
 
-def _compared_with(write: Writer, measures: Iterable[Measured]) -> str:
+def _compared_with(write: Writer, measures: Iterable[Evidence]) -> str:
     reference = reference_of(write, measures)
     if reference != NONE:
         return write("compared_with", reference=reference)
     return ""
 
 
-def not_agreed(write: Writer, on: BasisLine) -> str:
+def not_agreed(write: Writer, on: Basis) -> str:
     """That nothing was measured because a Host has not agreed."""
     return write.words("disparity.not_agreed", host=write.party(on.refused))
 
@@ -430,7 +428,7 @@ def disparities_of(write: Writer, f: FindingLine) -> str:
     return "\n".join((*lines, *([] if on is None else [write("all_rates", on=_basis(write, on) + compared)])))
 
 
-def _lines(write: Writer, measures: tuple[Measured, ...] | None, on: BasisLine | None, test: str, feature: str) -> str:
+def _lines(write: Writer, measures: tuple[Evidence, ...] | None, on: Basis | None, test: str, feature: str) -> str:
     if measures is None and on is not None and on.refused:
         return not_agreed(write, on)
     if measures is None:
@@ -448,16 +446,24 @@ def _lines(write: Writer, measures: tuple[Measured, ...] | None, on: BasisLine |
 def _in_suite(write: Writer, test: str, feature: str) -> list[str]:
     """The figures about the feature among those that the validation suite shows of a test."""
     found = write.content.validation
-    figures = (figure for one in found.tests if one.id == test for figure in one.figures) if found else ()
-    own = (figure for figure in figures if feature == (figure.group if test == "proxies" else figure.feature))
-    return [write.says(*said(write, figure)) for figure in own]
+    if found is None:
+        return []
+    shown = []
+    for one in found.tests:
+        if one.id != test:
+            continue
+        for judged in one.figures:
+            figure = judged.figure
+            if feature == (figure.group if test == "proxies" else figure.feature):
+                shown.append(write.says(*said(write, figure)))
+    return shown
 
 
-def _line(write: Writer, m: Measured) -> str:
+def _line(write: Writer, m: Evidence) -> str:
     return write.says(_about(write, m), f"{measure_in_words(write.words, m.measure)} {value(write, m)}")
 
 
-def _basis(write: Writer, on: BasisLine) -> str:
+def _basis(write: Writer, on: Basis) -> str:
     """On how many records; of decisions on which, and at which cut-off; and when, where that was before."""
     before = write("before", day=on.measured) if on.measured else ""
     if on.cutoff is None:
@@ -466,14 +472,14 @@ def _basis(write: Writer, on: BasisLine) -> str:
     return write("on_part", n=whole(on.n), part=part) + write("at", cutoff=write.line(on.cutoff, on.policy)) + before
 
 
-def _about(write: Writer, m: Measured) -> str:
+def _about(write: Writer, m: Evidence) -> str:
     """A group, or another feature."""
     if m.about.en in write.features:
         return write.feature(m.about.en)
     return write.words.text(m.about)
 
 
-def value(write: Writer, m: Measured, *, below: bool = False) -> str:
+def value(write: Writer, m: Evidence, *, below: bool = False) -> str:
     """A measured number with its interval and, in brackets or on a line `below`, its number of records; or that it is not disclosed."""
     if m.value is None:
         return write("too_few")
@@ -493,7 +499,7 @@ def value(write: Writer, m: Measured, *, below: bool = False) -> str:
     return write("named", meaning=figures, name=records)
 
 
-def _associations(write: Writer, measures: Sequence[Measured]) -> Table:
+def _associations(write: Writer, measures: Sequence[Evidence]) -> Table:
     return write.table(
         measures,
         ("against", 6, lambda m: _about(write, m)),
@@ -504,12 +510,12 @@ def _associations(write: Writer, measures: Sequence[Measured]) -> Table:
     )
 
 
-def rates(write: Writer, sides: Sequence[tuple[str, Sequence[Measured]]]) -> Table:
+def rates(write: Writer, sides: Sequence[tuple[str, Sequence[Evidence]]]) -> Table:
     """Groups by rates.
 
     Parameters
     ----------
-    sides : sequence of (str, sequence of Measured)
+    sides : sequence of (str, sequence of Evidence)
         Measurements with what is added to a group's name, as of two models.
     """
     cells: dict[str, dict[str, dict[str, str]]] = {}  # group → side → rate → cell
@@ -604,7 +610,7 @@ def _outcomes(write: Writer, pairs: tuple[OutcomePairLine, ...]) -> list[Block]:
     return blocks or [write.note("outcomes_not_measured")]
 
 
-def reference_of(write: Writer, measures: Iterable[Measured]) -> str:
+def reference_of(write: Writer, measures: Iterable[Evidence]) -> str:
     """The group that acceptance rates are compared with; a dash if none was measured."""
     rows = (m for m in measures if m.measure == f"{ACCEPTED}, {REFERENCE}")
     return next((_about(write, m) for m in rows), NONE)

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from backend.fairness.disparity import BY_CUTOFF, FOUR_FIFTHS, PAIR_P, RATIO, SCORE, SMD, lower_over_higher
+from backend.fairness.evidence import Evidence
 from backend.reports.blocks import Block, Paragraph, Table
-from backend.reports.schema import Measured
 from backend.reports.sections.writer import Writer, figure, p_value, percent, whole
 
 
-def beside_rates(write: Writer, measures: Sequence[Measured]) -> list[Block]:
+def beside_rates(write: Writer, measures: Sequence[Evidence]) -> list[Block]:
     """Standardised mean differences, then ratios of selection rates by cut-off."""
     return [*_scores(write, measures), *_cutoffs(write, measures)]
 
 
-def _scores(write: Writer, measures: Sequence[Measured]) -> list[Block]:
+def _scores(write: Writer, measures: Sequence[Evidence]) -> list[Block]:
     say = write.words
     means = [m for m in measures if m.measure == SCORE]
     compared = {m.about: m for m in measures if m.measure == f"{SCORE}, {SMD}"}
@@ -39,7 +39,7 @@ def _scores(write: Writer, measures: Sequence[Measured]) -> list[Block]:
     ]
 
 
-def _cutoffs(write: Writer, measures: Sequence[Measured]) -> list[Block]:
+def _cutoffs(write: Writer, measures: Sequence[Evidence]) -> list[Block]:
     """A row a cut-off, a column a group that is compared."""
     say = write.words
     ratios = [m for m in measures if m.measure == f"{BY_CUTOFF}, {RATIO}" and m.cutoff is not None]
@@ -55,7 +55,7 @@ def _cutoffs(write: Writer, measures: Sequence[Measured]) -> list[Block]:
     return [Paragraph(in_words(write, ratios)), Table(heads, rows, (3, *(5 for _ in groups)))]
 
 
-def in_words(write: Writer, ratios: Sequence[Measured]) -> str:
+def in_words(write: Writer, ratios: Sequence[Evidence]) -> str:
     """Between which values the ratios lie, and at how many cut-offs one is below four fifths."""
     values = []
     below = set()
@@ -74,7 +74,7 @@ def in_words(write: Writer, ratios: Sequence[Measured]) -> str:
     )
 
 
-def _with_ends(m: Measured, shown: Callable[[float | None], str]) -> str:
+def _with_ends(m: Evidence, shown: Callable[[float | None], str]) -> str:
     """A figure with its interval."""
     if m.value is None or m.low is None or m.high is None:
         return "–"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isnan
+
 from backend.i18n import brief, joined
 from backend.reports.blocks import BarRow, Bars, Block, Facts, Panel, Panels, Paragraph, Table
 from backend.reports.model_comparison import FIGURES
@@ -126,7 +128,7 @@ def quality(write: Writer) -> list[Block]:
     """How well the model predicts, and how sure that is."""
     q = write.content.quality
     found = write.content.performance
-    registered = {name: value for name in FIGURES if (value := getattr(q, name)) is not None}
+    registered = {name: value for name in FIGURES if not isnan(value := getattr(q, name))}
     blocks: list[Block] = [write.text("quality_on", part=write.part(q.part), n=whole(q.n))]
     weights = write.content.identity.parameters.get("weights")
     if weights:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from backend.evaluation.validation.suite import Again, Figure, by_day
+from backend.evaluation.validation.suite import Again, Figure, Judged, Tested, Validation, by_day
 from backend.evaluation.validation.words import about_in_words, limit_in_words, seen_in_words, value_in_words
 from backend.reports.blocks import Block, Paragraph, Table
-from backend.reports.schema import FigureLine, MeasuredEntry, TestLine, ValidationSection
+from backend.reports.schema import MeasuredEntry
 from backend.reports.sections.writer import Writer, figure, minute, whole
 from backend.results import NOBODY
 
@@ -103,7 +103,7 @@ def verdicts_of(write: Writer, ids: Collection[str]) -> str:
     )
 
 
-def counts(write: Writer, found: ValidationSection) -> str:
+def counts(write: Writer, found: Validation) -> str:
     """How many tests have which verdict."""
     many = {
         name: sum(test.verdict == verdict for test in found.tests)
@@ -119,7 +119,7 @@ def counts(write: Writer, found: ValidationSection) -> str:
     return write.words("validation.sentence", n=whole(found.n), cutoff=write.line(found.cutoff, found.policy), **many)
 
 
-def table(write: Writer, tests: Iterable[TestLine]) -> Table:
+def table(write: Writer, tests: Iterable[Tested]) -> Table:
     """A row a test: verdict, worst figure with its thresholds, source."""
     say = write.words
     rows = tuple(
@@ -135,7 +135,7 @@ def table(write: Writer, tests: Iterable[TestLine]) -> Table:
     return Table(head, rows, (4, 2, 8, 6))
 
 
-def _worst(write: Writer, test: TestLine) -> str:
+def _worst(write: Writer, test: Tested) -> str:
     say = write.words
     if test.verdict == "off":
         return test.because
@@ -144,18 +144,16 @@ def _worst(write: Writer, test: TestLine) -> str:
     return "\n".join(_line(write, one) for one in test.figures[:1])
 
 
-def _line(write: Writer, one: FigureLine) -> str:
-    about, value = said(write, one)
-    limits = limit_in_words(write.words, one.measure, one.sense, one.warn, one.fail)
-    seen = seen_in_words(write.words, one.measure, one.sense, one.shows_from)
+def _line(write: Writer, one: Judged) -> str:
+    about, value = said(write, one.figure)
+    measure = one.figure.measure
+    limits = limit_in_words(write.words, measure, one.sense, one.warn, one.fail)
+    seen = seen_in_words(write.words, measure, one.sense, one.shows_from)
     return write.says(about, f"{value}\n{limits}{seen}")
 
 
-def said(write: Writer, one: FigureLine) -> tuple[str, str]:
+def said(write: Writer, one: Figure) -> tuple[str, str]:
     """What a figure is about, and its value."""
-    found = Figure(
-        one.measure, one.value, one.low, one.high, one.n, one.party, one.feature, one.kind, one.group, one.apart
-    )
     known = write.features.get(one.feature)
     if one.measure == "cramers_v":
         codes = {one.group: write.feature(one.group)}
@@ -163,5 +161,5 @@ def said(write: Writer, one: FigureLine) -> tuple[str, str]:
         codes = write.codes(known)
     else:
         codes = {}
-    about = about_in_words(write.words, found, write.feature(one.feature), write.party(one.party), codes)
-    return about, value_in_words(write.words, found, figure)
+    about = about_in_words(write.words, one, write.feature(one.feature), write.party(one.party), codes)
+    return about, value_in_words(write.words, one, figure)

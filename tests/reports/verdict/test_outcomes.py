@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from backend.fairness.age_discrimination import AgeCheck, AgeGap
+from backend.fairness.age_discrimination import AgeCheck, AgeGap, verdict_of
 from backend.fairness.evidence import Basis, Evidence
 from backend.fairness.intervals import of_difference, of_ratio
 from backend.i18n import Text
@@ -123,7 +123,8 @@ def test_groups_that_are_too_small_are_not_measured(known, at_line):
     ("low", "high", "state"), [(0.01, 0.03, "broken"), (-0.01, 0.02, "undecided"), (-0.03, -0.01, "no_breach")]
 )
 def test_elderly_ages_are_judged_by_the_check(known, low, high, state):
-    check = AgeCheck("bank", "sex", 300, 0.2, (AgeGap(1, 0.2, (low + high) / 2, low, high),))
+    gaps = (AgeGap(1, 0.2, (low + high) / 2, low, high),)
+    check = AgeCheck("bank", "sex", 300, 0.2, gaps, verdict_of(gaps))
     asked = replace(finding("sex"), check="elderly", ages=check)
     fact = judge(known(SEX, findings=(asked,))).of("ages")[0]
     assert fact.state == state
