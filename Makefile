@@ -99,6 +99,7 @@ lint: .venv-dev ## The checks that run no test
 	@$(PY) -m docs.glossary --check
 	@$(PY) -m docs.openapi --check
 	@$(PY) -m bench.readme --check
+	@$(PY) -m bench.paper --check
 	@$(PY) .ci/platforms.py
 	@$(PY) .ci/deploy.py
 
@@ -131,6 +132,7 @@ docs: .venv-dev ## Write the generated parts of the documents again
 	@$(PY) -m docs.glossary
 	@$(PY) -m docs.openapi
 	@$(PY) -m bench.readme
+	@$(PY) -m bench.paper --page
 
 .PHONY: clean
 clean: ## Delete .venv and all caches (models and keys under GLASSLEAF_HOME stay)

@@ -26,7 +26,7 @@ FILES = (
     "privacy",
     "processes",
 )
-HEADER = ("", "measured", "aim", "reached", "peer, same run", "floor", "when")
+HEADER = ("", "measured", "aim", "reached", "peer, same run", "floor")
 NO = "**no**"
 MILLION = 1_000_000
 TREES = 100
@@ -463,7 +463,7 @@ def became_untrue(before: All, after: All) -> list[str]:
 def aims(results: All) -> str:
     """The table, and a line for each aim that is not reached."""
     figures = [(aim, aim.figure(results)) for aim in AIMS]
-    lines = [markdown(HEADER, [_row(aim, figure, results.get(aim.file)) for aim, figure in figures])]
+    lines = [markdown(HEADER, [_row(aim, figure) for aim, figure in figures])]
     missed = [f"- **{aim.name}**: {aim.why}" for aim, figure in figures if figure and not figure.reached]
     unmeasured = dict.fromkeys(f"`{aim.file}`" for aim, figure in figures if figure is None)
     if missed:
@@ -472,8 +472,10 @@ def aims(results: All) -> str:
         lines.append(f"Not measured yet, or before the script measured it: {', '.join(unmeasured)}; `make bench` does.")
     if "cores" in results.get("curves", {}) and "bulk" in results.get("cipher", {}):
         lines.append(on_paper(results))
+    days = {str(results[aim.file]["machine"].get("date") or "") for aim in AIMS if aim.file in results} - {""}
+    measured = f" Measured {' to '.join(dict.fromkeys((min(days), max(days))))}." if days else ""
     lines.append(
-        "A floor is the least that the arithmetic it names takes on this machine, at the measured cost of one operation."
+        f"A floor is the least that the arithmetic it names takes on this machine, at the measured cost of one operation.{measured}"
     )
     busy = [f"{name} ({content['machine']['load_before']:g})" for name, content in results.items() if _busy(content)]
     if busy:
@@ -488,7 +490,7 @@ def aims_of(file: str) -> Callable[[Results], str]:
         if "skipped" in result:
             return f"Skipped: {result['skipped']}"
         own = [aim for aim in AIMS if aim.file == file]
-        return markdown(HEADER, [_row(aim, aim.figure({file: result}), result) for aim in own])
+        return markdown(HEADER, [_row(aim, aim.figure({file: result})) for aim in own])
 
     return written
 
@@ -507,11 +509,10 @@ def on_paper(results: All) -> str:
     )
 
 
-def _row(aim: Aim, figure: Figure | None, content: Results | None) -> list[str]:
-    when = str(content["machine"].get("date") or "") if content else ""
+def _row(aim: Aim, figure: Figure | None) -> list[str]:
     if figure is None:
-        return [aim.name, "not measured yet", aim.aim, "–", "–", "–", when]
-    return [aim.name, figure.measured, aim.aim, "yes" if figure.reached else NO, figure.peer, figure.floor, when]
+        return [aim.name, "not measured yet", aim.aim, "–", "–", "–"]
+    return [aim.name, figure.measured, aim.aim, "yes" if figure.reached else NO, figure.peer, figure.floor]
 
 
 def _busy(content: Results) -> bool:

@@ -182,8 +182,8 @@ def growth_by_axis(results: Results) -> str:
         "sizes": lambda row: _steps(row["sizes"], "{:,}"),
         "processor seconds": lambda row: _steps(row["processor_seconds"]),
         "× plaintext": lambda row: _steps(row["ratios"]),
-        "MB sent": lambda row: _steps(np.array(row["bytes"]) / 1e6),
-        "memory, MB": lambda row: _steps(np.array(row["peak_bytes"]) / 1e6),
+        "MB sent": lambda row: _steps([sent / 1e6 for sent in row["bytes"]]),
+        "memory, MB": lambda row: _steps([peak / 1e6 for peak in row["peak_bytes"]]),
         "exponent: time": lambda row: f"{row['exponents']['processor_seconds']:.2f}",
         "bytes": lambda row: f"{row['exponents']['bytes']:.2f}",
         "memory": lambda row: f"{row['exponents']['peak_bytes']:.2f}",
@@ -225,10 +225,10 @@ def _along(results: Results, task: str, axis: str, values: Sequence[int]) -> Res
     return found
 
 
-def _steps(numbers: Iterable[float | None], form: str = "") -> str:
-    """Numbers along an axis; what was not measured is a dash."""
+def _steps(numbers: Sequence[float | None], form: str = "") -> str:
+    """The first and the last number along an axis; what was not measured is a dash."""
     cells = []
-    for number in numbers:
+    for number in (numbers[0], numbers[-1]):
         if number is None:
             cells.append("–")
         else:
@@ -287,18 +287,28 @@ def curves(results: Results) -> str:
 
 
 def where(results: Results) -> str:
-    """Where the time goes, stage by stage, beside its floor."""
-    rows = []
+    """Where the time goes, a row a way of scoring: milliseconds of each stage and, in brackets, its floor."""
+    lines = []
     for work in results["where"]:
-        name = f"{in_words(work['engine'])}, {work['how']}, {_together(work['samples'])}"
+        line = {"": f"{in_words(work['engine'])}, {work['how']}, {_together(work['samples'])}"}
         for stage in work["stages"]:
-            floor = "" if stage["floor_seconds"] is None else milliseconds(stage["floor_seconds"])
-            rows.append([name, stage["party"], stage["stage"], milliseconds(stage["seconds"]), floor, stage["floor"]])
-            name = ""
+            line[f"{stage['party']}: {stage['stage']}"] = _beside_floor(stage)
         for wire in work["wires"]:
-            times = [milliseconds(wire["seconds"]), milliseconds(wire["floor_seconds"])]
-            rows.append(["", "wire", wire["wire"], *times, f"{work['bytes']:,} bytes over bandwidth"])
-    return markdown(["", "party", "stage", "time", "floor", "what the floor counts"], rows)
+            line[f"wire: {wire['wire']}"] = _beside_floor(wire)
+        line["bytes"] = f"{work['bytes']:,}"
+        lines.append(line)
+    titles = list(dict.fromkeys(title for line in lines for title in line))
+    note = (
+        "Milliseconds, the floor in brackets: modular multiplications under Paillier, transforms under RLWE, bytes copied or sent. "
+        "bench/results/curves.json names what each floor counts."
+    )
+    return f"{markdown(titles, [[line.get(title, '') for title in titles] for line in lines])}\n\n{note}"
+
+
+def _beside_floor(stage: Results) -> str:
+    time = rounded(1000 * stage["seconds"])
+    floor = stage["floor_seconds"]
+    return time if floor is None else f"{time} ({rounded(1000 * floor)})"
 
 
 def score_bits(results: Results) -> str:
@@ -573,34 +583,45 @@ def label_leak(results: Results) -> str:
 
 
 def pages(results: Results) -> str:
-    """Every page of the dashboard, on the demo and on a large model, beside an empty page."""
-    empty = {row["size"]: row["seconds"] for row in results["rows"]}.get("none")
-    columns: dict[str, Column] = {
-        "model": "{size}",
-        "page": "{page}",
-        "server": _milliseconds("server_seconds"),
-        "signed in": _milliseconds("signed_in_seconds"),
-        "title": _milliseconds("title_seconds"),
-        "complete": _milliseconds("seconds"),
-        "× an empty page": lambda row: f"{row['seconds'] / empty:.1f}" if empty else "–",
-        "worst": _milliseconds("worst_seconds"),
-        "aim": _milliseconds("aim_seconds"),
-    }
+    """Every page of the dashboard, a row a page: on the demo and on a large model."""
+    empty = next((row["seconds"] for row in results["rows"] if row["size"] == "none"), None)
+    walked: dict[str, dict[str, Results]] = {}
+    for row in results["rows"]:
+        if row["size"] != "none":
+            walked.setdefault(row["page"], {})[row["size"]] = row
+    titles = []
+    aims = []
+    for size in results["models"]:
+        titles += [f"{size}: server", "title", "complete"]
+        aim = next(row["aim_seconds"] for row in results["rows"] if row["size"] == size)
+        aims.append(f"{size} {milliseconds(aim)}")
+    lines = [
+        [page, *(cell for size in results["models"] for cell in _walk(rows.get(size)))] for page, rows in walked.items()
+    ]
     sizes = "; ".join(
         f"{size}: {of['features']} features, {of['trees']} trees, {of['leaves']:,} leaves, {of['findings']} findings"
         for size, of in results["models"].items()
     )
+    beside = f" An empty page is complete after {milliseconds(empty)}." if empty else ""
     note = (
-        f"All synthetic ({sizes}). Server: processor time of the dashboard's process, also for somebody who has signed in, at most "
-        f"{milliseconds(results['server_aim_seconds'])}. The others: from the click in the sidebar to the title and to the last change of "
-        f"the page, in Chromium at 1440 × 900, warm; median and worst of {results['rounds']} walks. The load average of the machine was "
-        f"{results['machine']['load_before']} before and {results['load_after']} after, browser and dashboard included."
+        f"Milliseconds; all synthetic ({sizes}). Server: processor time of the dashboard's process, also for somebody who has signed in "
+        f"(aim: at most {milliseconds(results['server_aim_seconds'])}). Title and complete: from the click in the sidebar to the title and "
+        f"to the last change of the page, in Chromium at 1440 × 900, warm; median of {results['rounds']} walks, the worst in brackets "
+        f"(aim: {', '.join(aims)}).{beside} The load average of the machine was {results['machine']['load_before']} before and "
+        f"{results['load_after']} after, browser and dashboard included."
     )
-    return f"{table(results['rows'], columns)}\n\n{note}"
+    return f"{markdown(['page', *titles], lines)}\n\n{note}"
 
 
-def _milliseconds(field: str) -> Callable[[Results], str]:
-    return lambda row: milliseconds(row[field]) if field in row else "–"
+def _walk(row: Results | None) -> list[str]:
+    """Cells of one page and model, in milliseconds."""
+    if row is None:
+        return ["–"] * 3
+    server = rounded(1000 * row["server_seconds"])
+    if "signed_in_seconds" in row:
+        server += f" / {rounded(1000 * row['signed_in_seconds'])}"
+    worst = rounded(1000 * row["worst_seconds"])
+    return [server, rounded(1000 * row["title_seconds"]), f"{rounded(1000 * row['seconds'])} ({worst})"]
 
 
 def startup(results: Results) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.paper.data import papers_tables
-from bench.paper.page import PARTS, write
+from bench.paper.page import PARTS, stale, write
 from bench.setting import machine, progress
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,7 +31,17 @@ def main() -> int:
     parser.add_argument(
         "--page", action="store_true", help="measure nothing; write the page from the results that are there"
     )
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; exit 1 when the page differs from the results"
+    )
     chosen = parser.parse_args()
+    if chosen.check:
+        names = stale(read(RESULTS), DOCS)
+        if names:
+            sys.stderr.write(
+                f"{', '.join(names)}: differs from bench/results. Run `make docs` and commit the result.\n"
+            )
+        return 1 if names else 0
     if chosen.page:
         sys.stdout.write(f"{write(read(RESULTS), DOCS)}\n")
         return 0

@@ -42,7 +42,7 @@ def text(results: Results) -> str:
         results=results,
         parameters=results["parameters"],
         table_2=_table_2(results["accuracy"]),
-        why="\n\n".join(_why(line) for line in results["accuracy"]),
+        why="\n".join(_why(line) for line in results["accuracy"]),
         figure_6=_figure_6(results),
         bins=_span(bins),
         bins_compared=", as ours."
@@ -75,8 +75,8 @@ def _why(line: Results) -> str:
     pooled = line["pooled"]
     in_order = line["in_file_order"]
     others = {"the pooled tree": pooled, "party A's": line["part_a"], "party B's": line["part_b"]}
-    differences = ", ".join(f"from {name} by {100 * (ours - value):+.2f}" for name, value in others.items())
-    why = f"{line['data'][:1].upper()}{line['data'][1:]}: FL-DT differs {differences} points."
+    differences = ", ".join(f"{100 * (ours - value):+.2f} from {name}" for name, value in others.items())
+    why = f"- {line['data'][:1].upper()}{line['data'][1:]}: FL-DT differs by {differences}, in points."
     if abs(ours - pooled) > CODES:
         why += (
             " The pooled tree splits off one code at a time, as eq. 13 does; ours orders the codes by the share of "
@@ -86,18 +86,17 @@ def _why(line: Results) -> str:
         why += " Party B's tree is better than party A's, unlike in the paper: it depends on which features are whose."
     if line["secureboost"] < line["most_frequent"]:
         why += (
-            " SecureBoost's one tree is less accurate than the most frequent class, though its AUC is the higher one, likely because its "
-            "leaves are one Newton step from the share of positives: where positives are few, the step is too long."
+            " SecureBoost's one tree is less accurate than the most frequent class, though its AUC is higher: its leaves are one Newton "
+            "step from the share of positives, likely too long a step if positives are few."
         )
     theirs = TABLE_2.get(line["table"])
     if theirs is None or abs(float(theirs[-1]) / 100 - ours) < AS_GOOD:
         return why
     between = min(pooled, in_order) <= float(theirs[0]) / 100 <= max(pooled, in_order)
     return (
-        f"{why} The paper's figure is {float(theirs[-1]) - 100 * ours:+.2f} points from ours, and its pooled tree is as far from "
-        "scikit-learn's, so the method is not the reason. Divided in the file's order, the first 70 % to train on and the rest to test, "
-        f"a pooled tree comes to {100 * in_order:.2f} %. The paper does not say how it divides"
-        + (", which is the likely reason." if between else "; neither way gives its figure.")
+        f"{why} The paper's figure is {float(theirs[-1]) - 100 * ours:+.2f} points from ours, its pooled tree as far from scikit-learn's. "
+        f"Divided in the file's order, 70 % to train on, a pooled tree comes to {100 * in_order:.2f} %: the division, which the paper does "
+        + ("not name, is the likely reason." if between else "not name, does not explain its figure.")
     )
 
 

@@ -61,8 +61,8 @@ def _others(lines: Sequence[Results]) -> str:
         if line["data"] in ALL_YES_OR_NO:
             spread = max(means.values()) - min(means.values())
             sentences.append(
-                f"On {line['data']} there is no order: all of its columns are yes or no, a domain without partitions, so that the noise is "
-                f"the same under every map. The three means are {spread:.4f} apart, which is what single draws of noise differ by."
+                f"On {line['data']} there is no order: all of its columns are yes or no, so the noise is the same under every map; the "
+                f"three means are {spread:.4f} apart, by single draws of noise."
             )
         else:
             sentences.append(f"From the best on {line['data']}: {', '.join(_ordered(means))}.")

@@ -72,6 +72,14 @@ def images(results: Mapping[str, Results], folder: Path) -> dict[Path, str]:
     return {folder / "images" / f"paper-{name}.svg": chart.svg() for name, chart in charts.items()}
 
 
+def stale(results: Mapping[str, Results], folder: Path) -> list[str]:
+    """Names of the page and charts in `folder` that differ from what the results give."""
+    fresh = {folder / "paper.md": text(results), **images(results, folder)}
+    return [
+        file.name for file, content in fresh.items() if not file.exists() or file.read_text(encoding="utf-8") != content
+    ]
+
+
 def text(results: Mapping[str, Results]) -> str:
     """The page."""
     quick = QUICK if any(own["quick"] for own in results.values()) else ""
