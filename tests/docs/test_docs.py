@@ -17,7 +17,7 @@ PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 GROUP = typer.main.get_command(app)
 EVERY_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
 CALL = r"(?:glassleaf|python -m backend)"
-README_LINES = 100
+README_LINES = 92  # two screens
 
 
 def text(page):
@@ -123,7 +123,7 @@ def test_the_commands_page_has_an_example_of_every_command():
     assert {name for name, _ in lines_of_commands(ROOT / "docs" / "commands.md")} == set(COMMANDS)
 
 
-def test_the_readme_is_three_screens_and_links_every_page_and_the_decisions_are_listed():
+def test_the_readme_is_two_screens_and_links_every_page_and_the_decisions_are_listed():
     readme, decisions = text(ROOT / "README.md"), ROOT / "docs" / "decisions"
     linked = set(re.findall(r"\]\(docs/([\w/-]+\.md)", readme))
     assert linked == {page.name for page in (ROOT / "docs").glob("*.md")} | {"decisions/README.md"}
