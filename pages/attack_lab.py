@@ -25,7 +25,9 @@ attacks = attack_lab.chosen(t, tuple(every.values()))
 
 def begin(names: list[str]) -> None:
     """Start some attacks and draw the page again."""
-    user_jobs.start("attacks", lambda: backend.attack_runs.start(names, before=tuple(results.values())), about=names)
+    user_jobs.start(
+        "attacks", lambda: backend.attack_runs.start(names, earlier_results=tuple(results.values())), about=names
+    )
     session.rerun()
 
 

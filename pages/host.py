@@ -31,7 +31,7 @@ elif simulated:
     else:
         st.caption(f":material/science: {t('host.look_note')}")
         try:
-            operator = backend.host_operator(federation.name, looked, shown=True)
+            operator = backend.host_operator(federation.name, looked, on_page=True)
             host_console.draw(t, operator, f"host_{looked}")
             operator.close()
         except GlassleafError as error:

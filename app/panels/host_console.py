@@ -174,7 +174,7 @@ Standing = tuple[object, ...]
 
 def standing(operator: HostOperator) -> Standing:
     """Return all that an open console shows anew by itself, for :func:`follow`: to be taken before the page is drawn."""
-    requests = [(one.approval.number, one.approval.state, one.used) for one in operator.requests()]
+    requests = [(one.approval.number, one.approval.state, one.used_today) for one in operator.requests()]
     live = operator.live
     links = None if live is None else live.links
     return requests, links, _work(live), operator.given_by_day()
@@ -443,7 +443,7 @@ def _decided(t: Texts, operator: HostOperator, key: str) -> None:
             if approval.reason:
                 st.markdown(markdown(approval.reason))
             if approval.until:
-                volume = f"{request.used:,} / {approval.per_day:,}"
+                volume = f"{request.used_today:,} / {approval.per_day:,}"
                 st.caption(t("host.counts_until", day=approval.until, volume=volume))
             if approval.scores_per_day:
                 words = {"day": approval.scores_until, "people": f"{approval.scores_per_day:,}"}

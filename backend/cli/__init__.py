@@ -77,8 +77,8 @@ class Commands(typer.core.TyperGroup):
         """One command; None if there is none of that name."""
         if cmd_name not in COMMANDS:
             return None
-        found = typer.main.get_command(import_module(f"backend.cli.{COMMANDS[cmd_name]}").app)
-        return getattr(found, "commands", {}).get(cmd_name, found)
+        command = typer.main.get_command(import_module(f"backend.cli.{COMMANDS[cmd_name]}").app)
+        return getattr(command, "commands", {}).get(cmd_name, command)
 
 
 app = typer.Typer(
@@ -122,8 +122,8 @@ def main() -> None:
 
 def _store_errors() -> tuple[type[Any], ...]:
     """What a database raises; nothing if none was opened. Its own words hold no value, the statement may."""
-    found = sys.modules.get("sqlalchemy.exc")
-    return () if found is None else (found.DBAPIError,)
+    exceptions = sys.modules.get("sqlalchemy.exc")
+    return () if exceptions is None else (exceptions.DBAPIError,)
 
 
 def _fail(error: GlassleafError) -> NoReturn:
@@ -139,7 +139,7 @@ def language_of_shell() -> str:
     ``GLASSLEAF_LANGUAGE`` (en or zh) decides; without it the system's ``LC_ALL``, ``LC_MESSAGES`` or ``LANG``; else English.
     """
     for variable in ("GLASSLEAF_LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG"):
-        chosen = os.environ.get(variable, "")
-        if chosen:
-            return "zh" if chosen.lower().startswith("zh") else "en"
+        language = os.environ.get(variable, "")
+        if language:
+            return "zh" if language.lower().startswith("zh") else "en"
     return "en"

@@ -29,8 +29,8 @@ def show(file: File, as_json: AsJson = False) -> None:
     """Show parties, purposes, limits and the hash that all have to see."""
     from backend.link.agreement import load_agreement
 
-    found = load_agreement(file)
-    print_result({"hash": found.hash, **found.model_dump(mode="json")}, _text(found), as_json)
+    agreement = load_agreement(file)
+    print_result({"hash": agreement.hash, **agreement.model_dump(mode="json")}, _text(agreement), as_json)
 
 
 @app.command()
@@ -66,21 +66,21 @@ def draft(
     if out.exists():
         raise ParameterError("agreement_file_exists", file=out)
     terms = AgreementTerms(title, purpose, legal_basis, day_of(until), address, rows_per_day)
-    made = drafted(parties, terms)
-    disclosed = made.hosts.encode()
+    drafts = drafted(parties, terms)
+    disclosed = drafts.hosts.encode()
     # The agreement is written last: without it, the same command goes on where it was killed.
     if hosts.is_file():
         if hosts.read_bytes() != disclosed:
             raise ParameterError("agreement_file_exists", file=hosts)
     else:
         save(hosts, disclosed)
-    save(out, made.agreement.encode())
-    found = load_agreement(out)
+    save(out, drafts.agreement.encode())
+    agreement = load_agreement(out)
     text = (
         f"Written to {out}, and what Hosts disclose to {hosts}. Read it, change what is to be changed; then every party signs it.\n"
-        + "\n".join(_text(found))
+        + "\n".join(_text(agreement))
     )
-    print_result({"file": str(out), "hash": found.hash}, text, as_json)
+    print_result({"file": str(out), "hash": agreement.hash}, text, as_json)
 
 
 @app.command()
@@ -99,12 +99,12 @@ def sign(
 
     require_grpc()
     signed = agreement.sign(file, load_identity(keys), amends)
-    left = [party.name for party in agreement.load_agreement(file).parties if party.name not in signed]
-    if left:
-        waits = f"; {', '.join(left)} still to sign"
+    unsigned = [party.name for party in agreement.load_agreement(file).parties if party.name not in signed]
+    if unsigned:
+        waits = f"; {', '.join(unsigned)} still to sign"
     else:
         waits = "; all parties have signed"
-    print_result({"signed": list(signed), "left": left}, f"Signed by {', '.join(signed)}{waits}.", as_json)
+    print_result({"signed": list(signed), "left": unsigned}, f"Signed by {', '.join(signed)}{waits}.", as_json)
 
 
 @app.command()
@@ -115,43 +115,44 @@ def verify(file: File, as_json: AsJson = False) -> None:
     from backend.link.rpc import require_grpc
 
     require_grpc()
-    found = load_agreement(file)
+    agreement = load_agreement(file)
     signed = signers(file)
     problem = ""
     try:
-        load_in_force(file, found.guest.name, datetime.now(UTC))
+        load_in_force(file, agreement.guest.name, datetime.now(UTC))
     except SecurityError as error:
         problem = str(error)
-    text = f"{found.hash}\nsigned by {', '.join(signed) or 'nobody'}\n{problem or 'in force'}"
+    text = f"{agreement.hash}\nsigned by {', '.join(signed) or 'nobody'}\n{problem or 'in force'}"
     print_result(
-        {"hash": found.hash, "signed": list(signed), "in_force": not problem, "problem": problem},
+        {"hash": agreement.hash, "signed": list(signed), "in_force": not problem, "problem": problem},
         text,
         as_json,
         ok=not problem,
     )
 
 
-def _text(found: Agreement) -> list[str]:
-    lines = [found.title, f"hash {found.hash}", f"from {found.valid_from} to {found.valid_until} (UTC)"]
-    lines += [f"amends {found.previous}"] if found.previous else []
-    for party in found.parties:
+def _text(agreement: Agreement) -> list[str]:
+    lines = [agreement.title, f"hash {agreement.hash}", f"from {agreement.valid_from} to {agreement.valid_until} (UTC)"]
+    lines += [f"amends {agreement.previous}"] if agreement.previous else []
+    for party in agreement.parties:
         if party.address:
             where = f"listens at {party.address}"
         else:
             where = "dials out"
         lines.append(f"{party.name} ({party.role}): {party.title}, {party.spiffe}, {where}")
-    for one in found.purposes:
-        if one.models == "ask":
+    for purpose in agreement.purposes:
+        floors = purpose.floors
+        if purpose.models == "ask":
             models = "its operator is asked for each model"
         else:
-            models = f"{counted(len(one.models), 'models')}"
-        models += ", and about sums by group" if one.sums == "ask" else ""
+            models = f"{counted(len(purpose.models), 'models')}"
+        models += ", and about sums by group" if purpose.sums == "ask" else ""
         lines += [
-            f"{one.name}: {one.title}",
-            f"  {one.legal_basis}; until {one.valid_until}{f', {one.hours} UTC' if one.hours else ''}",
-            f"  {one.rows_per_day or 'any number of'} rows a day, kept {counted(one.retention_days, 'days')}; {models}",
-            f"  keys of {one.floors.key_bits} bits, answers about a person in 28 days: {one.floors.budget}, dither {one.floors.dither:g}, "
-            f"groups of {one.floors.group_size}, of which a Guest that lies could name {100 * one.floors.named:g} %",
-            f"  {', '.join(one.kinds)}",
+            f"{purpose.name}: {purpose.title}",
+            f"  {purpose.legal_basis}; until {purpose.valid_until}{f', {purpose.hours} UTC' if purpose.hours else ''}",
+            f"  {purpose.rows_per_day or 'any number of'} rows a day, kept {counted(purpose.retention_days, 'days')}; {models}",
+            f"  keys of {floors.key_bits} bits, answers about a person in 28 days: {floors.budget}, dither {floors.dither:g}, "
+            f"groups of {floors.group_size}, of which a Guest that lies could name {100 * floors.named:g} %",
+            f"  {', '.join(purpose.kinds)}",
         ]
     return lines

@@ -62,8 +62,8 @@ def alternatives(
             print_result(asdict(record) | {"warning": warning}, text, as_json)
             return
         if show:
-            found = next((s for s in service.searches(base) if s.attribute == attribute), None)
-            if found is None:
+            search = next((s for s in service.searches(base) if s.attribute == attribute), None)
+            if search is None:
                 raise ParameterError("not_searched_by", model=base, attribute=attribute, searched=())
         else:
             directions = [service.expected(base)] if expected else []
@@ -81,8 +81,8 @@ def alternatives(
                 cipher=cipher_named(cipher),
                 key_bits=bits,
             )
-            found = watched(service.start(request))
-    print_result(asdict(found), _text(found), as_json)
+            search = watched(service.start(request))
+    print_result(asdict(search), _text(search), as_json)
 
 
 def _numbers(flag: str, text: str) -> tuple[float, ...]:
@@ -92,32 +92,32 @@ def _numbers(flag: str, text: str) -> tuple[float, ...]:
         raise ParameterError("not_numbers", option=flag, text=text) from None
 
 
-def _text(found: Search) -> str:
-    part = "validation" if found.source == "validation" else "test"
+def _text(search: Search) -> str:
+    part = "validation" if search.source == "validation" else "test"
     lines = [
-        f"{counted(len(found.tried), 'models')} by {found.attribute} ({found.party}), gaps on {found.n:,} {part} records:"
+        f"{counted(len(search.tried), 'models')} by {search.attribute} ({search.party}), gaps on {search.n:,} {part} records:"
     ]
-    for one in found.tried:
-        if one.without:
-            settings = [f"without {', '.join(one.without)}"]
+    for tried in search.tried:
+        if tried.without:
+            settings = [f"without {', '.join(tried.without)}"]
         else:
             settings = []
-        settings += [f"depth {one.depth}", *([] if one.reg_lambda is None else [f"λ {one.reg_lambda:g}"])]
-        settings += [f"constraints {one.constraints}"] if one.constraints else []
-        lines.append(f"  {one.name} {one.model}: {'; '.join(settings)}")
-    for decided in found.decisions:
-        lines += _decision(found, decided)
-    if found.choice:
-        lines.append(f"Chosen: {found.choice.name} by {found.choice.person}: {found.choice.reason}")
+        settings += [f"depth {tried.depth}", *([] if tried.reg_lambda is None else [f"λ {tried.reg_lambda:g}"])]
+        settings += [f"constraints {tried.constraints}"] if tried.constraints else []
+        lines.append(f"  {tried.name} {tried.model}: {'; '.join(settings)}")
+    for decided in search.decisions:
+        lines += _decision(search, decided)
+    if search.choice:
+        lines.append(f"Chosen: {search.choice.name} by {search.choice.person}: {search.choice.reason}")
     return "\n".join(lines)
 
 
-def _decision(found: Search, decided: DecidedModels) -> list[str]:
-    reference = found.group_in_words(found.groups[found.reference])
+def _decision(search: Search, decided: DecidedModels) -> list[str]:
+    reference = search.group_in_words(search.groups[search.reference])
     lines = [
-        f"Cut-off {measured_at(decided.cutoff, decided.policy)} of {found.tried[0].model}; gaps are against {reference}:"
+        f"Cut-off {measured_at(decided.cutoff, decided.policy)} of {search.tried[0].model}; gaps are against {reference}:"
     ]
-    lines += [f"  {_point(found, point)}" for point in decided.points]
+    lines += [f"  {_point(search, point)}" for point in decided.points]
     narrower = decided.narrower()
     others = decided.points[1:]
     compared = sum(point.gap is not None for point in others)
@@ -125,12 +125,12 @@ def _decision(found: Search, decided: DecidedModels) -> list[str]:
         lines.append(f"  {len(others) - compared} of {len(others)} could not be compared.")
     if compared:
         sure = sum(point.sure for point in narrower)
-        answer = f"{len(narrower)} of {compared} lose at most {found.tolerance:g} of AUC and have a narrower gap"
+        answer = f"{len(narrower)} of {compared} lose at most {search.tolerance:g} of AUC and have a narrower gap"
         lines.append(f"  {answer}; {sure} of them with 95 % for all together.")
     return lines
 
 
-def _point(found: Search, point: Point) -> str:
+def _point(search: Search, point: Point) -> str:
     quality = f"AUC {_figure(point.auc)} ({point.auc_change.value:+.4f})  accepted {point.accepted:.1%}"
     if point.gap is None:
         return (
@@ -142,7 +142,7 @@ def _point(found: Search, point: Point) -> str:
         ratio = f"  ratio {point.ratio.value:.3f}"
     together = _together(point)
     marks = [word for word, is_so in (("frontier", point.frontier), ("narrower", point.narrower)) if is_so]
-    gap = f"{found.group_in_words(point.group)} {_figure(point.gap)}{ratio}{together}"
+    gap = f"{search.group_in_words(point.group)} {_figure(point.gap)}{ratio}{together}"
     return f"{point.name}: {quality}  {gap}{'  ' + ', '.join(marks) if marks else ''}"
 
 

@@ -49,21 +49,27 @@ def verify(federation: Federation = "", as_json: AsJson = False) -> None:
 def replay(federation: Federation = "", as_json: AsJson = False) -> None:
     """Have the Guest open the requests that Hosts kept in secret, and check their weights; exit status 1 if one is wrong."""
     with open_glassleaf() as glassleaf:
-        found = [(name, one) for name in _chosen(glassleaf, federation) for one in glassleaf.audit.replay(name)]
+        replays = [
+            (name, host_replay)
+            for name in _chosen(glassleaf, federation)
+            for host_replay in glassleaf.audit.replay(name)
+        ]
     lines = []
-    for name, one in found:
-        wrong = len(one.found.problems)
+    for name, host_replay in replays:
+        wrong = len(host_replay.found.problems)
         if wrong:
             verdict = f"{wrong} NOT what an honest Guest sends"
         else:
             verdict = "all as an honest Guest sends them"
-        lines += [f"{name}: {counted(one.found.rows, 'requests')} about {one.model_id}, kept at {one.host}: {verdict}"]
-        lines += [f"  request {number}: {problem}" for number, problem in one.found.problems]
+        lines += [
+            f"{name}: {counted(host_replay.found.rows, 'requests')} about {host_replay.model_id}, kept at {host_replay.host}: {verdict}"
+        ]
+        lines += [f"  request {number}: {problem}" for number, problem in host_replay.found.problems]
     print_result(
-        [{"federation": name, **asdict(one)} for name, one in found],
+        [{"federation": name, **asdict(host_replay)} for name, host_replay in replays],
         lines or "No Host has kept a request since the last replay.",
         as_json,
-        ok=not any(one.found.problems for _, one in found),
+        ok=not any(host_replay.found.problems for _, host_replay in replays),
     )
 
 
@@ -86,19 +92,19 @@ def re_perform(
     if bool(half) != bool(samples) or (half and federation):
         raise ParameterError("halves_or_federation")
     if half is not None:
-        found = {"": re_perform_files(text_of(half), [text_of(file) for file in samples or []])}
+        by_federation = {"": re_perform_files(text_of(half), [text_of(file) for file in samples or []])}
     else:
         with open_glassleaf() as glassleaf:
-            found = {name: glassleaf.audit.re_perform(name) for name in _chosen(glassleaf, federation)}
+            by_federation = {name: glassleaf.audit.re_perform(name) for name in _chosen(glassleaf, federation)}
     language = language_of_shell()
     lines = []
-    for name, performed in found.items():
+    for name, performed in by_federation.items():
         lines += _performed_text(name, performed, language)
     print_result(
-        [_performed_json(name, performed, language) for name, performed in found.items()],
+        [_performed_json(name, performed, language) for name, performed in by_federation.items()],
         lines or "No federation yet.",
         as_json,
-        ok=not any(performed.differences for performed in found.values()),
+        ok=not any(performed.differences for performed in by_federation.values()),
     )
 
 
@@ -196,19 +202,25 @@ def reconcile_all(
     language = language_of_shell()
     pairs = reconcile_pairs([read_side(path) for path in parties])
     lines = []
-    for found in pairs:
-        outcome = f"{counted(found.conversations, 'conversations')} and {found.approvals} approvals that both know"
-        lines.append(f"{' and '.join(found.parties)}: {outcome}; {len(found.differences) or 'no'} differences")
-        lines += [f"  {difference.sentence(language)}" for difference in found.differences]
-        if found.broken_off:
-            lines.append(f"  {counted(len(found.broken_off), 'conversations')} broken off, which is no difference:")
-        lines += [f"  {one.sentence(language)}" for one in found.broken_off]
+    for reconciled in pairs:
+        outcome = (
+            f"{counted(reconciled.conversations, 'conversations')} and {reconciled.approvals} approvals that both know"
+        )
+        lines.append(
+            f"{' and '.join(reconciled.parties)}: {outcome}; {len(reconciled.differences) or 'no'} differences"
+        )
+        lines += [f"  {difference.sentence(language)}" for difference in reconciled.differences]
+        if reconciled.broken_off:
+            lines.append(
+                f"  {counted(len(reconciled.broken_off), 'conversations')} broken off, which is no difference:"
+            )
+        lines += [f"  {remark.sentence(language)}" for remark in reconciled.broken_off]
     plain = []
     for pair in pairs:
-        differences = [one.plain() for one in pair.differences]
-        broken_off = [one.plain() for one in pair.broken_off]
+        differences = [remark.plain() for remark in pair.differences]
+        broken_off = [remark.plain() for remark in pair.broken_off]
         plain.append({**asdict(pair), "differences": differences, "broken_off": broken_off})
-    print_result(plain, lines, as_json, ok=not any(found.differences for found in pairs))
+    print_result(plain, lines, as_json, ok=not any(reconciled.differences for reconciled in pairs))
 
 
 def _chosen(glassleaf: Glassleaf, federation: str) -> Sequence[str]:
@@ -219,15 +231,17 @@ def _chosen(glassleaf: Glassleaf, federation: str) -> Sequence[str]:
 
 def _performed_text(name: str, performed: RePerformed, language: str) -> list[str]:
     """Return what was recomputed, and what differs: whose, how often and by how much."""
-    wrong = len({(one.kind, one.request, one.place) for one in performed.differences})
+    wrong = len({(difference.kind, difference.request, difference.place) for difference in performed.differences})
     head = f"{name}: " if name else ""
     scores = counted(performed.scores, "scores")
     reasons = counted(performed.reasons, "people")
-    done = f"{scores}, reasons of {reasons} and {counted(performed.sums, 'sums')} recomputed"
-    lines = [f"{head}{done}, {counted(performed.opened, 'steps')} opened: {wrong or 'none'} differ"]
+    recomputed = f"{scores}, reasons of {reasons} and {counted(performed.sums, 'sums')} recomputed"
+    lines = [f"{head}{recomputed}, {counted(performed.opened, 'steps')} opened: {wrong or 'none'} differ"]
     counts: Counter[tuple[str, str, str]] = Counter()
-    for one in performed.differences:
-        counts[one.model_id or "sums by group", " or ".join(one.parties), one.why.sentence(language)] += 1
+    for difference in performed.differences:
+        counts[
+            difference.model_id or "sums by group", " or ".join(difference.parties), difference.why.sentence(language)
+        ] += 1
     lines += [f"  {n} × {parties} ({model}): {why}" for (model, parties, why), n in counts.most_common()]
     lines += [f"  not covered: {n} × {why.sentence(language)}" for why, n in performed.not_covered]
     return lines
@@ -236,16 +250,16 @@ def _performed_text(name: str, performed: RePerformed, language: str) -> list[st
 def _performed_json(name: str, performed: RePerformed, language: str) -> dict[str, Any]:
     differences = [
         {
-            "model": one.model_id,
-            "kind": one.kind,
-            "request": one.request,
-            "place": one.place,
-            "parties": list(one.parties),
-            "code": one.why.code,
-            "words": one.why.sentence(language),
-            "by": list(one.by),
+            "model": difference.model_id,
+            "kind": difference.kind,
+            "request": difference.request,
+            "place": difference.place,
+            "parties": list(difference.parties),
+            "code": difference.why.code,
+            "words": difference.why.sentence(language),
+            "by": list(difference.by),
         }
-        for one in performed.differences
+        for difference in performed.differences
     ]
     return {
         "federation": name,
@@ -263,14 +277,16 @@ def _verdict_json(verdict: Verdict) -> dict[str, Any]:
 
 
 def _verdict_text(name: str, verdict: Verdict) -> str:
-    kept = ", ".join(verdict.witnesses) or "no Host, so that a cut or a new chain would not show"
+    witnesses = ", ".join(verdict.witnesses) or "no Host, so that a cut or a new chain would not show"
     lines = [
         f"{name}: {counted(verdict.entries, 'entries')}, {'the chain holds' if verdict.holds else 'SOMETHING IS WRONG'}"
     ]
     lines += [f"  {problem}" for problem in verdict.problems]
-    return "\n".join([*lines, f"  head {verdict.head.hash}", f"  compared with {verdict.heads} heads kept by: {kept}"])
+    return "\n".join(
+        [*lines, f"  head {verdict.head.hash}", f"  compared with {verdict.heads} heads kept by: {witnesses}"]
+    )
 
 
 def _entry_text(federation: str, entry: Entry) -> str:
-    shown = ", ".join(f"{k} {v}" for k, v in entry.body.items() if isinstance(v, (str, int)) and k != "salt")
-    return f"{federation} {entry.number}  {in_utc(entry.time)}  {entry.actor} ({entry.role})  {entry.action}: {shown}"
+    details = ", ".join(f"{k} {v}" for k, v in entry.body.items() if isinstance(v, (str, int)) and k != "salt")
+    return f"{federation} {entry.number}  {in_utc(entry.time)}  {entry.actor} ({entry.role})  {entry.action}: {details}"

@@ -34,17 +34,18 @@ def backup(
         passphrase = None
     with open_glassleaf() as glassleaf:
         outside = glassleaf.operation.outside()
-        done = glassleaf.operation.backup(file, passphrase)
+        contents = glassleaf.operation.backup(file, passphrase)
         is_logged = glassleaf.operation.is_writable()
     if not is_logged:
         say("The home cannot be written, so the backup has no entry in its log.")
     for name, folder in outside:
         say(f"Not in the backup: the files of {name} lie in {folder}. Keep a copy of them, too.")
-    if done.keys_left:
+    if contents.keys_left:
         say(
-            f"Not in the backup: {counted(done.keys_left, 'keys')} (--with-keys). Without them Hosts refuse what is signed after a restore."
+            f"Not in the backup: {counted(contents.keys_left, 'keys')} (--with-keys). "
+            "Without them Hosts refuse what is signed after a restore."
         )
-    _print(done, f"{file}: ", as_json)
+    _print(contents, f"{file}: ", as_json)
 
 
 @app.command()
@@ -62,12 +63,14 @@ def restore(
     else:
         passphrase = None
     with open_glassleaf() as glassleaf:
-        done = bring_back(file, glassleaf.home, passphrase)
-        glassleaf.operation.note_restored(done)
-        _print(done, f"{glassleaf.home}: ", as_json)
+        contents = bring_back(file, glassleaf.home, passphrase)
+        glassleaf.operation.note_restored(contents)
+        _print(contents, f"{glassleaf.home}: ", as_json)
 
 
-def _print(done: Contents, what: str, as_json: bool) -> None:
+def _print(contents: Contents, what: str, as_json: bool) -> None:
     print_result(
-        asdict(done), f"{what}{done.files} files, {counted(done.keys, 'keys')}; manifest {done.sha256}", as_json
+        asdict(contents),
+        f"{what}{contents.files} files, {counted(contents.keys, 'keys')}; manifest {contents.sha256}",
+        as_json,
     )

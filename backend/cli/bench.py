@@ -27,8 +27,8 @@ def cipher(
         from bench.cipher import measure
     except ModuleNotFoundError as missing:
         raise ParameterError("benchmarks_not_installed") from missing
-    found = measure(bits=(bits,) if bits else (2048, 3072), quick=quick)
-    print_result(found, tables.cipher(found), as_json)
+    measured = measure(bits=(bits,) if bits else (2048, 3072), quick=quick)
+    print_result(measured, tables.cipher(measured), as_json)
 
 
 @app.callback()

@@ -41,26 +41,26 @@ def companies(
     check_link()
     if start:
         check_installed()
-    made = make_companies(out, rows, link)
-    with Glassleaf(made.home) as glassleaf:
-        glassleaf.federations.add(made.guest)
+    folders = make_companies(out, rows, link)
+    with Glassleaf(folders.home) as glassleaf:
+        glassleaf.federations.add(folders.guest)
     document = {
-        "guest": str(made.guest),
-        "hosts": {name: str(at) for name, at in made.hosts.items()},
-        "port": made.port,
+        "guest": str(folders.guest),
+        "hosts": {name: str(at) for name, at in folders.hosts.items()},
+        "port": folders.port,
     }
-    print_result(document, _in_words(made), as_json)
+    print_result(document, _in_words(folders), as_json)
     if start:
-        _run(made, port)
+        _run(folders, port)
 
 
-def _in_words(made: Companies) -> list[str]:
-    lines = [f"The bank's folder is {made.guest}; it listens on port {made.port}."]
-    lines += [f"{name}: glassleaf host serve --config {at / 'host.toml'}" for name, at in made.hosts.items()]
-    return [*lines, f"bank: GLASSLEAF_HOME={made.home} glassleaf train companies"]
+def _in_words(folders: Companies) -> list[str]:
+    lines = [f"The bank's folder is {folders.guest}; it listens on port {folders.port}."]
+    lines += [f"{name}: glassleaf host serve --config {at / 'host.toml'}" for name, at in folders.hosts.items()]
+    return [*lines, f"bank: GLASSLEAF_HOME={folders.home} glassleaf train companies"]
 
 
-def _run(made: Companies, port: int) -> None:
+def _run(folders: Companies, port: int) -> None:
     """Every party in processes of its own, until Ctrl-C or SIGTERM, or until one of them ends."""
     for which in (signal.SIGTERM, signal.SIGINT):  # a shell starts what is in its background without the second
         signal.signal(which, signal.default_int_handler)
@@ -68,11 +68,11 @@ def _run(made: Companies, port: int) -> None:
     streamlit = [sys.executable, "-P", "-m", "streamlit", "run", str(DASHBOARD), "--server.address", "localhost"]
     streamlit += ["--server.port", str(port), "--server.showEmailPrompt", "false"]
     commands: dict[str, tuple[list[str], dict[str, str]]] = {}
-    for number, (name, at) in enumerate(made.hosts.items(), 1):
+    for number, (name, at) in enumerate(folders.hosts.items(), 1):
         commands[name] = [*cli, "host", "serve", "--config", str(at / "host.toml")], {}
         console = ["host", "run", "--folder", str(at), "--port", str(port + number)]
         commands[f"{name}'s console"] = [*cli, *console], {}
-    commands["dashboard"] = streamlit, {"GLASSLEAF_HOME": str(made.home), OPEN: "demonstration"}
+    commands["dashboard"] = streamlit, {"GLASSLEAF_HOME": str(folders.home), OPEN: "demonstration"}
     running: dict[str, subprocess.Popen[bytes]] = {}
     try:
         for name, (command, more) in commands.items():

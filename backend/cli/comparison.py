@@ -52,13 +52,13 @@ def compare(
             glassleaf.training.prepare_demo()  # whose key is used
         whose = glassleaf.models.get(model if shape is None else "latest").id
         request = ComparisonRequest(whose, samples, names, shape, cipher=cipher_named(cipher), key_bits=bits)
-        done = _watch_comparison(glassleaf.protocol_comparison.start(request)).over(link)
+        compared = _watch_comparison(glassleaf.protocol_comparison.start(request)).over(link)
     left_out = [name for name in PROTOCOLS if name not in names]
     print_result(
-        {**done.as_dict(), "left_out": left_out},
-        _comparison_text(done, left_out),
+        {**compared.as_dict(), "left_out": left_out},
+        _comparison_text(compared, left_out),
         as_json,
-        ok=all(row.equal for row in done.runs.rows),
+        ok=all(row.equal for row in compared.runs.rows),
     )
 
 
@@ -73,42 +73,43 @@ def serve_forest(
 ) -> None:
     """Serve a forest in one round, in the clear (simulation), while one of its workers is lost."""
     with open_glassleaf() as glassleaf:
-        done = watched(
+        trial = watched(
             glassleaf.forest_serving.start(
                 ServingRequest(glassleaf.models.get(model).id, samples, batches, workers, lost_at)
             )
         )
-        print_result(done.as_dict(), _serving_text(done), as_json)
+        print_result(trial.as_dict(), _serving_text(trial), as_json)
 
 
-def _serving_text(done: ServingTrial) -> str:
-    lost = done.without
+def _serving_text(trial: ServingTrial) -> str:
+    lost = trial.without
     lines = [
-        f"{len(done.batches)} batches of {done.samples} people, {done.trees} trees on {done.request.workers} workers; all answered."
+        f"{len(trial.batches)} batches of {trial.samples} people, {trial.trees} trees on {trial.request.workers} workers; all answered."
     ]
     if lost:
         first = lost[0]
-        if done.whole_again:
-            back = f"batch {done.whole_again}"
+        if trial.whole_again:
+            back = f"batch {trial.whole_again}"
         else:
             back = "not within the trial"
         lines += [
-            f"Worker 1 was killed before batch {done.request.lost_at}; {len(lost)} batches went on without its {len(first.missing)} trees.",
+            f"Worker 1 was killed before batch {trial.request.lost_at}; "
+            f"{len(lost)} batches went on without its {len(first.missing)} trees.",
             f"A prediction moved by at most {max(batch.shift for batch in lost):.3f}; all trees answered again: {back}.",
         ]
-    slowest = max(done.batches, key=lambda batch: batch.seconds)
+    slowest = max(trial.batches, key=lambda batch: batch.seconds)
     lines.append(f"The slowest batch took {slowest.seconds:.2f} s (number {slowest.number}).")
     return "\n".join(lines)
 
 
-def _synthetic_shape(model: str, **given: int | None) -> Shape | None:
+def _synthetic_shape(model: str, **options: int | None) -> Shape | None:
     """The shape of `compare synthetic`; None if an own model is compared on."""
-    asked = {name: value for name, value in given.items() if value is not None}
+    set_options = {name: value for name, value in options.items() if value is not None}
     if model == SYNTHETIC:
-        return Shape(**asked)
-    if asked:
+        return Shape(**set_options)
+    if set_options:
         raise ParameterError(
-            "option_of_synthetic_model", option=f"--{next(iter(asked))}", model=model, synthetic=SYNTHETIC
+            "option_of_synthetic_model", option=f"--{next(iter(set_options))}", model=model, synthetic=SYNTHETIC
         )
     return None
 
@@ -125,8 +126,8 @@ def _watch_comparison(job: Job[Compared]) -> Compared:
     return watched(job, print_protocol, SHORT_TICK)
 
 
-def _comparison_text(done: Compared, left_out: list[str]) -> str:
-    runs = done.runs
+def _comparison_text(compared: Compared, left_out: list[str]) -> str:
+    runs = compared.runs
     key = {"paillier": f"Paillier, {runs.key_bits} bits", "rlwe": f"RLWE, degree {runs.key_bits}"}.get(
         runs.cipher, "plaintext"
     )
@@ -134,7 +135,7 @@ def _comparison_text(done: Compared, left_out: list[str]) -> str:
         people = "1 sample"
     else:
         people = f"{runs.samples:,} samples"
-    pools = {"warm": ", obfuscators made before", "cold": ", obfuscators made while scoring"}.get(done.pools, "")
+    pools = {"warm": ", obfuscators made before", "cold": ", obfuscators made while scoring"}.get(compared.pools, "")
     head = (
         "protocol",
         "rounds",
@@ -149,13 +150,13 @@ def _comparison_text(done: Compared, left_out: list[str]) -> str:
     )
     table = [head, *(_comparison_cells(row) for row in runs.rows)]
     widths = [max(len(line[i]) for line in table) for i in range(len(head))]
-    shape = done.shape
+    shape = compared.shape
     if shape is None:
         synthetic = ""
     else:
         synthetic = f", {shape.trees} trees of depth {shape.depth}, {shape.features} features"
     lines = [
-        f"{done.model_id}{synthetic}: {people}, {runs.link.latency * 1000:g} ms and {runs.link.bandwidth / 1000:g} kB/s; "
+        f"{compared.model_id}{synthetic}: {people}, {runs.link.latency * 1000:g} ms and {runs.link.bandwidth / 1000:g} kB/s; "
         f"Fed-EINI under {key}{pools}"
     ]
     for line in table:

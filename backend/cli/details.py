@@ -32,8 +32,8 @@ def report_details(
         else:
             details.keep_toml(model, text_of(file))
             text = f"Kept; {len(details.missing(model))} fields are not provided."
-        found = details.get(model)
-        body = {"details": found.model_dump() if found else None, "missing": list(details.missing(model))}
+        section = details.get(model)
+        body = {"details": section.model_dump() if section else None, "missing": list(details.missing(model))}
     print_result(body, text, as_json)
 
 
@@ -53,7 +53,10 @@ def notice_details(
         else:
             details.keep_toml(federation, text_of(file))
             text = "Kept; notices state it from now on."
-        lacking = {one: [".".join(item) for item in details.missing(federation, one)] for one in ("en", "zh")}
+        lacking = {
+            notice_language: [".".join(item) for item in details.missing(federation, notice_language)]
+            for notice_language in ("en", "zh")
+        }
         if file is not None and lacking["en"]:
             text += f" Not provided for a notice in English: {', '.join(lacking['en'])}."
         body = {"parties": {name: p.model_dump() for name, p in details.of(federation).items()}, "missing": lacking}

@@ -48,10 +48,10 @@ def sign(
 ) -> None:
     """At the Host: measure its own table, sign the dossier and write it to a file for the Guest."""
     with open_glassleaf() as glassleaf:
-        own = glassleaf.host_dossier(federation, host)
-        own.sign(text_of(file))
-        save(out, own.signed().encode())
-        key = own.public_key()
+        host_dossier = glassleaf.host_dossier(federation, host)
+        host_dossier.sign(text_of(file))
+        save(out, host_dossier.signed().encode())
+        key = host_dossier.public_key()
     print_result({"file": str(out), "public_key": key}, f"Signed, and written to {out}. The Host's key: {key}", as_json)
 
 
@@ -72,10 +72,10 @@ def take(
 def show(federation: FederationName, as_json: AsJson = False) -> None:
     """At the Guest: the dossiers that were taken in, and the Hosts without one."""
     with open_glassleaf() as glassleaf:
-        found = glassleaf.dossiers.of(federation)
+        dossiers = glassleaf.dossiers.of(federation)
         lacking = glassleaf.dossiers.lacking(federation)
-    lines = [*map(_line, found), *(f"{host}: no dossier" for host in lacking)]
-    body = {"dossiers": [dossier.model_dump() for dossier in found], "lacking": list(lacking)}
+    lines = [*map(_line, dossiers), *(f"{host}: no dossier" for host in lacking)]
+    body = {"dossiers": [dossier.model_dump() for dossier in dossiers], "lacking": list(lacking)}
     print_result(body, lines, as_json)
 
 

@@ -51,54 +51,56 @@ def disparity(
     with open_glassleaf() as glassleaf:
         record = glassleaf.models.get(model)
         request = DisparityRequest(record.id, feature, cutoff, reference, key_bits=bits, crossed=together_with)
-        done = watched(glassleaf.fairness.start_disparity(request))
-        groups = [outcome.group for outcome in done.groups]
+        result = watched(glassleaf.fairness.start_disparity(request))
+        groups = [outcome.group for outcome in result.groups]
         disclosed = glassleaf.models.feature(record, feature)
-        names = dict(zip((*groups, *done.small), glassleaf.fairness.names(record, done), strict=True))
+        names = dict(zip((*groups, *result.small), glassleaf.fairness.names(record, result), strict=True))
         called = partial(_named, names={group: name.en for group, name in names.items()})
-        if done.measured:
-            before = f", answered by the Host before, on {done.measured}"
+        if result.measured:
+            answered_before = f", answered by the Host before, on {result.measured}"
         else:
-            before = ""
+            answered_before = ""
+        cutoff_text = measured_at(result.cutoff, result.policy)
         lines = [
-            f"{done.feature} ({done.party}), {counted(done.n, 'records')}, cut-off {measured_at(done.cutoff, done.policy)}{before}:"
+            f"{result.feature} ({result.party}), {counted(result.n, 'records')}, cut-off {cutoff_text}{answered_before}:"
         ]
-        for outcome in done.groups:
+        for outcome in result.groups:
             rates = "  ".join(f"{name} {_share(rate)}" for name, rate in outcome.rates.items())
             lines.append(f"  {called(outcome.group)}, n={outcome.group.n:,}: {rates}")
-        lines += [f"  {called(group)}: suppressed, fewer than {MIN_GROUP} records" for group in done.small]
-        for gap in done.gaps:
+        lines += [f"  {called(group)}: suppressed, fewer than {MIN_GROUP} records" for group in result.small]
+        for gap in result.gaps:
             if gap.reference is None:
                 continue
             lines.append(
                 f"  {gap.measure}, against {called(gap.reference)}; p that all differ by chance alone: {gap.p:.4f}"
             )
-            lines += [
-                f"    {called(other.group)}: difference {_share(other.difference)}, ratio {_share(other.ratio)}, p {other.p:.4f}"
-                for other in gap.others
-            ]
-        lines += _without_cutoff(done, called)
-        lines += _by_cutoff(done, called)
-        document = asdict(done)
+            for group_gap in gap.others:
+                difference = f"difference {_share(group_gap.difference)}, ratio {_share(group_gap.ratio)}"
+                lines.append(f"    {called(group_gap.group)}: {difference}, p {group_gap.p:.4f}")
+        lines += _without_cutoff(result, called)
+        lines += _by_cutoff(result, called)
+        document = asdict(result)
         if any(group.kind == "rest" for group in groups):
             codes, without_value = members_of_rest(apart_from_rest(groups), disclosed.categories)
             document["rest"] = {"codes": codes, "without_value": without_value}
-        print_result(document, "\n".join(lines if done.groups else [*lines, "  no two groups of 20 records"]), as_json)
+        print_result(
+            document, "\n".join(lines if result.groups else [*lines, "  no two groups of 20 records"]), as_json
+        )
 
 
-def _without_cutoff(done: Disparity, called: Callable[[Group], str]) -> list[str]:
+def _without_cutoff(result: Disparity, called: Callable[[Group], str]) -> list[str]:
     """Scores against the reference group's."""
-    lines = ["  scores, without a cut-off:"] if done.scores else []
+    lines = ["  scores, without a cut-off:"] if result.scores else []
     return lines + [
-        f"    {called(s.group)}: standardised mean difference {_share(s.smd)}, p {s.p:.4f}" for s in done.scores
+        f"    {called(s.group)}: standardised mean difference {_share(s.smd)}, p {s.p:.4f}" for s in result.scores
     ]
 
 
-def _by_cutoff(done: Disparity, called: Callable[[Group], str]) -> list[str]:
+def _by_cutoff(result: Disparity, called: Callable[[Group], str]) -> list[str]:
     """Adverse-impact ratios over the range of cut-offs."""
-    lines = ["  adverse-impact ratio by cut-off:"] if done.cutoffs else []
-    for at in done.cutoffs:
-        ratios = "  ".join(f"{called(other.group)} {_share(other.ratio)}" for other in at.others)
+    lines = ["  adverse-impact ratio by cut-off:"] if result.cutoffs else []
+    for at in result.cutoffs:
+        ratios = "  ".join(f"{called(group_ratio.group)} {_share(group_ratio.ratio)}" for group_ratio in at.others)
         lines.append(f"    {at.cutoff:.1%}: {ratios}")
     return lines
 
@@ -112,15 +114,15 @@ def proxies(
 ) -> None:
     """Measure which features go with an attribute, without moving data; kept for findings and reports."""
     with open_glassleaf() as glassleaf:
-        done = watched(
+        result = watched(
             glassleaf.fairness.start_proxies(ProxyRequest(glassleaf.models.get(model).id, attribute, key_bits=bits))
         )
-        lines = [f"{attribute} ({done.party}), {counted(done.n, 'records')}:"]
+        lines = [f"{attribute} ({result.party}), {counted(result.n, 'records')}:"]
         lines += [
             f"  {'found' if a.found else '  –  '}  {a.feature}: Cramér's V {a.v:.3f} [{a.v_low:.3f}, {a.v_high:.3f}]"
-            for a in done.features
+            for a in result.features
         ]
-        print_result(asdict(done), lines, as_json)
+        print_result(asdict(result), lines, as_json)
 
 
 @app.command()
@@ -136,19 +138,19 @@ def elderly(
     """Check that the age of elderly applicants (62 or older) has no negative factor (12 CFR 1002.6(b)(2)); kept for the report."""
     with open_glassleaf() as glassleaf:
         request = AgeRequest(glassleaf.models.get(model).id, feature, samples, cipher=cipher_named(cipher))
-        done = watched(glassleaf.age_check.start(request))
-    print_result(asdict(done), _text(done), as_json)
+        check = watched(glassleaf.age_check.start(request))
+    print_result(asdict(check), _text(check), as_json)
 
 
-def _text(done: AgeCheck) -> str:
+def _text(check: AgeCheck) -> str:
     lines = [
-        f"{done.feature} ({done.party}), {done.n:,} test records, each scored at ages of every class: {VERDICTS[done.verdict]}.",
-        f"  ages of 62 or more: mean probability {done.predicted:.4f}",
+        f"{check.feature} ({check.party}), {check.n:,} test records, each scored at ages of every class: {VERDICTS[check.verdict]}.",
+        f"  ages of 62 or more: mean probability {check.predicted:.4f}",
     ]
     lines += [
-        f"  younger, class {gap.place} of {len(done.gaps)} (1 = youngest): {gap.predicted:.4f}; elderly {gap.worse:+.4f} "
+        f"  younger, class {gap.place} of {len(check.gaps)} (1 = youngest): {gap.predicted:.4f}; elderly {gap.worse:+.4f} "
         f"[{gap.low:+.4f}, {gap.high:+.4f}]"
-        for gap in done.gaps
+        for gap in check.gaps
     ]
     return "\n".join(lines)
 
@@ -161,30 +163,30 @@ def given_away(
 ) -> None:
     """Print what the Hosts' answers have given away at most, in bits, and what one more about a model would (simulated Hosts)."""
     with open_glassleaf() as glassleaf:
-        found = glassleaf.leakage.given_away(glassleaf.models.get(model).id, person)
+        amounts = glassleaf.leakage.given_away(glassleaf.models.get(model).id, person)
     lines = [
         "Upper bounds in bits (10 single out one of 1,024 possibilities); trainings and measurements are not in them."
     ]
     print_result(
-        [asdict(given) for given in found],
-        "\n".join([*lines, *(_given_away(given, person) for given in found)]),
+        [asdict(amount) for amount in amounts],
+        "\n".join([*lines, *(_given_away(amount, person) for amount in amounts)]),
         as_json,
     )
 
 
-def _given_away(one: GivenAway, person: str) -> str:
-    if one.people is None:
-        lines = [f"{one.host}: has no limit, so nothing is counted"]
+def _given_away(amount: GivenAway, person: str) -> str:
+    if amount.people is None:
+        lines = [f"{amount.host}: has no limit, so nothing is counted"]
     else:
-        limit = "none" if one.limit is None else f"{one.limit:g}"
+        limit = "none" if amount.limit is None else f"{amount.limit:g}"
         lines = [
-            f"{one.host}: {counted(one.people, 'people')} answered about in {counted(one.days, 'days')}, "
-            f"at most {_up(one.largest)} about one; limit {limit}"
+            f"{amount.host}: {counted(amount.people, 'people')} answered about in {counted(amount.days, 'days')}, "
+            f"at most {_up(amount.largest)} about one; limit {limit}"
         ]
-    if one.person is not None:
-        lines.append(f"  {person}: at most {_up(one.person)}")
-    costs = ", ".join(f"{kind} {_up(bits)}" for kind, bits in one.costs.items()) or "nothing"
-    return "\n".join([*lines, f"  one answer of this model at most: {costs}; all of them {_up(one.capacity)}"])
+    if amount.person is not None:
+        lines.append(f"  {person}: at most {_up(amount.person)}")
+    costs = ", ".join(f"{kind} {_up(bits)}" for kind, bits in amount.costs.items()) or "nothing"
+    return "\n".join([*lines, f"  one answer of this model at most: {costs}; all of them {_up(amount.capacity)}"])
 
 
 def _up(bits: float | None) -> str:

@@ -123,10 +123,13 @@ def init(
     for rows in leave_out or ():
         if rows not in LEFT_OUT:
             raise ParameterError("unknown_choice", option="--leave-out", value=rows, choices=tuple(LEFT_OUT))
-    for option, given, known in (("--place", place or (), PLACES), ("--product", (product,) * bool(product), PRODUCTS)):
-        for value in given:
-            if value not in known:
-                raise ParameterError("unknown_choice", option=option, value=value, choices=known)
+    for option, values, choices in (
+        ("--place", place or (), PLACES),
+        ("--product", (product,) * bool(product), PRODUCTS),
+    ):
+        for value in values:
+            if value not in choices:
+                raise ParameterError("unknown_choice", option=option, value=value, choices=choices)
     marks = _missing_texts(missing or [])
     division = Division(
         label,
@@ -195,18 +198,18 @@ def _column_text(column: ColumnReading) -> str:
     """One line about a column: kind, what it holds, what is missing, and what looks odd."""
     unit = f" in {column.unit}" if column.unit else ""
     if column.empty:
-        held = "no value at all: nothing can be learned from it"
+        content = "no value at all: nothing can be learned from it"
     elif column.constant:
-        held = "one value only: nothing can be learned from it"
+        content = "one value only: nothing can be learned from it"
     elif column.codes:
         commonest = [f"{text!r} {count:,}" for text, count in list(column.codes.items())[:SHOWN_CODES]]
-        held = f"{counted(len(column.codes), 'codes')}: {', '.join(commonest)}" + (
+        content = f"{counted(len(column.codes), 'codes')}: {', '.join(commonest)}" + (
             " …" if len(column.codes) > SHOWN_CODES else ""
         )
     else:
-        held = f"{column.low:g} to {column.high:g}"
+        content = f"{column.low:g} to {column.high:g}"
     absent = ", ".join(f"{f'{text!r}' if text else 'empty'} {count:,}" for text, count in column.missing.items())
-    lines = [f"{column.name}: {column.kind}{unit}, {held}; missing: {absent or 'none'}"]
+    lines = [f"{column.name}: {column.kind}{unit}, {content}; missing: {absent or 'none'}"]
     if column.unclear:
         marks = ", ".join(f"{text!r} {count:,}" for text, count in column.unclear.items())
         wish = shlex.quote(f"{column.name}={next(iter(column.unclear))}")
@@ -240,12 +243,12 @@ def _label_text(read: Overview) -> list[str]:
     lines = [f"  label {read.label}: {read.task}{f', {outcomes}' if outcomes else ''}"]
     if read.task == "binary":
         people = sum(read.outcomes.values())
-        other = next(text for text in read.outcomes if text != read.positive)
+        negative = next(text for text in read.outcomes if text != read.positive)
         count = read.outcomes[read.positive]
         lines.append(
             f"  Positive are the {count:,} of {counted(people, 'records')} whose {read.label} is {read.positive!r} "
             f"({read.label_meaning}). A higher score means more like them, and whoever reaches the cut-off is DECLINED. If these are the "
-            f"good ones, start again with --positive {shlex.quote(other)}."
+            f"good ones, start again with --positive {shlex.quote(negative)}."
         )
     return lines
 
@@ -296,7 +299,7 @@ def federations(as_json: AsJson = False) -> None:
     """List the federations of this home, and those that cannot be used with the reason; then exit status 1."""
     with open_glassleaf() as glassleaf:
         broken = glassleaf.federations.broken()
-        usable = [found for found in glassleaf.federations.all() if found.name not in broken]
+        usable = [federation for federation in glassleaf.federations.all() if federation.name not in broken]
     document = {
         "federations": [
             {"name": f.name, "title": f.title, "folder": str(f.folder), "parties": [party.name for party in f.parties]}

@@ -130,16 +130,16 @@ def at_host(run: Callable[..., None]) -> Callable[..., None]:
     """The command `run(operator, …, as_json)`, with the options of :func:`opened` in the place of the operator."""
     unimported = {"HostOperator": Any}
     of_opened = inspect.signature(opened, eval_str=True, locals=unimported).parameters.values()
-    _, *own, as_json = inspect.signature(run, eval_str=True, locals=unimported).parameters.values()
-    parameters = [*own, *of_opened, as_json]
+    _, *own_parameters, as_json = inspect.signature(run, eval_str=True, locals=unimported).parameters.values()
+    parameters = [*own_parameters, *of_opened, as_json]
 
     @wraps(run)
-    def command(folder: Path | None, federation: str, host: str, **given: Any) -> None:
+    def command(folder: Path | None, federation: str, host: str, **arguments: Any) -> None:
         with opened(folder, federation, host) as operator:
-            run(operator, **given)
+            run(operator, **arguments)
 
     vars(command)["__signature__"] = inspect.Signature(parameters)  # PEP 362
-    command.__annotations__ = {one.name: one.annotation for one in parameters}
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return command
 
 
@@ -153,10 +153,12 @@ def inbox(
     """List the requests that wait for a decision, newest first."""
     from backend.cli import language_of_shell
 
-    found = operator.requests(waiting=not everything)
+    requests = operator.requests(waiting=not everything)
     language = language_of_shell()
-    lines = [_line(one, language) for one in found]
-    print_result([_request_json(one) for one in found], lines or NOTHING_WAITS.in_language(language), as_json)
+    lines = [_line(request, language) for request in requests]
+    print_result(
+        [_request_json(request) for request in requests], lines or NOTHING_WAITS.in_language(language), as_json
+    )
 
 
 @app.command()
@@ -165,8 +167,8 @@ def show(operator: HostOperator, number: Number, as_json: AsJson = False) -> Non
     """Show one request: who asks for what, what it costs, and the Host's own splits with their thresholds."""
     from backend.cli import language_of_shell
 
-    found = operator.request(number)
-    print_result(_request_json(found), _details(found, language_of_shell()), as_json)
+    request = operator.request(number)
+    print_result(_request_json(request), _details(request, language_of_shell()), as_json)
 
 
 @app.command()
@@ -191,10 +193,10 @@ def approve(
         scores = (day_of(scores_until), scores_per_day)
     else:
         scores = None
-    found = operator.approve(number, day_of(until), per_day, scores)
+    request = operator.approve(number, day_of(until), per_day, scores)
     print_result(
-        _request_json(found),
-        f"Approved until {until}, {per_day:,} a day.\n{_line(found, language_of_shell())}",
+        _request_json(request),
+        f"Approved until {until}, {per_day:,} a day.\n{_line(request, language_of_shell())}",
         as_json,
     )
 
@@ -205,8 +207,8 @@ def deny(operator: HostOperator, number: Number, because: Because, as_json: AsJs
     """Refuse a request that waits."""
     from backend.cli import language_of_shell
 
-    found = operator.deny(number, because)
-    print_result(_request_json(found), f"Denied.\n{_line(found, language_of_shell())}", as_json)
+    request = operator.deny(number, because)
+    print_result(_request_json(request), f"Denied.\n{_line(request, language_of_shell())}", as_json)
 
 
 @app.command()
@@ -215,8 +217,8 @@ def withdraw(operator: HostOperator, number: Number, because: Because, as_json: 
     """End an approval at once, for work that is under way, too."""
     from backend.cli import language_of_shell
 
-    found = operator.withdraw(number, because)
-    print_result(_request_json(found), f"Withdrawn.\n{_line(found, language_of_shell())}", as_json)
+    request = operator.withdraw(number, because)
+    print_result(_request_json(request), f"Withdrawn.\n{_line(request, language_of_shell())}", as_json)
 
 
 @models.command("list")
@@ -225,18 +227,18 @@ def list_models(operator: HostOperator, as_json: AsJson = False) -> None:
     """List the models of which this Host keeps a part, with its own splits."""
     from backend.cli import language_of_shell
 
-    found = operator.models()
+    hosted = operator.models()
     lines: list[str] = []
-    for one in found:
-        allowed = ", ".join(one.purposes) or "nothing approved"
+    for model in hosted:
+        purposes = ", ".join(model.purposes) or "nothing approved"
         lines.append(
-            f"{one.id}  of {one.guest}, {counted(one.trees, 'trees')}, {one.capacity:.1f} bits at most: {allowed}"
+            f"{model.id}  of {model.guest}, {counted(model.trees, 'trees')}, {model.capacity:.1f} bits at most: {purposes}"
         )
-        if one.sealed is not None:
-            lines.append(f"  {one.sealed.sentence(language_of_shell())}")
-        lines.append(f"  in an agreement's `models`, to need no asking: {one.agreed_name}")
-        lines += [f"  {_split(split)}" for split in one.splits]
-    print_result([asdict(one) for one in found], lines or "No model yet.", as_json)
+        if model.sealed is not None:
+            lines.append(f"  {model.sealed.sentence(language_of_shell())}")
+        lines.append(f"  in an agreement's `models`, to need no asking: {model.agreed_name}")
+        lines += [f"  {_split(split)}" for split in model.splits]
+    print_result([asdict(model) for model in hosted], lines or "No model yet.", as_json)
 
 
 @models.command()
@@ -284,55 +286,55 @@ def unpack(
 ) -> None:
     """Store this Host's half of a model that another home of this Host packed."""
     blob, passphrase = read_pack_file(file, passphrase_file)
-    found = operator.unpack(blob, passphrase, sender)
-    lines = [f"{found.model} of {found.guest} is here; a Host that runs answers about it at once."]
-    if found.approved:
-        lines.append(f"Approved as before: {', '.join(found.approved)}.")
-    if found.to_be_asked_again:
+    unpacked = operator.unpack(blob, passphrase, sender)
+    lines = [f"{unpacked.model} of {unpacked.guest} is here; a Host that runs answers about it at once."]
+    if unpacked.approved:
+        lines.append(f"Approved as before: {', '.join(unpacked.approved)}.")
+    if unpacked.to_be_asked_again:
         lines.append(
-            f"{found.to_be_asked_again} approvals were signed with another key: the Guest asks again, and you decide."
+            f"{unpacked.to_be_asked_again} approvals were signed with another key: the Guest asks again, and you decide."
         )
-    print_result(asdict(found), lines, as_json)
+    print_result(asdict(unpacked), lines, as_json)
 
 
 @app.command()
 @at_host
 def budget(operator: HostOperator, person: Person, as_json: AsJson = False) -> None:
     """Show how often this Host has answered about a person, and how much more it may."""
-    found = operator.budget(person)
+    person_budget = operator.budget(person)
     lines = [
-        f"{counted(sum(one.times for one in found.answers), 'answers')} within {counted(found.limits.days, 'days')}, "
-        f"{found.told:.1f} bits at most"
+        f"{counted(sum(answer.times for answer in person_budget.answers), 'answers')} within {counted(person_budget.limits.days, 'days')}, "
+        f"{person_budget.told:.1f} bits at most"
     ]
     lines += [
-        f"  {one.day}  {one.kind} to {one.guest}, {one.times} times, {one.bits:.1f} bits at most"
-        for one in found.answers
+        f"  {answer.day}  {answer.kind} to {answer.guest}, {answer.times} times, {answer.bits:.1f} bits at most"
+        for answer in person_budget.answers
     ]
-    lines += [f"  {kind}: {'no limit' if more < 0 else f'{more} more'}" for kind, more in found.left.items()]
-    print_result(asdict(found), lines, as_json)
+    lines += [f"  {kind}: {'no limit' if more < 0 else f'{more} more'}" for kind, more in person_budget.left.items()]
+    print_result(asdict(person_budget), lines, as_json)
 
 
 @app.command()
 @at_host
 def left(operator: HostOperator, person: Person, as_json: AsJson = False) -> None:
     """Show what left this Host about a person and what it keeps, for a request for access."""
-    found = operator.left(person)
+    holdings = operator.left(person)
     lines = []
-    for one in found:
-        lines.append(f"{one.table}: {len(one.about) or 'nothing'} ({one.note})")
-        lines += [f"  {', '.join(f'{name} {value}' for name, value in row.items())}" for row in one.about]
-    print_result([asdict(one) for one in found], lines, as_json)
+    for holding in holdings:
+        lines.append(f"{holding.table}: {len(holding.about) or 'nothing'} ({holding.note})")
+        lines += [f"  {', '.join(f'{name} {value}' for name, value in row.items())}" for row in holding.about]
+    print_result([asdict(holding) for holding in holdings], lines, as_json)
 
 
 @log.command()
 @at_host
 def verify(operator: HostOperator, as_json: AsJson = False) -> None:
     """Check the chain of the Host's own log; exit status 1 if something is wrong."""
-    found = operator.verify_log()
-    outcome = "the chain holds" if found.holds else "SOMETHING IS WRONG"
-    lines = [f"{counted(found.entries, 'entries')}, {outcome}", *(f"  {problem}" for problem in found.problems)]
+    verdict = operator.verify_log()
+    outcome = "the chain holds" if verdict.holds else "SOMETHING IS WRONG"
+    lines = [f"{counted(verdict.entries, 'entries')}, {outcome}", *(f"  {problem}" for problem in verdict.problems)]
     lines.append("  nobody else keeps its heads, so that a cut would not show; keep an export elsewhere")
-    print_result({**asdict(found), "holds": found.holds}, lines, as_json, ok=found.holds)
+    print_result({**asdict(verdict), "holds": verdict.holds}, lines, as_json, ok=verdict.holds)
 
 
 @log.command()
@@ -405,10 +407,10 @@ def serve(
     with service.database.served_alone():
         if not json_logs:
             if service.operation.port:
-                shown = f", /live, /ready and /metrics on port {service.operation.port}"
+                ports = f", /live, /ready and /metrics on port {service.operation.port}"
             else:
-                shown = ""
-            say(f"{service.config.party} answers over its link{shown} (Ctrl-C ends it).")
+                ports = ""
+            say(f"{service.config.party} answers over its link{ports} (Ctrl-C ends it).")
         service.serve()
 
 
@@ -434,13 +436,13 @@ def disclose(
     from backend.link.config import load_config
     from backend.link.draft import disclosure
 
-    found = load_config(_toml(folder))
-    file = out or Path(f"{found.party}.toml")
+    config = load_config(_toml(folder))
+    file = out or Path(f"{config.party}.toml")
     check_out(file)
-    save(file, disclosure(found).encode())
+    save(file, disclosure(config).encode())
     print_result(
         {"file": str(file)},
-        f"Hand out {file}: public keys, and names and meanings of {counted(len(found.features()), 'features')}.",
+        f"Hand out {file}: public keys, and names and meanings of {counted(len(config.features()), 'features')}.",
         as_json,
     )
 
@@ -461,15 +463,15 @@ def run(
     open_streamlit(MAIN, address, port)
 
 
-def _request_json(one: Request) -> dict[str, Any]:
+def _request_json(request: Request) -> dict[str, Any]:
     return {
-        **asdict(one.approval),
-        "expired": one.expired,
-        "used_today": one.used,
-        "splits": [asdict(s) for s in one.splits],
-        "named": one.named,
-        "guest_title": asdict(one.guest),
-        "facts": [_fact_json(fact) for fact in one.facts],
+        **asdict(request.approval),
+        "expired": request.expired,
+        "used_today": request.used_today,
+        "splits": [asdict(s) for s in request.splits],
+        "named": request.naming_share,
+        "guest_title": asdict(request.guest),
+        "facts": [_fact_json(fact) for fact in request.facts],
     }
 
 
@@ -478,16 +480,16 @@ def _fact_json(fact: Fact) -> dict[str, Any]:
     return {"label": asdict(fact.label), "value": asdict(value) if isinstance(value, Text) else value.plain()}
 
 
-def _line(one: Request, language: str) -> str:
+def _line(request: Request, language: str) -> str:
     """Return a request on one line: number, state, who asks for what."""
-    approval = one.approval
-    state = "expired" if one.expired else approval.state
+    approval = request.approval
+    state = "expired" if request.expired else approval.state
     asks = Remark(
         "request_line",
         {
             "number": approval.number,
             "state": STATES[state],
-            "guest": one.guest,
+            "guest": request.guest,
             "purpose": Catalogue(language).named("host.purpose_", approval.purpose),
             "name": approval.name,
             "since": approval.asked[:16].replace("T", " "),
@@ -495,21 +497,25 @@ def _line(one: Request, language: str) -> str:
     )
     line = asks.sentence(language)
     if approval.until:
-        used = {"until": approval.until, "used": one.used, "per_day": approval.per_day}
-        line += Remark("request_used", used).sentence(language)
+        values = {"until": approval.until, "used": request.used_today, "per_day": approval.per_day}
+        line += Remark("request_used", values).sentence(language)
     return line
 
 
-def _details(one: Request, language: str) -> list[str]:
-    found = one.approval
-    about = one.approval.about
-    lines = [_line(one, language)]
-    if found.decided:
-        decided = {"person": found.person, "time": found.decided[:16].replace("T", " "), "reason": found.reason}
+def _details(request: Request, language: str) -> list[str]:
+    approval = request.approval
+    about = request.approval.about
+    lines = [_line(request, language)]
+    if approval.decided:
+        decided = {
+            "person": approval.person,
+            "time": approval.decided[:16].replace("T", " "),
+            "reason": approval.reason,
+        }
         line = Remark("request_decided", decided).sentence(language)
         lines.append(f"  {line}")
-    lines += _facts(one, language)
-    lines.append(f"  {TERMS.in_language(language)}: {found.subject[:16]}…")
+    lines += _facts(request, language)
+    lines.append(f"  {TERMS.in_language(language)}: {approval.subject[:16]}…")
     # The half of an import is shown as its splits.
     for name, value in about.items():
         if name != "partial_model":
@@ -518,14 +524,14 @@ def _details(one: Request, language: str) -> list[str]:
             else:
                 text = value
             lines.append(f"    {name}: {'–' if text == '' else text}")
-    lines += [f"  {_split(split)}" for split in one.splits]
+    lines += [f"  {_split(split)}" for split in request.splits]
     return lines
 
 
-def _facts(one: Request, language: str) -> list[str]:
+def _facts(request: Request, language: str) -> list[str]:
     """Return what the operator reads before deciding, a line a fact; the same as in the console."""
     lines = []
-    for fact in one.facts:
+    for fact in request.facts:
         label = fact.label.in_language(language)
         value = fact.value
         if isinstance(value, Text):
@@ -536,11 +542,11 @@ def _facts(one: Request, language: str) -> list[str]:
     return lines
 
 
-def _split(one: OwnSplit) -> str:
-    rule = one.rule
-    meaning = f" ({one.feature.meaning})" if one.feature else ""
+def _split(split: OwnSplit) -> str:
+    rule = split.rule
+    meaning = f" ({split.feature.meaning})" if split.feature else ""
     if rule.threshold is None:
         how = f"{', '.join(sorted(rule.left_categories))} | {', '.join(sorted(rule.right_categories))}"
     else:
         how = f"{'≥' if rule.above else '<'} {rule.threshold:.10g}"
-    return f"tree {one.tree + 1}, node {one.node}: {one.name}{meaning} {how}"
+    return f"tree {split.tree + 1}, node {split.node}: {split.name}{meaning} {how}"

@@ -42,9 +42,9 @@ def importance(
             worth = watched(glassleaf.explanation.start_permutation(PermutationRequest(model_id, samples, repeats)))
             rows = tuple(sorted(worth, key=lambda row: (not row.feature, -row.fall)))
         else:
-            chosen = cast("Measure", measure)
-            parties = glassleaf.explanation.steady_importance(model_id, chosen, by_party=True)
-            rows = (*glassleaf.explanation.steady_importance(model_id, chosen), *parties)
+            split_measure = cast("Measure", measure)
+            parties = glassleaf.explanation.steady_importance(model_id, split_measure, by_party=True)
+            rows = (*glassleaf.explanation.steady_importance(model_id, split_measure), *parties)
         directions = {d.feature: d for d in glassleaf.explanation.directions(model_id)}
         pairs = glassleaf.explanation.interactions(model_id)
         agreement = glassleaf.explanation.agreement(model_id)
@@ -59,12 +59,12 @@ def importance(
     lines = [f"{model_id} by {measure}:"]
     for row in rows:
         value = row.fall if isinstance(row, Permuted) else row.share
-        known = directions.get(row.feature)
-        if known is not None and known.contradicts:
+        feature_direction = directions.get(row.feature)
+        if feature_direction is not None and feature_direction.contradicts:
             against = "  AGAINST EXPECTATION"
         else:
             against = ""
-        learned = f"  {known.learned}" if known is not None else ""
+        learned = f"  {feature_direction.learned}" if feature_direction is not None else ""
         name = row.feature or "all of it"
         lines.append(f"  {row.party}  {name:24} {_estimate(value, row.low, row.high)}{learned}{against}")
     print_result(body, lines, as_json)
@@ -96,20 +96,20 @@ def what_if(
             print_result(asdict(curve), [f"{feature} ({curve.party}), set for everybody:", *lines], as_json)
             return
         request = MeansRequest(record.id, feature, samples, key_bits=bits)
-        found = watched(glassleaf.explanation.start_means(request))
+        means = watched(glassleaf.explanation.start_means(request))
     lines = [
         f"  {row.group.kind} {row.group.name}, n={row.group.n:,}: {_numbers(row.mean)} [{_numbers(row.low)}, {_numbers(row.high)}]"
-        for row in found.groups
+        for row in means.groups
     ]
-    if found.measured:
-        before = f", from what {found.party} answered on {found.measured}"
+    if means.measured:
+        source = f", from what {means.party} answered on {means.measured}"
     else:
-        before = ""
+        source = ""
     text = [
-        f"{feature} ({found.party}), {found.n:,} test records{before}:",
+        f"{feature} ({means.party}), {means.n:,} test records{source}:",
         *(lines or ["  no two groups of 50 records"]),
     ]
-    print_result(asdict(found), text, as_json)
+    print_result(asdict(means), text, as_json)
 
 
 @app.command(name="model-card")
@@ -145,9 +145,9 @@ def _card_lines(card: ModelCard) -> list[str]:
     for part in card.parts:
         lines.append(f"  {part.part}, n={part.n:,} (scores from {card.sources[part.part]}):")
         lines += [f"    {f.name:9} {_estimate(f.value, f.low, f.high)}" for f in part.figures]
-    for one in card.shifts:
-        verdict = "more than chance" if one.moved else "within chance"
-        lines.append(f"  PSI {one.reference} to {one.part}: {one.psi:.4f}, {verdict} ({one.chance:.4f})")
+    for shift in card.shifts:
+        verdict = "more than chance" if shift.moved else "within chance"
+        lines.append(f"  PSI {shift.reference} to {shift.part}: {shift.psi:.4f}, {verdict} ({shift.chance:.4f})")
     if card.parts:
         return lines
     return [*lines, "  No scores are kept; score test records again with --again N."]

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 def watch_training(job: Job[ModelRecord]) -> ModelRecord:
     """Return the model of a training; meanwhile say each tree that has grown."""
-    shown = 0
+    n_shown = 0
 
     def print_new_trees(job: Job[ModelRecord]) -> None:
-        nonlocal shown
-        for p in job.points[shown:]:
+        nonlocal n_shown
+        for p in job.points[n_shown:]:
             if math.isnan(p.auc_training):
                 auc = ""
             else:
@@ -30,7 +30,7 @@ def watch_training(job: Job[ModelRecord]) -> ModelRecord:
                 f"tree {p.tree}/{p.trees}  loss {p.log_loss_training:.4f} / {p.log_loss_validation:.4f}  "
                 f"{auc}(training / validation)  {p.seconds:.1f} s"
             )
-            shown += 1
+            n_shown += 1
 
     return watched(job, print_new_trees, SHORT_TICK)
 
@@ -42,11 +42,11 @@ def release_text(r: ModelRecord) -> list[str]:
             return [told_by_scores(None, r.score_bits).sentence()]
         return []
     coarser = [f"{share:.1%} at {bits}" for bits, share in r.release.unique[1:]]
-    asked = r.release.asked_bits
-    taken = [
-        f"Scores are multiples of 2^-{r.score_bits}, not 2^-{asked} as asked: these would have named too many paths."
+    asked_bits = r.release.asked_bits
+    coarser_note = [
+        f"Scores are multiples of 2^-{r.score_bits}, not 2^-{asked_bits} as asked: these would have named too many paths."
     ]
-    lines = taken if asked else []
+    lines = coarser_note if asked_bits else []
     lines.append(told_by_scores(r.release, r.score_bits).sentence())
     if coarser and r.release.measurable:
         lines.append(f"With fewer bits behind the point: {', '.join(coarser)}.")
@@ -55,8 +55,8 @@ def release_text(r: ModelRecord) -> list[str]:
 
 def model_text(r: ModelRecord, state: ModelState | None = None) -> str:
     """One line about a model; what it is called and how far it has come where that is given."""
-    other = {"none": "plaintext (simulation)", RANKS: "noisy ranks", "rlwe": f"RLWE, degree {r.key_bits}"}
-    on = other.get(r.cipher, f"Paillier, {r.key_bits} bits")
+    cipher_texts = {"none": "plaintext (simulation)", RANKS: "noisy ranks", "rlwe": f"RLWE, degree {r.key_bits}"}
+    on = cipher_texts.get(r.cipher, f"Paillier, {r.key_bits} bits")
     if r.algorithm.startswith("imported"):
         how = r.algorithm
     else:

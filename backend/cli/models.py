@@ -85,19 +85,19 @@ def list_models(as_json: AsJson = False) -> None:
 def sealed(federation: SealedIn = DEMO, as_json: AsJson = False) -> None:
     """List the models of a federation that you trained and that were not released, with what each can still become."""
     with open_glassleaf() as glassleaf:
-        found = glassleaf.sealed_models.all(chosen_federation(glassleaf, federation))
-    document = [asdict(one) for one in found]
-    print_result(document, "\n".join(map(_sealed_text, found)) or "No sealed model of yours.", as_json)
+        sealed_models = glassleaf.sealed_models.all(chosen_federation(glassleaf, federation))
+    document = [asdict(sealed_model) for sealed_model in sealed_models]
+    print_result(document, "\n".join(map(_sealed_text, sealed_models)) or "No sealed model of yours.", as_json)
 
 
-def _sealed_text(one: Sealed) -> str:
+def _sealed_text(sealed_model: Sealed) -> str:
     """Return what a sealed model is and which steps it has left."""
-    can = ["--coarser"] if one.bits is not None else []
-    if one.trees < one.approved_trees:
-        can.append(f"--trees up to {one.approved_trees}")
+    can = ["--coarser"] if sealed_model.bits is not None else []
+    if sealed_model.trees < sealed_model.approved_trees:
+        can.append(f"--trees up to {sealed_model.approved_trees}")
     can.append("no option, once its Hosts add wider dither")
-    told = told_by_scores(one.record.release, one.record.score_bits).sentence()
-    return f"{model_text(one.record)}\n  {told}\n  glassleaf models release {one.record.id}: {'; '.join(can)}."
+    told_text = told_by_scores(sealed_model.record.release, sealed_model.record.score_bits).sentence()
+    return f"{model_text(sealed_model.record)}\n  {told_text}\n  glassleaf models release {sealed_model.record.id}: {'; '.join(can)}."
 
 
 @app.command()
@@ -151,10 +151,10 @@ def describe(
 ) -> None:
     """Give a model a name, a note or an owner, or places and a product of its own, by which law is chosen."""
     with open_glassleaf() as glassleaf:
-        own = None if places is None else split_list(places)
-        glassleaf.lifecycle.describe(model, name=name, text=note, owner=owner, places=own, product=product)
-        found = glassleaf.lifecycle.standing(model).model
-    print_result(_described(found), _line(found), as_json)
+        place_names = None if places is None else split_list(places)
+        glassleaf.lifecycle.describe(model, name=name, text=note, owner=owner, places=place_names, product=product)
+        state = glassleaf.lifecycle.standing(model).model
+    print_result(_described(state), _line(state), as_json)
 
 
 @app.command()
@@ -212,12 +212,12 @@ def verdict(model: ModelId, as_json: AsJson = False) -> None:
     from backend.cli import language_of_shell
 
     with open_glassleaf() as glassleaf:
-        found = glassleaf.verdicts.of(model)
+        model_verdict = glassleaf.verdicts.of(model)
     words = Catalogue(language_of_shell())
-    lines = [words.text(found.headline)]
-    for fact in found.facts:
+    lines = [words.text(model_verdict.headline)]
+    for fact in model_verdict.facts:
         lines.append(f"{words(f'verdict.{fact.state}')}: {words.text(fact.sentence)}")
-    print_result(asdict(found), lines, as_json)
+    print_result(asdict(model_verdict), lines, as_json)
 
 
 @app.command()
@@ -259,25 +259,25 @@ def unpack(
     blob, passphrase = read_pack_file(file, passphrase_file)
     with open_glassleaf() as glassleaf:
         name = known_federation(glassleaf, federation)
-        found = glassleaf.model_packs.unpack(name, blob, passphrase, sender)
-        state = glassleaf.lifecycle.standing(found.record.id).model
-    hosts = ", ".join(found.hosts)
-    lines = [model_text(found.record, state)]
-    if found.hosts and found.simulated:
+        unpacked = glassleaf.model_packs.unpack(name, blob, passphrase, sender)
+        state = glassleaf.lifecycle.standing(unpacked.record.id).model
+    hosts = ", ".join(unpacked.hosts)
+    lines = [model_text(unpacked.record, state)]
+    if unpacked.hosts and unpacked.simulated:
         lines.append(f"It scores here once the halves of {hosts} are here, too: `glassleaf host models unpack`.")
-    elif found.hosts:
+    elif unpacked.hosts:
         lines.append(
             f"{hosts}: approvals are theirs. What they allowed this Guest holds; otherwise they are asked again."
         )
-    print_result({**asdict(found), "state": state.state}, lines, as_json)
+    print_result({**asdict(unpacked), "state": state.state}, lines, as_json)
 
 
 def _step(model: str, step: str, person: str, role: str, reason: str, as_json: bool) -> None:
     with open_glassleaf() as glassleaf:
         acting = glassleaf.acting(person, role)
         acting.lifecycle.step(model, step, reason=reason)
-        found = acting.lifecycle.standing(model).model
-    print_result(_described(found), _line(found), as_json)
+        state = acting.lifecycle.standing(model).model
+    print_result(_described(state), _line(state), as_json)
 
 
 def _described(state: ModelState) -> dict[str, str]:
@@ -292,7 +292,7 @@ def _described(state: ModelState) -> dict[str, str]:
 
 
 def _line(state: ModelState) -> str:
-    law = ", ".join(one for one in (state.places, state.product) if one)
-    own = f"; law of {law}" if law else ""
-    named = f"{state.model_id}  {state.name or '(no name)'}"
-    return f"{named}: {in_words(state.state)}, owned by {state.owner or 'nobody'}{own}"
+    law = ", ".join(part for part in (state.places, state.product) if part)
+    law_text = f"; law of {law}" if law else ""
+    title = f"{state.model_id}  {state.name or '(no name)'}"
+    return f"{title}: {in_words(state.state)}, owned by {state.owner or 'nobody'}{law_text}"

@@ -63,7 +63,7 @@ def monitor(
     as_json: AsJson = False,
 ) -> None:
     """Score later people under encryption and compare them with the model's own data; exit status 3 where a trigger is reached."""
-    chosen = cipher_named(cipher) if cipher else None
+    scoring_cipher = cipher_named(cipher) if cipher else None
     with open_glassleaf() as glassleaf:
         record = glassleaf.models.get(model)
         read = glassleaf.monitoring.read(
@@ -71,34 +71,41 @@ def monitor(
         )
         if account is not None:
             save_account(account, glassleaf.samples.account(record.id, read.sheet))
-        request = MonitoringRequest(record.id, read, feature, cutoff, chosen, bits)
-        done = watched(glassleaf.monitoring.start(request))
+        request = MonitoringRequest(record.id, read, feature, cutoff, scoring_cipher, bits)
+        monitored = watched(glassleaf.monitoring.start(request))
     notes = read.sheet.notes
-    document = {**asdict(done), "notes": [remark_document(note) for note in notes]}
-    lines = [*(f"Note: {note.sentence()}" for note in notes), _text(done)]
+    document = {**asdict(monitored), "notes": [remark_document(note) for note in notes]}
+    lines = [*(f"Note: {note.sentence()}" for note in notes), _text(monitored)]
     print_result(document, lines, as_json)
-    if STATUS[done.verdict]:
-        raise typer.Exit(STATUS[done.verdict])
+    if STATUS[monitored.verdict]:
+        raise typer.Exit(STATUS[monitored.verdict])
 
 
-def _text(done: Monitored) -> str:
+def _text(monitored: Monitored) -> str:
     say = Catalogue("en")
-    many = {"n": f"{done.n:,}", "failed": f"{done.failed:,}", "outcomes": f"{done.outcomes:,}"}
-    lines = [f"{done.model}: {say(f'monitoring.overall_{done.verdict}')}", say("monitoring.sentence", **many)]
-    lines.append(say("policy.measured", cutoff=measured_at(done.cutoff, done.policy)))
-    lines.append(say("monitoring.partial", n=done.partial, people=f"{done.n:,}", share=f"{done.partial / done.n:.1%}"))
-    for feature, code, n in done.new_codes:
+    many = {"n": f"{monitored.n:,}", "failed": f"{monitored.failed:,}", "outcomes": f"{monitored.outcomes:,}"}
+    lines = [f"{monitored.model}: {say(f'monitoring.overall_{monitored.verdict}')}", say("monitoring.sentence", **many)]
+    lines.append(say("policy.measured", cutoff=measured_at(monitored.cutoff, monitored.policy)))
+    lines.append(
+        say(
+            "monitoring.partial",
+            n=monitored.partial,
+            people=f"{monitored.n:,}",
+            share=f"{monitored.partial / monitored.n:.1%}",
+        )
+    )
+    for feature, code, n in monitored.new_codes:
         lines.append(say("monitoring.new_code", n=n, feature=feature, code=code))
     lines += [
         f"  {test.verdict.replace('_', ' '):12}  {say(f'validation.test_{test.id}')}: {worst(say, test)}"
-        for test in done.tests
+        for test in monitored.tests
     ]
-    if done.brier is not None:
-        lines.append(f"{say('monitoring.brier')}: {done.brier:.4f}")
-    for row in done.tenths:
+    if monitored.brier is not None:
+        lines.append(f"{say('monitoring.brier')}: {monitored.brier:.4f}")
+    for row in monitored.tenths:
         shares = {"predicted": f"{row.predicted:.3f}", "observed": f"{row.observed:.3f}", "n": f"{row.n:,}"}
         lines.append("  " + say("monitoring.tenth", **shares))
-    if done.unexamined:
-        lines.append(say("monitoring.unexamined", listed=", ".join(f"{f} ({p})" for p, f in done.unexamined)))
-    lines += answered_before(say, done.again)
+    if monitored.unexamined:
+        lines.append(say("monitoring.unexamined", listed=", ".join(f"{f} ({p})" for p, f in monitored.unexamined)))
+    lines += answered_before(say, monitored.again)
     return "\n".join(lines)

@@ -54,7 +54,7 @@ HELP = {
 }
 
 
-def choose(algorithm: str, given: Mapping[str, Any]) -> Parameters:
+def choose(algorithm: str, options: Mapping[str, Any]) -> Parameters:
     """Parameters of an algorithm from the options that were given (None = not given).
 
     Raises
@@ -64,15 +64,15 @@ def choose(algorithm: str, given: Mapping[str, Any]) -> Parameters:
     """
     if algorithm not in ALGORITHMS:
         raise ParameterError("unknown_choice", option="--algorithm", value=algorithm, choices=tuple(ALGORITHMS))
-    chosen = {name: value for name, value in given.items() if value is not None}
-    known = {f.name for f in fields(ALGORITHMS[algorithm])}
-    if algorithm == "opboost" and "constraints" in chosen:
+    set_options = {name: value for name, value in options.items() if value is not None}
+    parameter_names = {f.name for f in fields(ALGORITHMS[algorithm])}
+    if algorithm == "opboost" and "constraints" in set_options:
         raise ParameterError("opboost_takes_no_constraints")
-    strange = [_flag(name) for name in chosen if name not in known]
+    strange = [_flag(name) for name in set_options if name not in parameter_names]
     if strange:
         raise ParameterError("options_of_other_algorithm", options=tuple(strange), algorithm=algorithm)
-    parameters = ALGORITHMS[algorithm](**chosen)
-    if "key_bits" in chosen and parameters.as_dict()["cipher"] == "rlwe":
+    parameters = ALGORITHMS[algorithm](**set_options)
+    if "key_bits" in set_options and parameters.as_dict()["cipher"] == "rlwe":
         raise ParameterError("bits_of_paillier")
     return parameters
 
@@ -84,11 +84,11 @@ def with_options(run: Callable[..., None]) -> Callable[..., None]:
         for name, annotation in _options().items()
     ]
 
-    def command(**given: Any) -> None:
-        run(**given)
+    def command(**arguments: Any) -> None:
+        run(**arguments)
 
-    own = list(inspect.signature(run, eval_str=True).parameters.values())
-    fixed = [p for p in own if p.kind is not inspect.Parameter.VAR_KEYWORD]
+    run_parameters = list(inspect.signature(run, eval_str=True).parameters.values())
+    fixed = [p for p in run_parameters if p.kind is not inspect.Parameter.VAR_KEYWORD]
     command.__doc__ = run.__doc__
     command.__name__ = run.__name__
     vars(command)["__signature__"] = inspect.Signature([*fixed, *options])  # PEP 362

@@ -115,8 +115,8 @@ def chosen_federation(glassleaf: Glassleaf, text: str) -> str:
 def quality_text(m: Metrics) -> str:
     """Every figure that applies to the task."""
     figures = {"AUC": m.auc, "KS": m.ks, "log-loss": m.log_loss, "accuracy": m.accuracy, "RMSE": m.rmse, "R²": m.r2}
-    shown = ", ".join(f"{name} {value:.4f}" for name, value in figures.items() if not math.isnan(value))
-    return f"{m.part} n={m.n:,} {shown}"
+    figure_texts = ", ".join(f"{name} {value:.4f}" for name, value in figures.items() if not math.isnan(value))
+    return f"{m.part} n={m.n:,} {figure_texts}"
 
 
 def in_utc(time: str) -> str:
@@ -133,12 +133,12 @@ def print_progress(job: Job[Any]) -> None:
     """Print how far a job is, where it counts its steps."""
     if job.state == "running" and job.total:
         whose = f" at {job.party}" if job.party else ""
-        left = job.eta.left()
-        if left is None:
-            rest = ""
+        seconds_left = job.eta.left()
+        if seconds_left is None:
+            estimate = ""
         else:
-            rest = f", {'less than' if left < SOON else 'about'} {rounded(left):.0f} s left"
-        say(f"{job.stage}{whose}: {job.done:,} of {job.total:,}, {job.seconds:.0f} s{rest}")
+            estimate = f", {'less than' if seconds_left < SOON else 'about'} {rounded(seconds_left):.0f} s left"
+        say(f"{job.stage}{whose}: {job.done:,} of {job.total:,}, {job.seconds:.0f} s{estimate}")
 
 
 def watched(job: Job[T], on_tick: Callable[[Job[T]], None] = print_progress, tick: float = TICK) -> T:
@@ -151,15 +151,15 @@ def watched(job: Job[T], on_tick: Callable[[Job[T]], None] = print_progress, tic
     """
     from backend.cli import language_of_shell
 
-    told = None
+    announced = None
     try:
         while job.state == "running":
             job.wait(tick)
             if job.waits is None:
                 on_tick(job)
-            elif job.waits != told:
+            elif job.waits != announced:
                 say(job.waits.why.sentence(language_of_shell()))
-            told = job.waits
+            announced = job.waits
     except KeyboardInterrupt:
         job.cancel()
     return job.get()
@@ -175,8 +175,8 @@ def print_result(document: Any, text: str | Iterable[str], as_json: bool, *, ok:
 
     In JSON a figure that does not apply is null (RFC 8259 knows no NaN).
     """
-    shown = text if isinstance(text, str) else "\n".join(text)
-    print(json_text(document, indent=1, ascii_only=True) if as_json else shown)  # noqa: T201
+    output = text if isinstance(text, str) else "\n".join(text)
+    print(json_text(document, indent=1, ascii_only=True) if as_json else output)  # noqa: T201
     if not ok:
         raise typer.Exit(1)
 
@@ -193,12 +193,12 @@ def save_account(file: Path, account: dict[str, Any]) -> None:
     save(file, json_text(account).encode())
 
 
-def day_of(written: str) -> date:
+def day_of(day_text: str) -> date:
     """A day that an option names; raises ParameterError if it is none."""
     try:
-        return date.fromisoformat(written)
+        return date.fromisoformat(day_text)
     except ValueError:
-        raise ParameterError("not_a_date", text=written) from None
+        raise ParameterError("not_a_date", text=day_text) from None
 
 
 def save(out: Path, blob: bytes) -> None:

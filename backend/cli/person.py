@@ -37,8 +37,8 @@ def show(
 ) -> None:
     """Show everything that each party's database keeps about an id: counts, days and models, no value of another party."""
     with open_glassleaf() as glassleaf:
-        found = glassleaf.people.show(glassleaf.federations.get(federation).name, person_id, party)
-    print_result([asdict(one) for one in found], _text(found), as_json)
+        holdings = glassleaf.people.show(glassleaf.federations.get(federation).name, person_id, party)
+    print_result([asdict(holding) for holding in holdings], _text(holdings), as_json)
 
 
 @person.command()
@@ -55,15 +55,15 @@ def forget(
     with open_glassleaf() as glassleaf:
         name = glassleaf.federations.get(federation).name
         if dry_run:
-            found = glassleaf.people.preview(name, person_id)
+            holdings = glassleaf.people.preview(name, person_id)
         else:
-            found = glassleaf.people.forget(name, person_id, because)
+            holdings = glassleaf.people.forget(name, person_id, because)
     if dry_run:
         heading = "Would be done; nothing was changed:"
     else:
         heading = "Done, and in the audit log:"
-    lines = [heading, _text(found, erased=True)]
-    print_result({"done": not dry_run, "found": [asdict(one) for one in found]}, lines, as_json)
+    lines = [heading, _text(holdings, erased=True)]
+    print_result({"done": not dry_run, "found": [asdict(holding) for holding in holdings]}, lines, as_json)
 
 
 @retention.command("show")
@@ -84,10 +84,10 @@ def apply_retention(
     """Delete what is older, at every party; done once a day whenever a federation is used, too."""
     with open_glassleaf() as glassleaf:
         if federation:
-            known = [glassleaf.federations.get(federation)]
+            federations = [glassleaf.federations.get(federation)]
         else:
-            known = glassleaf.federations.all()
-        deleted = {one.name: glassleaf.people.expire(one.name) for one in known}
+            federations = glassleaf.federations.all()
+        deleted = {entry.name: glassleaf.people.expire(entry.name) for entry in federations}
     lines = [
         f"{name}, {party}: {rows} of {table} deleted"
         for name, parties in deleted.items()
@@ -97,12 +97,12 @@ def apply_retention(
     print_result(deleted, lines or "Nothing is older than its table's time.", as_json)
 
 
-def _text(found: Sequence[Holding], erased: bool = False) -> str:
+def _text(all_holdings: Sequence[Holding], erased: bool = False) -> str:
     lines = []
-    for party, holdings in groupby(found, key=lambda one: one.party):
+    for party, holdings in groupby(all_holdings, key=lambda holding: holding.party):
         lines.append(f"{party}:")
-        for one in holdings:
-            what = f", {one.erasure}" if erased and one.about else ""
-            lines.append(f"  {one.table}: {len(one.about) or 'nothing'}{what} ({one.note})")
-            lines += [f"    {', '.join(f'{k} {v}' for k, v in row.items())}" for row in one.about]
+        for holding in holdings:
+            what = f", {holding.erasure}" if erased and holding.about else ""
+            lines.append(f"  {holding.table}: {len(holding.about) or 'nothing'}{what} ({holding.note})")
+            lines += [f"    {', '.join(f'{k} {v}' for k, v in row.items())}" for row in holding.about]
     return "\n".join(lines)

@@ -115,13 +115,13 @@ def _points(text: str) -> PointScale | None:
 
 
 def _treatments(wishes: list[str]) -> Treatments:
-    chosen: dict[str, Any] = {}
+    treatments: dict[str, Any] = {}
     for wish in wishes:
         mark, _, treatment = wish.partition("=")
         if mark not in MARKS:
             raise ParameterError("unknown_choice", option="--treat", value=wish, choices=MARKS)
-        chosen[mark] = treatment
-    return Treatments(**chosen)
+        treatments[mark] = treatment
+    return Treatments(**treatments)
 
 
 def policy_text(policy: Policy) -> str:

@@ -51,49 +51,54 @@ def reasons(
         raise ParameterError("notice_options_wrong", formats=tuple(f".{form}" for form in FORMATS))
     with open_glassleaf() as glassleaf:
         record = glassleaf.models.get(model)
-        chosen = cipher_named(cipher)
+        chosen_cipher = cipher_named(cipher)
         scored = None
         sheet = glassleaf.samples.of_person(record.id, person)
         if out is not None:
             check_out(out)
             glassleaf.reasons.check_notice(record.id, notice, against)
-            request = ScoringRequest(record.id, sheet, None, chosen, bits, hold=True)
+            request = ScoringRequest(record.id, sheet, None, chosen_cipher, bits, hold=True)
             scored = glassleaf.reasons.scored_before(record.id, sheet) or watched(glassleaf.scoring.start(request))
             if scored.scores[0].decision not in ("decline", ""):  # nobody needs names, and asking for them is counted
                 _print_not_declined(record.id, scored.scores[0], scored.policy, as_json)
                 glassleaf.scoring.handed_over(scored)
                 raise typer.Exit(1)
-        asked = ReasonsRequest(
-            record.id, sheet, names, chosen, key_bits=bits, scored=scored, hold=True, against=against
+        request_names = ReasonsRequest(
+            record.id, sheet, names, chosen_cipher, key_bits=bits, scored=scored, hold=True, against=against
         )
-        found = watched(glassleaf.reasons.start(asked))
-        one = found.people[0]
-        if out is not None and not one.problem:
-            save(out, glassleaf.reasons.notice(found, person, notice, kind))
-        body = {"model": found.model_id, **_body(one), **_sizes(found.transcript), "ciphertexts": found.ciphertexts}
-        body |= {
-            "cipher": found.cipher,
-            "key_bits": found.key_bits,
-            "features": found.features,
-            "against": found.against,
-            "compared": found.compared,
-            "decided": found.decided,
-            "seconds": found.seconds,
+        result = watched(glassleaf.reasons.start(request_names))
+        person_reasons = result.people[0]
+        if out is not None and not person_reasons.problem:
+            save(out, glassleaf.reasons.notice(result, person, notice, kind))
+        body = {
+            "model": result.model_id,
+            **_body(person_reasons),
+            **_sizes(result.transcript),
+            "ciphertexts": result.ciphertexts,
         }
-        ranked = f"{counted(found.features, 'features')} ranked under {found.cipher} in {found.seconds:.1f} s"
-        group = Catalogue("en")(f"compared.said_{found.against}", people=f"{found.compared:,}")
-        if found.decided:
-            before = [f"Scored on {found.decided[:10]}: no second score was asked for."]
+        body |= {
+            "cipher": result.cipher,
+            "key_bits": result.key_bits,
+            "features": result.features,
+            "against": result.against,
+            "compared": result.compared,
+            "decided": result.decided,
+            "seconds": result.seconds,
+        }
+        ranked = f"{counted(result.features, 'features')} ranked under {result.cipher} in {result.seconds:.1f} s"
+        group = Catalogue("en")(f"compared.said_{result.against}", people=f"{result.compared:,}")
+        if result.decided:
+            remembered_note = [f"Scored on {result.decided[:10]}: no second score was asked for."]
         else:
-            before = []
-        lines = [_text(one), *before, group, f"{ranked}, {body['bytes']:,} bytes in all."]
-        if out is not None and not one.problem:
-            body |= {"notice": str(out), "blocked": one.blocked}
+            remembered_note = []
+        lines = [_text(person_reasons), *remembered_note, group, f"{ranked}, {body['bytes']:,} bytes in all."]
+        if out is not None and not person_reasons.problem:
+            body |= {"notice": str(out), "blocked": person_reasons.blocked}
             blocked = " (no notice: a reason is a prohibited basis, or nobody has shown that it is none)"
-            lines.append(f"Written: {out}{blocked if one.blocked else ''}")
+            lines.append(f"Written: {out}{blocked if person_reasons.blocked else ''}")
         print_result(body, lines, as_json)
-        glassleaf.reasons.handed_over(found)
-    if one.problem or (out is not None and one.blocked):
+        glassleaf.reasons.handed_over(result)
+    if person_reasons.problem or (out is not None and person_reasons.blocked):
         raise typer.Exit(1)
 
 
@@ -113,14 +118,14 @@ def cohort(
         request = CohortRequest(
             glassleaf.models.get(model).id, samples=samples, cipher=cipher_named(cipher), key_bits=bits, seed=seed
         )
-        found = watched(glassleaf.reasons.start_cohort(request))
-    wide = max(len(row.feature) for row in found)
-    lines = [f"{row.feature:{wide}}  {row.mean:+.4f}  {row.party}" for row in found]
-    first = found[0]
+        importances = watched(glassleaf.reasons.start_cohort(request))
+    wide = max(len(row.feature) for row in importances)
+    lines = [f"{row.feature:{wide}}  {row.mean:+.4f}  {row.party}" for row in importances]
+    first = importances[0]
     lines.append(
         f"Means over {counted(first.people, 'people')} under {first.cipher}, each within ±{first.error_bound:.1g}."
     )
-    print_result({"features": [asdict(row) for row in found]}, lines, as_json)
+    print_result({"features": [asdict(row) for row in importances]}, lines, as_json)
 
 
 def _print_not_declined(model: str, score: Score, policy: Policy, as_json: bool) -> None:
@@ -140,8 +145,8 @@ def _print_not_declined(model: str, score: Score, policy: Policy, as_json: bool)
     print_result(body, text, as_json)
 
 
-def _body(one: PersonReasons) -> dict[str, Any]:
-    s = one.score
+def _body(person_reasons: PersonReasons) -> dict[str, Any]:
+    s = person_reasons.score
     totals = {"base": s.base, "guest_part": s.guest_part, "hosts_part": s.hosts_part}
     return {
         "id": s.id,
@@ -151,8 +156,8 @@ def _body(one: PersonReasons) -> dict[str, Any]:
         "policy": s.policy,
         "probability": s.probability,
         **totals,
-        "reasons": [asdict(reason) for reason in one.reasons],
-        "problem": one.problem,
+        "reasons": [asdict(reason) for reason in person_reasons.reasons],
+        "problem": person_reasons.problem,
     }
 
 
@@ -160,10 +165,10 @@ def _sizes(transcript: tuple[TranscriptEntry, ...]) -> dict[str, int]:
     return {"messages": len(transcript), "bytes": sum(entry.bytes for entry in transcript)}
 
 
-def _text(one: PersonReasons) -> str:
-    s = one.score
-    if one.problem:
-        return f"{s.id}: {one.problem}"
+def _text(person_reasons: PersonReasons) -> str:
+    s = person_reasons.score
+    if person_reasons.problem:
+        return f"{s.id}: {person_reasons.problem}"
     parts = f"base {s.base:+.3f}, Guest's part {s.guest_part:+.3f}, Hosts' part {s.hosts_part:+.3f}"
     if s.points is None:
         points = ""
@@ -177,6 +182,6 @@ def _text(one: PersonReasons) -> str:
     lines += [
         f"  {r.feature} ({r.party}); value: {r.side or 'no side'}; a higher value: {r.learned} (expected: {r.expected})"
         + "".join(f"\n    BLOCKER: {blocker.in_words(Catalogue('en'))}" for blocker in r.blockers)
-        for r in one.reasons
+        for r in person_reasons.reasons
     ] or ["  no feature raised the score whose value in the middle would have lowered it"]
     return "\n".join(lines)

@@ -53,19 +53,28 @@ def report(
     if key:
         raise ParameterError("key_without_check")
     with open_glassleaf() as glassleaf:
-        chosen = form or (out.suffix.lower().removeprefix(".") if out else "json")
-        if out is None and chosen != "json":
-            raise ParameterError("report_needs_file", form=chosen)
-        written = glassleaf.reports.export(model, chosen, language)
+        chosen_form = form or (out.suffix.lower().removeprefix(".") if out else "json")
+        if out is None and chosen_form != "json":
+            raise ParameterError("report_needs_file", form=chosen_form)
+        file_bytes = glassleaf.reports.export(model, chosen_form, language)
         if out is None:
-            typer.echo(written, nl=False)  # bytes: no system may put its own line ends in
+            typer.echo(file_bytes, nl=False)  # bytes: no system may put its own line ends in
             return
-        if chosen == "pdf" and glassleaf.reports.language_of_pdf(language) != language:
+        if chosen_form == "pdf" and glassleaf.reports.language_of_pdf(language) != language:
             say("Note: no font with Chinese letters was found here (docs/report.md), so the PDF is in English.")
-        save(out, written)
-        made = glassleaf.reports.check(written).report
-        body = {"file": str(out), "format": chosen, "sha256": made.sha256, "content_sha256": made.content_sha256}
-        print_result(body, f"Report on {made.content.identity.model} written to {out}; SHA-256 {made.sha256}", as_json)
+        save(out, file_bytes)
+        issued_report = glassleaf.reports.check(file_bytes).report
+        body = {
+            "file": str(out),
+            "format": chosen_form,
+            "sha256": issued_report.sha256,
+            "content_sha256": issued_report.content_sha256,
+        }
+        print_result(
+            body,
+            f"Report on {issued_report.content.identity.model} written to {out}; SHA-256 {issued_report.sha256}",
+            as_json,
+        )
 
 
 def _check(file: Path, key: str, as_json: bool) -> None:
@@ -75,33 +84,33 @@ def _check(file: Path, key: str, as_json: bool) -> None:
     except (OSError, UnicodeDecodeError) as error:
         raise ModelError("report_or_key_not_read", file=file, why=reason_of(error)) from error
     if key:
-        found = check_signed(blob, public)
-        if found.signed_as_asked:
+        checked = check_signed(blob, public)
+        if checked.signed_as_asked:
             vouched = "Signed with the key that was given."
         else:
             vouched = "NOT signed with the key that was given."
     else:
         with open_glassleaf() as glassleaf:
-            found = glassleaf.reports.check(blob)
-        logged = "; ".join(f"entry {e.number} of {name}, {e.time}, {e.actor}" for name, e in found.named_by)
+            checked = glassleaf.reports.check(blob)
+        logged = "; ".join(f"entry {e.number} of {name}, {e.time}, {e.actor}" for name, e in checked.named_by)
         vouched = f"Named by this home's audit log: {logged or 'no, so it was NOT issued from here'}"
-    made = found.report
+    report = checked.report
     document = {
-        "verdict": found.verdict,
-        "drawn": found.drawn,
-        "content_sha256": made.content_sha256,
-        "sha256": made.sha256,
-        "public_key": made.public_key,
+        "verdict": checked.verdict,
+        "drawn": checked.drawn,
+        "content_sha256": report.content_sha256,
+        "sha256": report.sha256,
+        "public_key": report.public_key,
         "named_by": [
-            {"federation": name, "entry": e.number, "time": e.time, "actor": e.actor} for name, e in found.named_by
+            {"federation": name, "entry": e.number, "time": e.time, "actor": e.actor} for name, e in checked.named_by
         ],
     }
-    about = f"Model {made.content.identity.model}, issued {made.issued.time}"
-    hashes = f"SHA-256 of the content {made.content_sha256}\nSHA-256 of the document {made.sha256}"
-    if made.public_key:
-        signed = f"Signed with the key {made.public_key}"
+    about = f"Model {report.content.identity.model}, issued {report.issued.time}"
+    hashes = f"SHA-256 of the content {report.content_sha256}\nSHA-256 of the document {report.sha256}"
+    if report.public_key:
+        signed = f"Signed with the key {report.public_key}"
     else:
         signed = "Not signed (version 2)"
-    print_result(document, "\n".join((DRAWN[found.drawn], about, hashes, signed, vouched)), as_json)
-    if found.verdict != "issued":
-        raise typer.Exit(STATUS[found.verdict])
+    print_result(document, "\n".join((DRAWN[checked.drawn], about, hashes, signed, vouched)), as_json)
+    if checked.verdict != "issued":
+        raise typer.Exit(STATUS[checked.verdict])

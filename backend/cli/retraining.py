@@ -39,12 +39,14 @@ def retrain(
         request = RetrainingRequest(
             glassleaf.models.get(model).id, split_list(without), split_list(by), cutoff, cipher_named(cipher), bits
         )
-        found = watched(glassleaf.retraining.start(request, _not_measured))
-    print_result(comparison_as_dict(found), _text(found), as_json)
+        side_by_side = watched(glassleaf.retraining.start(request, _not_measured))
+    print_result(comparison_as_dict(side_by_side), _text(side_by_side), as_json)
 
 
-def _not_measured(before: str, after: str, waits: ApprovalPending) -> None:
-    say(f"{after} is trained. Not measured: {waits} Then: glassleaf compare-models {before} {after} --measure")
+def _not_measured(old_model: str, new_model: str, waits: ApprovalPending) -> None:
+    say(
+        f"{new_model} is trained. Not measured: {waits} Then: glassleaf compare-models {old_model} {new_model} --measure"
+    )
 
 
 @app.command(name="compare-models")
@@ -58,40 +60,46 @@ def compare_models(
 ) -> None:
     """Compare two models of a federation: quality, size, importance, measured outcomes, what scores give away."""
     with open_glassleaf() as glassleaf:
-        before = glassleaf.models.get(first).id
-        after = glassleaf.models.get(second).id
+        first_model = glassleaf.models.get(first).id
+        second_model = glassleaf.models.get(second).id
         if measure:
-            watched(glassleaf.model_differences.start(DifferenceRequest(before, after)))
-        found = glassleaf.reports.compare(before, after)
-    print_result(comparison_as_dict(found), _text(found), as_json)
+            watched(glassleaf.model_differences.start(DifferenceRequest(first_model, second_model)))
+        side_by_side = glassleaf.reports.compare(first_model, second_model)
+    print_result(comparison_as_dict(side_by_side), _text(side_by_side), as_json)
 
 
-def _text(found: SideBySide) -> str:
+def _text(side_by_side: SideBySide) -> str:
     """Which is better, fact by fact; then two columns: the first model's figures, the second's."""
     from backend.cli import language_of_shell
 
     words = Catalogue(language_of_shell())
-    answer = [words.text(found.changes.headline)]
-    for change in found.changes.changes:
+    answer = [words.text(side_by_side.changes.headline)]
+    for change in side_by_side.changes.changes:
         answer.append(f"{words(f'verdict.way_{change.way}')}: {words.text(change.sentence)}")
-    rows = [("", found.before.record.id, found.after.record.id)]
-    rows += [(f.name, f"{f.before:.4f}", f"{f.after:.4f}") for f in found.figures]
-    sizes = asdict(found.before.sizes), asdict(found.after.sizes)
+    rows = [("", side_by_side.before.record.id, side_by_side.after.record.id)]
+    rows += [(f.name, f"{f.before:.4f}", f"{f.after:.4f}") for f in side_by_side.figures]
+    sizes = asdict(side_by_side.before.sizes), asdict(side_by_side.after.sizes)
     rows += [(name.replace("_", " "), f"{sizes[0][name]:,}", f"{sizes[1][name]:,}") for name in sizes[0]]
-    rows += [(f"gain of {s.feature}", _share(s.before), _share(s.after)) for s in found.shifts]
+    rows += [(f"gain of {s.feature}", _share(s.before), _share(s.after)) for s in side_by_side.shifts]
     rows += [
         (f"{p.feature}, {p.either.about}: {p.either.measure}", _measured(p.before), _measured(p.after))
-        for p in found.outcomes
+        for p in side_by_side.outcomes
     ]
-    rows += [(f"scores: {leak.name.replace('_', ' ')}", f"{leak.before:g}", f"{leak.after:g}") for leak in found.leaks]
-    rows += [(d.name, d.before or "–", d.after or "–") for d in found.differences]
-    if found.same_people:
+    rows += [
+        (f"scores: {leak.name.replace('_', ' ')}", f"{leak.before:g}", f"{leak.after:g}") for leak in side_by_side.leaks
+    ]
+    rows += [(d.name, d.before or "–", d.after or "–") for d in side_by_side.differences]
+    if side_by_side.same_people:
         people = "the same records"
     else:
         people = "DIFFERENT records: a part of any difference comes from that"
     wide = max(len(row[0]) for row in rows)
     return "\n".join(
-        [*answer, *(f"{name:{wide}}  {one:>28}  {other:>28}" for name, one, other in rows), f"Measured on {people}."]
+        [
+            *answer,
+            *(f"{name:{wide}}  {first_text:>28}  {second_text:>28}" for name, first_text, second_text in rows),
+            f"Measured on {people}.",
+        ]
     )
 
 

@@ -105,11 +105,11 @@ def try_rules(
     with open_glassleaf() as glassleaf:
         tried, notes = glassleaf.compliance.try_list(file)
     flagged = _flagged(tried)
-    asked = _asked(tried)
-    unclear = [one.feature for one in tried.not_understood]
+    questions = _asked(tried)
+    unclear = [column.feature for column in tried.not_understood]
     features = len({row["feature"] for row in flagged})
     head = (
-        f"{counted(tried.assessed, 'columns')}, {features} flagged, {len(asked)} asked about (no finding until answered), "
+        f"{counted(tried.assessed, 'columns')}, {features} flagged, {len(questions)} asked about (no finding until answered), "
         f"{len(unclear)} not understood (ask for their meanings)."
     )
     lines = [
@@ -118,14 +118,14 @@ def try_rules(
     ]
     lines += [
         f"{r['feature']}: is this about: {r['title']}? {r['matched']!r} in {r['matched_in']} suggests it ({r['why']})"
-        for r in asked
+        for r in questions
     ]
     lines += [f"{name}: not understood: no rule knows the name, and it has no meaning" for name in unclear]
     lines += [note.sentence() for note in notes]
     document = {"columns": tried.assessed, "on": tried.on, "words": tried.words}
     document |= {
         "flagged": flagged,
-        "questions": asked,
+        "questions": questions,
         "not_understood": unclear,
         "meaning_cut": [note.column for note in notes],
     }
@@ -171,17 +171,17 @@ def calendar(
 ) -> None:
     """Say which rules are in force, which are coming, which ended, and what changed since a model's last report."""
     with open_glassleaf() as glassleaf:
-        found = glassleaf.compliance.calendar(model)
-    known = f"{found.quoted} with the official wording, {len(found.unchecked)} not compared with an official text"
-    lines = [f"{found.on}: {counted(found.in_force, 'rules')} in force; {known}."]
-    if found.since:
+        rule_calendar = glassleaf.compliance.calendar(model)
+    counts = f"{rule_calendar.quoted} with the official wording, {len(rule_calendar.unchecked)} not compared with an official text"
+    lines = [f"{rule_calendar.on}: {counted(rule_calendar.in_force, 'rules')} in force; {counts}."]
+    if rule_calendar.since:
         lines += [
-            f"Changed since the report of {found.since}:",
-            *([_line(date, found.on) for date in found.changed] or ["  nothing"]),
+            f"Changed since the report of {rule_calendar.since}:",
+            *([_line(date, rule_calendar.on) for date in rule_calendar.changed] or ["  nothing"]),
         ]
-    for title, dates in (("Coming:", found.coming), ("Ended:", found.ended)):
-        lines += [title, *([_line(date, found.on) for date in dates] or ["  nothing"])]
-    print_result(asdict(found), lines, as_json)
+    for title, dates in (("Coming:", rule_calendar.coming), ("Ended:", rule_calendar.ended)):
+        lines += [title, *([_line(date, rule_calendar.on) for date in dates] or ["  nothing"])]
+    print_result(asdict(rule_calendar), lines, as_json)
 
 
 def _line(date: LawDate, on: str) -> str:
@@ -195,10 +195,10 @@ def measure(as_json: AsJson = False) -> None:
     with open_glassleaf() as glassleaf:
         measured = glassleaf.compliance.recall()
     lines = [f"Terms of version {measured.words}; list {measured.sha256}"]
-    for found in measured.parts:
-        lines.append(f"{found.language}, {PARTS[found.part]}: {counted(found.rows, 'columns')}")
+    for part in measured.parts:
+        lines.append(f"{part.language}, {PARTS[part.part]}: {counted(part.rows, 'columns')}")
         for name in MEASURES:
-            lines.append(f"  {name}: {_share(getattr(found, name))}")
+            lines.append(f"  {name}: {_share(getattr(part, name))}")
     print_result(asdict(measured), lines, as_json)
 
 

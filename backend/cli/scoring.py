@@ -121,7 +121,7 @@ def score(
 ) -> None:
     """Score samples with encrypted inference (Fed-EINI); exit status 1 if nobody was scored, 3 if a row is not ok."""
     workers = workers_of(jobs, backend, scheduler)
-    chosen = cipher_named(cipher) if cipher else None
+    chosen_cipher = cipher_named(cipher) if cipher else None
     for file in (out, account):
         if file is not None:
             check_out(file)
@@ -133,26 +133,26 @@ def score(
         if in_groups(source, out):
             if out is None or check:
                 raise ParameterError("long_table_needs_file")
-            stream = StreamRequest(model, source, out, table, how, what_if, chosen, bits, account)
+            stream = StreamRequest(model, source, out, table, how, what_if, chosen_cipher, bits, account)
             _streamed(glassleaf, stream, again, as_json)
             return
         read = glassleaf.samples.read(model, Path(samples), how=how)
         if account is not None:
             save_account(account, glassleaf.samples.account(record.id, read))
-        request = ScoringRequest(model, read, what_if, chosen or "paillier", bits, hold=True)
+        request = ScoringRequest(model, read, what_if, chosen_cipher or "paillier", bits, hold=True)
         batch = _ended(glassleaf.scoring.start(request), again)
         counts = counts_of(batch.scores)
         scored = counts["ok"] + counts["partial"]
         # somebody who repeats a command that had ended after all keeps the scores that it wrote
-        written = out if out is not None and (scored or not out.exists()) else None
-        kept = _saved(written, glassleaf.scoring.csv(batch), batch) if written is not None else 0
+        scores_file = out if out is not None and (scored or not out.exists()) else None
+        n_kept = _saved(scores_file, glassleaf.scoring.csv(batch), batch) if scores_file is not None else 0
         plain = None
         if check:
             plain = glassleaf.scoring.start(ScoringRequest(model, read, what_if, "none"), counted=False).get()
-        document, text = _in_words(batch, plain, written)
-        if kept:
-            document["kept"] = kept
-            text += "\n" + Remark("rows_kept", {"n": kept, "file": str(written)}).sentence()
+        document, text = _in_words(batch, plain, scores_file)
+        if n_kept:
+            document["kept"] = n_kept
+            text += "\n" + Remark("rows_kept", {"n": n_kept, "file": str(scores_file)}).sentence()
         print_result(document, text, as_json)
         glassleaf.scoring.handed_over(batch)
     if document.get("equal_to_plain") is False or not scored:
@@ -163,12 +163,12 @@ def score(
 
 def _saved(file: Path, data: bytes, batch: ScoreBatch) -> int:
     """Write scores to a file; rows that failed keep their line of an earlier file. Returns how many these are."""
-    kept = 0
+    n_kept = 0
     if file.is_file():
         failed = {score.id for score in batch.scores if score.status == "failed"}
-        data, kept = with_earlier(data, earlier_rows(file, batch.model_id, failed))
+        data, n_kept = with_earlier(data, earlier_rows(file, batch.model_id, failed))
     save(file, data)
-    return kept
+    return n_kept
 
 
 def remark_document(remark: Remark) -> dict[str, Any]:
@@ -207,26 +207,27 @@ def _ended(job: Job[T], again: str) -> T:
 
 def _streamed(glassleaf: Glassleaf, request: StreamRequest, again: str, as_json: bool) -> None:
     """Score a table of any length; what was stopped goes on where it was."""
-    done = _ended(glassleaf.streaming.start(request), again)
-    lines = [f"Note: {note.sentence()}" for note in done.notes]
-    went_on = f", {done.resumed:,} of them before" if done.resumed else ""
-    if done.written:
+    streamed = _ended(glassleaf.streaming.start(request), again)
+    lines = [f"Note: {note.sentence()}" for note in streamed.notes]
+    went_on = f", {streamed.resumed:,} of them before" if streamed.resumed else ""
+    if streamed.written:
         where = f"written to {request.out}"
     else:
         where = f"{request.out} was left as it is"
-    pace = f"{(done.rows - done.resumed) / max(done.seconds, 1e-9):,.0f} rows/s"
-    counts = (
-        f"{done.scored:,} scored ({done.partial:,} of them partial), {done.refused:,} refused, {done.failed:,} failed"
-    )
-    lines.append(f"{counts}{went_on}, in {done.seconds:.1f} s ({pace}) under {done.cipher}; {where}")
-    if done.kept:
-        lines.append(Remark("rows_kept", {"n": done.kept, "file": str(request.out)}).sentence())
-    if done.dither > 0:
-        lines.append(f"Margins are within ±{done.dither:g} of the model's: the last Host has added dither.")
+    pace = f"{(streamed.rows - streamed.resumed) / max(streamed.seconds, 1e-9):,.0f} rows/s"
+    counts = f"{streamed.scored:,} scored ({streamed.partial:,} of them partial), {streamed.refused:,} refused, {streamed.failed:,} failed"
+    lines.append(f"{counts}{went_on}, in {streamed.seconds:.1f} s ({pace}) under {streamed.cipher}; {where}")
+    if streamed.kept:
+        lines.append(Remark("rows_kept", {"n": streamed.kept, "file": str(request.out)}).sentence())
+    if streamed.dither > 0:
+        lines.append(f"Margins are within ±{streamed.dither:g} of the model's: the last Host has added dither.")
     print_result(
-        asdict(done) | {"notes": [remark_document(note) for note in done.notes]}, lines, as_json, ok=bool(done.scored)
+        asdict(streamed) | {"notes": [remark_document(note) for note in streamed.notes]},
+        lines,
+        as_json,
+        ok=bool(streamed.scored),
     )
-    if done.failed or done.partial or done.refused:
+    if streamed.failed or streamed.partial or streamed.refused:
         raise typer.Exit(NOT_ALL_OK)
 
 

@@ -54,51 +54,56 @@ def screen(
             cipher=cipher_named(cipher),
             key_bits=bits,
         )
-        done = watched(glassleaf.screening.start(request))
+        screening = watched(glassleaf.screening.start(request))
     if out is not None:
-        write_whole(out, csv_of(done))
-    print_result(asdict(done), _text(done), as_json)
+        write_whole(out, csv_of(screening))
+    print_result(asdict(screening), _text(screening), as_json)
 
 
-def _text(done: Screening) -> list[str]:
+def _text(screening: Screening) -> list[str]:
     lines = [
-        f"{done.records:,} joint records, {done.positives:,} with the positive outcome. "
+        f"{screening.records:,} joint records, {screening.positives:,} with the positive outcome. "
         "Information value (IV) of each feature, the highest first; in brackets what chance alone shows in 1 of 20."
     ]
-    lines += [_line(feature) for feature in done.features]
-    lines += [f"  not screened: {one.feature} ({one.party}): {one.reason.sentence()}" for one in done.left_out]
-    if done.bands == 1:
+    lines += [_line(feature) for feature in screening.features]
+    lines += [
+        f"  not screened: {screened.feature} ({screened.party}): {screened.reason.sentence()}"
+        for screened in screening.left_out
+    ]
+    if screening.bands == 1:
         lines.append(
             "What features add to yours is not known: too few records, or no feature of yours makes two groups."
         )
     else:
-        lines.append(f"“Adds” is measured within {done.bands} bands of a scorecard of your own features.")
-    for host, bits in done.bits.items():
+        lines.append(f"“Adds” is measured within {screening.bands} bands of a scorecard of your own features.")
+    for host, bits in screening.bits.items():
         lines.append(f"{host}: at most {bits:.1f} bits about each person were booked.")
     return lines
 
 
-def _line(one: ScreenedFeature) -> str:
-    parts = [f"  {one.iv:.3f} [{one.iv_chance:.3f}] {one.feature} ({one.party}): {one.worth}, {one.direction}"]
-    parts.append(f"missing {_missing(one)}, {_distinct(one)} distinct values")
-    if one.psi is not None and one.psi_chance is not None:
-        parts.append(f"PSI {one.psi:.3f} [{one.psi_chance:.3f}]")
-    if one.adds is not None and one.added is not None and one.added_chance is not None:
-        parts.append(f"adds {one.added:.3f} ({one.added_chance:.3f} by chance): {ADDS[one.adds]}")
-    if one.measured:
-        parts.append(f"answered on {one.measured}")
+def _line(screened: ScreenedFeature) -> str:
+    parts = [
+        f"  {screened.iv:.3f} [{screened.iv_chance:.3f}] {screened.feature} ({screened.party}): {screened.worth}, {screened.direction}"
+    ]
+    parts.append(f"missing {_missing(screened)}, {_distinct(screened)} distinct values")
+    if screened.psi is not None and screened.psi_chance is not None:
+        parts.append(f"PSI {screened.psi:.3f} [{screened.psi_chance:.3f}]")
+    if screened.adds is not None and screened.added is not None and screened.added_chance is not None:
+        parts.append(f"adds {screened.added:.3f} ({screened.added_chance:.3f} by chance): {ADDS[screened.adds]}")
+    if screened.measured:
+        parts.append(f"answered on {screened.measured}")
     return "; ".join(parts)
 
 
-def _missing(one: ScreenedFeature) -> str:
-    if one.missing == one.missing_most:
-        return f"{one.missing:.1%}"
-    return f"at most {one.missing_most:.1%}"
+def _missing(screened: ScreenedFeature) -> str:
+    if screened.missing == screened.missing_most:
+        return f"{screened.missing:.1%}"
+    return f"at most {screened.missing_most:.1%}"
 
 
-def _distinct(one: ScreenedFeature) -> str:
-    if one.most is None:
-        return f"{one.fewest:,} or more"
-    if one.fewest == one.most:
-        return f"{one.fewest:,}"
-    return f"{one.fewest:,} to {one.most:,}"
+def _distinct(screened: ScreenedFeature) -> str:
+    if screened.most is None:
+        return f"{screened.fewest:,} or more"
+    if screened.fewest == screened.most:
+        return f"{screened.fewest:,}"
+    return f"{screened.fewest:,} to {screened.most:,}"

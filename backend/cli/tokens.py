@@ -22,19 +22,19 @@ def add(
 ) -> None:
     """Make a token and print it, this once; only its hash is kept."""
     with open_glassleaf() as glassleaf:
-        chosen = tuple(glassleaf.models.get(one).id for one in split_list(models))
-        token = Tokens(glassleaf.home).add(name, chosen)
-    print_result({"name": name, "models": chosen, "token": token}, token, as_json)
+        model_ids = tuple(glassleaf.models.get(model).id for model in split_list(models))
+        token = Tokens(glassleaf.home).add(name, model_ids)
+    print_result({"name": name, "models": model_ids, "token": token}, token, as_json)
 
 
 @app.command("list")
 def list_tokens(as_json: AsJson = False) -> None:
     """List tokens by name, with the models that they reach."""
     with open_glassleaf() as glassleaf:
-        found = Tokens(glassleaf.home).all()
-    lines = [f"{one.name}: {', '.join(one.models) or 'all models'}" for one in found]
+        all_tokens = Tokens(glassleaf.home).all()
+    lines = [f"{token.name}: {', '.join(token.models) or 'all models'}" for token in all_tokens]
     text = "\n".join(lines) or "No token yet: `glassleaf serve` listens to this machine's own programs alone."
-    print_result([{"name": one.name, "models": one.models} for one in found], text, as_json)
+    print_result([{"name": token.name, "models": token.models} for token in all_tokens], text, as_json)
 
 
 @app.command()

@@ -59,10 +59,10 @@ def train(
     backend: Backend = "loky",
     scheduler: Scheduler = "",
     as_json: AsJson = False,
-    **given: Any,
+    **options: Any,
 ) -> None:
     """Grow a model and register each party's partial model."""
-    parameters = choose(algorithm, given)
+    parameters = choose(algorithm, options)
     with open_glassleaf(workers_of(jobs, backend, scheduler)) as glassleaf:
         request = TrainingRequest(
             chosen_federation(glassleaf, federation),
@@ -113,15 +113,15 @@ def import_file(
     as_json: AsJson = False,
 ) -> None:
     """Make a model that XGBoost, LightGBM or scikit-learn trained a federated one, proved on the federation's records."""
-    wanted: dict[str, Any] = {"features": split_list(features) or None, "categories": categories}
-    wanted |= {"score_bits": score_bits, "label_is": label_is}
+    meanings: dict[str, Any] = {"features": split_list(features) or None, "categories": categories}
+    meanings |= {"score_bits": score_bits, "label_is": label_is}
     with open_glassleaf() as glassleaf:
         name = chosen_federation(glassleaf, federation)
         if check:
-            proof = glassleaf.model_import.check(name, file, **wanted)
+            proof = glassleaf.model_import.check(name, file, **meanings)
             print_result(_proof_document(proof), _proof_text(proof), as_json)
             return
-        record, proof = glassleaf.model_import.import_file(name, file, most_named=most_named, **wanted)
+        record, proof = glassleaf.model_import.import_file(name, file, most_named=most_named, **meanings)
     lines = [*_proof_text(proof), model_text(record)]
     lines += ["Metrics are on all joint records, which the model may have been trained on.", *release_text(record)]
     print_result(asdict(record) | _proof_document(proof), lines, as_json)

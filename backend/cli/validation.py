@@ -65,45 +65,50 @@ def validate(
     as_json: AsJson = False,
 ) -> None:
     """Run 25 tests with thresholds set beforehand; exit status 3 where one fails, 4 where a floor could not be measured."""
-    own = OperatorConfig() if config is None else read_config(config)
+    operator_config = OperatorConfig() if config is None else read_config(config)
     with open_glassleaf() as glassleaf:
-        named = [glassleaf.models.get(one).id if one else "" for one in (model, challenger)]
+        model_ids = [glassleaf.models.get(name).id if name else "" for name in (model, challenger)]
         if account is not None:
-            save_account(account, glassleaf.samples.account(named[0]))
+            save_account(account, glassleaf.samples.account(model_ids[0]))
         request = ValidationRequest(
-            named[0], named[1], own, samples=samples, cipher=cipher_named(cipher), key_bits=bits
+            model_ids[0], model_ids[1], operator_config, samples=samples, cipher=cipher_named(cipher), key_bits=bits
         )
-        done = watched(glassleaf.validation.start(request))
-        headline = glassleaf.verdicts.of(done.model).headline
-    print_result(asdict(done), _text(done, headline.en), as_json)
-    if STATUS[done.verdict]:
-        raise typer.Exit(STATUS[done.verdict])
+        validation = watched(glassleaf.validation.start(request))
+        headline = glassleaf.verdicts.of(validation.model).headline
+    print_result(asdict(validation), _text(validation, headline.en), as_json)
+    if STATUS[validation.verdict]:
+        raise typer.Exit(STATUS[validation.verdict])
 
 
-def _text(done: Validation, headline: str) -> str:
+def _text(validation: Validation, headline: str) -> str:
     """The verdict on the model, then every test."""
     say = Catalogue("en")
     many = {
-        "passed": done.count("pass"),
-        "undecided": done.count("undecided"),
-        "warned": done.count("warn"),
-        "failed": done.count("fail"),
-        "missing": done.count("not_provided"),
-        "off": done.count("off"),
+        "passed": validation.count("pass"),
+        "undecided": validation.count("undecided"),
+        "warned": validation.count("warn"),
+        "failed": validation.count("fail"),
+        "missing": validation.count("not_provided"),
+        "off": validation.count("off"),
     }
     lines = [
-        f"{done.model}: {headline}",
-        say("validation.sentence", n=f"{done.n:,}", cutoff=measured_at(done.cutoff, done.policy), **many),
+        f"{validation.model}: {headline}",
+        say(
+            "validation.sentence",
+            n=f"{validation.n:,}",
+            cutoff=measured_at(validation.cutoff, validation.policy),
+            **many,
+        ),
     ]
-    lines += [f"  {test.verdict.replace('_', ' '):12}  {test.id:17}  {worst(say, test)}" for test in done.tests]
-    lines += [say("validation.switched_off", test=test.id, because=test.because) for test in done.off]
-    if done.tightened:
-        lines.append(say("validation.tightened", listed=", ".join(done.tightened)))
-    if done.unexamined:
-        lines.append(say("validation.unexamined", listed=", ".join(f"{f} ({p})" for p, f in done.unexamined)))
-    lines += answered_before(say, done.again)
-    if done.without_decisions:
-        listed = ", ".join(f"{feature} ({party})" for party, feature in done.without_decisions)
+    lines += [f"  {test.verdict.replace('_', ' '):12}  {test.id:17}  {worst(say, test)}" for test in validation.tests]
+    lines += [say("validation.switched_off", test=test.id, because=test.because) for test in validation.off]
+    if validation.tightened:
+        lines.append(say("validation.tightened", listed=", ".join(validation.tightened)))
+    if validation.unexamined:
+        lines.append(say("validation.unexamined", listed=", ".join(f"{f} ({p})" for p, f in validation.unexamined)))
+    lines += answered_before(say, validation.again)
+    if validation.without_decisions:
+        listed = ", ".join(f"{feature} ({party})" for party, feature in validation.without_decisions)
         lines.append(say("validation.without_decisions", listed=listed))
     return "\n".join(lines)
 
@@ -122,8 +127,10 @@ def worst(say: Catalogue, test: Tested) -> str:
         return test.because
     if test.missing:
         return say(f"validation.missing_{test.missing}")
-    one = test.figures[0]
-    about = about_in_words(say, one.figure, one.figure.feature, one.figure.party, {})
-    value = value_in_words(say, one.figure, lambda number: f"{number:z.3f}")
-    limits = limit_in_words(say, one.figure.measure, one.sense, one.warn, one.fail)
-    return f"{about}: {value} ({limits}{seen_in_words(say, one.figure.measure, one.sense, one.shows_from)})"
+    tested_figure = test.figures[0]
+    about = about_in_words(say, tested_figure.figure, tested_figure.figure.feature, tested_figure.figure.party, {})
+    value = value_in_words(say, tested_figure.figure, lambda number: f"{number:z.3f}")
+    limits = limit_in_words(
+        say, tested_figure.figure.measure, tested_figure.sense, tested_figure.warn, tested_figure.fail
+    )
+    return f"{about}: {value} ({limits}{seen_in_words(say, tested_figure.figure.measure, tested_figure.sense, tested_figure.shows_from)})"

@@ -85,14 +85,14 @@ def parse_toml(name: str, data: bytes, error: Kind = FederationError, max_bytes:
         if line.count(b".") >= MAX_PARTS and _LONG_KEY.search(line):
             raise error("key_of_too_many_parts", file=name, line=number, limit=MAX_PARTS)
     try:
-        found = tomllib.loads(text)
+        document = tomllib.loads(text)
     except RecursionError:
         raise error("nested_too_deep", file=name) from None
     except (ValueError, OverflowError) as failure:  # TOMLDecodeError is one; a number of 4,300 digits, another
         raise error("not_toml", file=name, reason=str(failure)[:200]) from None
-    if _has_long_number(found):
+    if _has_long_number(document):
         raise error("number_too_long", file=name, limit=MAX_BITS)
-    return found
+    return document
 
 
 def parse_json(name: str, data: bytes | str, error: Kind = FederationError, max_bytes: int = MAX_BYTES) -> Any:
@@ -182,9 +182,9 @@ def _decoded(name: str, data: bytes, error: Kind) -> str:
         raise error("text_not_utf8", file=name) from None
 
 
-def _has_long_number(found: object) -> bool:
+def _has_long_number(document: object) -> bool:
     """Return whether a number is longer than TOML's: as a text it would take long, or be refused by Python."""
-    waiting = [found]
+    waiting = [document]
     while waiting:
         value = waiting.pop()
         if isinstance(value, dict):
@@ -197,11 +197,11 @@ def _has_long_number(found: object) -> bool:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        seen = set()
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        names = set()
         for name, _ in pairs:
-            if name in seen:
+            if name in names:
                 raise RepeatedNameError(name)
-            seen.add(name)
-    return found
+            names.add(name)
+    return fields

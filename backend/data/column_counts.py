@@ -15,24 +15,24 @@ Column = NDArray[np.generic]
 
 def reference_of(feature: Feature, column: Column) -> dict[str, Any]:
     """What drift is measured against: a column's own tenths, or its codes, with counts. Stays with its owner."""
-    there = present(column)
+    present_values = present(column)
     if feature.kind is Kind.NUMERIC:
-        if len(there):
-            cuts = np.unique(np.quantile(there.astype(np.float64), np.linspace(0.1, 0.9, 9)))
+        if len(present_values):
+            cuts = np.unique(np.quantile(present_values.astype(np.float64), np.linspace(0.1, 0.9, 9)))
         else:
             cuts = np.array([])
-        return {"cuts": cuts.tolist(), "counts": counts_as(feature, there, cuts.tolist()).tolist()}
-    codes = sorted({str(value) for value in there.tolist()})
-    return {"cuts": codes, "counts": counts_as(feature, there, codes).tolist()}
+        return {"cuts": cuts.tolist(), "counts": counts_as(feature, present_values, cuts.tolist()).tolist()}
+    codes = sorted({str(value) for value in present_values.tolist()})
+    return {"cuts": codes, "counts": counts_as(feature, present_values, codes).tolist()}
 
 
-def counts_as(feature: Feature, there: Column, cuts: Sequence[Any]) -> NDArray[np.intp]:
+def counts_as(feature: Feature, present_values: Column, cuts: Sequence[Any]) -> NDArray[np.intp]:
     """Values in the bins of a reference, ``(len(cuts) + 1,)``; the last one of codes is of those that it does not know."""
     if feature.kind is Kind.NUMERIC:
-        index = np.searchsorted(np.array(cuts, dtype=np.float64), there.astype(np.float64), side="right")
+        index = np.searchsorted(np.array(cuts, dtype=np.float64), present_values.astype(np.float64), side="right")
     else:
         index_of = {code: k for k, code in enumerate(cuts)}
-        index = np.array([index_of.get(str(value), len(cuts)) for value in there.tolist()], dtype=np.intp)
+        index = np.array([index_of.get(str(value), len(cuts)) for value in present_values.tolist()], dtype=np.intp)
     return np.bincount(index, minlength=len(cuts) + 1)
 
 

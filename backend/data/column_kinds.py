@@ -131,7 +131,7 @@ def alike_texts(texts: Iterable[str]) -> list[tuple[str, ...]]:
     for text in texts:
         form = yes_or_no[text] if all_yes_or_no else " ".join(text.casefold().split())
         by_form.setdefault(form, []).append(text)
-    return [tuple(sorted(found)) for found in by_form.values() if len(found) > 1]
+    return [tuple(sorted(spellings)) for spellings in by_form.values() if len(spellings) > 1]
 
 
 def label_of(

@@ -146,10 +146,10 @@ def located(cells: Mapping[int, str], lines: Sequence[int]) -> tuple[Remark, ...
 
 def examples(items: Sequence[Remark], total: int) -> tuple[Remark, ...] | Remark:
     """Return the first :data:`SHOWN_EXAMPLES` of `total` items, and how many more there are."""
-    rest = total - SHOWN_EXAMPLES
-    if rest <= 0:
+    n_more = total - SHOWN_EXAMPLES
+    if n_more <= 0:
         return tuple(items)
-    return Remark("and_more", {"items": tuple(items[:SHOWN_EXAMPLES]), "rest": rest})
+    return Remark("and_more", {"items": tuple(items[:SHOWN_EXAMPLES]), "rest": n_more})
 
 
 def shown(text: str) -> str:
@@ -159,8 +159,8 @@ def shown(text: str) -> str:
 
 def listed(items: Sequence[str], max_items: int = 8) -> str:
     """Join items for a sentence; those beyond `max_items` are only counted."""
-    rest = len(items) - max_items
-    return ", ".join(items[:max_items]) + (f" and {rest} more" if rest > 0 else "")
+    n_more = len(items) - max_items
+    return ", ".join(items[:max_items]) + (f" and {n_more} more" if n_more > 0 else "")
 
 
 def read_csv(path: Path) -> TableText:
@@ -234,7 +234,7 @@ def csv_groups(
     header: tuple[str, ...] = ()
     group = TableText(name, (), [], [], {}, separator=separator)
     in_all = limits.max_rows
-    before = 0
+    n_before = 0
     characters = 0
     with io.TextIOWrapper(file, encoding=encoding, newline="") as text:
         for line, row in _parsed(name, text, separator):
@@ -247,13 +247,13 @@ def csv_groups(
                 continue
             if len(group.rows) % CHECKED == 0:
                 work.check()
-            if before + len(group.rows) == in_all:
+            if n_before + len(group.rows) == in_all:
                 if in_all < limits.max_rows:
                     raise FederationError("too_many_rows_of_columns", file=name, columns=len(header), limit=in_all)
                 raise FederationError("too_many_rows", file=name, limit=in_all)
             if len(group.rows) == max_rows or characters > max_characters:
                 yield group
-                before = before + len(group.rows)
+                n_before = n_before + len(group.rows)
                 characters = 0
                 group = replace(group, rows=[], lines=[], ragged={})
             if len(row) != len(header):
@@ -269,13 +269,13 @@ def csv_groups(
 
 def _parsed(name: str, text: TextIO, separator: str) -> Iterator[tuple[int, list[str]]]:
     """Line and cells of every row that is not blank; nothing is held but the row that is being read."""
-    taken = 0  # characters of the row that is being read
+    n_characters = 0  # characters of the row that is being read
 
     def bounded() -> Iterator[str]:
-        nonlocal taken
+        nonlocal n_characters
         while line := text.readline(MAX_ROW + 1):
-            taken += len(line)
-            if taken > MAX_ROW:
+            n_characters += len(line)
+            if n_characters > MAX_ROW:
                 raise FederationError("row_too_long", file=name, line=ended + 1, limit=MAX_ROW)
             yield line
 
@@ -287,7 +287,7 @@ def _parsed(name: str, text: TextIO, separator: str) -> Iterator[tuple[int, list
             if cells:
                 yield ended + 1, cells
             ended = reader.line_num
-            taken = 0
+            n_characters = 0
     except csv.Error as error:
         raise FederationError("line_not_csv", file=name, line=ended + 1, reason=str(error)) from None
 
@@ -303,9 +303,9 @@ def not_text(name: str, data: bytes, encoding: str) -> FederationError:
     try:
         data.decode(encoding)
     except UnicodeDecodeError as error:
-        found = data[error.start]
+        byte = data[error.start]
         line = data.count(b"\n", 0, error.start) + 1
-    return FederationError("byte_not_text", file=name, line=line, byte=f"{found:02x}", encoding=shown_as)
+    return FederationError("byte_not_text", file=name, line=line, byte=f"{byte:02x}", encoding=shown_as)
 
 
 def header_choices(rows: Sequence[tuple[int, Sequence[str]]]) -> dict[str, tuple[str, ...]]:
@@ -345,17 +345,17 @@ def first_csv_rows(data: bytes, encoding: str = UTF_8) -> list[tuple[int, list[s
     """Return the first rows of a CSV file that have a cell, with their lines, by the separator that splits one of them most."""
     head = data[:MAX_ROW].decode(encoding, errors="replace")
     lines = [(number, line) for number, line in enumerate(head.splitlines(), start=1) if line.strip()][:PEEKED]
-    found: list[tuple[int, list[str]]] = []
-    most = 0
+    widest_rows: list[tuple[int, list[str]]] = []
+    max_cells = 0
     for separator in SEPARATORS:
         rows = []
         for number, line in lines:
             rows.append((number, [cell.strip() for cell in _split_line(line, separator)]))
         cells = max((len(row) for _, row in rows), default=0)
-        if cells > most:
-            found = rows
-            most = cells
-    return found
+        if cells > max_cells:
+            widest_rows = rows
+            max_cells = cells
+    return widest_rows
 
 
 def _split_line(line: str, separator: str) -> list[str]:
@@ -391,9 +391,9 @@ def repeated_columns(header: Sequence[str]) -> tuple[str, ...]:
     return tuple(column for column, times in Counter(header).items() if column and times > 1)
 
 
-def repeated_problems(text: TableText, used: Collection[str]) -> list[Remark]:
+def repeated_problems(text: TableText, used_columns: Collection[str]) -> list[Remark]:
     """Return a problem for the used columns whose name another column has, too."""
-    repeated = tuple(shown(column) for column in repeated_columns(text.header) if column in used)
+    repeated = tuple(shown(column) for column in repeated_columns(text.header) if column in used_columns)
     if repeated:
         return [Remark("column_repeated", {"file": text.name, "columns": repeated})]
     return []

@@ -75,11 +75,11 @@ def date_of(cell: str, order: str) -> date | None:
     if len(cell) > MAX_LETTERS:
         return None
     for form in (*_FORMS, _YEAR_LAST[order]):
-        found = form.fullmatch(cell)
-        if found is not None:
-            month = MONTHS.get(found["month"].lower(), found["month"])
+        match = form.fullmatch(cell)
+        if match is not None:
+            month = MONTHS.get(match["month"].lower(), match["month"])
             try:
-                return date(int(found["year"]), int(month), int(found["day"]))
+                return date(int(match["year"]), int(month), int(match["day"]))
             except ValueError:  # there is no such day, or no such month
                 return None
     return None
@@ -102,9 +102,9 @@ def orders_of(cells: Collection[str]) -> tuple[str, ...]:
     possible = _readable(cells)
     alike: dict[str, list[str]] = {}
     for cell in cells:
-        found = _YEAR_LAST["dmy"].fullmatch(cell)
-        if found is not None:
-            alike.setdefault(found["mark"], []).append(cell)
+        match = _YEAR_LAST["dmy"].fullmatch(cell)
+        if match is not None:
+            alike.setdefault(match["mark"], []).append(cell)
     if any(len(_readable(part)) > len(possible) for part in alike.values()):
         return ()
     return possible
@@ -172,11 +172,11 @@ def first_day(unit: Text) -> date | None:
     >>> str(first_day(Text("days since 2019-01-02"))), first_day(Text("days"))
     ('2019-01-02', None)
     """
-    found = _UNIT.fullmatch(unit.en)
-    if found is None:
+    match = _UNIT.fullmatch(unit.en)
+    if match is None:
         return None
     try:
-        return date.fromisoformat(found[1])
+        return date.fromisoformat(match[1])
     except ValueError:
         return None
 
@@ -195,10 +195,10 @@ def days_in_a_sheet(cells: Mapping[int, str], first: date) -> dict[int, float]:
     """
     dated = [cell for cell in cells.values() if any(date_of(cell, order) for order in ORDERS)]
     orders = orders_of(dated)
-    found = {}
+    days = {}
     for row, cell in cells.items():
         readings = {date_of(cell, order) for order in orders or ORDERS}
         day = next(iter(readings))
         if len(readings) == 1 and day is not None:
-            found[row] = float((day - first).days)
-    return found
+            days[row] = float((day - first).days)
+    return days

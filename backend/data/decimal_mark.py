@@ -137,10 +137,10 @@ def may_be_thousand(text: str, marks: Marks) -> bool:
 def _number(marks: Marks) -> re.Pattern[str]:
     point = re.escape(marks.decimal)
     if marks.thousands:
-        whole = rf"(?:\d+|[1-9]\d{{0,2}}(?:{re.escape(marks.thousands)}\d{{3}})+)"
+        integer = rf"(?:\d+|[1-9]\d{{0,2}}(?:{re.escape(marks.thousands)}\d{{3}})+)"
     else:
-        whole = r"\d+"
-    return re.compile(rf"[+-]?(?:{whole}(?:{point}\d*)?|{point}\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+        integer = r"\d+"
+    return re.compile(rf"[+-]?(?:{integer}(?:{point}\d*)?|{point}\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
 
 @cache

@@ -142,15 +142,15 @@ def write_demo(folder: Path, *, rows: int = 6000, seed: int = SEED, dither: floa
     for party, features in PARTIES:
         absent = PLANTED.absent.get(party.name)
         if absent is None:
-            held = np.arange(rows)
+            party_rows = np.arange(rows)
         else:
-            held = rng.permutation(rows)[: rows - round(absent * rows)]
+            party_rows = rng.permutation(rows)[: rows - round(absent * rows)]
         columns = [*features, *([LABEL] if absent is None else [])]
-        table = pd.concat([ids, people[columns]], axis=1).iloc[held]
+        table = pd.concat([ids, people[columns]], axis=1).iloc[party_rows]
         table.to_csv(folder / party.file, index=False, lineterminator="\n", encoding="utf-8")
-    made = demo_federation()
-    hosts = tuple(host.model_copy(update={"dither": dither}) for host in made.hosts)
-    federation = made.model_copy(update={"folder": folder, "hosts": hosts})
+    template = demo_federation()
+    hosts = tuple(host.model_copy(update={"dither": dither}) for host in template.hosts)
+    federation = template.model_copy(update={"folder": folder, "hosts": hosts})
     write_federation(federation, folder)
     return federation
 

@@ -164,10 +164,10 @@ class Feature(StrictModel):
     @classmethod
     def _no_category(cls, value: tuple[str, ...], info: ValidationInfo) -> Any:
         """Refuse a text that says two things, and one that no cell can hold."""
-        named = info.data.get("categories", {})
-        wrong = [text for text in value if text in named or text != text.strip()]
+        categories = info.data.get("categories", {})
+        wrong = [text for text in value if text in categories or text != text.strip()]
         if wrong:
-            if wrong[0] in named:
+            if wrong[0] in categories:
                 raise FieldError("expected_no_category", found=repr(wrong[0]))
             raise FieldError("expected_trimmed_text", found=repr(wrong[0]))
         return value
@@ -178,7 +178,7 @@ class Feature(StrictModel):
         """Refuse bounds of what is no number, and those between which there is nothing."""
         if value is None:
             return value
-        least, largest = value
-        if info.data.get("kind") is not Kind.NUMERIC or not isfinite(largest - least) or least >= largest:
+        smallest, largest = value
+        if info.data.get("kind") is not Kind.NUMERIC or not isfinite(largest - smallest) or smallest >= largest:
             raise FieldError("expected_bounds")
         return value

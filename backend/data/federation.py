@@ -257,21 +257,21 @@ def write_federation(federation: Federation, folder: Path) -> Path:
 
 def capped(problems: Sequence[Remark]) -> list[Remark]:
     """Return the first `MAX_PROBLEMS` problems and a count of the rest."""
-    rest = len(problems) - MAX_PROBLEMS
-    if rest <= 0:
+    n_more = len(problems) - MAX_PROBLEMS
+    if n_more <= 0:
         return list(problems)
-    return [*problems[:MAX_PROBLEMS], Remark("more_problems", {"rest": rest})]
+    return [*problems[:MAX_PROBLEMS], Remark("more_problems", {"rest": n_more})]
 
 
 def _without_blanks(value: Any) -> Any:
     """Omit empty texts, lists, tables and None, which are the defaults; an empty list of `measures` is a Host that agrees to nothing."""
     if isinstance(value, dict):
-        kept = {
+        filled = {
             key: item
             for key, item in value.items()
             if item not in ("", [], {}, None) or (key, item) == ("measures", [])
         }
-        return {key: _without_blanks(item) for key, item in kept.items()}
+        return {key: _without_blanks(item) for key, item in filled.items()}
     if isinstance(value, list):
         return [_without_blanks(item) for item in value]
     return value

@@ -31,14 +31,14 @@ class HeldColumns(Mapping[str, NDArray[np.generic]]):
 
     def take(self, rows: NDArray[np.intp], names: Collection[str] | None = None) -> dict[str, NDArray[np.generic]]:
         """Return these rows, in this order, of some columns, or of all."""
-        taken: dict[str, NDArray[np.generic]] = {}
+        columns: dict[str, NDArray[np.generic]] = {}
         for name in self._held if names is None else names:
             values, codes = self._held[name]
             if codes is None:
-                taken[name] = _given(values[rows])
+                columns[name] = _given(values[rows])
             else:
-                taken[name] = values[codes[rows]]
-        return taken
+                columns[name] = values[codes[rows]]
+        return columns
 
 
 def _smallest(column: NDArray[np.generic]) -> tuple[NDArray[np.generic], NDArray[np.integer] | None]:
@@ -89,29 +89,29 @@ class RowsOf(Mapping[str, int]):
         if not len(self._order):
             return np.full(len(ids), -1, dtype=np.intp)
         starts = np.searchsorted(self._sorted, self._hashes(ids))
-        found = self._order[np.minimum(starts, len(self._order) - 1)].astype(np.intp)
-        for i, (one, row) in enumerate(zip(ids, found.tolist(), strict=True)):
-            if self._ids[row] != one:  # another one has its hash, or comes behind it
-                found[i] = self._among(one, int(starts[i]))
-        return found
+        rows = self._order[np.minimum(starts, len(self._order) - 1)].astype(np.intp)
+        for i, (sample_id, row) in enumerate(zip(ids, rows.tolist(), strict=True)):
+            if self._ids[row] != sample_id:  # another one has its hash, or comes behind it
+                rows[i] = self._among(sample_id, int(starts[i]))
+        return rows
 
-    def _among(self, one: str, at: int) -> int:
+    def _among(self, sample_id: str, at: int) -> int:
         """The row of an id among those that have its hash, which begin at a place; -1 where it is none of them."""
-        wanted = hash(one)
-        while at < len(self._order) and self._sorted[at] == wanted:
+        hash_value = hash(sample_id)
+        while at < len(self._order) and self._sorted[at] == hash_value:
             row = int(self._order[at])
-            if self._ids[row] == one:
+            if self._ids[row] == sample_id:
                 return row
             at += 1
         return -1
 
-    def __getitem__(self, one: str) -> int:
-        if isinstance(one, str):
-            row = self._among(one, int(np.searchsorted(self._sorted, hash(one))))
+    def __getitem__(self, sample_id: str) -> int:
+        if isinstance(sample_id, str):
+            row = self._among(sample_id, int(np.searchsorted(self._sorted, hash(sample_id))))
         else:
             row = -1
         if row < 0:
-            raise KeyError(one)
+            raise KeyError(sample_id)
         return row
 
     def __iter__(self) -> Iterator[str]:

@@ -92,9 +92,9 @@ class KnownIds:
         if self._shapes is None:
             self._shapes = _shapes_of(self._ids)
         shape = self._shapes[0]
-        here = Counter(shape(text) for text in ids).most_common(1)
-        there = Counter(shape(text) for text in self._ids[:JUDGED]).most_common(1)
-        return here[0][0], there[0][0]
+        given_shape = Counter(shape(text) for text in ids).most_common(1)
+        table_shape = Counter(shape(text) for text in self._ids[:JUDGED]).most_common(1)
+        return given_shape[0][0], table_shape[0][0]
 
 
 def exact_shape(text: str) -> str:
@@ -129,39 +129,39 @@ def length_shape(text: str) -> str:
 def _shapes_of(ids: Sequence[str]) -> tuple[Callable[[str], str], frozenset[str]]:
     """Return how shapes are told, and the few shapes that nearly all ids have; no shapes if they have many."""
     step = max(1, len(ids) // JUDGED)
-    drawn = ids[::step]
+    sampled = ids[::step]
     for shape in (exact_shape, loose_shape, length_shape):
-        counts = Counter(shape(text) for text in drawn)
+        counts = Counter(shape(text) for text in sampled)
         common = sum(n for _, n in counts.most_common(MAX_SHAPES))
-        if drawn and common >= SHAPE_SHARE * len(drawn):
+        if sampled and common >= SHAPE_SHARE * len(sampled):
             return shape, frozenset(counts)
     return length_shape, frozenset()
 
 
-def check_ids(ids: Sequence[str], known: KnownIds) -> dict[int, Remark]:
+def check_ids(ids: Sequence[str], known_ids: KnownIds) -> dict[int, Remark]:
     """Return a remark for each row whose id the Guest writes otherwise."""
-    absent = [row for row in known.absent(ids) if ids[row]]
+    absent = [row for row in known_ids.absent(ids) if ids[row]]
     if not absent:
         return {}
-    alike = known.alike([ids[row] for row in absent])
+    alike = known_ids.alike([ids[row] for row in absent])
     remarks = {}
-    for row, other in zip(absent, alike, strict=True):
-        if other:
-            values = {"id": shown(ids[row]), "other_id": shown(other), "cause": Remark(cause(ids[row], other))}
+    for row, other_id in zip(absent, alike, strict=True):
+        if other_id:
+            values = {"id": shown(ids[row]), "other_id": shown(other_id), "cause": Remark(cause(ids[row], other_id))}
             remarks[row] = Remark("id_written_otherwise", values)
     return remarks
 
 
 def stop_if_few_held(
-    ids: Sequence[str], known: KnownIds, held: KnownIds, *, name: str, one_host: bool, as_written: bool
+    ids: Sequence[str], known_ids: KnownIds, joint_ids: KnownIds, *, name: str, one_host: bool, as_written: bool
 ) -> None:
     """Refuse a sheet of ten or more people of whom the Hosts cannot have half, as far as the Guest knows before it asks.
 
     Parameters
     ----------
-    known : KnownIds
+    known_ids : KnownIds
         The ids of the Guest's table.
-    held : KnownIds
+    joint_ids : KnownIds
         The ids that alignment found at every party.
     name : str
         What the question calls the sheet.
@@ -178,22 +178,22 @@ def stop_if_few_held(
         Most of the ids that the Guest does not know have not the shape of ids that the Hosts have; or alignment did not find most of
         the ids at the only Host. The answer may be that they are meant as they are.
     """
-    if len(ids) < FEW or not len(held):
+    if len(ids) < FEW or not len(joint_ids):
         return
-    absent = [row for row in known.absent(ids) if ids[row]]
+    absent = [row for row in known_ids.absent(ids) if ids[row]]
     texts = [ids[row] for row in absent]
     if len(absent) > KNOWN_SHARE * len(ids):
-        alike = known.alike(texts)
+        alike = known_ids.alike(texts)
         if 2 * sum(map(bool, alike)) >= len(absent):
             raise _stopped(ids, absent, alike)
     if as_written:
         return
-    strangers = held.strangers(texts)
+    strangers = joint_ids.strangers(texts)
     if len(strangers) > KNOWN_SHARE * len(ids):
-        here, there = held.looks(strangers)
-        values = {"file": name, "n": len(strangers), "rows": len(ids), "here": here, "there": there}
-        raise AmbiguousFile("ids_of_another_shape", "ids", {AS_WRITTEN: (here,)}, **values)
-    not_held = len(held.absent(ids)) - len(absent)
+        sheet_shape, joint_shape = joint_ids.looks(strangers)
+        values = {"file": name, "n": len(strangers), "rows": len(ids), "here": sheet_shape, "there": joint_shape}
+        raise AmbiguousFile("ids_of_another_shape", "ids", {AS_WRITTEN: (sheet_shape,)}, **values)
+    not_held = len(joint_ids.absent(ids)) - len(absent)
     if one_host and not_held > KNOWN_SHARE * len(ids):
         values = {"file": name, "n": len(ids) - not_held, "rows": len(ids)}
         raise AmbiguousFile("ids_not_at_host", "ids", {AS_WRITTEN: ()}, **values)
@@ -201,10 +201,12 @@ def stop_if_few_held(
 
 def _stopped(ids: Sequence[str], absent: Sequence[int], alike: Sequence[str]) -> SampleError:
     """Return the refusal of a sheet whose ids are written otherwise, with the likely cause and examples."""
-    pairs = [(ids[row], other) for row, other in zip(absent, alike, strict=True) if other]
-    causes = Counter(cause(written, other) for written, other in pairs)
+    pairs = [(ids[row], other_id) for row, other_id in zip(absent, alike, strict=True) if other_id]
+    causes = Counter(cause(sheet_id, other_id) for sheet_id, other_id in pairs)
     likely = causes.most_common(1)[0][0]
-    ids_shown = [Remark("id_and_other", {"id": shown(written), "other_id": shown(other)}) for written, other in pairs]
+    ids_shown = [
+        Remark("id_and_other", {"id": shown(sheet_id), "other_id": shown(other_id)}) for sheet_id, other_id in pairs
+    ]
     return SampleError(
         "ids_not_known",
         found=len(ids) - len(absent),
@@ -212,20 +214,20 @@ def _stopped(ids: Sequence[str], absent: Sequence[int], alike: Sequence[str]) ->
         alike=len(pairs),
         cause=Remark(likely),
         ids=examples(ids_shown[:3], len(ids_shown)),
-        here=_lengths([written for written, _ in pairs]),
-        there=_lengths([other for _, other in pairs]),
+        here=_lengths([sheet_id for sheet_id, _ in pairs]),
+        there=_lengths([other_id for _, other_id in pairs]),
     )
 
 
 def _lengths(ids: Sequence[str]) -> str:
     """Return how long ids are: "8", or "1–4"."""
-    lengths = sorted({len(one) for one in ids})
+    lengths = sorted({len(sample_id) for sample_id in ids})
     if len(lengths) == 1:
         return str(lengths[0])
     return f"{lengths[0]}–{lengths[-1]}"
 
 
-def cause(written: str, other: str) -> str:
+def cause(sheet_id: str, guest_id: str) -> str:
     """Return the code of what makes an id differ from the Guest's.
 
     Examples
@@ -234,12 +236,12 @@ def cause(written: str, other: str) -> str:
     ('ids_without_zeros', 'ids_with_decimals', 'ids_in_other_case')
     """
     for code, step in STEPS:
-        changed = step(written) != written
-        other_changed = step(other) != other
+        changed = step(sheet_id) != sheet_id
+        other_changed = step(guest_id) != guest_id
         if changed != other_changed:
             return code
-        written = step(written)
-        other = step(other)
+        sheet_id = step(sheet_id)
+        guest_id = step(guest_id)
     return "ids_without_zeros"
 
 
@@ -265,5 +267,7 @@ def alike_note(ids: Sequence[str]) -> list[Remark]:
     alike = ids_alike(ids)
     if not alike:
         return []
-    pairs = [Remark("id_and_other", {"id": shown(text), "other_id": shown(other)}) for text, other in alike.items()]
+    pairs = [
+        Remark("id_and_other", {"id": shown(text), "other_id": shown(other_id)}) for text, other_id in alike.items()
+    ]
     return [Remark("ids_alike", {"n": len(alike), "ids": examples(pairs[:3], len(pairs))})]

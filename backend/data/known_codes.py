@@ -21,7 +21,7 @@ def like_code(text: str) -> str:
 
 
 def read_codes(
-    table: PartyTable, known: Mapping[str, frozenset[str]]
+    table: PartyTable, known_codes: Mapping[str, frozenset[str]]
 ) -> tuple[PartyTable, dict[int, tuple[Remark, ...]]]:
     """Return a table with its codes spelled as a model knows them, and remarks on codes that the model does not know.
 
@@ -30,7 +30,7 @@ def read_codes(
 
     Parameters
     ----------
-    known : mapping of str to frozenset of str
+    known_codes : mapping of str to frozenset of str
         Categorical feature → the codes that the model's splits name.
 
     Returns
@@ -41,7 +41,7 @@ def read_codes(
     """
     columns = dict(table.columns)
     remarks: dict[int, tuple[Remark, ...]] = {}
-    for name, codes in known.items():
+    for name, codes in known_codes.items():
         column = columns.get(name)
         if column is None or not codes or column.dtype != object:
             continue
@@ -54,10 +54,10 @@ def read_codes(
         unknown = {text for text in spelled.values() if text not in codes}
         if not unknown:
             continue
-        said = {text: _unknown_code(name, text, codes) for text in unknown}
+        remark_of = {text: _unknown_code(name, text, codes) for text in unknown}
         for row, value in enumerate(column.tolist()):
             if value in unknown:
-                remarks[row] = (*remarks.get(row, ()), said[value])
+                remarks[row] = (*remarks.get(row, ()), remark_of[value])
     return PartyTable(table.party, table.ids, columns), remarks
 
 

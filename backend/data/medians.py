@@ -28,7 +28,7 @@ def medians(features: Sequence[Feature], columns: Columns, rows: NDArray[np.bool
     rows : ndarray of bool
         ``(n,)``: the records that count, those of training.
     """
-    found: dict[str, tuple[float, float]] = {}
+    by_feature: dict[str, tuple[float, float]] = {}
     for feature in features:
         if feature.kind is Kind.CATEGORICAL or feature.name not in columns:
             continue
@@ -36,8 +36,8 @@ def medians(features: Sequence[Feature], columns: Columns, rows: NDArray[np.bool
         values = values[~np.isnan(values)]
         if n := len(values):
             middle = np.partition(values, [(n - 1) // 2, n // 2])
-            found[feature.name] = float(middle[(n - 1) // 2]), float(middle[n // 2])
-    return found
+            by_feature[feature.name] = float(middle[(n - 1) // 2]), float(middle[n // 2])
+    return by_feature
 
 
 def sides(names: Sequence[str], columns: Columns, of: Medians, n: int) -> NDArray[np.bool_]:

@@ -84,10 +84,10 @@ def written_number(cell: str) -> WrittenNumber | None:
     >>> written_number("12 years"), written_number("-(3)"), written_number("1 23"), written_number("5-")
     (None, None, None, None)
     """
-    found = None if len(cell) > MAX_LETTERS else _WRITTEN.fullmatch(cell)
-    if found is None:
+    match = None if len(cell) > MAX_LETTERS else _WRITTEN.fullmatch(cell)
+    if match is None:
         return None
-    part = found.groupdict()
+    part = match.groupdict()
     bracketed = part["open"] is not None
     if bracketed != (part["close"] is not None):
         return None

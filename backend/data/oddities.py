@@ -75,26 +75,26 @@ def oddities(counts: Mapping[str, int], kind: Kind, marks: Marks) -> tuple[Oddit
     if not counts:
         return (Oddity("empty", False, ("leave_out",)),)
     absent = {cell: count for cell, count in counts.items() if looks_missing(cell)}
-    held = {cell: count for cell, count in counts.items() if cell not in absent}
-    found = []
+    texts = {cell: count for cell, count in counts.items() if cell not in absent}
+    entries = []
     if absent:
         # Among numbers or dates they are no values; among codes they may be one.
-        found.append(Oddity("missing_texts", kind is not Kind.CATEGORICAL, ("missing",), absent))
+        entries.append(Oddity("missing_texts", kind is not Kind.CATEGORICAL, ("missing",), absent))
     if kind is Kind.NUMERIC:
-        held = _with_points(held, marks)
-        apart = sentinels(held)
+        texts = _with_points(texts, marks)
+        apart = sentinels(texts)
         if apart:
-            found.append(Oddity("sentinels", False, ("missing",), apart))
-            held = {cell: count for cell, count in held.items() if cell not in apart}
-    if look_like_dates(held):
-        found += _of_dates(held, kind)
+            entries.append(Oddity("sentinels", False, ("missing",), apart))
+            texts = {cell: count for cell, count in texts.items() if cell not in apart}
+    if look_like_dates(texts):
+        entries += _of_dates(texts, kind)
     elif kind is Kind.CATEGORICAL:
-        found += _of_codes(held)
+        entries += _of_codes(texts)
     elif kind is Kind.NUMERIC:
-        found += _of_numbers(held)
-    if len(held) == 1:
-        found.append(Oddity("constant", False, ("leave_out",)))
-    possible = [replace(oddity, mends=tuple(mend for mend in oddity.mends if _can(mend, oddity))) for oddity in found]
+        entries += _of_numbers(texts)
+    if len(texts) == 1:
+        entries.append(Oddity("constant", False, ("leave_out",)))
+    possible = [replace(oddity, mends=tuple(mend for mend in oddity.mends if _can(mend, oddity))) for oddity in entries]
     return tuple(sorted(possible, key=lambda oddity: not oddity.blocks))
 
 
@@ -103,67 +103,67 @@ def _can(mend: Mend, oddity: Oddity) -> bool:
     return mend != "missing" or (bool(oddity.cells) and not any(";" in cell for cell in oddity.cells))
 
 
-def _of_dates(held: Mapping[str, int], kind: Kind) -> list[Oddity]:
-    dated = [cell for cell in held if any(date_of(cell, order) for order in ORDERS)]
+def _of_dates(texts: Mapping[str, int], kind: Kind) -> list[Oddity]:
+    dated = [cell for cell in texts if any(date_of(cell, order) for order in ORDERS)]
     orders = orders_of(dated)
-    found = []
-    if orders and len(dated) < len(held):
-        others = {cell: count for cell, count in held.items() if cell not in dated}
-        found.append(Oddity("no_dates", False, ("missing",), others))
-    blocks = kind is Kind.CATEGORICAL and len(held) > MAX_CODES
-    found.append(Oddity("dates", blocks, (*(DAYS[order] for order in orders), "leave_out")))
-    return found
+    entries = []
+    if orders and len(dated) < len(texts):
+        others = {cell: count for cell, count in texts.items() if cell not in dated}
+        entries.append(Oddity("no_dates", False, ("missing",), others))
+    blocks = kind is Kind.CATEGORICAL and len(texts) > MAX_CODES
+    entries.append(Oddity("dates", blocks, (*(DAYS[order] for order in orders), "leave_out")))
+    return entries
 
 
-def _of_codes(held: Mapping[str, int]) -> list[Oddity]:
+def _of_codes(texts: Mapping[str, int]) -> list[Oddity]:
     spellings: dict[str, int] = {}
-    for alike in alike_texts(held):
-        spellings |= {cell: held[cell] for cell in alike}
+    for alike in alike_texts(texts):
+        spellings |= {cell: texts[cell] for cell in alike}
     if spellings:
         return [Oddity("spellings", True, ("one_spelling",), spellings)]
     signed = set()
-    for cell in held:
+    for cell in texts:
         number = written_number(cell)
         if number is not None and number.sign:
             signed.add(cell)
-    if len(signed) >= MIN_SIGNS and 2 * len(signed) > len(held):
-        others = {cell: count for cell, count in held.items() if cell not in signed}
+    if len(signed) >= MIN_SIGNS and 2 * len(signed) > len(texts):
+        others = {cell: count for cell, count in texts.items() if cell not in signed}
         return [Oddity("signs", True, ("missing", "leave_out"), others)]
-    if len(held) > MAX_CODES:
+    if len(texts) > MAX_CODES:
         return [Oddity("many_codes", True, ("leave_out", "codes"))]
-    numbers = numbers_of(held)
-    padded = any(LEADING_ZERO.fullmatch(cell) for cell in held)
-    if len(numbers) > MAX_FEW and 2 * len(numbers) > len(held) and not padded:
-        _, unread = to_column(list(held), AMOUNT)
-        return [Oddity("among_numbers", True, ("missing", "codes"), {cell: held[cell] for cell in unread.values()})]
-    unlike = unlike_codes(held)
+    numbers = numbers_of(texts)
+    padded = any(LEADING_ZERO.fullmatch(cell) for cell in texts)
+    if len(numbers) > MAX_FEW and 2 * len(numbers) > len(texts) and not padded:
+        _, unread = to_column(list(texts), AMOUNT)
+        return [Oddity("among_numbers", True, ("missing", "codes"), {cell: texts[cell] for cell in unread.values()})]
+    unlike = unlike_codes(texts)
     if unlike:
         return [Oddity("unlike", False, ("missing",), unlike)]
     return []
 
 
-def _with_points(held: Mapping[str, int], marks: Marks) -> dict[str, int]:
+def _with_points(texts: Mapping[str, int], marks: Marks) -> dict[str, int]:
     """The texts with a decimal point in each number, as a federation's files have them."""
-    found: Counter[str] = Counter()
-    for cell, number in zip(held, plain(list(held), marks), strict=True):
-        found[cell if number is None else number] += held[cell]
-    return dict(found)
+    plain_texts: Counter[str] = Counter()
+    for cell, number in zip(texts, plain(list(texts), marks), strict=True):
+        plain_texts[cell if number is None else number] += texts[cell]
+    return dict(plain_texts)
 
 
-def _of_numbers(held: Mapping[str, int]) -> list[Oddity]:
-    if isinstance(number_form(held), tuple):
+def _of_numbers(texts: Mapping[str, int]) -> list[Oddity]:
+    if isinstance(number_form(texts), tuple):
         with_sign = {}
-        for cell, count in held.items():
+        for cell, count in texts.items():
             number = written_number(cell)
             if number is not None and number.sign:
                 with_sign[cell] = count
-        without = {cell: count for cell, count in held.items() if cell not in with_sign}
+        without = {cell: count for cell, count in texts.items() if cell not in with_sign}
         fewer = min(with_sign, without, key=lambda cells: sum(cells.values()))
         return [Oddity("signs", True, ("missing", "leave_out"), fewer)]
-    _, unread = to_column(list(held), AMOUNT)
+    _, unread = to_column(list(texts), AMOUNT)
     if unread:
-        return [Oddity("unreadable", True, ("missing", "leave_out"), {cell: held[cell] for cell in unread.values()})]
-    numbers = numbers_of(held)
+        return [Oddity("unreadable", True, ("missing", "leave_out"), {cell: texts[cell] for cell in unread.values()})]
+    numbers = numbers_of(texts)
     if have_same_length(numbers):
         return [Oddity("same_length", False, ("codes", "leave_out"))]
     if are_few(numbers):

@@ -174,33 +174,33 @@ def _column(text: TableText, party: str, feature: Feature) -> ColumnReading:
     absent = (
         [value is None for value in values] if feature.kind is Kind.CATEGORICAL else np.isnan(values.astype(np.float64))
     )
-    held = Counter(cell for cell, gone in zip(cells, absent, strict=True) if not gone)
+    counts = Counter(cell for cell, gone in zip(cells, absent, strict=True) if not gone)
     if feature.kind is Kind.CATEGORICAL:
         codes = without_decimals(values, feature.categories).tolist()
-        held = Counter(code for code in codes if code is not None)
+        counts = Counter(code for code in codes if code is not None)
     coded = feature.kind is not Kind.NUMERIC
     if coded:
         numbers = np.empty(0)
     else:
         numbers = np.unique(values.astype(np.float64)[~np.asarray(absent, dtype=bool)])
-    unclear = {cell: count for cell, count in held.items() if looks_missing(cell) and cell not in feature.categories}
+    unclear = {cell: count for cell, count in counts.items() if looks_missing(cell) and cell not in feature.categories}
     if feature.kind is Kind.NUMERIC:
-        unclear = sentinels(held)
+        unclear = sentinels(counts)
     return ColumnReading(
         party=party,
         name=feature.name,
         kind=feature.kind,
         unit=feature.unit,
         described=feature.described,
-        codes=dict(held.most_common()) if coded else {},
+        codes=dict(counts.most_common()) if coded else {},
         low=float(numbers[0]) if len(numbers) else float("nan"),
         high=float(numbers[-1]) if len(numbers) else float("nan"),
         missing=dict(Counter(cell for cell, gone in zip(cells, absent, strict=True) if gone)),
         unclear=unclear,
-        unlike=unlike_codes({cell: n for cell, n in held.items() if cell not in feature.categories}) if coded else {},
-        constant=(len(held) if coded else len(numbers)) == 1,
-        empty=not held,
-        dates=look_like_dates(held),
+        unlike=unlike_codes({cell: n for cell, n in counts.items() if cell not in feature.categories}) if coded else {},
+        constant=(len(counts) if coded else len(numbers)) == 1,
+        empty=not counts,
+        dates=look_like_dates(counts),
         few=are_few(numbers),
         same_length=have_same_length(numbers),
     )
@@ -218,7 +218,7 @@ def have_same_length(numbers: NDArray[np.float64]) -> bool:
     return len(str(int(numbers[0]))) == len(str(int(numbers[-1])))
 
 
-def unlike_codes(held: Mapping[str, int]) -> dict[str, int]:
+def unlike_codes(counts: Mapping[str, int]) -> dict[str, int]:
     """Return the codes that are written unlike most others of their column, with their counts.
 
     These are the few numbers among texts, the other texts of a column that holds mostly yes and no, and the rarer of two ways to write
@@ -231,20 +231,20 @@ def unlike_codes(held: Mapping[str, int]) -> dict[str, int]:
     >>> unlike_codes({"N": 2052, "Y": 41, "S": 3, "A": 1}), unlike_codes({"yes": 8, "no": 7, "1": 2, "0": 3})
     ({'S': 3, 'A': 1}, {'1': 2, '0': 3})
     """
-    texts = [cell for cell in held if not looks_missing(cell)]
+    texts = [cell for cell in counts if not looks_missing(cell)]
     _, no_numbers = to_column(texts, Feature(name="code", meaning="A code"))
     numbers = [cell for row, cell in enumerate(texts) if row not in no_numbers]
     if numbers and 2 * len(numbers) <= len(texts) and len(numbers) < len(texts):
-        return {cell: held[cell] for cell in numbers}
+        return {cell: counts[cell] for cell in numbers}
     plain = [cell for cell in texts if cell.casefold() in BOOLEANS]
     if len({BOOLEANS[cell.casefold()] for cell in plain}) < 2:
         return {}
-    if sum(held[cell] for cell in plain) < MOSTLY * sum(held[cell] for cell in texts):
+    if sum(counts[cell] for cell in plain) < MOSTLY * sum(counts[cell] for cell in texts):
         return {}
-    return {cell: held[cell] for cell in texts if cell not in plain}
+    return {cell: counts[cell] for cell in texts if cell not in plain}
 
 
-def sentinels(held: Mapping[str, int]) -> dict[str, int]:
+def sentinels(counts: Mapping[str, int]) -> dict[str, int]:
     """Return the cells such as -999 or 9999 that stand apart from a column's other numbers, with their counts.
 
     Examples
@@ -254,10 +254,10 @@ def sentinels(held: Mapping[str, int]) -> dict[str, int]:
     >>> sentinels({"-1": 80, "7": 5, "871": 1}), sentinels({"98": 4, "96": 2, "0": 90, "3": 5})
     ({'-1': 80}, {'98': 4, '96': 2})
     """
-    marked = {cell: count for cell, count in held.items() if _SENTINEL.fullmatch(cell) and count >= MIN_SENTINELS}
+    marked = {cell: count for cell, count in counts.items() if _SENTINEL.fullmatch(cell) and count >= MIN_SENTINELS}
     if not marked:
         return {}
-    numbers = numbers_of(held)
+    numbers = numbers_of(counts)
     others = numbers[~np.isin(numbers, [float(cell) for cell in marked])]
     if len(others) < 2:
         return {}

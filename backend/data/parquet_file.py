@@ -53,15 +53,15 @@ def parquet_groups(
         table = parquet.ParquetFile(file, read_dictionary=_texts(table.schema_arrow))
         rows: list[list[str]] = []
         faults: dict[int, tuple[Fault, ...]] = {}
-        before = taken = unpacked = 0
+        n_before = n_bytes = unpacked = 0
         for batch in table.iter_batches(BATCH, use_threads=False):
             size = _unpacked(name, batch)
-            taken += size
-            if taken > limits.max_bytes * PACKED or before + len(rows) + batch.num_rows > limits.max_rows:
+            n_bytes += size
+            if n_bytes > limits.max_bytes * PACKED or n_before + len(rows) + batch.num_rows > limits.max_rows:
                 raise FederationError("unpacks_larger_than_stated", file=name, limit=limits.max_rows)
             if len(rows) + batch.num_rows > max_rows or unpacked > max_unpacked:
-                yield TableText(name, header, rows, list(range(before + 1, before + len(rows) + 1)), {}, faults)
-                before = before + len(rows)
+                yield TableText(name, header, rows, list(range(n_before + 1, n_before + len(rows) + 1)), {}, faults)
+                n_before = n_before + len(rows)
                 rows = []
                 unpacked = 0
                 faults = {}
@@ -73,7 +73,7 @@ def parquet_groups(
             unpacked += size
     except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
         raise FederationError("parquet_unreadable", file=name, reason=type(error).__name__) from None
-    yield TableText(name, header, rows, list(range(before + 1, before + len(rows) + 1)), {}, faults)
+    yield TableText(name, header, rows, list(range(n_before + 1, n_before + len(rows) + 1)), {}, faults)
 
 
 def _beyond_float(title: str, column: pa.Array) -> dict[int, Fault]:

@@ -106,17 +106,17 @@ class _Compact:
 
     def whole_numbers(self) -> dict[int, int]:
         """Read a structure; return its fields that are whole numbers."""
-        found: dict[int, int] = {}
+        numbers: dict[int, int] = {}
         field = 0
         while True:
             head = self._byte()
             kind = head & 0x0F
             if kind == STOP:
-                return found
+                return numbers
             step = head >> 4
             field = field + step if step else _signed(self._varint())
             if kind in NUMBERS:
-                found[field] = _signed(self._varint())
+                numbers[field] = _signed(self._varint())
             else:
                 self._skip(kind, depth=0)
 

@@ -85,29 +85,29 @@ def _checked(
 ) -> PartyFile:
     """One group of rows after the other; no more of a group is kept than its values."""
     first = next(groups)
-    named = (id_column, label and label.column)
+    text_columns = (id_column, label and label.column)
     by_name = {
         feature.name: feature for feature in features
     }  # one that is named twice is the federation file's problem
-    known = [feature for name, feature in by_name.items() if name in first.header]
-    read = _Read(first.name, first.header, {column: [] for column in first.header if column in named})
-    values: dict[str, list[NDArray[np.generic]]] = {feature.name: [] for feature in known}
-    unread: dict[str, dict[int, str]] = {feature.name: {} for feature in known}
+    present_features = [feature for name, feature in by_name.items() if name in first.header]
+    read = _Read(first.name, first.header, {column: [] for column in first.header if column in text_columns})
+    values: dict[str, list[NDArray[np.generic]]] = {feature.name: [] for feature in present_features}
+    unread: dict[str, dict[int, str]] = {feature.name: {} for feature in present_features}
     faults: list[Remark] = []
     once: dict[str, str] = {}  # of codes and outcomes, a text for all cells that have it
     for text in chain([first], groups):
-        before = len(read.lines)
-        for feature in known:
+        n_before = len(read.lines)
+        for feature in present_features:
             cells = text.cells(feature.name)
             if feature.kind is Kind.CATEGORICAL:
                 cells = [once.setdefault(cell, cell) for cell in cells]
-            column, found = to_column(cells, feature, text.marks)
+            column, unread_cells = to_column(cells, feature, text.marks)
             values[feature.name].append(column)
-            unread[feature.name] |= {before + row: cell for row, cell in found.items()}
-        for name, kept in read.texts.items():
+            unread[feature.name] |= {n_before + row: cell for row, cell in unread_cells.items()}
+        for name, column_texts in read.texts.items():
             cells = text.cells(name)
-            kept.extend(cells if name == id_column else [once.setdefault(cell, cell) for cell in cells])
-        read.ragged.update({before + row: count for row, count in text.ragged.items()})
+            column_texts.extend(cells if name == id_column else [once.setdefault(cell, cell) for cell in cells])
+        read.ragged.update({n_before + row: count for row, count in text.ragged.items()})
         read.lines.extend(text.lines)
         faults += _faults(text, id_column, by_name)
     problems = _absent_columns(read, id_column, features, label) + _row_problems(read) + faults
@@ -117,10 +117,10 @@ def _checked(
     elif id_column in read.texts:
         ids = tuple(read.texts[id_column] if label and label.column == id_column else read.texts.pop(id_column))
         problems += _id_problems(read, id_column, ids)
-    for feature in known:
+    for feature in present_features:
         problems += _cell_problems(read, feature, unread[feature.name])
     columns = {}
-    for feature in known:
+    for feature in present_features:
         column = np.concatenate(values.pop(feature.name))
         if feature.kind is Kind.CATEGORICAL:
             column = without_decimals(column, feature.categories)
@@ -233,26 +233,28 @@ def _labels(read: _Read, label: Label) -> tuple[NDArray[np.float64], list[Remark
     where = {"file": read.name, "label": shown(label.column)}
     cells = read.texts[label.column]
     declared = {label.positive, *label.classes} - {""}  # never missing, even "none"
-    held = {row: cell for row, cell in enumerate(cells) if cell in declared or not is_no_outcome(cell)}
-    empty = [Remark("on_line", {"line": line}) for row, line in enumerate(read.lines) if row not in held]
+    known_cells = {row: cell for row, cell in enumerate(cells) if cell in declared or not is_no_outcome(cell)}
+    empty = [Remark("on_line", {"line": line}) for row, line in enumerate(read.lines) if row not in known_cells]
     problems = []
     if empty:
         problems.append(Remark("rows_without_label", {**where, "lines": examples(empty, len(empty))}))
     if label.task == "number":
-        labels, more = _amounts(read, where, cells, held)
+        labels, more = _amounts(read, where, cells, known_cells)
     elif label.task == "classes":
-        labels, more = _classes(read, where, cells, held, label.classes)
+        labels, more = _classes(read, where, cells, known_cells, label.classes)
     else:
-        labels, more = _two_outcomes(where, cells, held, label.positive)
-    return labels, problems + (more if held else [])
+        labels, more = _two_outcomes(where, cells, known_cells, label.positive)
+    return labels, problems + (more if known_cells else [])
 
 
-def known_outcomes(text: TableText, label: Label, own: Collection[str]) -> tuple[NDArray[np.float64], list[Remark]]:
+def known_outcomes(
+    text: TableText, label: Label, guest_cells: Collection[str]
+) -> tuple[NDArray[np.float64], list[Remark]]:
     """Outcomes as far as they are known, ``(n_rows,)`` with NaN for the others, and what is wrong with cells.
 
     Parameters
     ----------
-    own : collection of str
+    guest_cells : collection of str
         Cells of the Guest's own label column; of two outcomes no other text is one.
     """
     where = {"file": text.name, "label": shown(label.column)}
@@ -263,7 +265,7 @@ def known_outcomes(text: TableText, label: Label, own: Collection[str]) -> tuple
         labels = column.astype(np.float64)
         expected = expected_cells(AMOUNT)
     else:
-        names = label.classes or sorted({cell for cell in own if not is_no_outcome(cell)} | {label.positive})
+        names = label.classes or sorted({cell for cell in guest_cells if not is_no_outcome(cell)} | {label.positive})
         number = {name: float(i if label.classes else name == label.positive) for i, name in enumerate(names)}
         labels = np.array([number.get(cell, np.nan) for cell in cells], dtype=np.float64)
         wrong = {row: cell for row, cell in enumerate(cells) if cell and cell not in number}
@@ -274,9 +276,9 @@ def known_outcomes(text: TableText, label: Label, own: Collection[str]) -> tuple
 
 
 def _two_outcomes(
-    where: Mapping[str, str], cells: Sequence[str], held: Mapping[int, str], positive: str
+    where: Mapping[str, str], cells: Sequence[str], known_cells: Mapping[int, str], positive: str
 ) -> tuple[NDArray[np.float64], list[Remark]]:
-    values = sorted(set(held.values()))
+    values = sorted(set(known_cells.values()))
     texts = tuple(shown(value) for value in values)
     problems = []
     if len(values) != 2:
@@ -287,15 +289,15 @@ def _two_outcomes(
 
 
 def _classes(
-    read: _Read, where: Mapping[str, str], cells: Sequence[str], held: Mapping[int, str], classes: Sequence[str]
+    read: _Read, where: Mapping[str, str], cells: Sequence[str], known_cells: Mapping[int, str], classes: Sequence[str]
 ) -> tuple[NDArray[np.float64], list[Remark]]:
     number = {name: float(i) for i, name in enumerate(classes)}
     problems = []
-    unknown = {row: cell for row, cell in held.items() if cell not in number}
+    unknown = {row: cell for row, cell in known_cells.items() if cell not in number}
     if unknown:
         texts = tuple(shown(name) for name in classes)
         problems.append(Remark("class_unknown", {**where, "cells": located(unknown, read.lines), "classes": texts}))
-    occurring = set(held.values())
+    occurring = set(known_cells.values())
     absent = tuple(shown(name) for name in classes if name not in occurring)
     if absent:
         problems.append(Remark("class_does_not_occur", {**where, "classes": absent}))
@@ -303,13 +305,13 @@ def _classes(
 
 
 def _amounts(
-    read: _Read, where: Mapping[str, str], cells: Sequence[str], held: Mapping[int, str]
+    read: _Read, where: Mapping[str, str], cells: Sequence[str], known_cells: Mapping[int, str]
 ) -> tuple[NDArray[np.float64], list[Remark]]:
     column, unread = to_column(cells, AMOUNT)
     labels = column.astype(np.float64)
     if unread:
         values = {**where, "cells": located(unread, read.lines), "expected": expected_cells(AMOUNT)}
         return labels, [Remark("label_no_number", values)]
-    if len(np.unique(labels[list(held)])) == 1:
-        return labels, [Remark("label_always_same", {**where, "cell": shown(next(iter(held.values())))})]
+    if len(np.unique(labels[list(known_cells)])) == 1:
+        return labels, [Remark("label_always_same", {**where, "cell": shown(next(iter(known_cells.values())))})]
     return labels, []

@@ -163,15 +163,15 @@ class DatabaseTable:
                 # the order of an id that is there twice
                 others = [column for column in read if column is not keys[0]]
                 result = connection.execution_options(yield_per=GROUP).execute(select(*read).order_by(keys[0], *others))
-                before = 0
+                n_before = 0
                 for part in result.partitions():
                     rows = [[as_text(cell) for cell in row] for row in part]
-                    lines = list(range(before + 1, before + len(rows) + 1))
+                    lines = list(range(n_before + 1, n_before + len(rows) + 1))
                     yield TableText(self.name, header, rows, lines, {}, _beyond_float(header, part))
-                    before += len(rows)
-                    if before > MAX_ROWS:
+                    n_before += len(rows)
+                    if n_before > MAX_ROWS:
                         raise FederationError("too_many_rows", file=self.name, limit=MAX_ROWS)
-                if not before:
+                if not n_before:
                     yield TableText(self.name, header, [], [], {})
         except SQLAlchemyError as error:
             raise self._unusable(error) from None
@@ -204,7 +204,7 @@ def read_database(table: DatabaseTable, limits: FileLimits = TABLE) -> tuple[Tab
             if not rows:
                 header = part.header
                 version.update(json.dumps(header).encode())
-            faults.update({len(rows) + row: found for row, found in part.faults.items()})
+            faults.update({len(rows) + row: row_faults for row, row_faults in part.faults.items()})
             rows += part.rows
             version.update(json.dumps(part.rows).encode())
             if len(rows) > limits.max_rows:
@@ -295,30 +295,30 @@ def survey(federation: Federation, source: TableSource, how: Reading) -> Survey:
 
 
 def sheets(
-    federation: Federation, source: TableSource, known: Survey, records: Callable[[], PartyTable], first: int = 0
+    federation: Federation, source: TableSource, surveyed: Survey, records: Callable[[], PartyTable], first: int = 0
 ) -> Generator[SampleSheet, None, None]:
     """The groups from the `first` on as sheets of samples; see :func:`backend.data.table.sheet_of`.
 
     Raises
     ------
     SampleError
-        The table is not what it was when `known` was learnt.
+        The table is not what it was when `surveyed` was learnt.
     """
     row = number = 0
     with closing(source.groups()) as groups:
         for raw in groups:
             count = len(raw.rows)
-            if number >= len(known.digests):
+            if number >= len(surveyed.digests):
                 raise _changed(source)
             if number >= first:
                 text = named_alike(raw, federation)
-                if _digest(text) != known.digests[number]:
+                if _digest(text) != surveyed.digests[number]:
                     raise _changed(source)
-                repeated = known.repeated(row, count)
-                yield sheet_of(federation, replace(text, marks=known.marks), repeated, records=records)
+                repeated = surveyed.repeated(row, count)
+                yield sheet_of(federation, replace(text, marks=surveyed.marks), repeated, records=records)
             row = row + count
             number = number + 1
-    if number < len(known.digests):
+    if number < len(surveyed.digests):
         raise _changed(source)
 
 
@@ -327,13 +327,13 @@ def _changed(source: TableSource) -> SampleError:
 
 
 def _digest(text: TableText) -> str:
-    held = [text.header, text.rows, sorted(text.ragged.items()), text.lines[:1]]
-    return sha256(json.dumps(held).encode()).hexdigest()
+    content = [text.header, text.rows, sorted(text.ragged.items()), text.lines[:1]]
+    return sha256(json.dumps(content).encode()).hexdigest()
 
 
 def _fingerprints(ids: list[str]) -> NDArray[np.uint64]:
     """``(n, 2)``: 128 bits of each id's BLAKE2b; that two different ids have the same is less likely than 2^-80."""
-    joined = b"".join(blake2b(one.encode("utf-8", "surrogatepass"), digest_size=16).digest() for one in ids)
+    joined = b"".join(blake2b(sample_id.encode("utf-8", "surrogatepass"), digest_size=16).digest() for sample_id in ids)
     return np.frombuffer(joined, dtype=np.uint64).reshape(-1, 2)
 
 
@@ -345,5 +345,5 @@ def _repeats(prints: NDArray[np.uint64], lines: NDArray[np.int64]) -> NDArray[np
     begins[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
     of_first = np.flatnonzero(begins)[np.cumsum(begins) - 1]
     again = np.flatnonzero(~begins)
-    found = np.stack([order[again], lines[order[of_first[again]]]], axis=1).astype(np.int64)
-    return np.asarray(found[np.argsort(found[:, 0])])
+    pairs = np.stack([order[again], lines[order[of_first[again]]]], axis=1).astype(np.int64)
+    return np.asarray(pairs[np.argsort(pairs[:, 0])])

@@ -91,22 +91,22 @@ class SheetAccount:
         account = self._columns.setdefault(name, ColumnAccount(party, name, feature.kind.value, feature.unit.en))
         column = table.columns[name]
         if feature.kind is Kind.CATEGORICAL:
-            held = [code for code in column.tolist() if code is not None]
-            account.codes.update(held)
+            values = [code for code in column.tolist() if code is not None]
+            account.codes.update(values)
         else:
             numbers = column.astype(np.float64)
-            held = numbers[~np.isnan(numbers)].tolist()
-            if held:
+            values = numbers[~np.isnan(numbers)].tolist()
+            if values:
                 if account.low is None:
-                    account.low = min(held)
+                    account.low = min(values)
                 else:
-                    account.low = min(account.low, *held)
+                    account.low = min(account.low, *values)
                 if account.high is None:
-                    account.high = max(held)
+                    account.high = max(values)
                 else:
-                    account.high = max(account.high, *held)
-        account.values += len(held)
-        account.missing += len(column) - len(held)
+                    account.high = max(account.high, *values)
+        account.values += len(values)
+        account.missing += len(column) - len(values)
 
     def document(self) -> dict[str, Any]:
         """Return the account, with the notes on the table as a whole."""
@@ -144,4 +144,4 @@ def added_notes(notes: dict[tuple[str, str, str], Remark], more: Sequence[Remark
 
 
 def _all_of(remarks: Iterable[tuple[Remark, ...]]) -> list[Remark]:
-    return [remark for found in remarks for remark in found]
+    return [remark for row_remarks in remarks for remark in row_remarks]

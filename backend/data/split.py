@@ -192,15 +192,17 @@ def plan_table(text: TableText, division: Division) -> Planned:
     for host in hosts:
         problems += field_problems("hosts", Party, _party(host, "id", [], titles), (shown(host),))
     refuse(problems + _column_problems(text, id_column, label, parties, division.keep))
-    held = tuple(column for columns in parties.values() for column in columns)
-    used = {id_column, label, *held, *division.keep} - {None}
-    refuse([*_fault_problems(text, used), *repeated_problems(text, {str(column) for column in used})])
+    feature_columns = tuple(column for columns in parties.values() for column in columns)
+    used_columns = {id_column, label, *feature_columns, *division.keep} - {None}
+    refuse([*_fault_problems(text, used_columns), *repeated_problems(text, {str(column) for column in used_columns})])
     text, rows_left_out = without_rows(text, id_column, label, division.positive, division.leave_out)
-    text, respelled = with_one_spelling(text, (label, *held), division.one_spelling)
+    text, respelled = with_one_spelling(text, (label, *feature_columns), division.one_spelling)
     missing = _missing_texts(text, parties, division.missing)
     absent = {column: {*texts, *_missing_of(meanings.get(column))} for column, texts in missing.items()}
-    text, dated, units = _with_days(text, held, division.days, absent)
-    text, read, forms = _with_numbers(text, (label, *held, *division.keep), meanings, absent, division.reading.decimal)
+    text, dated, units = _with_days(text, feature_columns, division.days, absent)
+    text, read, forms = _with_numbers(
+        text, (label, *feature_columns, *division.keep), meanings, absent, division.reading.decimal
+    )
     described = {}
     for number, (column, texts) in enumerate(missing.items(), start=1):
         described[column] = _described(text, column, meanings.get(column), texts, forms.get(column), units.get(column))
@@ -214,7 +216,7 @@ def plan_table(text: TableText, division: Division) -> Planned:
             *code_problems(text, [described[c] for c in described if c not in meanings or not _says_kind(meanings[c])]),
         ]
     )
-    unused = [shown(column) for column in dict.fromkeys(text.header) if column not in {"", *used}]
+    unused = [shown(column) for column in dict.fromkeys(text.header) if column not in {"", *used_columns}]
     stem = Path(text.name).stem
     about = f"Made from the one table {text.name}; the parties are simulated."
     data = {
@@ -254,11 +256,11 @@ def write_planned(planned: Planned, out: Path) -> Federation:
         for number, party in enumerate(federation.parties):
             work.reached(READ + (1 - READ) * number / len(federation.parties))
             if party is federation.guest:
-                own = (federation.label.column, *planned.keep)
+                guest_columns = (federation.label.column, *planned.keep)
             else:
-                own = ()
-            held = (*(feature.name for feature in party.features), *own)
-            _write_csv(draft / party.file, {party.id: planned.ids} | {name: text.cells(name) for name in held})
+                guest_columns = ()
+            column_names = (*(feature.name for feature in party.features), *guest_columns)
+            _write_csv(draft / party.file, {party.id: planned.ids} | {name: text.cells(name) for name in column_names})
         features = [feature for _, feature in federation.features()]
         if not all(feature.described for feature in features):
             write_dictionary(tuple(_to_fill_in(text, features, federation.label)), draft / TO_FILL_IN)
@@ -278,13 +280,13 @@ def write_planned(planned: Planned, out: Path) -> Federation:
     return load_federation(out, check_tables=False)
 
 
-def _fault_problems(text: TableText, used: Collection[str | None]) -> list[Remark]:
+def _fault_problems(text: TableText, used_columns: Collection[str | None]) -> list[Remark]:
     """Return a workbook's cells without a value; also rounded numbers, which may be ids or codes."""
     problems = []
     for row, faults in text.faults.items():
         for fault in faults:
             if (
-                fault.column in used and fault.kind != "float"
+                fault.column in used_columns and fault.kind != "float"
             ):  # an amount may be; ids and codes are checked with the party
                 problems.append(Remark(FAULTS[fault.kind], {"cell": shown(fault.cell)}, text.lines[row], fault.column))
     return problems
@@ -299,7 +301,7 @@ def odd_rows(
     """
     ids = text.cells(id_column) if id_column else None
     outcomes = text.cells(label) if label else None
-    seen: set[str] = set()
+    earlier_ids: set[str] = set()
     odd: dict[str, list[int]] = {}
     for row in range(len(text.rows)):
         reason = ""
@@ -313,12 +315,12 @@ def odd_rows(
         if not reason and ids is not None:
             if "no-id" in reasons and not ids[row]:
                 reason = "no-id"
-            elif "repeated-id" in reasons and ids[row] in seen:
+            elif "repeated-id" in reasons and ids[row] in earlier_ids:
                 reason = "repeated-id"
         if reason:
             odd.setdefault(reason, []).append(row)
         elif ids is not None and ids[row]:
-            seen.add(ids[row])
+            earlier_ids.add(ids[row])
     return odd
 
 
@@ -354,13 +356,15 @@ def _of_rows(text: TableText, rows: Sequence[int]) -> TableText:
     )
 
 
-def with_one_spelling(text: TableText, held: Sequence[str], wished: Collection[str]) -> tuple[TableText, list[Remark]]:
+def with_one_spelling(
+    text: TableText, columns: Sequence[str], wished: Collection[str]
+) -> tuple[TableText, list[Remark]]:
     """The table with one spelling of texts that differ in case or spaces alone, and a note for each; see :class:`Division`."""
-    unknown = [column for column in wished if column not in (EVERYWHERE, *held)]
+    unknown = [column for column in wished if column not in (EVERYWHERE, *columns)]
     refuse([Remark("one_spelling_of_nothing", {"file": text.name, "name": shown(column)}) for column in unknown])
     rows = text.rows
     notes = []
-    for column in held if EVERYWHERE in wished else [column for column in held if column in wished]:
+    for column in columns if EVERYWHERE in wished else [column for column in columns if column in wished]:
         counts = Counter(cell for cell in text.cells(column) if cell)
         spelled: dict[str, str] = {}
         for alike in alike_texts(counts):
@@ -377,7 +381,7 @@ def with_one_spelling(text: TableText, held: Sequence[str], wished: Collection[s
 
 
 def _with_days(
-    text: TableText, held: Sequence[str], wished: Mapping[str, str], absent: Mapping[str, Collection[str]]
+    text: TableText, columns: Sequence[str], wished: Mapping[str, str], absent: Mapping[str, Collection[str]]
 ) -> tuple[TableText, list[Remark], dict[str, Text]]:
     """The table with days in place of the dates of some columns, a note on each, and their units by column."""
     rows = [list(row) for row in text.rows] if wished else text.rows
@@ -386,21 +390,21 @@ def _with_days(
     problems = []
     for column, order in wished.items():
         where = {"file": text.name, "feature": shown(column)}
-        if column not in held:
+        if column not in columns:
             problems.append(Remark("days_of_nothing", where))
             continue
         cells = text.cells(column)
         dates = [cell for cell in dict.fromkeys(cells) if cell and cell not in absent[column]]
-        orders = orders_of([cell for cell in dates if any(date_of(cell, one) for one in ORDERS)])
+        orders = orders_of([cell for cell in dates if any(date_of(cell, date_order) for date_order in ORDERS)])
         if not order and len(orders) > 1:
             example = next(cell for cell in dates if date_of(cell, "dmy") != date_of(cell, "mdy"))
-            readings = tuple(str(date_of(example, one)) for one in ORDERS)
+            readings = tuple(str(date_of(example, date_order)) for date_order in ORDERS)
             problems.append(Remark("date_order_unclear", {**where, "cell": shown(example), "dates": readings}))
             continue
         days, others = as_days(dates, order or next(iter(orders), ORDERS[0]))
         if days is None or others:
-            found = text.located({cells.index(cell): cell for cell in others})
-            problems.append(Remark("cells_no_dates", {**where, "cells": found}))
+            wrong_cells = text.located({cells.index(cell): cell for cell in others})
+            problems.append(Remark("cells_no_dates", {**where, "cells": wrong_cells}))
             continue
         index = text.header.index(column)
         for row, cell in enumerate(cells):
@@ -431,24 +435,24 @@ def _with_numbers(
         if entry is None or not (entry.categories or (_says_kind(entry) and entry.kind is not Kind.NUMERIC)):
             numbers.append(column)
     # Signs are there while marks are decided: 1.200 € says less about them than 1.200.
-    written = with_marks(text, numbers, decimal)
-    text, forms, problems = with_plain_numbers(written, numbers, absent)
+    marked = with_marks(text, numbers, decimal)
+    text, forms, problems = with_plain_numbers(marked, numbers, absent)
     refuse(problems)
     text, commas = _with_points(text, numbers)
     notes = []
     for column, form in forms.items():
-        before = written.cells(column)
-        after = text.cells(column)
-        changed = [row for row, cell in enumerate(before) if cell in form.numbers]
-        example = {"cell": shown(before[changed[0]]), "number": after[changed[0]]}
+        old_cells = marked.cells(column)
+        new_cells = text.cells(column)
+        changed = [row for row, cell in enumerate(old_cells) if cell in form.numbers]
+        example = {"cell": shown(old_cells[changed[0]]), "number": new_cells[changed[0]]}
         notes.append(Remark("numbers_in_another_form", {"n": len(changed), **example}, column=column))
-        below = [row for row in changed if before[row] in form.bracketed]
+        below = [row for row in changed if old_cells[row] in form.bracketed]
         if below:
-            example = {"cell": shown(before[below[0]]), "number": after[below[0]]}
+            example = {"cell": shown(old_cells[below[0]]), "number": new_cells[below[0]]}
             notes.append(Remark("numbers_below_zero", {"n": len(below), **example}, column=column))
     for column, rows in commas.items():
-        example = {"cell": shown(written.cells(column)[rows[0]]), "number": text.cells(column)[rows[0]]}
-        if written.marks.decimal == ",":
+        example = {"cell": shown(marked.cells(column)[rows[0]]), "number": text.cells(column)[rows[0]]}
+        if marked.marks.decimal == ",":
             code = "numbers_with_commas"
         else:
             code = "numbers_with_thousands"
@@ -511,8 +515,10 @@ def _to_fill_in(text: TableText, features: Iterable[Feature], label: Label) -> I
     """The features with the codes that their cells hold, and the label."""
     for feature in features:
         codes = sorted({cell for cell in text.cells(feature.name) if cell} - set(feature.missing))
-        named = feature.kind is not Kind.CATEGORICAL or feature.categories
-        yield feature if named else feature.model_copy(update={"categories": {code: Text(code) for code in codes}})
+        is_complete = feature.kind is not Kind.CATEGORICAL or feature.categories
+        yield (
+            feature if is_complete else feature.model_copy(update={"categories": {code: Text(code) for code in codes}})
+        )
     yield Feature(name=label.column, meaning=label.meaning, unit=label.unit)
 
 
@@ -545,12 +551,12 @@ def _column_problems(
     if label not in text.header:
         problems.append(Remark("no_such_label_column", {**file, "label": shown(label)}))
     holder: dict[str, str] = {}
-    held = [(party, column) for party, columns in parties.items() for column in columns]
-    held += [(GUEST, column) for column in keep]
+    party_columns = [(party, column) for party, columns in parties.items() for column in columns]
+    party_columns += [(GUEST, column) for column in keep]
     for party, columns in parties.items():
         if not columns:
             problems.append(Remark("party_without_columns", {"party": party}))
-    for party, column in held:
+    for party, column in party_columns:
         of_party: dict[str, object] = {"party": party, "name": shown(column)}
         if column in (id_column, label):
             role = Remark("id_column" if column == id_column else "label_column")
@@ -577,18 +583,18 @@ def _missing_texts(
     text: TableText, parties: Mapping[str, Sequence[str]], wished: Mapping[str, Sequence[str]]
 ) -> dict[str, list[str]]:
     """Feature → texts that were said to be missing in it; raises FederationError if no cell is written so."""
-    found: dict[str, list[str]] = {column: [] for columns in parties.values() for column in columns}
+    missing: dict[str, list[str]] = {column: [] for columns in parties.values() for column in columns}
     problems = []
     for column, marks in wished.items():
         for mark in marks:
-            holders = [name for name in found if column in (name, EVERYWHERE) and mark in set(text.cells(name))]
+            holders = [name for name in missing if column in (name, EVERYWHERE) and mark in set(text.cells(name))]
             if not holders:
                 values = {"file": text.name, "text": shown(mark), "name": shown(column)}
                 problems.append(Remark("missing_text_not_found", values))
             for name in holders:
-                found[name].append(mark)
+                missing[name].append(mark)
     refuse(problems)
-    return found
+    return missing
 
 
 def _described(
@@ -604,18 +610,18 @@ def _described(
     A sign in front of or behind its numbers is its unit; that of dates is `days`.
     """
     if entry is not None and _says_kind(entry):
-        found = entry
+        feature = entry
     else:
         absent = (*entry.missing, *missing) if entry else missing
-        found = guess(text, column, absent, numbers=form is not None)
+        feature = guess(text, column, absent, numbers=form is not None)
         if entry is not None:
-            found = entry.model_copy(update={"kind": Kind.CATEGORICAL if entry.categories else found.kind})
-    data = found.model_dump() | {"missing": tuple(dict.fromkeys((*found.missing, *missing)))}
+            feature = entry.model_copy(update={"kind": Kind.CATEGORICAL if entry.categories else feature.kind})
+    data = feature.model_dump() | {"missing": tuple(dict.fromkeys((*feature.missing, *missing)))}
     if form is not None and form.sign:
-        if found.unit and not is_of_unit(form.sign, found.unit.en, found.unit.zh):
-            where = {"file": text.name, "feature": shown(column), "sign": form.sign, "unit": found.unit}
+        if feature.unit and not is_of_unit(form.sign, feature.unit.en, feature.unit.zh):
+            where = {"file": text.name, "feature": shown(column), "sign": form.sign, "unit": feature.unit}
             refuse([Remark("sign_is_not_unit", where)])
-        data["unit"] = found.unit or Text(form.sign)
+        data["unit"] = feature.unit or Text(form.sign)
     if days is not None:
         data |= {"unit": days, "kind": Kind.NUMERIC}
     refuse(field_problems(text.name, Feature, data, (shown(column),)))

@@ -87,12 +87,12 @@ class PartyTable:
     def take(self, rows: NDArray[np.intp]) -> PartyTable:
         """The table with these rows, in this order."""
         ids = tuple(self.ids[row] for row in rows)
-        own = self.columns
-        if isinstance(own, HeldColumns):
-            taken = own.take(rows)
+        columns = self.columns
+        if isinstance(columns, HeldColumns):
+            selected = columns.take(rows)
         else:
-            taken = {name: own[name][rows] for name in own}
-        return PartyTable(self.party, ids, taken)
+            selected = {name: columns[name][rows] for name in columns}
+        return PartyTable(self.party, ids, selected)
 
     def columns_of(
         self, rows: NDArray[np.intp], names: Collection[str] | None = None
@@ -106,9 +106,9 @@ class PartyTable:
     def digests(self, rows: NDArray[np.intp], names: Collection[str]) -> list[str]:
         """Return SHA-256 of each row's values of some columns, ``(n,)``, in hexadecimal; the columns' names are part of it."""
         ordered = sorted(names)
-        taken = self.columns_of(rows, ordered)
-        numeric = [taken[name] for name in ordered if taken[name].dtype != object]
-        texts = [taken[name].tolist() for name in ordered if taken[name].dtype == object]
+        columns = self.columns_of(rows, ordered)
+        numeric = [columns[name] for name in ordered if columns[name].dtype != object]
+        texts = [columns[name].tolist() for name in ordered if columns[name].dtype == object]
         numbers = np.column_stack([np.zeros((len(rows), 0)), *numeric]).astype("<f8")
         begins = repr(ordered).encode()
         digests = []
@@ -151,12 +151,12 @@ class SampleSheet:
 
     def take(self, rows: Sequence[int]) -> SampleSheet:
         """The sheet with these rows alone, in this order."""
-        chosen = np.array(rows, dtype=np.intp)
-        own = self.guest.take(chosen)
-        hosts = {name: table.take(chosen) for name, table in self.hosts.items()}
+        row_index = np.array(rows, dtype=np.intp)
+        guest = self.guest.take(row_index)
+        hosts = {name: table.take(row_index) for name, table in self.hosts.items()}
         problems = {i: self.problems[row] for i, row in enumerate(rows) if row in self.problems}
         marks = {i: self.marks[row] for i, row in enumerate(rows) if row in self.marks}
-        return SampleSheet(own.ids, own, hosts, problems, self.notes, marks)
+        return SampleSheet(guest.ids, guest, hosts, problems, self.notes, marks)
 
     def problem(self, row: int, language: str = "en") -> str:
         """Return why a row cannot be scored, as a text; empty if it can."""
@@ -257,11 +257,11 @@ def weight_columns(federation: Federation, exclude: Collection[str] = ()) -> tup
     guest = federation.guest
     with closing(read_csv_groups(federation.folder / guest.file)) as groups:
         header = next(groups).header
-    used = {guest.id, federation.label.column, federation.time}
-    used |= {
+    used_columns = {guest.id, federation.label.column, federation.time}
+    used_columns |= {
         feature.name for feature in guest.features if feature.kind is not Kind.NUMERIC or feature.name not in exclude
     }
-    return tuple(column for column in header if column not in used)
+    return tuple(column for column in header if column not in used_columns)
 
 
 def read_weights(federation: Federation, column: str, exclude: Collection[str] = ()) -> NDArray[np.float64]:
@@ -295,17 +295,17 @@ def read_weights(federation: Federation, column: str, exclude: Collection[str] =
     read, unread = to_column(cells, WEIGHT)
     weights = read.astype(np.float64)
     possible = weights[weights <= MAX_WEIGHT]
-    least = float(possible.max(initial=0.0)) / WEIGHT_RANGE
+    min_weight = float(possible.max(initial=0.0)) / WEIGHT_RANGE
     problems = []
     for row, weight in enumerate(weights.tolist()):
-        if row in unread or not least <= weight <= MAX_WEIGHT or weight <= 0:
-            problems.append(_weight_problem(cells[row], weight, text.lines[row], column, least))
+        if row in unread or not min_weight <= weight <= MAX_WEIGHT or weight <= 0:
+            problems.append(_weight_problem(cells[row], weight, text.lines[row], column, min_weight))
     if problems:
         raise FederationError(problems=capped(problems))
     return weights
 
 
-def _weight_problem(cell: str, weight: float, line: int, column: str, least: float) -> Remark:
+def _weight_problem(cell: str, weight: float, line: int, column: str, min_weight: float) -> Remark:
     """Return why a record cannot have the weight in its cell, which was read as `weight`."""
     if not cell:
         return Remark("weight_missing", {}, line, column)
@@ -315,7 +315,7 @@ def _weight_problem(cell: str, weight: float, line: int, column: str, least: flo
         return Remark("weight_not_positive", {"cell": shown(cell)}, line, column)
     if weight > MAX_WEIGHT:
         return Remark("weight_too_large", {"cell": shown(cell), "most": MAX_WEIGHT}, line, column)
-    return Remark("weight_too_small", {"cell": shown(cell), "least": least, "times": WEIGHT_RANGE}, line, column)
+    return Remark("weight_too_small", {"cell": shown(cell), "least": min_weight, "times": WEIGHT_RANGE}, line, column)
 
 
 def _is_time(cell: str, length: int) -> bool:
@@ -381,20 +381,20 @@ def read_later_sheet(
     AmbiguousFile, SampleError
         As :func:`read_samples`; or `label` is no column of the sheet, or a feature, or an outcome cannot be read.
     """
-    wanted = federation.label.model_copy(update={"column": label or federation.label.column})
+    outcome_label = federation.label.model_copy(update={"column": label or federation.label.column})
     if label in (federation.guest.id, *(feature.name for _, feature in federation.features())):
         raise SampleError("feature_is_no_outcome", name=shown(label))
-    number = (wanted.column,) if wanted.task == "number" else ()
+    number = (outcome_label.column,) if outcome_label.task == "number" else ()
     text = _sheet_text(federation, source, name, how, SAMPLES, number)
     sheet = sheet_of(federation, text, _repeated(text.cells(federation.guest.id), text.lines), hosts_allowed=False)
-    used = ("label_ignored",) if wanted.column == federation.label.column else ()
-    sheet = replace(sheet, notes=tuple(note for note in sheet.notes if note.code not in used))
-    if wanted.column not in text.header:
+    unsaid_codes = ("label_ignored",) if outcome_label.column == federation.label.column else ()
+    sheet = replace(sheet, notes=tuple(note for note in sheet.notes if note.code not in unsaid_codes))
+    if outcome_label.column not in text.header:
         if label:
             raise SampleError("sheet_lacks_column", file=text.name, name=shown(label), columns=text.header)
         return sheet, np.full(len(sheet.ids), np.nan)
-    own = read_csv(federation.folder / federation.guest.file).cells(federation.label.column)
-    outcomes, problems = known_outcomes(text, wanted, set(own))
+    guest_cells = read_csv(federation.folder / federation.guest.file).cells(federation.label.column)
+    outcomes, problems = known_outcomes(text, outcome_label, set(guest_cells))
     if problems:
         raise SampleError(problems=capped(problems))
     return sheet, outcomes
@@ -412,8 +412,8 @@ def _sheet_text(
     try:
         text = read_table_file(source, source.name if isinstance(source, Path) else name, how, limits)
         text = named_alike(text, federation)
-        there = [column for column in numbers if column in text.header]
-        text = with_marks(text, [*number_columns(federation, text.header), *there], how.decimal)
+        present = [column for column in numbers if column in text.header]
+        text = with_marks(text, [*number_columns(federation, text.header), *present], how.decimal)
     except AmbiguousFile:
         raise
     except FederationError as error:
@@ -446,21 +446,23 @@ def sheet_of(
     problems = _sheet_problems(text, ids, federation, repeated)
     notes = [*text.notes, *_ignored(federation, text, hosts_allowed)]
     if any(feature.name in text.header for feature in guest.features):
-        own, unread, read = _columns(text, guest, ids)
+        guest_table, unread, read = _columns(text, guest, ids)
         notes += read
     else:
-        own, unread = _own_records(federation, text, ids, records)
+        guest_table, unread = _own_records(federation, text, ids, records)
         notes.append(_about("guest_records_used", guest))
     hosts: dict[str, PartyTable] = {}
     for host in federation.hosts if hosts_allowed else ():
-        held = [feature.name for feature in host.features if feature.name in text.header]
-        if held:
+        host_columns = [feature.name for feature in host.features if feature.name in text.header]
+        if host_columns:
             hosts[host.name], more, read = _columns(text, host, ids)
             notes += read
             unread = _joined(unread, more)
-            notes.append(_partly_held(host, held))
-    notes += [note for party in (guest, *federation.hosts) for note in _undisclosed(party, hosts | {guest.name: own})]
-    return SampleSheet(ids, own, hosts, dict(sorted((unread | problems).items())), tuple(notes))
+            notes.append(_partly_held(host, host_columns))
+    notes += [
+        note for party in (guest, *federation.hosts) for note in _undisclosed(party, hosts | {guest.name: guest_table})
+    ]
+    return SampleSheet(ids, guest_table, hosts, dict(sorted((unread | problems).items())), tuple(notes))
 
 
 def sample_from_values(federation: Federation, sample_id: str, values: Mapping[str, str | float | None]) -> SampleSheet:
@@ -478,9 +480,9 @@ def sample_from_values(federation: Federation, sample_id: str, values: Mapping[s
     cells = ["" if (value := values.get(name)) is None else str(value).strip() for name in names]
     text = TableText("sample", header, [[sample_id.strip(), *cells]], [0], {})
     ids = (sample_id.strip(),)
-    own, unread, read = _columns(text, guest, ids)
-    notes = (*read, *_undisclosed(guest, {guest.name: own}))
-    return SampleSheet(ids, own, {}, unread | _sheet_problems(text, ids, federation, {}), notes)
+    guest_table, unread, read = _columns(text, guest, ids)
+    notes = (*read, *_undisclosed(guest, {guest.name: guest_table}))
+    return SampleSheet(ids, guest_table, {}, unread | _sheet_problems(text, ids, federation, {}), notes)
 
 
 def _about(code: str, party: Party, row: int = 0, **values: object) -> Remark:
@@ -499,26 +501,30 @@ def named_alike(text: TableText, federation: Federation) -> TableText:
         A name may stand for two columns.
     """
     text = _with_plain_cells(text)
-    known = {federation.guest.id, federation.label.column, *(feature.name for _, feature in federation.features())}
+    known_names = {
+        federation.guest.id,
+        federation.label.column,
+        *(feature.name for _, feature in federation.features()),
+    }
     alike: dict[str, list[str]] = {}
-    for name in sorted(known):
+    for name in sorted(known_names):
         alike.setdefault(name.casefold(), []).append(name)
     renamed: dict[str, str] = {}
     for column in text.header:
         names = alike.get(column.casefold(), [])
-        written = [other for other in text.header if other.casefold() == column.casefold()]
-        if names and not known.issuperset(written) and (len(written) > 1 or len(names) > 1):
-            columns = tuple(map(shown, written))
-            meant = tuple(map(shown, names))
-            raise SampleError("columns_unclear", file=text.name, columns=columns, meant=meant)
-        renamed[column] = column if column in known or not names else names[0]
+        same_name = [column_name for column_name in text.header if column_name.casefold() == column.casefold()]
+        if names and not known_names.issuperset(same_name) and (len(same_name) > 1 or len(names) > 1):
+            columns = tuple(map(shown, same_name))
+            meanings = tuple(map(shown, names))
+            raise SampleError("columns_unclear", file=text.name, columns=columns, meant=meanings)
+        renamed[column] = column if column in known_names or not names else names[0]
     header = tuple(renamed[column] for column in text.header)
-    repeated = repeated_problems(text, known - {federation.label.column})
+    repeated = repeated_problems(text, known_names - {federation.label.column})
     if repeated:
         raise SampleError(problems=repeated)
     faults = {
-        row: tuple(replace(fault, column=renamed[fault.column]) for fault in found)
-        for row, found in text.faults.items()
+        row: tuple(replace(fault, column=renamed[fault.column]) for fault in row_faults)
+        for row, row_faults in text.faults.items()
     }
     return replace(text, header=header, faults=faults)
 
@@ -527,8 +533,8 @@ def _with_plain_cells(text: TableText) -> TableText:
     """The table with its cells as they were before they were written so that no spreadsheet runs them."""
     rows = [[plain_cell(cell) for cell in row] for row in text.rows]
     faults = {}
-    for row, found in text.faults.items():
-        faults[row] = tuple(replace(fault, column=plain_cell(fault.column)) for fault in found)
+    for row, row_faults in text.faults.items():
+        faults[row] = tuple(replace(fault, column=plain_cell(fault.column)) for fault in row_faults)
     return replace(text, header=tuple(map(plain_cell, text.header)), rows=rows, faults=faults)
 
 
@@ -610,7 +616,7 @@ def _columns(
             notes.append(Remark("numbers_in_another_form", {"n": len(read), **example}, column=feature.name))
         if feature.kind is Kind.NUMERIC:
             notes += _with_other_marks(cells, columns[feature.name], feature.name, text.marks)
-    return PartyTable(party.name, ids, columns), {row: tuple(found) for row, found in unreadable.items()}, notes
+    return PartyTable(party.name, ids, columns), {row: tuple(remarks) for row, remarks in unreadable.items()}, notes
 
 
 def _with_other_marks(cells: Sequence[str], numbers: NDArray[np.generic], name: str, marks: Marks) -> list[Remark]:
@@ -662,14 +668,14 @@ def _own_records(
         table = records()
     else:
         table = read_table(federation, federation.guest.name)
-    held = table.row_of.of(ids)
+    guest_rows = table.row_of.of(ids)
     columns: dict[str, NDArray[np.generic]] = {}
-    for name, column in table.take(held).columns.items():
+    for name, column in table.take(guest_rows).columns.items():
         blank: Any = None if column.dtype == object else np.nan
-        columns[name] = np.where(held < 0, blank, column)
+        columns[name] = np.where(guest_rows < 0, blank, column)
     unknown: dict[int, tuple[Remark, ...]] = {
         int(row): (_about("id_not_at_guest", federation.guest, text.lines[row], id=shown(ids[row])),)
-        for row in np.flatnonzero(held < 0)
+        for row in np.flatnonzero(guest_rows < 0)
     }
     return PartyTable(federation.guest.name, ids, columns), unknown
 
@@ -682,18 +688,18 @@ def _ignored(federation: Federation, text: TableText, hosts_allowed: bool) -> li
     if label in text.header:
         notes.append(Remark("label_ignored", {"name": shown(label)}))
     of_hosts = {feature.name for host in federation.hosts for feature in host.features} - {label}
-    held = tuple(shown(column) for column in text.header if column in of_hosts)
-    if held and not hosts_allowed:
-        notes.append(Remark("host_columns_ignored", {"columns": held}))
-    known = of_hosts | {feature.name for feature in guest.features} | {guest.id, label}
-    strangers = tuple(shown(column) for column in text.header if column not in known)
+    host_columns = tuple(shown(column) for column in text.header if column in of_hosts)
+    if host_columns and not hosts_allowed:
+        notes.append(Remark("host_columns_ignored", {"columns": host_columns}))
+    known_columns = of_hosts | {feature.name for feature in guest.features} | {guest.id, label}
+    strangers = tuple(shown(column) for column in text.header if column not in known_columns)
     if strangers:
         notes.append(Remark("columns_ignored", {"columns": strangers}))
     return notes
 
 
-def _partly_held(host: Party, held: Sequence[str]) -> Remark:
-    absent = tuple(shown(feature.name) for feature in host.features if feature.name not in held)
+def _partly_held(host: Party, host_columns: Sequence[str]) -> Remark:
+    absent = tuple(shown(feature.name) for feature in host.features if feature.name not in host_columns)
     if absent:
         return _about("host_partly_simulated", host, columns=absent)
     return _about("host_simulated", host)

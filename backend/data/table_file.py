@@ -78,9 +78,9 @@ class Reading:
             ("decimal", self.decimal, tuple(DECIMALS)),
             ("ids", self.ids, (AS_WRITTEN,)),
         )
-        for what, value, known in answers:
-            if value and value not in known:
-                raise ParameterError("unknown_reading", what=what, value=shown(value), choices=tuple(known))
+        for what, value, choices in answers:
+            if value and value not in choices:
+                raise ParameterError("unknown_reading", what=what, value=shown(value), choices=tuple(choices))
         if self.header and not HEADER.fullmatch(self.header):
             raise ParameterError("header_not_a_row", value=shown(self.header))
 
@@ -141,10 +141,10 @@ def with_marks(text: TableText, columns: Iterable[str], decimal: str = "") -> Ta
     if decimal:
         return replace(text, marks=chosen(DECIMALS[decimal]))
     cells = (cell for column in columns for cell in dict.fromkeys(text.cells(column)))
-    found = decided(cells, semicolons=text.separator == ";")
-    if not isinstance(found, tuple):
-        return replace(text, marks=found)
-    raise unclear_decimals(text.name, {cell: row_of_cell(text, cell) for cell in found})
+    decision = decided(cells, semicolons=text.separator == ";")
+    if not isinstance(decision, tuple):
+        return replace(text, marks=decision)
+    raise unclear_decimals(text.name, {cell: row_of_cell(text, cell) for cell in decision})
 
 
 def with_plain_numbers(
@@ -280,7 +280,7 @@ def _plausible(encoding: str, text: str) -> float:
     """How much of a decoded table's text looks written rather than misread, 0..1: it orders what is asked and decides nothing."""
     if encoding == "utf-16":  # of single bytes misread in pairs no line end is left
         return 1.0 if "\n" in text or "\r" in text else 0.0
-    foreign = {found.start() for found in islice(FOREIGN.finditer(text), JUDGED)}
+    foreign = {match.start() for match in islice(FOREIGN.finditer(text), JUDGED)}
     if encoding == "gbk":
         good = sum(_common(text[place]) for place in foreign)
     else:  # accented letters stand alone; Chinese read as Latin-1 comes in pairs of them

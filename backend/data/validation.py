@@ -83,10 +83,10 @@ def _problem(where: str | Remark, detail: ErrorDetails) -> Remark:
         return Remark("field_missing", {"where": where})
     if kind == "extra_forbidden":
         return Remark("field_unknown", {"where": where})
-    found = _value(detail["input"])
+    value_text = _value(detail["input"])
     if kind == "string_pattern_mismatch" and context["pattern"] == SLUG_FORM:
-        return Remark("field_no_short_name", {"where": where, "found": found})
-    return Remark("field_does_not_fit", {"where": where, "found": found, "expected": _expected(kind, context)})
+        return Remark("field_no_short_name", {"where": where, "found": value_text})
+    return Remark("field_does_not_fit", {"where": where, "found": value_text, "expected": _expected(kind, context)})
 
 
 def _expected(kind: str, context: Mapping[str, Any]) -> str | Remark:
@@ -138,13 +138,13 @@ def _path(data: object, location: Sequence[int | str]) -> list[str]:
     return words
 
 
-def _value(found: object) -> str | Remark:
-    if isinstance(found, str):
-        return shown(found) if found else Remark("found_empty_text")
-    if isinstance(found, Mapping):
+def _value(value: object) -> str | Remark:
+    if isinstance(value, str):
+        return shown(value) if value else Remark("found_empty_text")
+    if isinstance(value, Mapping):
         return Remark("found_table")
-    if isinstance(found, list | tuple):
+    if isinstance(value, list | tuple):
         return Remark("found_list")
-    if isinstance(found, bool):
-        return str(found).lower()
-    return shown(str(found)).strip("'")
+    if isinstance(value, bool):
+        return str(value).lower()
+    return shown(str(value)).strip("'")

@@ -106,8 +106,8 @@ def _check_packed(name: str, data: bytes, limits: FileLimits) -> bool:
                 raise FederationError("no_workbook", file=name)
             for part in parts:
                 if part.filename.endswith((".xml", ".rels")):
-                    found = _check_part(name, packed, part, limits)
-                    formulas = formulas or (found and part.filename.startswith("xl/worksheets/"))
+                    has_formulas = _check_part(name, packed, part, limits)
+                    formulas = formulas or (has_formulas and part.filename.startswith("xl/worksheets/"))
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, EOFError, ValueError, zlib.error):
         raise FederationError("workbook_damaged", file=name) from None
     return formulas
@@ -142,7 +142,7 @@ def _check_part(name: str, packed: zipfile.ZipFile, part: zipfile.ZipInfo, limit
 
 
 def _chosen_sheet(name: str, book: Workbook, sheet: str, limits: FileLimits) -> str:
-    titles = [one.title for one in book.worksheets if one.sheet_state == "visible"]
+    titles = [worksheet.title for worksheet in book.worksheets if worksheet.sheet_state == "visible"]
     if sheet:
         if sheet not in titles:
             raise FederationError("no_such_sheet", file=name, sheet=shown(sheet), sheets=tuple(map(shown, titles)))
@@ -163,14 +163,14 @@ def _chosen_sheet(name: str, book: Workbook, sheet: str, limits: FileLimits) -> 
 def _first_rows(sheet: Any, limits: FileLimits) -> list[tuple[int, list[str]]]:
     """Return the first rows that have a cell: number of the row, from 1, and its first cells."""
     sheet.reset_dimensions()  # what a sheet says about its size may be wrong
-    found = []
+    first_rows = []
     for index, row in enumerate(sheet.iter_rows(max_col=min(12, limits.max_columns), values_only=True)):
         cells = [as_text(value) for value in row]
         if any(cells):
-            found.append((index + 1, cells))
+            first_rows.append((index + 1, cells))
         if index >= PEEKED:
             break
-    return found
+    return first_rows
 
 
 def _formulas(data: bytes, title: str, limits: FileLimits) -> dict[tuple[int, int], str]:
@@ -213,7 +213,7 @@ def _merged(data: bytes, sheet: Any, limits: FileLimits) -> dict[int, dict[_Merg
     """Return which cells are merged, by their first row; what a sheet lists behind its rows."""
     from openpyxl.utils import column_index_from_string  # noqa: PLC0415 (as above)
 
-    found: dict[int, dict[_Merged, None]] = {}
+    areas: dict[int, dict[_Merged, None]] = {}
     count = 0
     with zipfile.ZipFile(io.BytesIO(data)) as packed, packed.open(str(sheet._worksheet_path)) as file:
         tail = b""
@@ -228,13 +228,13 @@ def _merged(data: bytes, sheet: Any, limits: FileLimits) -> dict[int, dict[_Merg
                 )
                 beside_table = first.left >= limits.max_columns
                 # What ends in the tail was found with the piece before.
-                if not beside_table and first not in found.setdefault(first.top, {}):
-                    found[first.top][first] = None
+                if not beside_table and first not in areas.setdefault(first.top, {}):
+                    areas[first.top][first] = None
                     count += 1
             if count > MAX_MERGED:
                 raise FederationError("too_many_merged_cells", file=sheet.title, limit=MAX_MERGED)
             tail = text[-OVERLAP:]
-    return found
+    return areas
 
 
 class _Filled:
@@ -271,7 +271,7 @@ def _text(
     fill = _Filled(merged)
     filled = 0
     header: tuple[str, ...] = ()
-    found: list[list[str]] = []
+    table_rows: list[list[str]] = []
     lines: list[int] = []
     ragged: dict[int, int] = {}
     faults: dict[int, tuple[Fault, ...]] = {}
@@ -290,21 +290,21 @@ def _text(
             header = tuple(cells)
             check_header(name, header, limits)
             continue
-        if len(found) == limits.max_rows:
+        if len(table_rows) == limits.max_rows:
             raise FederationError("too_many_rows", file=name, limit=limits.max_rows)
         if len(cells) > len(header):
-            ragged[len(found)] = len(cells)
+            ragged[len(table_rows)] = len(cells)
         # A cell that got its value from another one is none of the row's own.
         for column, head in enumerate(header[: min(len(cells), len(row))]):
             if kind := _fault(row[column], (index, column) in formulas):
                 shown_cell = formulas.get((index, column), "") if kind == "formula" else cells[column]
-                faults[len(found)] = (*faults.get(len(found), ()), Fault(head, kind, shown_cell))
-        found.append(cells[: len(header)] + [""] * (len(header) - len(cells)))
+                faults[len(table_rows)] = (*faults.get(len(table_rows), ()), Fault(head, kind, shown_cell))
+        table_rows.append(cells[: len(header)] + [""] * (len(header) - len(cells)))
         lines.append(index + 1)
     if not header:
         raise FederationError("sheet_empty", file=name)
     notes = (Remark("merged_cells_filled", {"n": filled}),) if filled else ()
-    return TableText(name, header, found, lines, ragged, faults, notes=notes)
+    return TableText(name, header, table_rows, lines, ragged, faults, notes=notes)
 
 
 def _fault(cell: Any, has_formula: bool) -> str:

@@ -42,6 +42,6 @@ class Expectation:
     def given(self, columns: Columns, n: int) -> NDArray[np.float64]:
         """Given the Guest's columns, ``(n, outputs.count)``."""
         out = np.empty((n, len(self.base)))
-        for rows, kept in self._candidates.blocks(columns, n):
-            out[rows] = self._base_scores + (self._expected @ kept).T
+        for rows, candidates in self._candidates.blocks(columns, n):
+            out[rows] = self._base_scores + (self._expected @ candidates).T
         return out

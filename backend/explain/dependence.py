@@ -139,25 +139,25 @@ def partial_dependence(
     ParameterError
         The feature is not the Guest's or no split of the model, there is no record, or the model takes the median over its trees.
     """
-    own = {f.name: f for party, f in model.dictionary if party == model.guest}
+    guest_features = {f.name: f for party, f in model.dictionary if party == model.guest}
     rules = [rule for rule in model.rules.values() if rule.feature == feature]
-    if feature not in own or not rules:
+    if feature not in guest_features or not rules:
         raise ParameterError("no_own_split_feature", feature=feature, guest=model.guest)
     if model.outputs.aggregation == "median":
         raise ParameterError("median_has_no_dependence")
     column = columns[feature]
     if not len(column):
         raise ParameterError("no_records_to_average")
-    if own[feature].kind is Kind.NUMERIC:
+    if guest_features[feature].kind is Kind.NUMERIC:
         levels = _between(np.unique([rule.threshold for rule in rules if rule.threshold is not None]), column)
     else:
-        levels = _codes(own[feature], column)
+        levels = _codes(guest_features[feature], column)
     n = min(len(column), max_records)
     out = []
     rows = np.sort(np.random.default_rng(SEED).permutation(len(column))[:n])
-    drawn = {name: values[rows] for name, values in columns.items()}
+    sampled = {name: values[rows] for name, values in columns.items()}
     for low, high, code, value, share in levels:
-        changed = {**drawn, feature: np.full(n, value, dtype=column.dtype)}
+        changed = {**sampled, feature: np.full(n, value, dtype=column.dtype)}
         score = expectation.given(changed, n).mean(axis=0)
         predicted = model.outputs.predict(score[None, :])[0]
         out.append(Level(low, high, code, share, tuple(score.tolist()), tuple(predicted.tolist())))
@@ -170,36 +170,36 @@ Value = tuple[float | None, float | None, str, object, float]  # bounds, code, a
 def _between(cuts: Floats, column: NDArray[np.generic]) -> list[Value]:
     """Intervals between thresholds: the model treats every value in one alike."""
     values = column.astype(np.float64)
-    known = values[~np.isnan(values)]
-    shares = np.bincount(np.searchsorted(cuts, known, side="right"), minlength=len(cuts) + 1) / len(values)
+    present = values[~np.isnan(values)]
+    shares = np.bincount(np.searchsorted(cuts, present, side="right"), minlength=len(cuts) + 1) / len(values)
     edges = cuts.tolist()
     probes = [float(np.nextafter(cuts[0], -np.inf)), *edges]
-    found: list[Value] = [
+    levels: list[Value] = [
         (low, high, "", probe, share)
         for low, high, probe, share in zip([None, *edges], [*edges, None], probes, shares.tolist(), strict=True)
     ]
-    missing = 1 - len(known) / len(values)
+    missing = 1 - len(present) / len(values)
     if missing:
-        return [*found, (None, None, "", np.nan, missing)]
-    return found
+        return [*levels, (None, None, "", np.nan, missing)]
+    return levels
 
 
 def _codes(feature: Feature, column: NDArray[np.generic]) -> list[Value]:
     """Codes that occur in the records."""
     if feature.kind is Kind.CATEGORICAL:
-        held = [None if value is None else str(value) for value in column]
-        values: dict[str, object] = {code: code for code in sorted({code for code in held if code is not None})}
+        codes = [None if value is None else str(value) for value in column]
+        values: dict[str, object] = {code: code for code in sorted({code for code in codes if code is not None})}
         absent: object = None
     else:
         numbers = column.astype(np.float64)
-        held = [None if np.isnan(value) else f"{value:g}" for value in numbers]
+        codes = [None if np.isnan(value) else f"{value:g}" for value in numbers]
         values = {f"{v:g}": v for v in np.unique(numbers[~np.isnan(numbers)]).tolist()}
         absent = np.nan
-    found: list[Value] = [(None, None, code, value, held.count(code) / len(held)) for code, value in values.items()]
-    missing = held.count(None) / len(held)
+    levels: list[Value] = [(None, None, code, value, codes.count(code) / len(codes)) for code, value in values.items()]
+    missing = codes.count(None) / len(codes)
     if missing:
-        return [*found, (None, None, "", absent, missing)]
-    return found
+        return [*levels, (None, None, "", absent, missing)]
+    return levels
 
 
 @dataclass(frozen=True)

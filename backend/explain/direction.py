@@ -75,8 +75,8 @@ def learned_directions(model: GuestModel) -> tuple[LearnedDirection, ...]:
     return tuple(out)
 
 
-def _name(kind: Kind, used: bool, strength: float, hidden: bool, classes: bool) -> Learned:
-    if not used:
+def _name(kind: Kind, is_used: bool, strength: float, hidden: bool, classes: bool) -> Learned:
+    if not is_used:
         return "unused"
     if classes:
         return "classes"

@@ -54,12 +54,12 @@ class Permuted:
 
 def candidates(model: GuestModel) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """What can be permuted: every feature in use by itself, then all of each party's together; (party, features)."""
-    used = {split.feature for tree in model.trees for split in tree.splits.values()}
-    single = [(party, (f.name,)) for party, f in model.dictionary if f.name in used]
+    used_features = {split.feature for tree in model.trees for split in tree.splits.values()}
+    single = [(party, (f.name,)) for party, f in model.dictionary if f.name in used_features]
     together = []
     for party in (model.guest, *model.hosts):
-        own = tuple(f.name for p, f in model.dictionary if p == party and f.name in used)
-        together += [(party, own)] if len(own) > 1 else []
+        party_features = tuple(f.name for p, f in model.dictionary if p == party and f.name in used_features)
+        together += [(party, party_features)] if len(party_features) > 1 else []
     return (*single, *together)
 
 
@@ -67,12 +67,12 @@ def permuted(
     party: str,
     features: Sequence[str],
     labels: Floats,
-    whole: Floats,
+    unchanged: Floats,
     permutations: Sequence[Floats],
     outputs: Outputs,
     seed: int,
 ) -> Permuted:
-    """The fall of quality from `whole` to the mean of `permutations`.
+    """The fall of quality from `unchanged` to the mean of `permutations`.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def permuted(
         What was permuted, together if there are several.
     labels : ndarray of float64
         ``(n,)``.
-    whole : ndarray of float64
+    unchanged : ndarray of float64
         ``(n, outputs.count)`` margins of the records as they are.
     permutations : sequence of ndarray of float64
         The same with permuted values, one per repeat.
@@ -100,8 +100,8 @@ def permuted(
         return weighted_figures(labels, margins, outputs.predict(margins), outputs.task, weights)[kind]
 
     def falls(weights: Floats) -> Floats:
-        after: Floats = np.mean([quality(margins, weights) for margins in permutations], axis=0)
-        return quality(whole, weights) - after
+        permuted_quality: Floats = np.mean([quality(margins, weights) for margins in permutations], axis=0)
+        return quality(unchanged, weights) - permuted_quality
 
     fall = float(falls(np.ones((1, n)))[0])
     low, high = percentiles(np.concatenate([falls(weights) for weights in draws(n, RESAMPLES, seed)]), fall)

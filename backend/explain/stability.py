@@ -112,10 +112,10 @@ def _resampled(totals: Floats, names: Sequence[tuple[str, str]]) -> tuple[Steady
     import pandas as pd  # noqa: PLC0415 - slow to import, and few runs need it
 
     times = np.random.default_rng(SEED).multinomial(trees, np.full(trees, 1 / trees), size=RESAMPLES)
-    drawn = times @ totals
-    drawn = drawn / np.maximum(drawn.sum(axis=1, keepdims=True), np.finfo(float).tiny)
-    low, high = np.quantile(drawn, TAILS, axis=0)
-    ranks = pd.DataFrame(-drawn).rank(axis=1, method="min").to_numpy()
+    sampled_shares = times @ totals
+    sampled_shares = sampled_shares / np.maximum(sampled_shares.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+    low, high = np.quantile(sampled_shares, TAILS, axis=0)
+    ranks = pd.DataFrame(-sampled_shares).rank(axis=1, method="min").to_numpy()
     first, last = np.quantile(ranks, TAILS, axis=0, method="nearest")
     return tuple(
         replace(
@@ -135,9 +135,9 @@ def agreement(model: GuestModel) -> float:
     Near 1: any part of the trees gives the same ranking. Boosting lowers it by itself, since each tree corrects the ones before.
     """
     gains = by_tree(model, "gain")
-    used = gains.sum(axis=0) > 0
-    halves = gains[0::2, used].sum(axis=0), gains[1::2, used].sum(axis=0)
-    if used.sum() < 3 or any(len(set(half)) < 2 for half in halves):
+    has_gain = gains.sum(axis=0) > 0
+    halves = gains[0::2, has_gain].sum(axis=0), gains[1::2, has_gain].sum(axis=0)
+    if has_gain.sum() < 3 or any(len(set(half)) < 2 for half in halves):
         return float("nan")
     import pandas as pd  # noqa: PLC0415 - as above
 
@@ -147,13 +147,13 @@ def agreement(model: GuestModel) -> float:
 def interactions(model: GuestModel) -> tuple[Interaction, ...]:
     """Pairs of features that meet on paths, the largest gain first."""
     met = sorted((pair, t, gain) for t, tree in enumerate(model.trees) for pair, gain in _meetings(tree))
-    whole = sum(split.gain for tree in model.trees for split in tree.splits.values()) or 1.0
-    found = []
+    total_gain = sum(split.gain for tree in model.trees for split in tree.splits.values()) or 1.0
+    pairs = []
     for pair, group in groupby(met, key=lambda m: m[0]):
         rows = list(group)
         gain = sum(g for _, _, g in rows)
-        found.append(Interaction(pair, gain, gain / whole, len(rows), len({t for _, t, _ in rows})))
-    return tuple(sorted(found, key=lambda i: (-i.gain, i.features)))
+        pairs.append(Interaction(pair, gain, gain / total_gain, len(rows), len({t for _, t, _ in rows})))
+    return tuple(sorted(pairs, key=lambda i: (-i.gain, i.features)))
 
 
 Pair = tuple[tuple[str, str], tuple[str, str]]
@@ -166,7 +166,7 @@ def _meetings(tree: GuestTree) -> Iterator[tuple[Pair, float]]:
         i, above = stack.pop()
         node = tree.nodes[i]
         if isinstance(node, Split):
-            own = node.owner, node.feature
-            for other in {feature for feature in above if feature != own}:
-                yield (min(own, other), max(own, other)), node.gain
-            stack += [(node.left, (*above, own)), (node.right, (*above, own))]
+            split_feature = node.owner, node.feature
+            for other_feature in {feature for feature in above if feature != split_feature}:
+                yield (min(split_feature, other_feature), max(split_feature, other_feature)), node.gain
+            stack += [(node.left, (*above, split_feature)), (node.right, (*above, split_feature))]

@@ -129,9 +129,17 @@ class Glassleaf:
         actor: str = "",
         role: str = OPERATOR,
     ) -> None:
-        chosen = home or os.environ.get("GLASSLEAF_HOME") or platformdirs.user_data_path("glassleaf")
-        noted = self._key_made, self._expired, self._approval, self._links
-        workspace = Workspace(Path(chosen).expanduser(), key_floor, pools, *noted, workers)
+        folder = home or os.environ.get("GLASSLEAF_HOME") or platformdirs.user_data_path("glassleaf")
+        workspace = Workspace(
+            Path(folder).expanduser(),
+            key_floor,
+            pools,
+            on_key=self._key_made,
+            on_expired=self._expired,
+            on_approval=self._approval,
+            on_links=self._links,
+            workers=workers,
+        )
         self._shared = _Shared(workspace, workers)
         self._auditor = Auditor(workspace, actor or system_user(), role)
 
@@ -162,10 +170,10 @@ class Glassleaf:
         return self._with(Auditor(self._shared.workspace, account.actor, role, signed_in=True))
 
     def _with(self, auditor: Auditor) -> Glassleaf:
-        other = object.__new__(Glassleaf)
-        other._shared = self._shared
-        other._auditor = auditor
-        return other
+        copy = object.__new__(Glassleaf)
+        copy._shared = self._shared
+        copy._auditor = auditor
+        return copy
 
     def __enter__(self) -> Glassleaf:
         return self
@@ -523,12 +531,12 @@ class Glassleaf:
 
         return HostDossier(self._shared.workspace, federation, host)
 
-    def host_operator(self, federation: str, host: str, *, shown: bool = False) -> HostOperator:
+    def host_operator(self, federation: str, host: str, *, on_page: bool = False) -> HostOperator:
         """A simulated Host as its operator sees it.
 
         Parameters
         ----------
-        shown : bool
+        on_page : bool
             On a page of the dashboard: of synthetic people only.
 
         Raises
@@ -543,7 +551,7 @@ class Glassleaf:
         about = self._shared.workspace.federation(federation)
         if about.link is not None:
             raise NotAvailable(host, Remark("its_console"))
-        if shown and not about.synthetic:
+        if on_page and not about.synthetic:
             raise SecurityError("host_view_of_real_people", host=host, federation=about.name)
         return simulated_host(self.home, about, host, self._auditor.actor)
 

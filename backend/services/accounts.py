@@ -152,8 +152,8 @@ class Accounts:
             raise SignInError("sign_in_expired")
         if now >= since + settings.hours * 3600:
             raise SignInError("sign_in_too_old", hours=settings.hours)
-        held = _held(claims, settings.claim)
-        roles = tuple(role for role in get_args(Role) if held & set(settings.roles.get(role, ())))
+        claim_values = _held(claims, settings.claim)
+        roles = tuple(role for role in get_args(Role) if claim_values & set(settings.roles.get(role, ())))
         if not roles:
             raise SignInError("no_role")
         name = next((claims[key] for key in ("email", "name") if isinstance(claims.get(key), str)), "") or subject
@@ -164,23 +164,23 @@ class Accounts:
 
 
 def _text(claims: Mapping[str, Any], name: str) -> str:
-    found = claims.get(name)
-    if not isinstance(found, str) or not found.strip():
+    value = claims.get(name)
+    if not isinstance(value, str) or not value.strip():
         raise SignInError("sign_in_lacks_text", claim=name)
-    return found
+    return value
 
 
 def _time(claims: Mapping[str, Any], name: str) -> float:
-    found = claims.get(name)
-    if isinstance(found, bool) or not isinstance(found, int | float) or not abs(found) < LAST:
+    value = claims.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < LAST:
         raise SignInError("sign_in_lacks_time", claim=name)
-    return float(found)
+    return float(value)
 
 
 def _held(claims: Mapping[str, Any], path: str | list[str]) -> frozenset[str]:
     """What stands at a place in the claims: words, each as it is."""
-    found: Any = claims
+    value: Any = claims
     for name in [path] if isinstance(path, str) else path:
-        found = found.get(name) if isinstance(found, Mapping) else None
-    words = [found] if isinstance(found, str) else found if isinstance(found, list | tuple) else []
+        value = value.get(name) if isinstance(value, Mapping) else None
+    words = [value] if isinstance(value, str) else value if isinstance(value, list | tuple) else []
     return frozenset(word for word in words if isinstance(word, str))

@@ -54,9 +54,9 @@ class AgeChecks:
         def work(job: Job[AgeCheck]) -> AgeCheck:
             record = self._measurement.models.get(request.model_id)
             with self._measurement.asking(record, KIND, request.feature):
-                done = measure_ages(self._measurement.context(record), request, job)
-            self._measurement.keep(record, KIND, request.feature, [asdict(done)])
-            return done
+                check = measure_ages(self._measurement.context(record), request, job)
+            self._measurement.keep(record, KIND, request.feature, [asdict(check)])
+            return check
 
         return Job(work, 0, size="ages").start()
 
@@ -87,13 +87,15 @@ def _asked_about(context: MeasurementContext, name: str) -> tuple[str, Feature]:
     """Party and entry of a feature whose ages can be held against 62."""
     if context.record.task != "binary":
         raise ParameterError("only_two_outcomes", task=context.record.task)
-    asked = {split.feature for tree in context.model.trees for split in tree.splits.values()}
-    found = next(((party, f) for party, f in context.model.dictionary if f.name == name and name in asked), None)
-    if found is None:
+    split_features = {split.feature for tree in context.model.trees for split in tree.splits.values()}
+    entry = next(
+        ((party, f) for party, f in context.model.dictionary if f.name == name and name in split_features), None
+    )
+    if entry is None:
         raise ParameterError("feature_in_no_split", feature=name)
-    if not is_in_years(found[1]):
-        raise ParameterError("feature_not_in_years", feature=name, unit=found[1].unit, age=ELDERLY)
-    return found
+    if not is_in_years(entry[1]):
+        raise ParameterError("feature_not_in_years", feature=name, unit=entry[1].unit, age=ELDERLY)
+    return entry
 
 
 class _Ages:
@@ -128,15 +130,15 @@ class _Ages:
     def predicted(self, index: int) -> Floats:
         """``(n,)``: everybody's probability of the positive label at ages of a class."""
         n = len(self._people.ids)
-        kept, margins = self._sessions.score(
+        scored_rows, margins = self._sessions.score(
             self._context,
             self._changed(index),
             self._cipher,
             lambda session, key: self._first(session, key, index),
             at=(index * n, (self.classes or 1 + YOUNGER) * n),
         )
-        if len(kept) < n:
-            raise ParameterError("people_refused_for_ages", refused=n - len(kept), people=n)
+        if len(scored_rows) < n:
+            raise ParameterError("people_refused_for_ages", refused=n - len(scored_rows), people=n)
         predicted: Floats = self._context.compiled.outputs.predict(margins)[:, 0]
         return predicted
 

@@ -105,7 +105,9 @@ class Alternatives:
     def searches(self, model_id: str) -> tuple[Search, ...]:
         """What was searched from a model, an attribute each."""
         record = self._models.get(model_id)
-        return tuple(read_search(kept.basis) for kept in self._models.measured(record, ALTERNATIVES).values())
+        return tuple(
+            read_search(measurement.basis) for measurement in self._models.measured(record, ALTERNATIVES).values()
+        )
 
     def expected(self, model_id: str) -> str:
         """Constraints that hold a model to the directions its dictionary expects; empty if it expects none."""
@@ -134,26 +136,26 @@ class Alternatives:
         if not request.cutoffs:
             request = replace(request, cutoffs=(line_for(self._workspace, record).cutoff,))
         party, feature = _check(request, record, context)
-        asked = combinations(request, record, [f.name for _, f in context.model.dictionary])
+        requests = combinations(request, record, [f.name for _, f in context.model.dictionary])
         if party != context.runtime.guest.name:
             self._ask_ahead(context, party, feature, request, job)
         request = replace(request, usual=self._compared_with(record, feature.name))
         trained: list[TestedModel] = []
         work.reached(0.0)  # what was read before tells no pace
-        steps = len(asked) + JUDGED
-        for number, one in enumerate(asked):
+        steps = len(requests) + JUDGED
+        for number, training_request in enumerate(requests):
             with work.part(number / steps, (number + 1) / steps):
                 job.points = ()
-                trained.append(self._train(context, one, number, trained, job))
+                trained.append(self._train(context, training_request, number, trained, job))
         job.points = ()
         quality = resampled(trained, request.seed)
-        with work.part(len(asked) / steps, 1.0):
+        with work.part(len(requests) / steps, 1.0):
             groups, judged = judged_by_group(context, party, feature, request, trained, quality, job)
         decided = []
         for decision in judged:
             line = line_for(self._workspace, record, decision.cutoff)
             decided.append(replace(decision, policy=line.version))
-        found = Search(
+        result = Search(
             record.id,
             record.content_hash,
             party,
@@ -168,20 +170,20 @@ class Alternatives:
             tuple(model.tried for model in trained),
             tuple(decided),
         )
-        self._keep(record, found)
+        self._keep(record, result)
         body: dict[str, Any] = {
             "feature": feature.name,
-            "tried": {t.model: t.sha256 for t in found.tried},
+            "tried": {t.model: t.sha256 for t in result.tried},
             "outcome": DONE,
         }
         body |= {"decisions": len(decided), "narrower": sum(len(d.narrower()) for d in decided)}
         self._auditor.note(record.federation, ALTERNATIVES, audit.of_model(record) | body)
-        return found
+        return result
 
     def _compared_with(self, record: ModelRecord, feature: str) -> str:
         """The group, in English, that the model's decisions by a feature were compared with; empty if they were not."""
-        kept = self._models.measured(record, DISPARITY).get(feature)
-        rows = () if kept is None else kept.rows
+        measurement = self._models.measured(record, DISPARITY).get(feature)
+        rows = () if measurement is None else measurement.rows
         return next((row["about"]["en"] for row in rows if row["measure"] == f"selection rate, {REFERENCE}"), "")
 
     def _ask_ahead(
@@ -196,11 +198,11 @@ class Alternatives:
         checked = [i for i, part in context.part_of.items() if part == CHECKED and i in row_of]
         rows = np.array([row_of[i] for i in checked], dtype=np.intp)
         sums = sums_of(context, sessions, request)
-        wanted = {party: (feature.name,)}
+        features = {party: (feature.name,)}
         try:
             sums.recover(request.cipher, request.key_bits)
             with work.part(0.0, 0.0):  # its alignment is little beside the training that follows
-                refused = sessions.ask_ahead(context, rows, wanted, request.groups, request)
+                refused = sessions.ask_ahead(context, rows, features, request.groups, request)
         except NotAgreed as error:
             body = {"feature": feature.name, "host": error.host, "outcome": NOT_AGREED}
             self._auditor.note(context.record.federation, ALTERNATIVES, audit.of_model(context.record) | body)
@@ -211,11 +213,11 @@ class Alternatives:
 
     def opened(self, model_id: str, attribute: str, name: str) -> Opened:
         """One model of a search, registered or not."""
-        base, found = self._found(model_id, attribute)
-        chosen = found.of(name)
-        known = next((m for m in self._models.all(base.federation) if m.id == chosen.model), None)
-        record = known or self._candidate(base, chosen)[0]
-        return Opened(record, known is not None, tuple(feature_importance(self._models.partial_model(record))))
+        base, search = self._found(model_id, attribute)
+        tried = search.of(name)
+        registered = next((m for m in self._models.all(base.federation) if m.id == tried.model), None)
+        record = registered or self._candidate(base, tried)[0]
+        return Opened(record, registered is not None, tuple(feature_importance(self._models.partial_model(record))))
 
     def choose(self, model_id: str, attribute: str, name: str, reason: str) -> ModelRecord:
         """Take one model of a search, with a reason: it is registered as a draft, if it is not yet, and the choice is recorded.
@@ -227,26 +229,26 @@ class Alternatives:
         ReleaseRefused
             Too many of its scores would identify their path.
         """
-        base, found = self._found(model_id, attribute)
-        chosen = found.of(name)
+        base, search = self._found(model_id, attribute)
+        tried = search.of(name)
         if len(reason.strip()) < REASON_MIN:
             raise ParameterError("choice_without_reason", least=REASON_MIN)
-        if chosen.model not in {m.id for m in self._models.all(base.federation)}:
-            self._register(base, chosen)
-        return self._choose(base, found, chosen, reason.strip())
+        if tried.model not in {m.id for m in self._models.all(base.federation)}:
+            self._register(base, tried)
+        return self._choose(base, search, tried, reason.strip())
 
     @recorded(CHOICE)
-    def _choose(self, note: Note, base: ModelRecord, found: Search, chosen: Tried, reason: str) -> ModelRecord:
+    def _choose(self, note: Note, base: ModelRecord, search: Search, tried: Tried, reason: str) -> ModelRecord:
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        choice = Choice(chosen.name, chosen.model, self._auditor.actor, self._auditor.role, reason, now)
-        note.about(base, feature=found.attribute, chosen=chosen.model, chosen_sha256=chosen.sha256)
+        choice = Choice(tried.name, tried.model, self._auditor.actor, self._auditor.role, reason, now)
+        note.about(base, feature=search.attribute, chosen=tried.model, chosen_sha256=tried.sha256)
         note.body |= {"reason_sha256": sha256(reason.encode()).hexdigest()}
-        note.keep = lambda: self._keep(base, replace(found, choice=choice))
-        return self._models.get(chosen.model)
+        note.keep = lambda: self._keep(base, replace(search, choice=choice))
+        return self._models.get(tried.model)
 
     @recorded("train")
-    def _register(self, note: Note, base: ModelRecord, chosen: Tried) -> None:
-        candidate, traffic, digest = self._candidate(base, chosen)
+    def _register(self, note: Note, base: ModelRecord, tried: Tried) -> None:
+        candidate, traffic, digest = self._candidate(base, tried)
         model = self._models.partial_model(candidate)
         part_of = self._models.part_of(base)
         runtime = self._workspace.runtime(base.federation)
@@ -264,20 +266,20 @@ class Alternatives:
     def _train(
         self,
         context: MeasurementContext,
-        asked: TrainingRequest,
+        request: TrainingRequest,
         number: int,
-        before: Sequence[TestedModel],
+        tested_models: Sequence[TestedModel],
         job: Job[Any],
     ) -> TestedModel:
         base = context.record
-        grown, trained = train(context.runtime, asked, job)
-        forget(context.runtime, asked)
+        grown, trained = train(context.runtime, request, job)
+        forget(context.runtime, request)
         if not number and grown.content_hash != base.content_hash:
             raise ParameterError("base_trains_differently", model=base.id)
         if number:
             self._keep_candidate(replace(grown, retrained_from=base.id), trained, job)
-        model = TestedModel.of(f"c{number}", base, asked, grown, trained)
-        if before and (model.ids, model.checked_ids) != (before[0].ids, before[0].checked_ids):
+        model = TestedModel.of(f"c{number}", base, request, grown, trained)
+        if tested_models and (model.ids, model.checked_ids) != (tested_models[0].ids, tested_models[0].checked_ids):
             raise ParameterError("tested_on_other_records")
         return model
 
@@ -293,20 +295,22 @@ class Alternatives:
                 record, {part: without_ids(*scores, TRAINING) for part, scores in trained.scores.items()}
             )
 
-    def _candidate(self, base: ModelRecord, chosen: Tried) -> tuple[ModelRecord, list[list[Any]], str]:
-        body = json.loads(self._workspace.guest_store(base.federation).artefact(f"{chosen.model}.candidate"))
+    def _candidate(self, base: ModelRecord, tried: Tried) -> tuple[ModelRecord, list[list[Any]], str]:
+        body = json.loads(self._workspace.guest_store(base.federation).artefact(f"{tried.model}.candidate"))
         return read_record(body["record"]), body["traffic"], body["input_sha256"]
 
     def _found(self, model_id: str, attribute: str) -> tuple[ModelRecord, Search]:
         base = self._models.get(model_id)
-        kept = self._models.measured(base, ALTERNATIVES)
-        if attribute not in kept:
-            raise ParameterError("not_searched_by", model=base.id, attribute=attribute, searched=tuple(kept))
-        return base, read_search(kept[attribute].basis)
+        searches = self._models.measured(base, ALTERNATIVES)
+        if attribute not in searches:
+            raise ParameterError("not_searched_by", model=base.id, attribute=attribute, searched=tuple(searches))
+        return base, read_search(searches[attribute].basis)
 
-    def _keep(self, record: ModelRecord, found: Search) -> None:
-        kept = Kept([], asdict(found))
-        self._workspace.measurements(record.federation).put(record.content_hash, ALTERNATIVES, found.attribute, kept)
+    def _keep(self, record: ModelRecord, search: Search) -> None:
+        measurement = Kept([], asdict(search))
+        self._workspace.measurements(record.federation).put(
+            record.content_hash, ALTERNATIVES, search.attribute, measurement
+        )
 
 
 def _check(request: AlternativesRequest, record: ModelRecord, context: MeasurementContext) -> tuple[str, Feature]:

@@ -94,11 +94,11 @@ class AnsweredSums:
             return self
         return replace(self, about={**self.about, "decisions": False})
 
-    def in_groups(self, most: int) -> AnsweredSums:
+    def in_groups(self, max_groups: int) -> AnsweredSums:
         """The same in at most so many groups."""
-        groups, index = merged(self.groups, most)
+        groups, index = merged(self.groups, max_groups)
         sums = summed(list(self.sums), index, len(groups)).reshape(len(self.sums), len(groups))
-        return replace(self, groups=groups, sums=sums, max_groups=min(most, self.max_groups))
+        return replace(self, groups=groups, sums=sums, max_groups=min(max_groups, self.max_groups))
 
     def of_each(self, name: str) -> dict[str, AnsweredSums]:
         """Return what the same sums say of each of two features alone, by its name; of small cells put together they say nothing.
@@ -107,7 +107,7 @@ class AnsweredSums:
         """
         if not self.groups or {group.kind for group in self.groups} != {"cell"}:
             return {}
-        found = {}
+        answers = {}
         cells = [sides_of(group) for group in self.groups]
         for feature, sides in zip(name.split(PAIR), zip(*cells, strict=True), strict=True):
             order = sorted(dict.fromkeys(sides), key=_place_of)
@@ -115,8 +115,8 @@ class AnsweredSums:
             n = np.bincount(index, weights=[group.n for group in self.groups]).astype(np.int64)
             groups = [replace(side, name=_own_name(side), n=int(k)) for side, k in zip(order, n, strict=True)]
             sums = summed(list(self.sums), index, len(groups)).reshape(len(self.sums), len(groups))
-            found[feature] = replace(self, groups=tuple(groups), sums=sums)
-        return found
+            answers[feature] = replace(self, groups=tuple(groups), sums=sums)
+        return answers
 
 
 def _own_name(side: Group) -> str:
@@ -163,16 +163,16 @@ class _Question:
         """Hosts that are asked for sums."""
         return tuple(dict.fromkeys(host for host, _ in self.asked))
 
-    def pieces(self, made: SentMarks) -> list[bytes]:
+    def pieces(self, sent_marks: SentMarks) -> list[bytes]:
         """As the journal has it, with its bytes."""
-        rest = {
-            "key": made.key,
-            "largest": made.largest,
-            "totals": made.totals,
-            "spread": made.spread,
-            "pairs": len(made.pairs),
+        details = {
+            "key": sent_marks.key,
+            "largest": sent_marks.largest,
+            "totals": sent_marks.totals,
+            "spread": sent_marks.spread,
+            "pairs": len(sent_marks.pairs),
         }
-        return [json.dumps({"question": asdict(self), **rest}).encode(), made.rows, *made.pairs]
+        return [json.dumps({"question": asdict(self), **details}).encode(), sent_marks.rows, *sent_marks.pairs]
 
     @classmethod
     def read(cls, pieces: Sequence[bytes]) -> tuple[_Question, SentMarks] | None:
@@ -180,8 +180,8 @@ class _Question:
         if len(pieces) < 2 or len(pieces) < 2 + (body := json.loads(pieces[0]))["pairs"]:
             return None
         largest, totals, spread = (tuple(body[name]) for name in ("largest", "totals", "spread"))
-        made = SentMarks(pieces[1], tuple(pieces[2:]), largest, totals, spread, body["key"])
-        return _QUESTION.validate_python(body["question"]), made
+        sent_marks = SentMarks(pieces[1], tuple(pieces[2:]), largest, totals, spread, body["key"])
+        return _QUESTION.validate_python(body["question"]), sent_marks
 
 
 class Asking(Protocol):
@@ -192,7 +192,7 @@ class Asking(Protocol):
         """Return the federation as its Guest runs it."""
 
     @property
-    def kept(self) -> Measurements:
+    def measurements(self) -> Measurements:
         """Return what was measured before."""
 
     @property
@@ -227,8 +227,8 @@ class AskedSums:
 
         Fewer groups follow from more, more from fewer do not.
         """
-        found = self._context.kept.of(self._context.subject, self._kind)
-        tables = {key: _read(found[key[1]]) for key in keys if key[1] in found}
+        stored = self._context.measurements.of(self._context.subject, self._kind)
+        tables = {key: _read(stored[key[1]]) for key in keys if key[1] in stored}
         return {
             key: table.in_groups(self.max_groups)
             for key, table in tables.items()
@@ -246,8 +246,8 @@ class AskedSums:
 
     def summed_without(self, feature: str) -> Remark | None:
         """Return a remark about the features that were summed, none of which is this one; None if there are none."""
-        found = self._context.kept.of(self._context.subject, self._kind)
-        days = {name: str(kept.basis["day"]) for name, kept in found.items() if kept.rows[0]["groups"]}
+        stored = self._context.measurements.of(self._context.subject, self._kind)
+        days = {name: str(answer.basis["day"]) for name, answer in stored.items() if answer.rows[0]["groups"]}
         if not days or feature in days:
             return None
         day = max(days.values())
@@ -274,7 +274,7 @@ class AskedSums:
         labels: NDArray[np.bool_],
         probabilities: NDArray[np.float64],
         marking: Marking,
-        wanted: Mapping[str, Sequence[str]],
+        features: Mapping[str, Sequence[str]],
         *,
         min_size: int = MIN_GROUP,
         crossed: NDArray[np.intp] | None = None,
@@ -286,12 +286,12 @@ class AskedSums:
         """
         coarse = replace(marking, square_bits=COARSE_BITS)
         ways = marking, coarse, replace(coarse, others=())
-        most = self._most_groups(wanted)
-        sizes = (questions.borne_by(bounds(w.flags, w.square_bits), most) for w in ways)
+        max_groups = self._most_groups(features)
+        sizes = (questions.borne_by(bounds(w.flags, w.square_bits), max_groups) for w in ways)
         borne = (way for way, size in zip(ways, sizes, strict=True) if size <= questions.records // 2)
         marking = next(borne, ways[-1])
         marks, largest = marking.marks(labels, probabilities, crossed)
-        return self.ask(questions, ids, marks, largest, asdict(marking), wanted, min_size=min_size)
+        return self.ask(questions, ids, marks, largest, asdict(marking), features, min_size=min_size)
 
     def ask(
         self,
@@ -300,10 +300,10 @@ class AskedSums:
         marks: Sequence[Counts],
         largest: Sequence[int],
         about: dict[str, Any],
-        wanted: Mapping[str, Sequence[str]],
+        features: Mapping[str, Sequence[str]],
         *,
         min_size: int = MIN_GROUP,
-        known: Sequence[Group] = (),
+        known_groups: Sequence[Group] = (),
         refused: Refused | None = None,
     ) -> tuple[dict[Key, AnsweredSums], Refused]:
         """Ask about features of Hosts: ahead, then with marks; every answer is kept before the next question.
@@ -314,11 +314,11 @@ class AskedSums:
             Of the records that count, in the questions' order.
         marks, largest
             As :meth:`GroupQuestions.send` takes them.
-        wanted : mapping of str to sequence of str
+        features : mapping of str to sequence of str
             Host → its features.
         min_size : int
             Records of the smallest group.
-        known : sequence of Group
+        known_groups : sequence of Group
             As :meth:`GroupQuestions.ask` takes it.
         refused : dict, optional
             What is known to be refused; by default every feature is asked about ahead.
@@ -331,44 +331,44 @@ class AskedSums:
             What a Host would not, or did not, answer; of it nothing was counted.
         """
         if refused is None:
-            refused = self.refused_ahead(questions, wanted, min_size)
-        asked = [(host, name) for host, names in wanted.items() for name in names if (host, name) not in refused]
-        if not asked:
+            refused = self.refused_ahead(questions, features, min_size)
+        keys = [(host, name) for host, names in features.items() for name in names if (host, name) not in refused]
+        if not keys:
             return {}, refused
-        if not known and questions.borne_by(largest, self._most_groups(wanted)) > questions.records // 2:
+        if not known_groups and questions.borne_by(largest, self._most_groups(features)) > questions.records // 2:
             none = np.zeros(
                 (len(marks), 0), dtype=np.int64
             )  # nobody is asked: no groups of these records can bear their sums
             unasked = AnsweredSums(about, self.max_groups, people_hash(ids), _today(), (), none)
-            return dict.fromkeys(asked, unasked), refused
-        question = _Question(about, people_hash(ids), _today(), asked, questions.hosts, min_size, to_wire(known))
-        with self._written_down(question) as written:
+            return dict.fromkeys(keys, unasked), refused
+        question = _Question(about, people_hash(ids), _today(), keys, questions.hosts, min_size, to_wire(known_groups))
+        with self._written_down(question) as write_question:
             with work.part(0.0, MARKED):
                 progress = self._sessions.progress
-                questions.send(marks, question.receivers, largest=largest, on_piece=progress, before=written)
+                questions.send(marks, question.receivers, largest=largest, on_piece=progress, before=write_question)
             with work.part(MARKED, 1.0):
-                found, late = self._answers(questions, question, len(marks), work.reached)
-        return found, {**refused, **late}
+                answers, late = self._answers(questions, question, len(marks), work.reached)
+        return answers, {**refused, **late}
 
     def ask_of_host(
-        self, questions: GroupQuestions, ids: Sequence[str], source: HostMarks, wanted: Mapping[str, Sequence[str]]
+        self, questions: GroupQuestions, ids: Sequence[str], source: HostMarks, features: Mapping[str, Sequence[str]]
     ) -> tuple[tuple[Group, ...], dict[Key, AnsweredSums], Refused]:
         """:meth:`ask` where a Host marks which group of its feature each record is in; its groups come first.
 
         Nobody can be asked ahead: the Guest has no marks of that Host's.
         """
-        asked = [(host, name) for host, names in wanted.items() for name in names]
-        question = _Question({}, people_hash(ids), _today(), asked, questions.hosts, source=source)
-        with self._written_down(question) as written:
-            written(questions.made_by_host())
+        keys = [(host, name) for host, names in features.items() for name in names]
+        question = _Question({}, people_hash(ids), _today(), keys, questions.hosts, source=source)
+        with self._written_down(question) as write_question:
+            write_question(questions.made_by_host())
             return self._marked_by_host(questions, question, source)
 
     def _marked_by_host(
         self, questions: GroupQuestions, question: _Question, source: HostMarks
     ) -> tuple[tuple[Group, ...], dict[Key, AnsweredSums], Refused]:
         """Steps 1 and 2; a Host that is asked within a day to mark the same people sends the same bytes again."""
-        host, feature, most, least = source
-        groups = questions.have_sent(host, feature, most, question.receivers, least)
+        host, feature, max_groups, min_size = source
+        groups = questions.have_sent(host, feature, max_groups, question.receivers, min_size)
         if not groups:
             return (), {}, {}
         question = replace(question, about={GROUPS_OF: [list(g) for g in to_wire(groups)]})
@@ -383,10 +383,10 @@ class AskedSums:
         else:
             run = journal.run(self._question, fresh=True)
 
-        def write(made: SentMarks) -> None:
+        def write(sent_marks: SentMarks) -> None:
             if run is not None:
                 run.batch(0)
-                for number, piece in enumerate(question.pieces(made)):
+                for number, piece in enumerate(question.pieces(sent_marks)):
                     run.sending(0, number, piece)
 
         try:
@@ -405,41 +405,41 @@ class AskedSums:
         reached: Callable[[float], None] = lambda share: None,
     ) -> tuple[dict[Key, AnsweredSums], Refused]:
         """Step 2 of marks that are with Hosts, a feature at a time; what came is kept before the next is asked about."""
-        found: dict[Key, AnsweredSums] = {}
+        answers: dict[Key, AnsweredSums] = {}
         refused: Refused = {}
-        before = self._context.kept.of(self._context.subject, self._kind)
+        stored = self._context.measurements.of(self._context.subject, self._kind)
         source = None if question.source is None else question.source[0]
-        known = read_groups(question.known, questions.records)
+        known_groups = read_groups(question.known, questions.records)
         for number, (host, name) in enumerate(question.asked):
             self._sessions.job.at("sums", host)
             reached(number / len(question.asked))
             try:
                 tables = questions.ask(
-                    {host: (name,)}, self.max_groups, source, min_size=question.min_size, known=known
+                    {host: (name,)}, self.max_groups, source, min_size=question.min_size, known=known_groups
                 )
             except (HostRefused, QuestionRefused) as error:  # another process was first
                 refused[host, name] = error
                 continue
             none = GroupTable((), np.zeros((marks, 0), dtype=np.int64))
             table = tables.get((host, name), none)
-            found[host, name] = AnsweredSums(
+            answers[host, name] = AnsweredSums(
                 question.about, self.max_groups, question.people, question.day, table.groups, table.sums
             )
-            if table.groups or name not in before:  # no groups say nothing that would be worth an earlier answer
-                self.keep(name, found[host, name])
-            for feature, alone in found[host, name].of_each(name).items():
-                if feature not in before:
+            if table.groups or name not in stored:  # no groups say nothing that would be worth an earlier answer
+                self.keep(name, answers[host, name])
+            for feature, alone in answers[host, name].of_each(name).items():
+                if feature not in stored:
                     self.keep(feature, alone)
-        return found, refused
+        return answers, refused
 
-    def _most_groups(self, wanted: Mapping[str, Sequence[str]]) -> int:
+    def _most_groups(self, features: Mapping[str, Sequence[str]]) -> int:
         """Return how many groups a question about any of these can have at most."""
-        names = [name for of_host in wanted.values() for name in of_host]
+        names = [name for of_host in features.values() for name in of_host]
         return max((most_groups(name, self.max_groups) for name in names), default=self.max_groups)
 
-    def refused_ahead(self, questions: GroupQuestions, wanted: Mapping[str, Sequence[str]], min_size: int) -> Refused:
+    def refused_ahead(self, questions: GroupQuestions, features: Mapping[str, Sequence[str]], min_size: int) -> Refused:
         """See :meth:`backend.services.measurement.Sessions.refused_ahead`."""
-        return self._sessions.refused_ahead(questions, wanted, self.max_groups, min_size)
+        return self._sessions.refused_ahead(questions, features, self.max_groups, min_size)
 
     def recover(self, cipher: Cipher, bits: int, ids: Sequence[str] | None = None) -> None:
         """Have answers that a killed Guest did not keep given again: the same bytes about the same people, which tell nothing new.
@@ -452,42 +452,44 @@ class AskedSums:
         if journal is None:
             return
         for run in journal.broken_off(self._question):
-            written = None
+            entry = None
             with suppress(QuestionRefused):  # another process has the answer by now
-                written = _Question.read(run.batch(0).sent)
-            if written is not None:  # else it was never sent, or another process is writing it down in this moment
+                entry = _Question.read(run.batch(0).sent)
+            if entry is not None:  # else it was never sent, or another process is writing it down in this moment
                 try:
-                    self._ask_again(*written, cipher, bits, ids)
+                    self._ask_again(*entry, cipher, bits, ids)
                 except (PartyUnreachable, HostRefused):
                     continue  # by one of its Hosts, which another measurement need not ask: it waits for that, within its day
                 journal.handed_over(run.name)
 
     def _ask_again(
-        self, question: _Question, made: SentMarks, cipher: Cipher, bits: int, ids: Sequence[str] | None
+        self, question: _Question, sent_marks: SentMarks, cipher: Cipher, bits: int, ids: Sequence[str] | None
     ) -> None:
         """The same bytes, where they can be read and the people are the same."""
         runtime = self._context.runtime
-        if made.key != key_in_words(runtime.keys.pair(cipher, bits)):
+        if sent_marks.key != key_in_words(runtime.keys.pair(cipher, bits)):
             return
         everybody = runtime.table.ids if ids is None else ids
         with self._sessions.begin(question.hosts) as session, work.part(0.0, 0.0):
             questions, rows = self._sessions.ask(
-                session, cipher, bits, lambda joint: _flags(made.rows, len(joint)), everybody
+                session, cipher, bits, lambda joint: _flags(sent_marks.rows, len(joint)), everybody
             )
             same = people_hash([everybody[row] for row in rows.tolist()]) == question.people
-            if same and questions.made_by_host().rows == made.rows:
-                self._repeated(questions, question, made)
+            if same and questions.made_by_host().rows == sent_marks.rows:
+                self._repeated(questions, question, sent_marks)
 
-    def _repeated(self, questions: GroupQuestions, question: _Question, made: SentMarks) -> None:
+    def _repeated(self, questions: GroupQuestions, question: _Question, sent_marks: SentMarks) -> None:
         """Ask what was asked before; a Host sends its marks as it sent them then.
 
         Where Hosts would answer all of it now they have answered nothing: nothing is lost, and whoever measures may want something else.
         """
         if question.source is None:
-            wanted = {host: [name for other, name in question.asked if other == host] for host in question.receivers}
-            if self.refused_ahead(questions, wanted, question.min_size):
-                questions.repeat(made, question.receivers)
-                self._answers(questions, question, len(made.largest))
+            features = {
+                host: [name for holder, name in question.asked if holder == host] for host in question.receivers
+            }
+            if self.refused_ahead(questions, features, question.min_size):
+                questions.repeat(sent_marks, question.receivers)
+                self._answers(questions, question, len(sent_marks.largest))
             return
         with suppress(HostRefused, QuestionRefused):
             self._marked_by_host(questions, question, question.source)
@@ -496,8 +498,8 @@ class AskedSums:
     def _question(self) -> str:
         """What the journal knows questions about this model and part by; after a rotation of keys it knows none of before."""
         retired = self._context.runtime.keys.retired
-        asked = [self._context.subject, self._kind, str(self.max_groups), *retired]
-        return sha256(" ".join(asked).encode()).hexdigest()
+        parts = [self._context.subject, self._kind, str(self.max_groups), *retired]
+        return sha256(" ".join(parts).encode()).hexdigest()
 
     def keep(self, feature: str, table: AnsweredSums) -> None:
         """Keep an answer, in place of an earlier one about the same model and part; the Guest's own sums too."""
@@ -508,7 +510,7 @@ class AskedSums:
             "day": table.day,
             "n": sum(g.n for g in table.groups),
         }
-        self._context.kept.put(self._context.subject, self._kind, feature, Kept([body], basis))
+        self._context.measurements.put(self._context.subject, self._kind, feature, Kept([body], basis))
 
 
 def ask_others(
@@ -546,24 +548,24 @@ def sum_own(context: MeasurementContext, sessions: Sessions, rows: Rows, outcome
 def with_first(key: Key, others: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
     """Return features by Host with one before all others."""
     host, name = key
-    wanted = {host: (name, *others.get(host, ()))}
-    for other, names in others.items():
-        wanted.setdefault(other, tuple(names))
-    return wanted
+    features = {host: (name, *others.get(host, ()))}
+    for other_host, names in others.items():
+        features.setdefault(other_host, tuple(names))
+    return features
 
 
-def without(wanted: Mapping[str, Sequence[str]], keys: Collection[Key]) -> dict[str, tuple[str, ...]]:
+def without(features: Mapping[str, Sequence[str]], keys: Collection[Key]) -> dict[str, tuple[str, ...]]:
     """Return features by Host without some of them; a Host of which none is left is left out, too."""
-    left = {host: tuple(name for name in names if (host, name) not in keys) for host, names in wanted.items()}
-    return {host: names for host, names in left.items() if names}
+    remaining = {host: tuple(name for name in names if (host, name) not in keys) for host, names in features.items()}
+    return {host: names for host, names in remaining.items() if names}
 
 
 _QUESTION = TypeAdapter(_Question)
 
 
-def _read(kept: Kept) -> AnsweredSums:
-    body = kept.rows[0]
-    basis = kept.basis
+def _read(measurement: Kept) -> AnsweredSums:
+    body = measurement.rows[0]
+    basis = measurement.basis
     groups = read_groups([(kind, name, n) for kind, name, n in body["groups"]], basis["n"])
     sums = np.array(body["sums"], dtype=np.int64).reshape(len(body["sums"]), len(groups))
     return AnsweredSums(body["about"], basis["most"], basis["people"], basis["day"], groups, sums)

@@ -38,7 +38,7 @@ class AttackRuns:
 
     @staticmethod
     def start(
-        names: Sequence[str], seed: int = 0, before: Sequence[AttackResult] = ()
+        names: Sequence[str], seed: int = 0, earlier_results: Sequence[AttackResult] = ()
     ) -> Job[tuple[AttackResult, ...]]:
         """Run demonstrations one after the other in the background; ``job.result`` holds those that are through.
 
@@ -46,32 +46,32 @@ class AttackRuns:
 
         Parameters
         ----------
-        before : sequence of AttackResult, optional
+        earlier_results : sequence of AttackResult, optional
             Of earlier runs: they stay in the result until the same attack is through again.
         """
 
         def run(job: Job[tuple[AttackResult, ...]]) -> tuple[AttackResult, ...]:
-            done = {result.id: result for result in before}
-            job.result = tuple(done.values())
+            results = {result.id: result for result in earlier_results}
+            job.result = tuple(results.values())
             for index, name in enumerate(names):
                 if job.cancelled():
                     raise Cancelled("attacks_stopped")
                 with ExitStack() as part, followed(_stages(job, name, index, part)):
-                    done |= {result.id: result for result in run_all([name], seed)}
-                    job.result = tuple(done.values())
+                    results |= {result.id: result for result in run_all([name], seed)}
+                    job.result = tuple(results.values())
                 job.at("done", "", index + 1)
-            return tuple(done.values())
+            return tuple(results.values())
 
         return Job(run, len(names), size=" ".join(names)).start()
 
 
 def _stages(job: Job[Any], name: str, index: int, part: ExitStack) -> Callable[[], None]:
     """Notes that an attack is set up, and, whenever it is called, that its next measurement begins."""
-    begun = itertools.count()
+    counter = itertools.count()
 
     def note() -> None:
         part.close()
-        number = next(begun)
+        number = next(counter)
         job.at(f"{text_of(name)}:{number}", "", index)
         if name in ATTACKS and number < ATTACKS[name].measurements:
             measurements = job.total * ATTACKS[name].measurements

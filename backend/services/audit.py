@@ -198,12 +198,12 @@ class AuditTrail:
         if ask_hosts:
             self._workspace.await_errands(TOLD)
         if ask_hosts:
-            kept = self._workspace.runtime(federation).audit_heads()
+            heads_by_host = self._workspace.runtime(federation).audit_heads()
         else:
-            kept = {}
+            heads_by_host = {}
         public = self.public_key(federation)
         return self._workspace.audit_log(federation).verify(
-            {host: heads for host, heads in kept.items() if heads}, partial(is_signed_head, public)
+            {host: heads for host, heads in heads_by_host.items() if heads}, partial(is_signed_head, public)
         )
 
     def start_verify(self, federation: str) -> Job[Verdict]:
@@ -226,13 +226,13 @@ class AuditTrail:
         """An auditor has the Guest open the requests that Hosts have kept in secret, and checks their weights (simulation)."""
         from backend.services.request_replay import replay_requests  # noqa: PLC0415 (needed here alone)
 
-        found = replay_requests(self._workspace.runtime(federation), self._workspace.guest_store(federation))
+        replays = replay_requests(self._workspace.runtime(federation), self._workspace.guest_store(federation))
         note.federation = federation
         note.body = {
-            "rows": sum(one.found.rows for one in found),
-            "problems": sum(len(one.found.problems) for one in found),
+            "rows": sum(host_replay.found.rows for host_replay in replays),
+            "problems": sum(len(host_replay.found.problems) for host_replay in replays),
         }
-        return found
+        return replays
 
     @recorded("re-perform")
     def re_perform(self, note: Note, federation: str) -> RePerformed:
@@ -254,7 +254,7 @@ class AuditTrail:
         half = guest_half(self._workspace.runtime(federation), self._workspace.guest_store(federation), halves)
         note.federation = federation
         requests = len(half.statements) + len(half.names) + len(half.cohorts) + len(half.groups)
-        note.body = {"rows": sum(len(one.rows) for one in halves), "requests": requests}
+        note.body = {"rows": sum(len(host_half.rows) for host_half in halves), "requests": requests}
         return half.dump()
 
     def export(self, federation: str, *, receipts: bool = False) -> str:
@@ -282,7 +282,7 @@ def _of_re_performance(performed: RePerformed) -> dict[str, Any]:
         "reasons": performed.reasons,
         "sums": performed.sums,
         "differences": len(performed.differences),
-        "parties": sorted({party for one in performed.differences for party in one.parties}),
+        "parties": sorted({party for difference in performed.differences for party in difference.parties}),
         "not_covered": sum(n for _, n in performed.not_covered),
     }
 

@@ -26,12 +26,12 @@ class Cache(Generic[V]):
         with self._lock:
             if key in self._kept:
                 return self._kept[key]
-        made = make()
+        value = make()
         with self._lock:
             while len(self._kept) >= self._max_kept:
                 self._kept.pop(next(iter(self._kept)))
-            self._kept[key] = made
-        return made
+            self._kept[key] = value
+        return value
 
     def drop(self, key: Hashable) -> None:
         """Forget what was made of `key`."""

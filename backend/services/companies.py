@@ -73,8 +73,8 @@ def make_companies(folder: Path, rows: int = 6000, port: int = 0) -> Companies:
     ParameterError
         There is something in the folder already.
     """
-    with tempfile.TemporaryDirectory(prefix="glassleaf-") as made:
-        return part_companies(write_demo(Path(made), rows=rows), folder, port)
+    with tempfile.TemporaryDirectory(prefix="glassleaf-") as temporary_folder:
+        return part_companies(write_demo(Path(temporary_folder), rows=rows), folder, port)
 
 
 def part_companies(federation: Federation, folder: Path, port: int = 0, budget: int | None = None) -> Companies:
@@ -153,8 +153,15 @@ def _agree(
 
 def _guests(federation: Federation, port: int) -> Federation:
     """The federation file at the Guest: of Hosts it has what they disclose, no table."""
-    own = {"budget": None, "budget_total": None, "max_bits": None, "dither": None, "measures": None, "file": ""}
-    hosts = tuple(host.model_copy(update=own) for host in federation.hosts)
+    private_settings = {
+        "budget": None,
+        "budget_total": None,
+        "max_bits": None,
+        "dither": None,
+        "measures": None,
+        "file": "",
+    }
+    hosts = tuple(host.model_copy(update=private_settings) for host in federation.hosts)
     link = GuestLink(agreement=AGREEMENT, keys=KEYS, bind=f"localhost:{port}")
     return federation.model_copy(update={"name": NAME, "hosts": hosts, "link": link, "folder": Path()})
 

@@ -74,15 +74,19 @@ class MeasuredEvidence:
     """
 
     def __init__(self, models: Registry, record: ModelRecord) -> None:
-        kept = {claim: models.measured(record, claim) for claim in (PROXIES, DISPARITY, ELDERLY)}
-        self.proxies = _rows(kept[PROXIES])
-        self.disparities = _rows(kept[DISPARITY])
-        self.ages = {name: read_check(one.rows[0]) for name, one in kept[ELDERLY].items() if one.rows}
+        measurements = {claim: models.measured(record, claim) for claim in (PROXIES, DISPARITY, ELDERLY)}
+        self.proxies = _rows(measurements[PROXIES])
+        self.disparities = _rows(measurements[DISPARITY])
+        self.ages = {
+            name: read_check(measurement.rows[0])
+            for name, measurement in measurements[ELDERLY].items()
+            if measurement.rows
+        }
         self.bases = {
-            (claim, feature): Basis(**one.basis)
-            for claim, found in kept.items()
-            for feature, one in found.items()
-            if one.basis
+            (claim, feature): Basis(**measurement.basis)
+            for claim, by_feature in measurements.items()
+            for feature, measurement in by_feature.items()
+            if measurement.basis
         }
 
 
@@ -103,14 +107,16 @@ class Compliance:
     def assess(self, model_id: str) -> ComplianceReport:
         """Findings of the rule packs on the disclosed dictionary, with their evidence in the model."""
         record = self._models.get(model_id)
-        found = MeasuredEvidence(self._models, record)
-        return with_evidence(self._assessed(record), found.proxies, found.disparities, found.bases, found.ages)
+        evidence = MeasuredEvidence(self._models, record)
+        return with_evidence(
+            self._assessed(record), evidence.proxies, evidence.disparities, evidence.bases, evidence.ages
+        )
 
     def _assessed(self, record: ModelRecord) -> ComplianceReport:
         """What the rules say of a model today, worked out once for a model, a day, a set of rules and what was answered."""
-        own, problems = read_own_packs(self._rules)
+        custom_packs, problems = read_own_packs(self._rules)
         day = date.today()
-        rules = tuple(pack.model_dump_json() for pack in own)
+        rules = tuple(pack.model_dump_json() for pack in custom_packs)
         answers = self._answers(record)
         places, product = self.law_of(record)
 
@@ -120,7 +126,7 @@ class Compliance:
                 row.feature: Usage(row.splits, row.trees, row.gain_share, row.cover_share)
                 for row in feature_importance(model)
             }
-            packs = (*load_packs(), *own)
+            packs = (*load_packs(), *custom_packs)
             return assess(
                 model.dictionary,
                 usage,
@@ -132,62 +138,62 @@ class Compliance:
                 product=product,
             )
 
-        said = frozenset(answer.number for answer in answers.values())
-        return self._models.derived(("findings", day, rules, problems, said, places, product), record, make)
+        answer_numbers = frozenset(answer.number for answer in answers.values())
+        return self._models.derived(("findings", day, rules, problems, answer_numbers, places, product), record, make)
 
     def law_of(self, record: ModelRecord) -> tuple[tuple[Place, ...], Product | Literal[""]]:
         """Return where a model's people live and what it is for: as is said of it, else of its federation."""
         federation = self._workspace.federation(record.federation)
-        said = self._workspace.model_states(record.federation).of(record.id)
-        own = said.places.split(",") if said.places else ()
-        places = tuple(place for place in PLACES if place in own)
-        product: Product | Literal[""] = next((one for one in PRODUCTS if one == said.product), "")
+        state = self._workspace.model_states(record.federation).of(record.id)
+        place_names = state.places.split(",") if state.places else ()
+        places = tuple(place for place in PLACES if place in place_names)
+        product: Product | Literal[""] = next((candidate for candidate in PRODUCTS if candidate == state.product), "")
         return places or federation.places, product or federation.product
 
     def _answers(self, record: ModelRecord) -> dict[tuple[str, str, str], Review]:
         """What was answered about features, of any model: but no "no" of whoever made this one, which would be its maker's own override."""
         maker = self._workspace.model_states(record.federation).of(record.id).maker
-        given = self._workspace.reviews(record.federation).answers()
+        answers = self._workspace.reviews(record.federation).answers()
         return {
-            asked: answer
-            for asked, answer in given.items()
+            question: answer
+            for question, answer in answers.items()
             if answer.verdict == "confirmed" or not is_maker(answer.person, maker)
         }
 
     def protected(self, model_id: str) -> frozenset[str]:
         """Return the names of the features that a rule calls protected."""
-        found = self._assessed(self._models.get(model_id)).findings
-        return frozenset(finding.feature for finding in found if finding.status in PROTECTED)
+        findings = self._assessed(self._models.get(model_id)).findings
+        return frozenset(finding.feature for finding in findings if finding.status in PROTECTED)
 
     def kept_out(self, model_id: str) -> tuple[KeptOut, ...]:
         """Features that were kept out of the model's training, with what was measured of them all the same."""
         record = self._models.get(model_id)
-        found = MeasuredEvidence(self._models, record)
+        evidence = MeasuredEvidence(self._models, record)
         return tuple(
             KeptOut(
                 feature=name,
-                proxies=found.proxies.get(name),
-                disparities=found.disparities.get(name),
-                proxies_on=found.bases.get((PROXIES, name)),
-                disparities_on=found.bases.get((DISPARITY, name)),
+                proxies=evidence.proxies.get(name),
+                disparities=evidence.disparities.get(name),
+                proxies_on=evidence.bases.get((PROXIES, name)),
+                disparities_on=evidence.bases.get((DISPARITY, name)),
             )
             for name in record.exclude
         )
 
     def together(self, model_id: str, feature: str) -> dict[str, tuple[tuple[Evidence, ...], Basis]]:
         """Return what was measured of a feature together with another one, by the name of the pair."""
-        found = MeasuredEvidence(self._models, self._models.get(model_id))
+        evidence = MeasuredEvidence(self._models, self._models.get(model_id))
         pairs = {}
-        for name, rows in found.disparities.items():
+        for name, rows in evidence.disparities.items():
             names = features_of(name)
             if len(names) > 1 and feature in names:
-                pairs[name] = rows, found.bases[DISPARITY, name]
+                pairs[name] = rows, evidence.bases[DISPARITY, name]
         return pairs
 
     def pack_versions(self) -> dict[str, str]:
         """Name → version of the packs that every model is assessed by."""
-        own, _ = read_own_packs(self._rules)
-        return {**built_in_versions(), **{pack.name: pack.version for pack in own}}
+        custom_packs, _ = read_own_packs(self._rules)
+        return {**built_in_versions(), **{pack.name: pack.version for pack in custom_packs}}
 
     def try_list(self, file: Path) -> tuple[ComplianceReport, tuple[Remark, ...]]:
         """What would be flagged or asked of a list of columns (name, meaning, meaning_zh, unit, codes); nothing is kept.
@@ -231,8 +237,8 @@ class Compliance:
 
     def rule_packs(self) -> tuple[tuple[RulePack, ...], tuple[Text, ...]]:
         """The built-in and custom packs, and what is wrong with those that cannot be used."""
-        own, problems = read_own_packs(self._rules)
-        return (*load_packs(), *own), tuple(problems)
+        custom_packs, problems = read_own_packs(self._rules)
+        return (*load_packs(), *custom_packs), tuple(problems)
 
     def add_rule_pack(self, file: Path) -> RulePack:
         """Check a custom rule pack and apply it from now on; raises RulePackError with every problem found."""
@@ -242,10 +248,10 @@ class Compliance:
         return pack
 
 
-def _rows(kept: Mapping[str, Kept]) -> dict[str, tuple[Evidence, ...]]:
+def _rows(measurements: Mapping[str, Kept]) -> dict[str, tuple[Evidence, ...]]:
     """Feature → what was measured of it."""
     return {
-        feature: tuple(Evidence(**{**row, "about": Text(**row["about"])}) for row in found.rows)
-        for feature, found in kept.items()
-        if not found.basis.get("refused")
+        feature: tuple(Evidence(**{**row, "about": Text(**row["about"])}) for row in measurement.rows)
+        for feature, measurement in measurements.items()
+        if not measurement.basis.get("refused")
     }

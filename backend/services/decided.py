@@ -29,7 +29,7 @@ def remember(
         return
     digests = sheet.guest.digests(np.arange(len(sheet.ids)), features)
     decisions = []
-    for score, own in zip(batch.scores, digests, strict=True):
+    for score, digest in zip(batch.scores, digests, strict=True):
         if score.scored:
-            decisions.append(StoredDecision(score.id, own, score.units, score.not_held_by, score.policy))
+            decisions.append(StoredDecision(score.id, digest, score.units, score.not_held_by, score.policy))
     workspace.decisions(record.federation).remember(record.id, decisions)

@@ -127,9 +127,11 @@ class Demonstration:
         """
         record = self._models.get(model_id)
         runtime = self._workspace.runtime(record.federation)
-        seen = runtime.decision(host, record.id, person)
+        decision = runtime.decision(host, record.id, person)
         features = {feature.name: feature for feature in runtime.federation.party(host).features}
-        return HostView(host, tuple((features[name], value) for name, value in seen.values.items()), seen.entries)
+        return HostView(
+            host, tuple((features[name], value) for name, value in decision.values.items()), decision.entries
+        )
 
     def person(self, model_id: str) -> str:
         """Return the id of the person who is shown: a test record of whom, by what the Guest holds, a high score can be expected.
@@ -160,7 +162,7 @@ class Demonstration:
             count = host_plan(folding, index).n_out
         return numbers
 
-    def start(self, model_id: str, before: Shown | None = None) -> Job[Shown]:
+    def start(self, model_id: str, earlier: Shown | None = None) -> Job[Shown]:
         """Score the person, then give reasons, attack the scoring and race it, in the background; ``job.result`` grows piece by piece.
 
         ``job.stage`` is what runs, ``job.done`` the number of pieces that are there. A piece that fails is left out, with the reason; the
@@ -168,12 +170,12 @@ class Demonstration:
 
         Parameters
         ----------
-        before : Shown, optional
+        earlier : Shown, optional
             What an earlier run has shown: only what it lacks is run.
         """
-        return Job[Shown](lambda job: self._run(model_id, job, before), len(PIECES)).start()
+        return Job[Shown](lambda job: self._run(model_id, job, earlier), len(PIECES)).start()
 
-    def _run(self, model_id: str, job: Job[Shown], before: Shown | None) -> Shown:
+    def _run(self, model_id: str, job: Job[Shown], earlier: Shown | None) -> Shown:
         # The first step is drawn before any of this is loaded.
         from backend.privacy.attacks.lab import run_all  # noqa: PLC0415 (as above)
         from backend.services.reasons import ReasonsRequest  # noqa: PLC0415 (as above)
@@ -182,11 +184,11 @@ class Demonstration:
         record = self._models.get(model_id)
         runtime = self._workspace.runtime(record.federation)
         counted = not runtime.simulated
-        shown = before or Shown(model_id, self.person(model_id), self._numbers(record))
-        job.result = shown
-        sheet = self._samples.of_person(model_id, shown.person)
-        scored = shown.scored or self._scoring.run(ScoringRequest(model_id, sheet), job, counted=counted)
-        job.result = shown = replace(shown, scored=scored)
+        result = earlier or Shown(model_id, self.person(model_id), self._numbers(record))
+        job.result = result
+        sheet = self._samples.of_person(model_id, result.person)
+        scored = result.scored or self._scoring.run(ScoringRequest(model_id, sheet), job, counted=counted)
+        job.result = result = replace(result, scored=scored)
 
         def reasons() -> Reasons:
             return self._reasons.run(ReasonsRequest(model_id, sheet, scored=scored), job, counted=counted)
@@ -199,24 +201,24 @@ class Demonstration:
             return running.get()
 
         pieces: tuple[tuple[str, Callable[[Shown], Shown]], ...] = (
-            ("reasons", lambda before: replace(before, reasons=reasons())),
-            ("attack", lambda before: replace(before, attack=run_all([ATTACK])[0])),
-            ("race", lambda before: replace(before, race=race())),
+            ("reasons", lambda result: replace(result, reasons=reasons())),
+            ("attack", lambda result: replace(result, attack=run_all([ATTACK])[0])),
+            ("race", lambda result: replace(result, race=race())),
         )
         for name, run in pieces:
             job.check()
-            if getattr(shown, name) is not None:
+            if getattr(result, name) is not None:
                 continue
             job.at(name, runtime.guest.name)
             try:
-                shown = run(shown)
-                shown = replace(shown, failed={one: why for one, why in shown.failed.items() if one != name})
+                result = run(result)
+                result = replace(result, failed={piece: why for piece, why in result.failed.items() if piece != name})
             except GlassleafError as error:
                 job.check()
-                shown = replace(shown, failed={**shown.failed, name: error})
-            job.result = shown
+                result = replace(result, failed={**result.failed, name: error})
+            job.result = result
         job.at("done", runtime.guest.name, len(PIECES))
-        return shown
+        return result
 
 
 def race_request(model_id: str, shape: Shape | None) -> ComparisonRequest:

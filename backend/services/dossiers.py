@@ -29,8 +29,8 @@ class Dossiers:
 
     def lacking(self, federation: str) -> tuple[str, ...]:
         """Hosts without a dossier."""
-        there = {dossier.host for dossier in self.of(federation)}
-        return tuple(h.name for h in self._workspace.federation(federation).hosts if h.name not in there)
+        hosts_with_dossier = {dossier.host for dossier in self.of(federation)}
+        return tuple(h.name for h in self._workspace.federation(federation).hosts if h.name not in hosts_with_dossier)
 
     @recorded("dossier")
     def take(self, note: Note, federation: str, text: str, public_key: str = "") -> DossierSection:
@@ -51,21 +51,21 @@ class Dossiers:
         """
         if len(text) > MAX_CHARACTERS:
             raise ParameterError("dossier_too_long", letters=len(text), most=MAX_CHARACTERS)
-        found = self._workspace.federation(federation)
-        dossier = read(text, found)
+        definition = self._workspace.federation(federation)
+        dossier = read(text, definition)
         note.federation = federation
         note.body = {"host": dossier.host, "dossier_sha256": digest(dossier), "public_key": dossier.public_key}
-        kept = next((d for d in self.of(federation) if d.host == dossier.host), None)
+        stored = next((d for d in self.of(federation) if d.host == dossier.host), None)
         if public_key:
             expected = read_public(public_key)
-        elif kept:
-            expected = kept.public_key
+        elif stored:
+            expected = stored.public_key
         else:
             expected = dossier.public_key
         if dossier.public_key != expected:
             raise SecurityError("dossier_of_other_key", host=dossier.host, key=expected[:16])
-        if kept and dossier.day < kept.day:
-            raise ParameterError("dossier_older", day=dossier.day, stored=kept.day)
+        if stored and dossier.day < stored.day:
+            raise ParameterError("dossier_older", day=dossier.day, stored=stored.day)
 
         def keep() -> None:
             body = json.dumps(dossier.model_dump(mode="json"))

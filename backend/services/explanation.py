@@ -179,16 +179,16 @@ class Explanation:
 
         def work(job: Job[tuple[Permuted, ...]]) -> tuple[Permuted, ...]:
             record = self._models.get(request.model_id)
-            done = measure_permutation(self._measurement.context(record), request, job)
-            self._measurement.keep(record, PERMUTATION, "", [asdict(row) for row in done])
-            return done
+            importances = measure_permutation(self._measurement.context(record), request, job)
+            self._measurement.keep(record, PERMUTATION, "", [asdict(row) for row in importances])
+            return importances
 
         return Job(work, 0).start()
 
     def permutation(self, model_id: str) -> tuple[Permuted, ...]:
         """The last permutation importances; empty if there are none."""
-        kept = self._models.measured(self._models.get(model_id), PERMUTATION).get("")
-        return tuple(Permuted(**row) for row in kept.rows) if kept else ()
+        measurement = self._models.measured(self._models.get(model_id), PERMUTATION).get("")
+        return tuple(Permuted(**row) for row in measurement.rows) if measurement else ()
 
     def start_means(self, request: MeansRequest) -> Job[GroupMeans]:
         """Measure mean predictions by tenths of a Host's feature in the background; kept until it is repeated."""
@@ -198,16 +198,16 @@ class Explanation:
             last = self._models.measured(record, VALIDATION).get("")
             line = line_for(self._measurement.workspace, record)
             cutoff = request.cutoff or (line.cutoff if last is None else last.rows[0]["cutoff"])
-            done = measure_means(self._measurement.context(record), replace(request, cutoff=cutoff), job)
-            self._measurement.keep(record, MEANS, request.feature, [asdict(done)])
-            return done
+            means = measure_means(self._measurement.context(record), replace(request, cutoff=cutoff), job)
+            self._measurement.keep(record, MEANS, request.feature, [asdict(means)])
+            return means
 
         return Job(work, 0).start()
 
     def means(self, model_id: str) -> dict[str, GroupMeans]:
         """Host's feature → mean predictions by its groups, as far as they were measured."""
-        kept = self._models.measured(self._models.get(model_id), MEANS)
-        return {feature: read_means(one.rows[0]) for feature, one in kept.items()}
+        measurements = self._models.measured(self._models.get(model_id), MEANS)
+        return {feature: read_means(measurement.rows[0]) for feature, measurement in measurements.items()}
 
 
 def measure_permutation(
@@ -231,33 +231,37 @@ def measure_permutation(
     if request.samples < MIN_PEOPLE or available < MIN_PEOPLE:
         raise ParameterError("too_few_to_shuffle", least=MIN_PEOPLE, people=min(request.samples, available))
     rows = drawn(context, min(request.samples, available), request.seed)
-    own = context.runtime.table.take(rows)
+    people = context.runtime.table.take(rows)
     labels = context.runtime.labels()[rows]
     sessions = Sessions(context.runtime, job, "shuffles")
     guest = context.record.guest
     draw = np.random.default_rng(request.seed)
-    asked = candidates(context.model)
-    runs = 1 + len(asked) * request.repeats
-    done = 0
+    feature_sets = candidates(context.model)
+    runs = 1 + len(feature_sets) * request.repeats
+    runs_done = 0
     job.result = ()
 
     def score(table: PartyTable, first: Callable[[Session, KeySide], None] = lambda session, key: None) -> Floats:
-        nonlocal done
-        kept, margins = sessions.score(context, table, request.cipher, first, at=(done * len(rows), runs * len(rows)))
-        if len(kept) < len(rows):
-            raise ParameterError("people_refused_for_importance", refused=len(rows) - len(kept), people=len(rows))
-        done += 1
+        nonlocal runs_done
+        scored_rows, margins = sessions.score(
+            context, table, request.cipher, first, at=(runs_done * len(rows), runs * len(rows))
+        )
+        if len(scored_rows) < len(rows):
+            raise ParameterError(
+                "people_refused_for_importance", refused=len(rows) - len(scored_rows), people=len(rows)
+            )
+        runs_done += 1
         return margins
 
-    whole = score(own)
-    for party, features in asked:
+    baseline = score(people)
+    for party, features in feature_sets:
         shuffled = [
-            score(PartyTable(own.party, own.ids, _shuffled(own.columns, features, draw)))
+            score(PartyTable(people.party, people.ids, _shuffled(people.columns, features, draw)))
             if party == guest
-            else score(own, lambda session, key: have_permuted(session, party, key, own.ids, features))  # noqa: B023 (called here)
+            else score(people, lambda session, key: have_permuted(session, party, key, people.ids, features))  # noqa: B023 (called here)
             for _ in range(request.repeats)
         ]
-        worth = permuted(party, features, labels, whole, shuffled, context.compiled.outputs, request.seed)
+        worth = permuted(party, features, labels, baseline, shuffled, context.compiled.outputs, request.seed)
         job.result = (*job.result, worth)
     return job.result
 
@@ -268,13 +272,13 @@ def _shuffled(columns: Columns, features: Sequence[str], draw: np.random.Generat
     return {**columns, **{name: columns[name][order] for name in features}}
 
 
-def read_means(kept: dict[str, Any]) -> GroupMeans:
+def read_means(stored: dict[str, Any]) -> GroupMeans:
     """Means as they were kept (``dataclasses.asdict``, from JSON)."""
     groups = tuple(
         GroupMean(Group(**row["group"]), tuple(row["mean"]), tuple(row["low"]), tuple(row["high"]), row["observed"])
-        for row in kept["groups"]
+        for row in stored["groups"]
     )
-    return GroupMeans(kept["party"], kept["feature"], kept["n"], groups, kept.get("measured", ""))
+    return GroupMeans(stored["party"], stored["feature"], stored["n"], groups, stored.get("measured", ""))
 
 
 def measure_means(context: MeasurementContext, request: MeansRequest, job: Job[GroupMeans]) -> GroupMeans:
@@ -301,10 +305,10 @@ def measure_means(context: MeasurementContext, request: MeansRequest, job: Job[G
     key = (party, request.feature)
     sums = AskedSums(context, sessions, TEST, DECILES)
     others = others_of_hosts(context, [request.feature])
-    wanted = with_first(key, others)
+    features = with_first(key, others)
     sums.recover(request.cipher, request.key_bits)
     with work.part(0.0, AHEAD):
-        refused = sessions.ask_ahead(context, rows, wanted, DECILES, request)
+        refused = sessions.ask_ahead(context, rows, features, DECILES, request)
     if key in refused:
         return _answered_before(
             context,
@@ -325,20 +329,20 @@ def measure_means(context: MeasurementContext, request: MeansRequest, job: Job[G
         with work.part(0.0, ALIGNED):
             questions, at = sessions.ask_about(session, request, rows)
         with work.part(ALIGNED, 1.0):
-            found, late = _asked(context, request, sums, questions, rows[at], predicted[at], key, others)
+            answers, late = _asked(context, request, sums, questions, rows[at], predicted[at], key, others)
         if outputs.task == "binary":
             outcomes = runtime.labels()[rows[at]] > 0, predicted[at][:, 0]
             ask_others(context, sessions, questions, rows[at], outcomes, request.cutoff or CUTOFF, others)
     if key in late:  # another process was first
         return _answered_before(context, sessions, key, late[key])
-    if found[key].groups:
-        return _means(key, found[key], "")
+    if answers[key].groups:
+        return _means(key, answers[key], "")
     return GroupMeans(*key, questions.records, ())
 
 
-def _at_most(asked: int | None, records: int) -> int:
+def _at_most(requested: int | None, records: int) -> int:
     """Return how many of so many records are scored."""
-    return records if asked is None else min(asked, records)
+    return records if requested is None else min(requested, records)
 
 
 def _asked(
@@ -371,8 +375,8 @@ def _answered_before(
 
     It is the Guest's already: nobody is asked, and nothing new is told.
     """
-    for most in (DECILES, GROUPS):
-        table = AskedSums(context, sessions, TEST, most).kept([key], {}).get(key)
+    for max_groups in (DECILES, GROUPS):
+        table = AskedSums(context, sessions, TEST, max_groups).kept([key], {}).get(key)
         if table is not None:
             return _means(key, table, table.day)
     raise refused

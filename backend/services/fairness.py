@@ -234,21 +234,21 @@ class Fairness:
         request = replace(request, usual=self._searched_with(record, request.feature), cutoff=line.cutoff)
         name = measured_as(self._measurement.workspace.federation(record.federation), request)
         with self._measurement.asking(record, DISPARITY, name):
-            done = measure_disparity(self._measurement.context(record), request, job)
-        done = replace(done, policy=line.version)
-        rows = disparity.as_evidence(done, self.names(record, done))
-        basis = Basis(done.n, done.cutoff, measured=done.measured, policy=done.policy)
+            result = measure_disparity(self._measurement.context(record), request, job)
+        result = replace(result, policy=line.version)
+        rows = disparity.as_evidence(result, self.names(record, result))
+        basis = Basis(result.n, result.cutoff, measured=result.measured, policy=result.policy)
         self._keep(record, DISPARITY, name, rows, basis)
-        return done
+        return result
 
-    def names(self, record: ModelRecord, done: Disparity) -> tuple[Text, ...]:
+    def names(self, record: ModelRecord, result: Disparity) -> tuple[Text, ...]:
         """Return the names of the groups that were compared, then of those that are too small."""
-        if done.pairs:
-            first, second = (self._models.feature(record, name) for name in features_of(done.feature))
-            return pair_names(done.pairs, first, second)
-        groups = [outcome.group for outcome in done.groups]
+        if result.pairs:
+            first, second = (self._models.feature(record, name) for name in features_of(result.feature))
+            return pair_names(result.pairs, first, second)
+        groups = [outcome.group for outcome in result.groups]
         if groups:
-            return group_names(groups, self._models.feature(record, done.feature))
+            return group_names(groups, self._models.feature(record, result.feature))
         return ()
 
     def partners(self, record: ModelRecord, feature: str) -> tuple[Feature, ...]:
@@ -257,8 +257,8 @@ class Fairness:
         guest = federation.guest.name
         party, _ = feature_of(federation, feature)
         partners = []
-        for other, entry in federation.features():
-            if entry.name != feature and (party == other or guest in (party, other)):
+        for other_party, entry in federation.features():
+            if entry.name != feature and (party == other_party or guest in (party, other_party)):
                 partners.append(entry)
         return tuple(partners)
 
@@ -268,14 +268,14 @@ class Fairness:
         if not crossed or federation.synthetic:
             return ""
         party, _ = feature_of(federation, feature)
-        other, _ = feature_of(federation, crossed)
-        return party if party == other != federation.guest.name else ""
+        crossed_party, _ = feature_of(federation, crossed)
+        return party if party == crossed_party != federation.guest.name else ""
 
     def _searched_with(self, record: ModelRecord, feature: str) -> str:
         """The group, in English, that the last search by a feature compared with; empty if there was none."""
-        kept = self._models.measured(record, "alternatives").get(feature)
-        found = read_search(kept.basis) if kept else None
-        return found.words[found.reference].en if found else ""
+        measurement = self._models.measured(record, "alternatives").get(feature)
+        search = read_search(measurement.basis) if measurement else None
+        return search.words[search.reference].en if search else ""
 
     def start_proxies(self, request: ProxyRequest) -> Job[Proxies]:
         """Measure which features go with a protected attribute in the background."""
@@ -283,11 +283,11 @@ class Fairness:
         def work(job: Job[Proxies]) -> Proxies:
             record = self._models.get(request.model_id)
             with self._measurement.asking(record, PROXIES, request.attribute):
-                done = measure_proxies(self._measurement.context(record), request, job)
-            rows = proxy_evidence(done.features)
-            basis = Basis(done.n, measured=done.measured)
+                proxies = measure_proxies(self._measurement.context(record), request, job)
+            rows = proxy_evidence(proxies.features)
+            basis = Basis(proxies.n, measured=proxies.measured)
             self._keep(record, PROXIES, request.attribute, rows, basis)
-            return done
+            return proxies
 
         return Job(work, 1, size=f"{PROXIES} {request.attribute}").start()
 
@@ -299,17 +299,17 @@ def group_names(groups: Sequence[Group], feature: Feature) -> tuple[Text, ...]:
     """Return the groups' names: a code's disclosed text, a bin by its place, and what was put together; no edge of a bin is known here."""
     bins = sum(group.kind == "bin" for group in groups)
     names = []
-    for one in groups:
-        if one.kind == "code":
-            names.append(feature.categories.get(one.name) or Text(one.name))
-        elif one.kind == "bin":
+    for entry in groups:
+        if entry.kind == "code":
+            names.append(feature.categories.get(entry.name) or Text(entry.name))
+        elif entry.kind == "bin":
             # A side of a cell says itself of how many it is: others may have been put together.
-            place, _, of = one.name.partition("/")
+            place, _, of = entry.name.partition("/")
             names.append(in_both(bin_key(int(place), int(of or bins)), place=place, bins=int(of or bins)))
-        elif one.kind == "rest":
+        elif entry.kind == "rest":
             names.append(_rest_in_words(groups, feature))
         else:
-            names.append(in_both(f"measure.group_{one.kind}"))
+            names.append(in_both(f"measure.group_{entry.kind}"))
     return tuple(names)
 
 
@@ -325,8 +325,8 @@ def bin_key(place: int, bins: int) -> str:
 def pair_names(pairs: Sequence[tuple[Group, Group] | None], first: Feature, second: Feature) -> tuple[Text, ...]:
     """Return the names of groups of two features together; None stands for all small ones, put together."""
     apart = [pair for pair in pairs if pair is not None]
-    of_first = list(dict.fromkeys(one for one, _ in apart))
-    of_second = list(dict.fromkeys(other for _, other in apart))
+    of_first = list(dict.fromkeys(first_group for first_group, _ in apart))
+    of_second = list(dict.fromkeys(second_group for _, second_group in apart))
     first_names = dict(zip(of_first, group_names(of_first, first), strict=True))
     second_names = dict(zip(of_second, group_names(of_second, second), strict=True))
     names = []
@@ -380,77 +380,77 @@ def measure_disparity(context: MeasurementContext, request: DisparityRequest, jo
     task = context.record.task
     if task != "binary":
         raise ParameterError("only_two_outcomes", task=task)
-    asked = _asked_features(runtime.federation, request)
+    grouping = _asked_features(runtime.federation, request)
     _check_groups(request.groups)
-    key = (asked.party, asked.name)
-    own = asked.party == runtime.guest.name
-    rows = drawn(context if own else of_outcomes(context), request.samples, request.seed)
+    key = (grouping.party, grouping.name)
+    is_guest = grouping.party == runtime.guest.name
+    rows = drawn(context if is_guest else of_outcomes(context), request.samples, request.seed)
     sessions = Sessions(runtime, job, "disparity")
     sums = AskedSums(context, sessions, TEST, request.groups)
-    others = others_of_hosts(context, [one.name for one in asked.features])
-    wanted = others if own else with_first(key, others)
+    others = others_of_hosts(context, [feature.name for feature in grouping.features])
+    features = others if is_guest else with_first(key, others)
     refused: Refused = {}
-    if wanted:
+    if features:
         sums.recover(request.cipher, request.key_bits)
         with work.part(0.0, AHEAD):
             people = rows[_of_outcomes(context, rows)]
-            refused = sessions.ask_ahead(context, people, wanted, request.groups, request)
+            refused = sessions.ask_ahead(context, people, features, request.groups, request)
         if key in refused:
-            why = not_begun(context, asked.name, refused[key], sums.summed_without(asked.name))
-            return _measured_before(context, sums, asked, request, why)
+            why = not_begun(context, grouping.name, refused[key], sums.summed_without(grouping.name))
+            return _measured_before(context, sums, grouping, request, why)
     with work.part(AHEAD, SCORED):
         scored, margins = sessions.score(context, runtime.table.take(rows), request.cipher)
     if not len(scored):
         why = sums.scored_without(measured_as(runtime.federation, request))
-        return _measured_before(context, sums, asked, request, why)
+        return _measured_before(context, sums, grouping, request, why)
     rows = rows[scored]
     outcomes = runtime.labels()[rows] > 0, context.compiled.outputs.predict(margins)[:, 0]
     others = without(others, refused)
     if not runtime.simulated:
         sum_own(context, sessions, rows, outcomes, line)
-    if not own:
-        return _of_sums(context, sessions, request, asked, rows, outcomes, others)
-    done = _of_records(context, request, asked, rows, outcomes)
+    if not is_guest:
+        return _of_sums(context, sessions, request, grouping, rows, outcomes, others)
+    result = _of_records(context, request, grouping, rows, outcomes)
     if others:
         with sessions.begin(tuple(others)) as session, work.part(SCORED, 1.0):
             questions, at = _questions(context, sessions, session, request, rows)
             ask_others(context, sessions, questions, rows[at], (outcomes[0][at], outcomes[1][at]), line, others)
-    return done
+    return result
 
 
 def _questions(
     context: MeasurementContext, sessions: Sessions, session: Session, request: DisparityRequest, rows: Rows
 ) -> tuple[GroupQuestions, Rows]:
     """Return questions about those of some rows about whose groups a Host may be asked, and where among the rows these are."""
-    allowed = _of_outcomes(context, rows)
-    questions, joint = sessions.ask_about(session, request, rows[allowed])
-    return questions, allowed[joint]
+    askable_rows = _of_outcomes(context, rows)
+    questions, joint = sessions.ask_about(session, request, rows[askable_rows])
+    return questions, askable_rows[joint]
 
 
 def _of_outcomes(context: MeasurementContext, rows: Rows) -> Rows:
     """Return where among some rows those are about whose groups a Host may be asked."""
-    allowed = set(of_outcomes(context).test_ids)
+    askable_ids = set(of_outcomes(context).test_ids)
     ids = context.runtime.table.take(rows).ids
-    return np.array([place for place, person in enumerate(ids) if person in allowed], dtype=np.intp)
+    return np.array([place for place, person in enumerate(ids) if person in askable_ids], dtype=np.intp)
 
 
 def _of_records(
     context: MeasurementContext,
     request: DisparityRequest,
-    asked: _Asked,
+    grouping: _Asked,
     rows: Rows,
     outcomes: Outcomes,
 ) -> Disparity:
     """Return outcomes by a feature of the Guest's, or by two of them together."""
-    (feature,) = asked.features
-    crossed = asked.crossed
+    (feature,) = grouping.features
+    crossed = grouping.crossed
     line = request.cutoff or 0.0
     labels, probabilities = outcomes
     columns = context.runtime.table.columns
     grouped = group(feature, columns[feature.name][rows], request.groups)
     if crossed is not None:
-        other = group(crossed, columns[crossed.name][rows], request.groups)
-        return _pairs_of_records(context, request, feature, grouped, other, probabilities < line)
+        crossed_groups = group(crossed, columns[crossed.name][rows], request.groups)
+        return _pairs_of_records(context, request, feature, grouped, crossed_groups, probabilities < line)
     return disparity.from_records(
         context.runtime.guest.name,
         feature.name,
@@ -468,14 +468,14 @@ def _of_sums(
     context: MeasurementContext,
     sessions: Sessions,
     request: DisparityRequest,
-    asked: _Asked,
+    grouping: _Asked,
     rows: Rows,
     outcomes: Outcomes,
     others: dict[str, tuple[str, ...]],
 ) -> Disparity:
     """Return outcomes by a Host's feature or two, or acceptance by one and one of the Guest's; then ask about other features, too."""
-    key = asked.party, asked.name
-    crossed = asked.crossed
+    key = grouping.party, grouping.name
+    crossed = grouping.crossed
     line = request.cutoff or 0.0
     table = context.runtime.table
     sums = AskedSums(context, sessions, TEST, request.groups)
@@ -489,17 +489,17 @@ def _of_sums(
         else:
             column = table.columns[crossed.name][rows[at]]
             marking, index = _crossed_marking(line, of_joint, crossed, column, request.groups, questions)
-        wanted = with_first(key, {})
+        features = with_first(key, {})
         if crossed is None and request.groups == GROUPS:  # the same marks serve for the others
-            wanted = with_first(key, others)
+            features = with_first(key, others)
             others = {}
         ids = table.take(rows[at]).ids
         with work.part(ALIGNED, 1.0):
-            found, late = sums.outcomes(questions, ids, *of_joint, marking, wanted, crossed=index)
+            answers, late = sums.outcomes(questions, ids, *of_joint, marking, features, crossed=index)
         ask_others(context, sessions, questions, rows[at], of_joint, line, others)
     if key in late:  # another process was first
-        return _measured_before(context, sums, asked, request, late[key])
-    return _from_answer(context, asked, found[key], request)
+        return _measured_before(context, sums, grouping, request, late[key])
+    return _from_answer(context, grouping, answers[key], request)
 
 
 @dataclass(frozen=True)
@@ -535,15 +535,15 @@ def _asked_features(federation: Federation, request: DisparityRequest) -> _Asked
     party, feature = feature_of(federation, request.feature)
     if not request.crossed:
         return _Asked(party, (feature,))
-    other, crossed = feature_of(federation, request.crossed)
+    crossed_party, crossed = feature_of(federation, request.crossed)
     if crossed.name == feature.name:
         raise ParameterError("crossed_with_itself", feature=feature.name)
     guest = federation.guest.name
-    if other == guest:
+    if crossed_party == guest:
         return _Asked(party, (feature,), crossed)
     if party == guest:
-        return _Asked(other, (crossed,), feature)
-    if party == other:
+        return _Asked(crossed_party, (crossed,), feature)
+    if party == crossed_party:
         by_name = {feature.name: feature, crossed.name: crossed}
         return _Asked(party, tuple(by_name[name] for name in features_of(measured_as(federation, request))))
     raise ParameterError("held_by_two_hosts", feature=feature.name, other=crossed.name)
@@ -554,7 +554,7 @@ def _crossed_marking(
     outcomes: tuple[NDArray[np.bool_], NDArray[np.float64]],
     crossed: Feature,
     column: NDArray[np.generic],
-    most: int,
+    max_groups: int,
     questions: GroupQuestions,
 ) -> tuple[Marking, NDArray[np.intp]]:
     """Return how decisions are crossed with a feature of the Guest's, and each record's group.
@@ -569,7 +569,7 @@ def _crossed_marking(
     refused = ParameterError("fewer_than_two_groups", feature=crossed.name, least=MIN_GROUP)
     min_size = MIN_GROUP
     while True:
-        grouped = group(crossed, column, most, min_size)
+        grouped = group(crossed, column, max_groups, min_size)
         if not grouped.groups:
             raise refused
         try:
@@ -578,7 +578,7 @@ def _crossed_marking(
             refused = FewRecords("few_records_together", feature=crossed.name, cutoff=line, least=MIN_GROUP)
         else:
             shortest = bounds(replace(marking, others=()).flags, COARSE_BITS)
-            if questions.borne_by(shortest, most) <= questions.records // 2:
+            if questions.borne_by(shortest, max_groups) <= questions.records // 2:
                 return marking, grouped.index
         min_size += min_size // 2
 
@@ -588,18 +588,18 @@ def _pairs_of_records(
     request: DisparityRequest,
     feature: Feature,
     grouped: Grouped,
-    other: Grouped,
+    crossed_grouped: Grouped,
     accepted: NDArray[np.bool_],
 ) -> Disparity:
     """Return acceptance by two features of the Guest's together."""
-    shape = len(grouped.groups), len(other.groups)
+    shape = len(grouped.groups), len(crossed_grouped.groups)
     people = np.zeros(shape, dtype=np.int64)
-    chosen = np.zeros(shape, dtype=np.int64)
+    accepted_counts = np.zeros(shape, dtype=np.int64)
     if people.size:
-        np.add.at(people, (grouped.index, other.index), 1)
-        np.add.at(chosen, (grouped.index, other.index), accepted.astype(np.int64))
-    sides = {grouped.feature: grouped.groups, other.feature: other.groups}
-    return _pairs(context, request, feature.name, sides, people, chosen, "records")
+        np.add.at(people, (grouped.index, crossed_grouped.index), 1)
+        np.add.at(accepted_counts, (grouped.index, crossed_grouped.index), accepted.astype(np.int64))
+    sides = {grouped.feature: grouped.groups, crossed_grouped.feature: crossed_grouped.groups}
+    return _pairs(context, request, feature.name, sides, people, accepted_counts, "records")
 
 
 def _pairs(
@@ -618,7 +618,7 @@ def _pairs(
     if names[0] != first:
         people = people.T
         accepted = accepted.T
-    parties = dict.fromkeys(feature_of(federation, one)[0] for one in names)
+    parties = dict.fromkeys(feature_of(federation, feature_name)[0] for feature_name in names)
     return disparity.of_pairs(
         PAIR.join(parties),
         name,
@@ -635,43 +635,43 @@ def _pairs(
 def _measured_before(
     context: MeasurementContext,
     sums: AskedSums,
-    asked: _Asked,
+    grouping: _Asked,
     request: DisparityRequest,
     refused: HostRefused | QuestionRefused,
 ) -> Disparity:
     """What the Host answered about the same model and decision before; raises what it refuses with if there is no such answer."""
-    key = asked.party, asked.name
+    key = grouping.party, grouping.name
     about: dict[str, object] = {"cutoff": request.cutoff}
-    if asked.crossed is not None:
-        about["crossed"] = asked.crossed.name
+    if grouping.crossed is not None:
+        about["crossed"] = grouping.crossed.name
     table = sums.kept([key], about).get(key)
     if table is None or not table.marking.decisions:
         raise refused
-    return replace(_from_answer(context, asked, table, request), measured=table.day)
+    return replace(_from_answer(context, grouping, table, request), measured=table.day)
 
 
 def _from_answer(
-    context: MeasurementContext, asked: _Asked, table: AnsweredSums, request: DisparityRequest
+    context: MeasurementContext, grouping: _Asked, table: AnsweredSums, request: DisparityRequest
 ) -> Disparity:
     """Return outcomes by the groups of one feature, by those of two of a Host, or by those of one of each party."""
     marking = table.marking
-    if len(asked.features) > 1:
+    if len(grouping.features) > 1:
         return disparity.of_cells(
-            asked.party,
-            asked.name,
+            grouping.party,
+            grouping.name,
             marking,
             table.groups,
             table.sums,
             reference=request.reference,
             seed=request.seed,
         )
-    (feature,) = asked.features
-    if asked.crossed is not None:
+    (feature,) = grouping.features
+    if grouping.crossed is not None:
         groups, people, accepted = marking.cells(table.groups, table.sums) if table.groups else ((), _NOBODY, _NOBODY)
         sides = {marking.crossed: groups, feature.name: table.groups}
         return _pairs(context, request, marking.crossed, sides, people, accepted, "sums")
     return disparity.from_sums(
-        asked.party,
+        grouping.party,
         feature.name,
         marking,
         table.groups,
@@ -706,11 +706,11 @@ def measure_proxies(context: MeasurementContext, request: ProxyRequest, job: Job
     hosts = tuple(h for h in runtime.hosts if h == party or h in context.record.hosts)
     sessions = Sessions(runtime, job, "proxies")
     sums = [
-        AskedSums(context, sessions, f"{PROXIES} {attribute.name}", most, same_people=True)
-        for most in sorted({request.groups, request.bins})
+        AskedSums(context, sessions, f"{PROXIES} {attribute.name}", max_groups, same_people=True)
+        for max_groups in sorted({request.groups, request.bins})
     ]
-    for one in sums:
-        one.recover(request.cipher, request.key_bits)
+    for group_sums in sums:
+        group_sums.recover(request.cipher, request.key_bits)
     with sessions.begin(hosts) as session:
         with work.part(0.0, ALIGNED):
             questions, rows = sessions.ask(
@@ -718,7 +718,10 @@ def measure_proxies(context: MeasurementContext, request: ProxyRequest, job: Job
             )
         table = runtime.table.take(rows)
         client = _Crossed(
-            questions, table.ids, {one.max_groups: one for one in sums}, partial(not_begun, context, attribute.name)
+            questions,
+            table.ids,
+            {group_sums.max_groups: group_sums for group_sums in sums},
+            partial(not_begun, context, attribute.name),
         )
         crossing = ContingencyTable(
             client,
@@ -732,9 +735,9 @@ def measure_proxies(context: MeasurementContext, request: ProxyRequest, job: Job
         with work.part(ALIGNED, 1.0):
             groups, tables = crossing.tables(party, attribute)
     job.at("associations", runtime.guest.name)
-    left = tuple((p, f.name) for p, f in examined if (p, f.name) not in tables)
-    found = associations(tables, request.seed)
-    return Proxies(party, attribute.name, groups, questions.records, found, left, client.day)
+    unmeasured = tuple((p, f.name) for p, f in examined if (p, f.name) not in tables)
+    feature_proxies = associations(tables, request.seed)
+    return Proxies(party, attribute.name, groups, questions.records, feature_proxies, unmeasured, client.day)
 
 
 class _Crossed:
@@ -770,17 +773,17 @@ class _Crossed:
         min_size: int = MIN_GROUP,
     ) -> dict[Key, GroupTable]:
         """Of the Guest's marks."""
-        asked = self._sums[max_groups]
+        asked_sums = self._sums[max_groups]
         about = _of_marks(marks)
         ones = [1] * len(marks)
-        found, refused = asked.ask(
-            self._questions, self._ids, marks, ones, about, wanted, min_size=min_size, known=known
+        answers, refused = asked_sums.ask(
+            self._questions, self._ids, marks, ones, about, wanted, min_size=min_size, known_groups=known
         )
-        if found:
-            told = refused
+        if answers:
+            refusals = refused
         else:
-            told = {key: self._refused(error) for key, error in refused.items()}
-        return self._answered(found, asked.kept(refused, about, self._ids), told)
+            refusals = {key: self._refused(error) for key, error in refused.items()}
+        return self._answered(answers, asked_sums.kept(refused, about, self._ids), refusals)
 
     def borne_by(self, marks: int, max_groups: int) -> int:
         """See :meth:`GroupQuestions.borne_by`."""
@@ -788,38 +791,44 @@ class _Crossed:
 
     def ahead(self, wanted: Wanted, max_groups: int, min_size: int) -> None:
         """Raise what a Host would refuse them with, unless it has answered before."""
-        asked = self._sums[max_groups]
-        refused = asked.refused_ahead(self._questions, wanted, min_size)
-        told = {key: self._refused(error) for key, error in refused.items()}
-        self._answered({}, asked.kept(refused, {}, self._ids), told)
+        asked_sums = self._sums[max_groups]
+        refused = asked_sums.refused_ahead(self._questions, wanted, min_size)
+        refusals = {key: self._refused(error) for key, error in refused.items()}
+        self._answered({}, asked_sums.kept(refused, {}, self._ids), refusals)
 
     def sums_of_host(
         self, source: HostMarks, wanted: Wanted, max_groups: int
     ) -> tuple[tuple[Group, ...], dict[Key, GroupTable]]:
         """Of a Host's marks; if it marks these people no more, under another key since a rotation, say, all from before."""
-        asked = self._sums[max_groups]
+        asked_sums = self._sums[max_groups]
         try:
-            groups, found, refused = asked.ask_of_host(self._questions, self._ids, source, wanted)
+            groups, answers, refused = asked_sums.ask_of_host(self._questions, self._ids, source, wanted)
         except (HostRefused, QuestionRefused) as error:
             keys = [(host, name) for host, names in wanted.items() for name in names]
-            before = asked.kept(keys, {}, self._ids)
-            told = [one.about[GROUPS_OF] for one in before.values() if GROUPS_OF in one.about]
-            if len(told) < max(1, len(keys)) or any(one != told[0] for one in told):  # of one question alone
+            stored = asked_sums.kept(keys, {}, self._ids)
+            stated_groups = [answer.about[GROUPS_OF] for answer in stored.values() if GROUPS_OF in answer.about]
+            first = stated_groups[0] if stated_groups else None
+            # All of them have to be of one question.
+            if len(stated_groups) < max(1, len(keys)) or any(groups != first for groups in stated_groups):
                 raise
-            groups = read_groups([(kind, name, n) for kind, name, n in told[0]], self._questions.records)
-            return groups, self._answered({}, before, dict.fromkeys(keys, error))
-        about = {GROUPS_OF: [list(one) for one in to_wire(groups)]}
-        return groups, self._answered(found, asked.kept(refused, about, self._ids), refused)
+            groups = read_groups([(kind, name, n) for kind, name, n in stated_groups[0]], self._questions.records)
+            return groups, self._answered({}, stored, dict.fromkeys(keys, error))
+        about = {GROUPS_OF: [list(group) for group in to_wire(groups)]}
+        return groups, self._answered(answers, asked_sums.kept(refused, about, self._ids), refused)
 
     def _answered(
-        self, found: Mapping[Key, AnsweredSums], before: Mapping[Key, AnsweredSums], refused: Refused
+        self, answers: Mapping[Key, AnsweredSums], stored: Mapping[Key, AnsweredSums], refused: Refused
     ) -> dict[Key, GroupTable]:
         """Features that have groups; raises the first refusal of what was not answered before either."""
         for key, refusal in refused.items():
-            if key not in before:
+            if key not in stored:
                 raise refusal
-        self.day = min([day for day in (self.day, *(one.day for one in before.values())) if day], default="")
-        return {key: GroupTable(one.groups, one.sums) for key, one in {**found, **before}.items() if one.groups}
+        self.day = min([day for day in (self.day, *(answer.day for answer in stored.values())) if day], default="")
+        return {
+            key: GroupTable(answer.groups, answer.sums)
+            for key, answer in {**answers, **stored}.items()
+            if answer.groups
+        }
 
 
 def _of_marks(marks: Sequence[Counts]) -> dict[str, str]:
@@ -853,15 +862,15 @@ def _some(context: MeasurementContext, joint: Rows, request: ProxyRequest) -> ND
 
     Of synthetic people they are drawn from all; else from those about whom no other measurement asks, by no other protected attribute.
     """
-    allowed = np.arange(len(joint))
+    eligible = np.arange(len(joint))
     if not context.runtime.federation.synthetic:
         protected = protected_of(context)
-        own = []
+        own_rows = []
         for index, person in enumerate(context.runtime.table.take(joint).ids):
             part = context.part_of.get(person, TRAINING)
             may_ask = part in (TRAINING, JOINT) and asked_by(person) == PROXIES
             if may_ask and is_of_share(person, request.attribute, protected):
-                own.append(index)
-        allowed = np.array(own, dtype=np.intp)
-    chosen = np.random.default_rng(request.seed).permutation(allowed)[: request.records]
-    return np.isin(np.arange(len(joint)), chosen)
+                own_rows.append(index)
+        eligible = np.array(own_rows, dtype=np.intp)
+    selected = np.random.default_rng(request.seed).permutation(eligible)[: request.records]
+    return np.isin(np.arange(len(joint)), selected)

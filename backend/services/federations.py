@@ -46,11 +46,11 @@ FOLDER = "federations"  # of the home: those that were made in a browser
 @contextmanager
 def _whole(out: Path) -> Iterator[None]:
     """Where the work is stopped within, a folder that was not there before is gone again."""
-    there = out.exists()
+    existed = out.exists()
     try:
         yield
     except Cancelled:
-        if not there:
+        if not existed:
             shutil.rmtree(out, ignore_errors=True)
         raise
 

@@ -116,12 +116,12 @@ class ForestServing:
         record = self._models.get(request.model_id)
         runtime = self._workspace.runtime(record.federation)
         check(request, len(self._models.test_ids(record)))
-        own = runtime.table.take(self._models.test_rows(record, request.samples, request.seed))
+        people = runtime.table.take(self._models.test_rows(record, request.samples, request.seed))
         note.about(record, rows=request.samples, batches=request.batches)
         return serve(
             self._models.partial_model(record),
             replace(request, model_id=record.id),
-            own,
+            people,
             lambda hosts: runtime.open_session(hosts, job.cancelled, counted=False, purpose="serving"),
             job,
         )

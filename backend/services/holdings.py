@@ -45,7 +45,7 @@ def at_host(database: Database, party: str, person: str) -> list[Holding]:
     accountant = Accountant(database)
     days = RETENTION["answers"].days
     alone, others = accountant.questions(person)
-    answers = tuple(asdict(one) for one in accountant.about(person))
+    answers = tuple(asdict(answer) for answer in accountant.about(person))
     requests = tuple(
         {"number": number, "day": day, "kind": kind, "model": model, "bytes": size}
         for number, day, kind, model, size in RequestLog(database).about(person)

@@ -51,16 +51,16 @@ def check_host(path: Path) -> Iterator[CheckedStep]:
     if table is not None and stored.ok:
         yield from _codes(config, table)
     try:
-        own = dictionary_hash(config.features())
+        disclosed_hash = dictionary_hash(config.features())
         if agreement.exists():
             signed = load_agreement(agreement)
             check_dictionary(config, signed)
-            yield CheckedStep("dictionary", True, Remark("check_dictionary", {"hash": own[:12]}))
+            yield CheckedStep("dictionary", True, Remark("check_dictionary", {"hash": disclosed_hash[:12]}))
             for remark in limits_as_enforced(config, signed, records):
                 yield CheckedStep("limit", True, remark)
             yield from _sums(signed, records)
         else:
-            yield CheckedStep("dictionary", True, Remark("check_dictionary_new", {"hash": own}))
+            yield CheckedStep("dictionary", True, Remark("check_dictionary_new", {"hash": disclosed_hash}))
     except GlassleafError as error:
         yield CheckedStep("dictionary", False, cause_of(error))
     yield from check_link(config.party, agreement, config.path(config.keys), LinkSettings.of(config))
@@ -109,6 +109,10 @@ def _codes(config: HostConfig, table: PartyTable) -> Iterator[CheckedStep]:
 def _sums(agreement: Agreement, records: int) -> Iterator[CheckedStep]:
     """What sums by group could name, where it is more than so many records have to allow."""
     share = named_share(agreement)
-    if records >= LARGE and share > BEARABLE and any(AskGroupSums.__name__ in one.kinds for one in agreement.purposes):
+    if (
+        records >= LARGE
+        and share > BEARABLE
+        and any(AskGroupSums.__name__ in purpose.kinds for purpose in agreement.purposes)
+    ):
         values = {"share": round(100 * share), "records": records, "bearable": BEARABLE}
         yield CheckedStep("sums", True, Remark("check_sums", values))

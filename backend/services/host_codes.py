@@ -19,12 +19,12 @@ def unseen_codes(table: PartyTable, store: PartyStore) -> list[Remark]:
     for model_id in store.model_ids():
         if "." in model_id:
             continue
-        known: dict[str, frozenset[str]] = {}
+        split_codes: dict[str, frozenset[str]] = {}
         for rule in load_host(store.artefact(model_id)).rules.values():
             if rule.threshold is None:
                 codes = rule.left_categories | rule.right_categories
-                known[rule.feature] = known.get(rule.feature, frozenset()) | codes
-        for feature, codes in sorted(known.items()):
+                split_codes[rule.feature] = split_codes.get(rule.feature, frozenset()) | codes
+        for feature, codes in sorted(split_codes.items()):
             if feature not in table.columns:
                 continue
             cells = [cell for cell in table.columns[feature].tolist() if cell is not None]

@@ -74,11 +74,13 @@ class HostDossier:
             (of, {f.name: drift(f, table.columns[f.name], columns.get(f.name)) for f in self._party.features})
             for of, columns in references
         ]
-        made = sign(self._federation.name, self._party, answers, measured, day.isoformat(), since, trained, self._key())
+        dossier = sign(
+            self._federation.name, self._party, answers, measured, day.isoformat(), since, trained, self._key()
+        )
         write_whole(self._folder / FORM, text.encode())
-        write_whole(self._folder / SIGNED, to_text(made).encode())
+        write_whole(self._folder / SIGNED, to_text(dossier).encode())
         write_whole(self._folder / LAST, json.dumps({"day": day.isoformat(), "records": now}).encode())
-        return made
+        return dossier
 
     def signed(self) -> str:
         """The file that was signed last; raises ParameterError if there is none."""
@@ -94,8 +96,10 @@ class HostDossier:
     def _last(self) -> dict[str, str] | None:
         """Day and records of the last signature."""
         file = self._folder / LAST
-        kept: dict[str, Any] = json.loads(file.read_bytes()) if file.exists() else {}
-        last: dict[str, str] | None = kept if "records" in kept else kept.get("last")  # earlier beside signed records
+        stored: dict[str, Any] = json.loads(file.read_bytes()) if file.exists() else {}
+        last: dict[str, str] | None = (
+            stored if "records" in stored else stored.get("last")
+        )  # earlier beside signed records
         return last
 
     def _trainings(self) -> tuple[list[tuple[str, dict[str, Any]]], dict[str, int]]:

@@ -80,12 +80,12 @@ class LiveFile:
     def update(self, party: HostParty) -> None:
         """Write how the process stands, and stop what the operator wants stopped; a folder that cannot be written shows nothing."""
         with suppress(OSError):
-            for asked in self._folder.glob(f"{STOP}*"):
-                party.stop(asked.name.removeprefix(STOP))
-                asked.unlink(missing_ok=True)
+            for stop_file in self._folder.glob(f"{STOP}*"):
+                party.stop(stop_file.name.removeprefix(STOP))
+                stop_file.unlink(missing_ok=True)
             links = {name: link.plain() for name, link in self._links().items()}
             # Rounded, so that the file changes only if something happened.
-            running = [one._replace(quiet=0.0)._asdict() for one in party.running(SHOWN_SECONDS)]
+            running = [entry._replace(quiet=0.0)._asdict() for entry in party.running(SHOWN_SECONDS)]
             document = json.dumps({"links": links, "running": running}).encode()
             now = time.monotonic()
             if document != self._written:
@@ -110,7 +110,7 @@ def read_live(folder: Path) -> HostLive | None:
             return None
         document = json.loads(file.read_bytes())
         links = {name: LinkState.read(link) for name, link in document["links"].items()}
-        return HostLive(links, tuple(Running(**one) for one in document["running"]))
+        return HostLive(links, tuple(Running(**entry) for entry in document["running"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -124,6 +124,6 @@ def ask_stop(folder: Path, id_: str) -> None:
         No such conversation is open.
     """
     live = read_live(folder)
-    if live is None or id_ not in {one.id for one in live.running}:
+    if live is None or id_ not in {entry.id for entry in live.running}:
         raise ParameterError("work_not_running")
     (folder / f"{STOP}{id_}").touch()

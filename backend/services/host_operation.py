@@ -57,39 +57,39 @@ class HostOperation:
         except StoreError:
             return float("nan")
 
-    def served(self, one: Served) -> None:
+    def served(self, message: Served) -> None:
         """Count a message, and log what an operator looks for: refusals, and how conversations end."""
-        self._metrics.count_message(one.kind, one.seconds, refused=bool(one.refused))
-        self._metrics.count_people(*one.people)
-        extra = {"conversation": one.conversation, "seconds": round(one.seconds, 6)}
-        if one.refused:
-            _log.info("A message was refused: %s", one.refused, extra=extra)
-        elif any(one.people):
+        self._metrics.count_message(message.kind, message.seconds, refused=bool(message.refused))
+        self._metrics.count_people(*message.people)
+        extra = {"conversation": message.conversation, "seconds": round(message.seconds, 6)}
+        if message.refused:
+            _log.info("A message was refused: %s", message.refused, extra=extra)
+        elif any(message.people):
             _log.info(
-                "Decisions were made: %d answered, %d without a record, %d over a limit.", *one.people, extra=extra
+                "Decisions were made: %d answered, %d without a record, %d over a limit.", *message.people, extra=extra
             )
-        elif one.kind == EndConversation.__name__:
+        elif message.kind == EndConversation.__name__:
             _log.info("A conversation has ended.", extra=extra)
 
     def not_ready(self) -> tuple[str, ...]:
         """Why the Host answers nothing new now, a sentence each; empty if it does."""
-        found = []
+        reasons = []
         if self._party is None or self._party.draining:
-            found.append("The Host takes on nothing new.")
+            reasons.append("The Host takes on nothing new.")
         try:
             self._book.waiting()
             self._database.check_writable()
         except StoreError:
-            found.append("The store cannot be reached or written.")
+            reasons.append("The store cannot be reached or written.")
         try:
             check_valid(self._wire.agreement, datetime.now(UTC))
         except SecurityError:
-            found.append("The agreement is not valid today.")
+            reasons.append("The agreement is not valid today.")
         if nearly_all_open():
-            found.append(Remark("too_many_open").sentence())
+            reasons.append(Remark("too_many_open").sentence())
         if not self._guest.is_attached:
-            found.append(self._guest.link().said.sentence())
-        return tuple(found)
+            reasons.append(self._guest.link().said.sentence())
+        return tuple(reasons)
 
     def show(self, where: str) -> None:
         """Answer ``/live``, ``/ready`` and ``/metrics`` at host:port until :meth:`close`; empty = nowhere.

@@ -127,7 +127,7 @@ class Request:
         Of the model that is asked for; none of a training, or where the partial model is gone.
     limits : Limits
         What an answer costs: how many of them a person has.
-    named : float
+    naming_share : float
         Share of a group's people whom one answer could name to a Guest that lies; 0 = no sums by group are asked for, or it is not limited.
     guest : Text
         Title of the company that asks.
@@ -141,10 +141,10 @@ class Request:
 
     approval: Approval
     expired: bool
-    used: int
+    used_today: int
     splits: tuple[OwnSplit, ...]
     limits: Limits
-    named: float
+    naming_share: float
     guest: Text
     facts: tuple[Fact, ...]
     proposal: Proposal
@@ -268,7 +268,7 @@ class HostOperator:
         limits: Limits,
         who: Callable[[], str],
         decides: bool = True,
-        named: float = NAMED,
+        naming_share: float = NAMED,
         counterparts: Counterparts = Counterparts(),  # noqa: B008 - it is frozen
         read_records: Callable[[], PartyTable] | None = None,
         limits_for: Callable[[int], Limits] | None = None,
@@ -282,7 +282,7 @@ class HostOperator:
         self.require = who
         self.limits = limits
         self.decides = decides
-        self._named = named
+        self._named = naming_share
         self._folder = folder
         self._database = database
         self.features = {feature.name: feature for feature in features}
@@ -340,7 +340,9 @@ class HostOperator:
     def requests(self, *, waiting: bool = False) -> tuple[Request, ...]:
         """Every request, or those that wait, newest first."""
         return tuple(
-            self._request(found) for found in self._approvals.book.all() if not waiting or found.state == WAITING
+            self._request(approval)
+            for approval in self._approvals.book.all()
+            if not waiting or approval.state == WAITING
         )
 
     @operators
@@ -348,37 +350,37 @@ class HostOperator:
         """One request; raises ParameterError if there is none of that number."""
         return self._request(self._approvals.book.get(number))
 
-    def _request(self, found: Approval) -> Request:
+    def _request(self, approval: Approval) -> Request:
         book = self._approvals.book
-        model = None if found.purpose == TRAINING else self._model(found)
+        model = None if approval.purpose == TRAINING else self._model(approval)
         splits = () if model is None else self._splits(model)
-        sums = any(AskGroupSums in kinds for purpose, kinds in ADMITS.items() if purpose == found.purpose)
-        named = self._named if sums and not self.limits.synthetic else 0.0
-        used = [split.name for split in splits]
+        sums = any(AskGroupSums in kinds for purpose, kinds in ADMITS.items() if purpose == approval.purpose)
+        naming_share = self._named if sums and not self.limits.synthetic else 0.0
+        split_names = [split.name for split in splits]
         today = book.today()
         scores = None
-        if found.purpose == TRAINING:
-            scoring = Approval(found.guest, SCORING, "", "", {})
+        if approval.purpose == TRAINING:
+            scoring = Approval(approval.guest, SCORING, "", "", {})
             scores = proposal_of(scoring, self._counterparts, self.limits, today)
         return Request(
-            approval=found,
-            expired=found.expired(today),
-            used=book.used(found.number),
+            approval=approval,
+            expired=approval.expired(today),
+            used_today=book.used(approval.number),
             splits=splits,
             limits=self.limits,
-            named=named,
-            guest=self._counterparts.title(found.guest),
+            naming_share=naming_share,
+            guest=self._counterparts.title(approval.guest),
             facts=facts_of(
-                found,
+                approval,
                 self._counterparts,
                 self.features,
-                used,
+                split_names,
                 self.limits,
-                named,
-                self._told_apart(found, model),
+                naming_share,
+                self._told_apart(approval, model),
                 self._records() or 0,
             ),
-            proposal=proposal_of(found, self._counterparts, self.limits, today),
+            proposal=proposal_of(approval, self._counterparts, self.limits, today),
             scores=scores,
         )
 
@@ -412,9 +414,9 @@ class HostOperator:
         """Every model with a partial model here that can be read, by id."""
         today = self._approvals.book.today()
         granted = dict[str, list[str]]()
-        for found in self._approvals.book.all():
-            if found.state == GRANTED and not found.expired(today):
-                granted.setdefault(found.subject, []).append(found.purpose)
+        for approval in self._approvals.book.all():
+            if approval.state == GRANTED and not approval.expired(today):
+                granted.setdefault(approval.subject, []).append(approval.purpose)
         halves = HostModels(self.name, self._store)
         out: list[HostedModel] = []
         for model_id in self._store.model_ids():
@@ -433,11 +435,11 @@ class HostOperator:
                 out.append(HostedModel(model_id, *about, model.capacity, purposes, name, sealed))
         return tuple(out)
 
-    def _model(self, asked: Approval) -> HostModel | None:
+    def _model(self, approval: Approval) -> HostModel | None:
         """Return the half that a request is about: an import is not stored before it is allowed."""
-        if asked.purpose == IMPORT:
-            return load_host(str(asked.about["partial_model"]))
-        return self._stored(asked.name)
+        if approval.purpose == IMPORT:
+            return load_host(str(approval.about["partial_model"]))
+        return self._stored(approval.name)
 
     def _stored(self, model_id: str) -> HostModel | None:
         try:
@@ -456,21 +458,21 @@ class HostOperator:
         """How often it has answered about a person, and how much more it may."""
         _check_id(person)
         answers = tuple(self._account.about(person))
-        left = dict[str, int]()
+        remaining = dict[str, int]()
         for kind in KINDS:
             if kind not in (GROUPS, TABLE, SOURCE):
                 limit = self.limits.of(kind)[1]
-                used = sum(one.times for one in answers if one.kind == kind)
-                left[kind] = max(0, limit - used) if self.limits.counted else -1
-        return PersonBudget(person, answers, self._account.given_away((person,))[person], left, self.limits)
+                n_answers = sum(answer.times for answer in answers if answer.kind == kind)
+                remaining[kind] = max(0, limit - n_answers) if self.limits.counted else -1
+        return PersonBudget(person, answers, self._account.given_away((person,))[person], remaining, self.limits)
 
     @operators
     def left(self, person: str) -> tuple[Holding, ...]:
         """What this Host's database holds and has answered about a person (GDPR Art. 15); looking is logged, without the id."""
         _check_id(person)
-        found = tuple(at_host(self._database, self.name, person))
+        holdings = tuple(at_host(self._database, self.name, person))
         self._note("person", {"person": self._store.pseudonym(person).strip()})
-        return found
+        return holdings
 
     @operators
     def answered(self) -> tuple[int, float]:
@@ -485,7 +487,7 @@ class HostOperator:
     @operators
     def receipts(self) -> tuple[Receipt, ...]:
         """What it sent and took, conversation by conversation, newest first."""
-        return tuple(one for one in Receipts(self._database).all() if one.party == self.name)
+        return tuple(receipt for receipt in Receipts(self._database).all() if receipt.party == self.name)
 
     @operators
     def entries(self) -> list[Entry]:
@@ -520,8 +522,8 @@ class HostOperator:
             return not is_current(account, models, row)
 
         rows = [row for text in others for row in rows_of(load_half(text))]
-        wanted = sampled_rows(RequestLog(self._database), rows)
-        half = host_half(self.name, wanted, models, table, HostNoise(width, self._store.secret), changed)
+        sample_rows = sampled_rows(RequestLog(self._database), rows)
+        half = host_half(self.name, sample_rows, models, table, HostNoise(width, self._store.secret), changed)
         self._note("sample", {"rows": len(half.rows), "sums": len(half.sums)})
         return half.dump()
 
@@ -562,7 +564,11 @@ class HostOperator:
     def end_approvals(self, model_id: str, because: str) -> int:
         """Withdraw all that is allowed about a model that has moved to another home of this Host; returns how many approvals."""
         structure = structure_hash(load_host(self._store.artefact(model_id)))
-        granted = [one for one in self._approvals.book.all() if one.subject == structure and one.state == GRANTED]
+        granted = [
+            candidate
+            for candidate in self._approvals.book.all()
+            if candidate.subject == structure and candidate.state == GRANTED
+        ]
         for approval in granted:
             if approval.number is not None:
                 self.withdraw(approval.number, because)
@@ -709,13 +715,13 @@ def own_host(folder: Path, actor: str, user: Mapping[str, Any] | None = None) ->
         database = Database(config.store_url())
         signed = config.path(config.agreement)
         agreement = load_agreement(signed) if signed.exists() else None
-        named = NAMED if agreement is None else named_share(agreement)
+        naming_share = NAMED if agreement is None else named_share(agreement)
         about = config.party, config.path(config.keys), database, config.features(), limits_of(config, agreement)
         counterparts = Counterparts.of_agreement(agreement)
         return HostOperator(
             *about,
             who,
-            named=named,
+            naming_share=naming_share,
             counterparts=counterparts,
             read_records=partial(_records_of, config),
             limits_for=partial(limits_of, config, agreement),
@@ -775,11 +781,11 @@ def limits_of(config: HostConfig, agreement: Agreement | None, records: int = 0)
         Of the Host; without them there is no default for bits.
     """
     synthetic = agreement is not None and agreement.synthetic
-    own = config.limits.budget
-    if own is None:  # no environment variable: nothing but the two files loosens what a real Host allows
-        own = QUERIES_SYNTHETIC if synthetic else QUERIES
+    host_budget = config.limits.budget
+    if host_budget is None:  # no environment variable: nothing but the two files loosens what a real Host allows
+        host_budget = QUERIES_SYNTHETIC if synthetic else QUERIES
     purposes = () if agreement is None else agreement.purposes
-    budgets = [own, *(purpose.floors.budget for purpose in purposes)]
+    budgets = [host_budget, *(purpose.floors.budget for purpose in purposes)]
     limited = [budget for budget in budgets if budget]
     bits = config.limits.max_bits
     if bits is None:
@@ -799,8 +805,8 @@ def simulated_host(home: Path, federation: Federation, host: str, actor: str) ->
         There is no such Host.
     """
     if host not in [party.name for party in federation.hosts]:
-        known = [party.name for party in federation.hosts]
-        raise ParameterError("unknown_host", name=host, federation=federation.name, known=tuple(known))
+        host_names = [party.name for party in federation.hosts]
+        raise ParameterError("unknown_host", name=host, federation=federation.name, known=tuple(host_names))
     party = federation.party(host)
     folder = home / "parties" / federation.name / host
     if party.budget is None:
@@ -817,7 +823,7 @@ def simulated_host(home: Path, federation: Federation, host: str, actor: str) ->
 
     database = party_database(folder, federation.name, host)
     about = host, folder, database, party.features, limits
-    named = 0.0 if federation.synthetic else NAMED
+    naming_share = 0.0 if federation.synthetic else NAMED
     counterparts = Counterparts.of_federation(federation)
     asks = party.approval == "ask"
     read = partial(read_table, federation, host)
@@ -831,5 +837,5 @@ def simulated_host(home: Path, federation: Federation, host: str, actor: str) ->
         return read(), records_version(content, party.features), width
 
     return HostOperator(
-        *about, lambda: actor, asks, named, counterparts, read, limits_for, read_sampled, federation.name
+        *about, lambda: actor, asks, naming_share, counterparts, read, limits_for, read_sampled, federation.name
     )

@@ -261,12 +261,12 @@ def read_source(config: HostConfig) -> tuple[PartyTable, str]:
 def check_dictionary(config: HostConfig, agreement: Agreement) -> None:
     """Raise FederationError if the Host would disclose other features than it has signed."""
     agreed = {p.dictionaries[config.party] for p in agreement.purposes if config.party in p.dictionaries}
-    own = dictionary_hash(config.features())
-    if agreed != {own}:
+    disclosed_hash = dictionary_hash(config.features())
+    if agreed != {disclosed_hash}:
         raise FederationError(
             "dictionary_not_agreed",
             dictionary=config.source.dictionary,
-            hash=own,
+            hash=disclosed_hash,
             agreed=tuple(sorted(agreed)),
             host=config.party,
         )
@@ -285,25 +285,25 @@ def check_account(file: Path, agreement: Agreement, database: Database) -> None:
     with held_alone(file.with_name(f"{file.name}.lock")):
         try:
             if file.exists():
-                known = _Accounts.validate_json(file.read_bytes())
+                accounts = _Accounts.validate_json(file.read_bytes())
             else:
-                known = {}
+                accounts = {}
         except ValidationError as error:
             raise FederationError("accounts_file_damaged", file=file) from error
-        for other, store in known.values():
+        for other_guest, store in accounts.values():
             if store != account[1]:
-                raise FederationError("counted_in_other_database", guest=other, file=file)
-        if guest.spiffe not in known:
-            write_whole(file, json.dumps(known | {guest.spiffe: account}).encode())
-        name, _ = known.get(guest.spiffe, account)
+                raise FederationError("counted_in_other_database", guest=other_guest, file=file)
+        if guest.spiffe not in accounts:
+            write_whole(file, json.dumps(accounts | {guest.spiffe: account}).encode())
+        name, _ = accounts.get(guest.spiffe, account)
     if name != guest.name:
         raise FederationError("counted_under_other_name", guest=guest.name, name=name)
 
 
 def dither_of(config: HostConfig, agreement: Agreement) -> float:
     """The widest of what the Host adds and what the agreement asks for."""
-    own = DITHER if config.limits.dither is None else config.limits.dither
-    return max(own, *(purpose.floors.dither for purpose in agreement.purposes))
+    host_dither = DITHER if config.limits.dither is None else config.limits.dither
+    return max(host_dither, *(purpose.floors.dither for purpose in agreement.purposes))
 
 
 def agreed_models(agreement: Agreement, store: PartyStore) -> Agreed:
@@ -312,11 +312,16 @@ def agreed_models(agreement: Agreement, store: PartyStore) -> Agreed:
     For scores and for reasons, as far as a purpose that lists the model allows their messages; measuring and training are asked for.
     """
 
-    def agreed(wanted: Approval) -> tuple[date, int] | None:
-        kinds = _kinds(wanted.purpose)
-        name = store.agreed_name(wanted.subject)
-        listing = [one for one in agreement.purposes if name in one.models and not kinds.isdisjoint(one.kinds)]
-        limits = [(min(one.valid_until, agreement.valid_until), one.rows_per_day or MAX_PER_DAY) for one in listing]
+    def agreed(approval: Approval) -> tuple[date, int] | None:
+        kinds = _kinds(approval.purpose)
+        name = store.agreed_name(approval.subject)
+        listing = [
+            purpose for purpose in agreement.purposes if name in purpose.models and not kinds.isdisjoint(purpose.kinds)
+        ]
+        limits = [
+            (min(purpose.valid_until, agreement.valid_until), purpose.rows_per_day or MAX_PER_DAY)
+            for purpose in listing
+        ]
         return max(limits, default=None)
 
     return agreed
@@ -328,7 +333,10 @@ def agreed_volume(agreement: Agreement, purpose: str) -> int:
     What purposes of the agreement allow together, as far as they allow the message.
     """
     kinds = _kinds(purpose)
-    limits = [one.rows_per_day for one in agreement.purposes if not kinds or not kinds.isdisjoint(one.kinds)]
+    limits = []
+    for agreed_purpose in agreement.purposes:
+        if not kinds or not kinds.isdisjoint(agreed_purpose.kinds):
+            limits.append(agreed_purpose.rows_per_day)
     return sum(limits) if all(limits) else 0
 
 
@@ -345,11 +353,14 @@ def key_floor_of(config: HostConfig, agreement: Agreement) -> int:
 
 def workers_of(config: HostConfig) -> Workers:
     """Who does its long work."""
-    wanted = config.workers
-    return Workers(wanted.jobs or cores(), wanted.backend, wanted.scheduler).connected()
+    settings = config.workers
+    return Workers(settings.jobs or cores(), settings.backend, settings.scheduler).connected()
 
 
 def lanes_of(config: HostConfig) -> Mapping[Lane, LaneSize]:
     """As ``host.toml`` says."""
-    wanted = {Lane.ONLINE: config.lanes.online, Lane.BULK: config.lanes.bulk, Lane.TRAINING: config.lanes.training}
-    return {lane: LaneSize(one.workers, one.queue, SIZES[lane].again) for lane, one in wanted.items()}
+    settings = {Lane.ONLINE: config.lanes.online, Lane.BULK: config.lanes.bulk, Lane.TRAINING: config.lanes.training}
+    return {
+        lane: LaneSize(lane_settings.workers, lane_settings.queue, SIZES[lane].again)
+        for lane, lane_settings in settings.items()
+    }

@@ -81,9 +81,9 @@ def prove(
     parts: PartialModels,
     labels: Floats,
     *,
-    given: Collection[str] = (),
+    user_categories: Collection[str] = (),
     label_is: str | None = None,
-    on_rows: Callable[[int, int], None] = lambda done, rows: None,
+    on_rows: Callable[[int, int], None] = lambda n_done, rows: None,
 ) -> Proof:
     """Score records in all ways and compare.
 
@@ -93,7 +93,7 @@ def prove(
         As the file has it; in `parts` its scores may be turned round and its classes in another order.
     labels : ndarray of float64
         Of the Guest's records.
-    given : collection of str
+    user_categories : collection of str
         Features whose category texts the user gave.
     label_is : str, optional
         What the user says that a higher score speaks for.
@@ -110,7 +110,7 @@ def prove(
     tables = {federation.guest.name: read_table(federation, federation.guest.name)}
     tables |= {host: read_table(federation, host) for host in {split.owner for split in _splits(parts)} - {*tables}}
     rows = _joint_rows(federation, tables, labels, min(MAX_ROWS, max(MIN_ROWS, MAX_CELLS // len(read.features))))
-    columns, notes = _columns(federation, file.name, read, parts, given)
+    columns, notes = _columns(federation, file.name, read, parts, user_categories)
     ids = [tables[federation.guest.name].ids[row] for row in rows]
     rows_of = {party: np.array([table.row_of[i] for i in ids], dtype=np.intp) for party, table in tables.items()}
     values = np.full((len(rows), len(read.features)), np.nan)
@@ -123,12 +123,16 @@ def prove(
     pieces = []
     for start in range(0, len(rows), PIECE):
         piece = slice(start, start + PIECE)
-        own = {party: table.take(rows_of[party][piece]) for party, table in tables.items()}
-        margins = read.margins(values[piece]), parts.whole.margins(values[piece]), margins_in_the_clear(parts, own)
+        piece_tables = {party: table.take(rows_of[party][piece]) for party, table in tables.items()}
+        margins = (
+            read.margins(values[piece]),
+            parts.whole.margins(values[piece]),
+            margins_in_the_clear(parts, piece_tables),
+        )
         pieces.append(margins)
-        done = min(piece.stop, len(rows))
-        on_rows(done, len(rows))
-        work.reached(READ + (1 - READ) * done / len(rows))
+        rows_done = min(piece.stop, len(rows))
+        on_rows(rows_done, len(rows))
+        work.reached(READ + (1 - READ) * rows_done / len(rows))
     undivided, ours, walked = map(np.concatenate, zip(*pieces, strict=True))
     rounding = _rounding(read)
     quantised = (read.trees_an_output + 1) * 2.0 ** -(parts.guest.score_bits + 1)
@@ -155,22 +159,22 @@ def _empty_sides(read: WholeModel, values: Floats) -> list[Remark]:
     A split that many records reach and that sends none of them to a side where training had a good part was made on other numbers:
     logarithms, shares in place of percent, labels that were encoded otherwise. Populations shift, too, so that it is only said.
     """
-    found: dict[int, int] = {}
+    empty_splits: dict[int, int] = {}
     for tree in read.trees:
 
         def goes_left(i: int, rows: NDArray[np.intp], tree: WholeTree = tree) -> NDArray[np.bool_]:
             split = cast("WholeSplit", tree[i])
-            left = split.goes_left(values[rows, split.feature])
+            left_mask = split.goes_left(values[rows, split.feature])
             covers = tree[split.left].cover, tree[split.right].cover
-            counts = int(left.sum()), int((~left).sum())
+            counts = int(left_mask.sum()), int((~left_mask).sum())
             if len(rows) >= TELLING_ROWS and any(
                 count == 0 and cover > TELLING_SHARE * sum(covers) for count, cover in zip(counts, covers, strict=True)
             ):
-                found[split.feature] = found.get(split.feature, 0) + 1
-            return left
+                empty_splits[split.feature] = empty_splits.get(split.feature, 0) + 1
+            return left_mask
 
         leaves_of(tree, goes_left, len(values))
-    columns = [Remark("splits_on", {"name": shown(read.features[i]), "n": n}) for i, n in sorted(found.items())]
+    columns = [Remark("splits_on", {"name": shown(read.features[i]), "n": n}) for i, n in sorted(empty_splits.items())]
     if columns:
         return [Remark("cells_unlike_training", {"columns": tuple(columns)})]
     return []
@@ -199,11 +203,11 @@ def _cover_gap(read: WholeModel, values: Floats) -> float:
 
         def goes_left(i: int, rows: NDArray[np.intp], tree: WholeTree = tree) -> NDArray[np.bool_]:
             split = cast("WholeSplit", tree[i])
-            left = split.goes_left(values[rows, split.feature])
+            left_mask = split.goes_left(values[rows, split.feature])
             covers = tree[split.left].cover + tree[split.right].cover
             if len(rows) >= TELLING_ROWS and covers > 0:
-                gaps.append(abs(float(left.mean()) - tree[split.left].cover / covers))
-            return left
+                gaps.append(abs(float(left_mask.mean()) - tree[split.left].cover / covers))
+            return left_mask
 
         leaves_of(tree, goes_left, len(values))
     return float(np.mean(gaps)) if gaps else 0.0
@@ -253,7 +257,7 @@ def margins_in_the_clear(parts: PartialModels, tables: Mapping[str, PartyTable])
     """Every party's rules on its own columns, ``(n, outputs.count)``: the integers of Fed-EINI, without ciphertexts and messages."""
     model = parts.guest
     unit = 2.0**-parts.guest.score_bits
-    rules = {model.guest: model.rules} | {host: own.rules for host, own in parts.hosts.items()}
+    rules = {model.guest: model.rules} | {host: host_model.rules for host, host_model in parts.hosts.items()}
     n = len(tables[model.guest].ids)
     units = np.tile(np.rint(np.array(model.base_scores) / unit), (n, 1))
     for t, tree in enumerate(model.trees):
@@ -279,35 +283,35 @@ def _joint_rows(
 ) -> NDArray[np.intp]:
     """The Guest's rows that all owners hold, at most so many of them."""
     guest = tables[federation.guest.name]
-    held = [row for row, i in enumerate(guest.ids) if all(i in table.row_of for table in tables.values())]
-    if len(held) < MIN_ROWS or len(np.unique(labels[held])) < 2:
-        raise FederationError("too_few_records_to_prove", found=len(held), least=MIN_ROWS)
-    return np.array(held, dtype=np.intp)[
-        np.unique(np.linspace(0, len(held) - 1, min(len(held), limit)).astype(np.intp))
+    joint_rows = [row for row, i in enumerate(guest.ids) if all(i in table.row_of for table in tables.values())]
+    if len(joint_rows) < MIN_ROWS or len(np.unique(labels[joint_rows])) < 2:
+        raise FederationError("too_few_records_to_prove", found=len(joint_rows), least=MIN_ROWS)
+    return np.array(joint_rows, dtype=np.intp)[
+        np.unique(np.linspace(0, len(joint_rows) - 1, min(len(joint_rows), limit)).astype(np.intp))
     ]
 
 
 def _columns(
-    federation: Federation, file: str, read: WholeModel, parts: PartialModels, given: Collection[str]
+    federation: Federation, file: str, read: WholeModel, parts: PartialModels, user_categories: Collection[str]
 ) -> tuple[dict[int, tuple[str, Floats]], list[Remark]]:
     """Columns of the model that a split asks about, from the cells as they are written: owner, and numbers or codes."""
-    held = {feature.name: (party, feature) for party, feature in federation.features()}
+    holders = {feature.name: (party, feature) for party, feature in federation.features()}
     texts = {party.name: read_csv(federation.folder / party.file) for party in federation.parties}
     columns = {}
     notes: list[Remark] = []
     for i in sorted({node.feature for tree in read.trees for node in tree if isinstance(node, WholeSplit)}):
         work.check()
-        party, feature = held[read.features[i]]
+        party, feature = holders[read.features[i]]
         cells = texts[party].cells(feature.name)
         codes = parts.codes.get(feature.name)
         if codes is None:
             columns[i] = party, _numbers(cells, feature)
             continue
-        own = party == federation.guest.name
-        _refuse_unmet(file, cells, feature, codes, given=feature.name in given, own=own)
-        known = {cell: codes.get("" if cell in feature.missing else cell, np.nan) for cell in set(cells)}
-        columns[i] = party, np.array([known[cell] for cell in cells], dtype=np.float64)
-        strange = sorted({cell for cell in known if cell and cell not in feature.missing} - codes.keys())
+        is_guest = party == federation.guest.name
+        _refuse_unmet(file, cells, feature, codes, from_user=feature.name in user_categories, is_guest=is_guest)
+        code_of = {cell: codes.get("" if cell in feature.missing else cell, np.nan) for cell in set(cells)}
+        columns[i] = party, np.array([code_of[cell] for cell in cells], dtype=np.float64)
+        strange = sorted({cell for cell in code_of if cell and cell not in feature.missing} - codes.keys())
         if strange:
             note = {"name": shown(feature.name)}
             if party == federation.guest.name:
@@ -322,9 +326,10 @@ def _numbers(cells: Sequence[str], feature: Feature) -> Floats:
     """Cells as numbers, read here on their own, so that a fault of the tables' reading shows."""
     boolean = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
     gone = {_number(text) for text in feature.missing}
-    known = {cell: boolean.get(cell.casefold(), _number(cell)) for cell in set(cells)}
+    number_of = {cell: boolean.get(cell.casefold(), _number(cell)) for cell in set(cells)}
     return np.array(
-        [np.nan if cell in feature.missing or known[cell] in gone else known[cell] for cell in cells], dtype=np.float64
+        [np.nan if cell in feature.missing or number_of[cell] in gone else number_of[cell] for cell in cells],
+        dtype=np.float64,
     )
 
 
@@ -336,25 +341,25 @@ def _number(text: str) -> float:
 
 
 def _refuse_unmet(
-    file: str, cells: Sequence[str], feature: Feature, codes: Mapping[str, int], *, given: bool, own: bool
+    file: str, cells: Sequence[str], feature: Feature, codes: Mapping[str, int], *, from_user: bool, is_guest: bool
 ) -> None:
     """Refuse categories that no cell has where that shows that cells and categories are written in different ways.
 
-    Only the Guest's `own` cells are shown.
+    Only the Guest's own cells are shown (`is_guest`).
     """
     where = {"file": file, "feature": shown(feature.name)}
     blank = [cell for cell in cells if not cell or cell in feature.missing]
-    held = set(cells) - set(blank)
-    if held and not held & codes.keys():
+    cell_texts = set(cells) - set(blank)
+    if cell_texts and not cell_texts & codes.keys():
         texts = tuple(shown(text) for text in codes)
         raise ModelError("no_cell_in_categories", **where, categories=texts)
     # numbers that no cell is, beside cells that are no such number: places in a list, or labels that were encoded otherwise
-    numbers = [*held, *filter(None, codes)]
-    if not given and held - codes.keys() and {*codes} - held - {""} and all(map(is_whole, numbers)):
-        known = tuple(sorted(held, key=int)) if own else Remark("other_numbers")
-        raise ModelError("category_codes_unproven", **where, codes=tuple(filter(None, codes)), known=known)
-    odd = [text for text in codes if text and looks_missing(text) and text not in held]
-    if odd and blank and not given and "" not in codes:
+    numbers = [*cell_texts, *filter(None, codes)]
+    if not from_user and cell_texts - codes.keys() and {*codes} - cell_texts - {""} and all(map(is_whole, numbers)):
+        known_numbers = tuple(sorted(cell_texts, key=int)) if is_guest else Remark("other_numbers")
+        raise ModelError("category_codes_unproven", **where, codes=tuple(filter(None, codes)), known=known_numbers)
+    odd = [text for text in codes if text and looks_missing(text) and text not in cell_texts]
+    if odd and blank and not from_user and "" not in codes:
         raise ModelError("category_may_be_missing", **where, category=shown(odd[0]))
 
 
@@ -367,23 +372,23 @@ def _rounding(read: WholeModel) -> float:
     return (read.trees_an_output + 4) * FLOAT32 * read.reach + 4 * FLOAT32 * float(np.exp(min(base, 20.0)))
 
 
-def _difference(file: str, other: str | Remark, ours: Floats, theirs: Floats, allowed: float) -> float:
+def _difference(file: str, reference: str | Remark, ours: Floats, theirs: Floats, tolerance: float) -> float:
     if ours.shape != theirs.shape:
-        found = theirs.shape[1]
+        n_outputs = theirs.shape[1]
         expected = ours.shape[1]
-        raise ModelError("import_of_other_outputs", file=file, other=other, found=found, expected=expected)
+        raise ModelError("import_of_other_outputs", file=file, other=reference, found=n_outputs, expected=expected)
     apart = np.abs(ours - theirs).max(axis=1)
     worst = float(apart.max())
-    if not worst <= allowed:
-        differ = int((~(apart <= allowed)).sum())
+    if not worst <= tolerance:
+        differ = int((~(apart <= tolerance)).sum())
         raise ModelError(
             "import_scores_differ",
             file=file,
-            other=other,
+            other=reference,
             found=differ,
             records=len(apart),
             difference=worst,
-            allowed=allowed,
+            allowed=tolerance,
         )
     return worst
 
@@ -397,23 +402,23 @@ def _ranking(
     auc = measure(labels, margins, JOINT, outputs).auc
     if not auc < CHANCE:
         return auc, []
-    found = performance(labels, margins, outputs, JOINT).figure("auc")
-    surely = found is not None and found.high < CHANCE
-    figure = f"AUC {auc:.4f}" + (f" (95 %: {found.low:.4f} … {found.high:.4f})" if found else "")
+    auc_figure = performance(labels, margins, outputs, JOINT).figure("auc")
+    surely = auc_figure is not None and auc_figure.high < CHANCE
+    figure = f"AUC {auc:.4f}" + (f" (95 %: {auc_figure.low:.4f} … {auc_figure.high:.4f})" if auc_figure else "")
     if not surely or label_is is not None:
         return auc, [Remark("ranks_by_chance", {"figure": figure})]
     where = {"file": file, "figure": figure, "chance": CHANCE}
     if label.task == "classes":
         classes = tuple(shown(name) for name in label.classes)
         raise ModelError("classes_in_other_order", **where, classes=classes)
-    other = next(iter(sorted(label_texts(federation) - {label.positive})), "")
+    other_label = next(iter(sorted(label_texts(federation) - {label.positive})), "")
     raise ModelError(
         "scores_wrong_way_round",
         **where,
         positive=shown(label.positive),
-        other=shown(other),
+        other=shown(other_label),
         positive_option=shlex.quote(label.positive),
-        other_option=shlex.quote(other),
+        other_option=shlex.quote(other_label),
     )
 
 
@@ -426,8 +431,8 @@ def _gaps(federation: Federation, read: WholeModel, guest: PartyTable) -> list[R
     """Notes where training seems to have met no missing value: what was filled in then is not filled in here."""
     owner = {feature.name: party for party, feature in federation.features()}
     names = [read.features[i] for i in sorted(read.gapless) if read.features[i] in owner]
-    own = {name: int(pd.isna(guest.columns[name]).sum()) for name in names if name in guest.columns}
-    empty = [Remark("missing_in_records", {"name": shown(name), "n": n}) for name, n in own.items() if n]
+    missing_counts = {name: int(pd.isna(guest.columns[name]).sum()) for name in names if name in guest.columns}
+    empty = [Remark("missing_in_records", {"name": shown(name), "n": n}) for name, n in missing_counts.items() if n]
     others = [shown(name) for name in names if owner[name] != federation.guest.name]
     if not empty and not others:
         return []

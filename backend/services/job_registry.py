@@ -132,7 +132,7 @@ class JobRegistry:
     def close(self) -> None:
         """What still runs here is written down as interrupted."""
         with self._lock:
-            running = any(held.job.state == "running" for held in self._held.values())
+            running = any(entry.job.state == "running" for entry in self._held.values())
             self._held.clear()
             self._closed = True
         if running:
@@ -168,16 +168,16 @@ class JobRegistry:
         from backend.store.job_log import LoggedJob  # noqa: PLC0415 (as above)
 
         with self._lock:
-            there = self._held.get((user, name))
-            if there is not None and there.job.state == "running":
-                return there.job
+            existing = self._held.get((user, name))
+            if existing is not None and existing.job.state == "running":
+                return existing.job
             self._held.pop((user, name), None)
             logged = LoggedJob(user, name, model, self.process)
             log = self.log()
             seconds_by_size = self.last_run_seconds(user, kind_of(name))
-            for other in log.of(user):
-                if other.state == "running":
-                    self.gone(other.process)
+            for earlier_job in log.of(user):
+                if earlier_job.state == "running":
+                    self.gone(earlier_job.process)
             log.begin(logged)
             self._be_present()
             try:
@@ -186,49 +186,49 @@ class JobRegistry:
                 log.forget(logged.id)
                 raise
             job.eta.last_run_seconds = seconds_by_size.get(job.size, 0.0)
-            held = self._held[user, name] = _Held(logged.id, job, about, upload)
+            entry = self._held[user, name] = _Held(logged.id, job, about, upload)
             self._prune()
             self._beat()
-        job.then(partial(self._ended, held, user, name))
+        job.then(partial(self._ended, entry, user, name))
         return job
 
-    def _ended(self, held: _Held, user: str, name: str) -> None:
+    def _ended(self, entry: _Held, user: str, name: str) -> None:
         """The file is not needed any more; how the job ended is written down, and what it found where that is kept."""
-        held.upload = None
-        job = held.job
+        entry.upload = None
+        job = entry.job
         kind = kind_of(name)
         if job.failure is not None and job.state == "failed" and kind not in ABOUT_PEOPLE:
             failure = job.failure.remarks[0]
         else:
             failure = None
         if not self._closed:
-            found = None if job.result is None else write_result(kind, job.result)
-            if found is not None:
-                self.log().keep(user, name, held.id, found)
-            self.log().end(held.id, job.state, failure, _place(job.result), job.size)
+            result_text = None if job.result is None else write_result(kind, job.result)
+            if result_text is not None:
+                self.log().keep(user, name, entry.id, result_text)
+            self.log().end(entry.id, job.state, failure, _place(job.result), job.size)
         give_back(collect=job.seconds >= LONG)
 
     def find(self, user: str, name: str) -> Job[Any] | None:
         """The last job of that name: of this process, or one that ended in another where what it found is kept."""
-        held = self.held(user).get(name)
-        if held is not None:
-            return held.job
-        kept = self.log().kept(user, name) if keeps(kind_of(name)) else None
-        if kept is None or kept[0].state == "running" or kept[0].state == "interrupted":
+        entry = self.held(user).get(name)
+        if entry is not None:
+            return entry.job
+        stored = self.log().kept(user, name) if keeps(kind_of(name)) else None
+        if stored is None or stored[0].state == "running" or stored[0].state == "interrupted":
             return None
-        logged = kept[0]
-        result = read_result(kind_of(name), kept[1])
+        logged = stored[0]
+        result = read_result(kind_of(name), stored[1])
         if result is None:
             return None
         if logged.failure is None:
             failure = None
         else:
             failure = GlassleafError.of(logged.failure)
-        job: Job[Any] = Job.ended(result, kept[0].state, failure)
+        job: Job[Any] = Job.ended(result, stored[0].state, failure)
         with self._lock:
-            there = self._held.setdefault((user, name), _Held(logged.id, job, None, None))
+            existing = self._held.setdefault((user, name), _Held(logged.id, job, None, None))
             self._prune()
-        return there.job
+        return existing.job
 
     def last_run_seconds(self, user: str, kind: str) -> dict[str, float]:
         """Return the seconds that the last work of a kind took that ended well, by its size."""
@@ -242,21 +242,21 @@ class JobRegistry:
         """Name → job of a user, in this process."""
         with self._lock:
             self._prune()
-            return {name: held for (whose, name), held in self._held.items() if whose == user}
+            return {name: entry for (whose, name), entry in self._held.items() if whose == user}
 
     def drop(self, user: str, name: str) -> None:
         """Hold a job no longer, nor what it found; how it ends, or has just ended, is no news."""
         with self._lock:
-            held = self._held.pop((user, name), None)
-        if held is not None:
-            self.log().note_seen(user, [held.id])
+            entry = self._held.pop((user, name), None)
+        if entry is not None:
+            self.log().note_seen(user, [entry.id])
         if keeps(kind_of(name)):
             self.log().drop(user, name)
 
     def _prune(self) -> None:
         """Drop what ended too long ago, or is too many; what runs stays."""
         of_user: dict[str, int] = {}
-        ended = [(held.job.seconds_ago, key) for key, held in self._held.items() if held.job.state != "running"]
+        ended = [(entry.job.seconds_ago, key) for key, entry in self._held.items() if entry.job.state != "running"]
         for many, (ago, (user, name)) in enumerate(sorted(ended), start=1):
             of_user[user] = of_user.get(user, 0) + 1
             if ago > HELD_FOR or of_user[user] > HELD or many > HELD_IN_ALL:
@@ -274,7 +274,7 @@ class JobRegistry:
         while True:
             time.sleep(BEAT)
             with self._lock:
-                self._beating = any(held.job.state == "running" for held in self._held.values())
+                self._beating = any(entry.job.state == "running" for entry in self._held.values())
             if not self._beating:
                 return
             try:
@@ -325,13 +325,13 @@ class UserJobs:
 
     def about(self, name: str) -> Any:
         """What the job under `name` was asked for."""
-        held = self._registry.held(self._user).get(name)
-        return None if held is None else held.about
+        entry = self._registry.held(self._user).get(name)
+        return None if entry is None else entry.about
 
     def upload(self, name: str) -> Upload | None:
         """The file that the job under `name` works on; None once it has ended."""
-        held = self._registry.held(self._user).get(name)
-        return None if held is None else held.upload
+        entry = self._registry.held(self._user).get(name)
+        return None if entry is None else entry.upload
 
     def all(self) -> tuple[JobStatus, ...]:
         """All that is known, newest first: in this process, in others of the home, and from before a restart."""
@@ -352,9 +352,9 @@ class UserJobs:
 
     def _known(self) -> Iterator[tuple[LoggedJob, Job[Any] | None, State]]:
         """As the log has them, as they are held here, and how they stand."""
-        held = {one.id: one.job for one in self._registry.held(self._user).values()}
+        jobs = {entry.id: entry.job for entry in self._registry.held(self._user).values()}
         for logged in self._registry.log().of(self._user):
-            job = held.get(logged.id)
+            job = jobs.get(logged.id)
             if job is not None:
                 yield logged, job, job.state
             elif logged.state == "running":
@@ -364,8 +364,8 @@ class UserJobs:
 
     def note_seen(self, *names: str) -> None:
         """The user knows how these have ended; what still runs is left as it is."""
-        known = ((logged, state) for logged, _, state in self._known() if logged.name in names and not logged.seen)
-        ended = [logged.id for logged, state in known if state not in ("running", "elsewhere")]
+        unseen = ((logged, state) for logged, _, state in self._known() if logged.name in names and not logged.seen)
+        ended = [logged.id for logged, state in unseen if state not in ("running", "elsewhere")]
         if ended:
             self._registry.log().note_seen(self._user, ended)
 

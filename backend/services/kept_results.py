@@ -43,11 +43,11 @@ def read_result(kind: str, text: str) -> Any:
     """The same again; None if another version wrote it, for its figures may mean something else."""
     from pydantic import ValidationError  # noqa: PLC0415 (read once after a restart)
 
-    kept = json.loads(text)
-    if kept["version"] != __version__:
+    stored = json.loads(text)
+    if stored["version"] != __version__:
         return None
     try:
-        return _form(kind).validate_python(kept["result"])
+        return _form(kind).validate_python(stored["result"])
     except ValidationError:
         return None
 
@@ -92,10 +92,11 @@ def _form(kind: str) -> TypeAdapter[Any]:
     return TypeAdapter(form)
 
 
-def _without_samples(done: Compared) -> Compared:
+def _without_samples(comparison: Compared) -> Compared:
     """The bytes of ciphertexts are not kept: a race is drawn of sizes and times."""
     rows = tuple(
-        replace(row, transcript=tuple(replace(entry, sample=b"") for entry in row.transcript)) for row in done.runs.rows
+        replace(row, transcript=tuple(replace(entry, sample=b"") for entry in row.transcript))
+        for row in comparison.runs.rows
     )
-    batches = tuple(_without_samples(batch) for batch in done.batches)
-    return replace(done, runs=replace(done.runs, rows=rows), batches=batches)
+    batches = tuple(_without_samples(batch) for batch in comparison.batches)
+    return replace(comparison, runs=replace(comparison.runs, rows=rows), batches=batches)

@@ -113,12 +113,14 @@ class Keys:
         folder = self._workspace.guest_folder(federation)
         with self._workspace.database(federation).write():  # no rotation in between
             # a key that was rotated since is here as a retired one, and stays that
-            wanted = [name for name, of in numbers.items() if not retired(folder / name, _public(name, of)[2]).exists()]
-            here = {name: read_key(folder / name) for name in wanted}
-            others = [name for name, kept in here.items() if kept not in (None, numbers[name])]
+            key_names = [
+                name for name, of in numbers.items() if not retired(folder / name, _public(name, of)[2]).exists()
+            ]
+            here = {name: read_key(folder / name) for name in key_names}
+            others = [name for name, stored_key in here.items() if stored_key not in (None, numbers[name])]
             if others:
                 raise SecurityError("other_key_here", files=tuple(others))
-            back = [name for name, kept in here.items() if kept is None]
+            back = [name for name, stored_key in here.items() if stored_key is None]
             for name in back:
                 if kept_key(folder / name, partial(numbers.__getitem__, name))[0] != numbers[name]:
                     raise SecurityError("key_made_meanwhile", file=name)
@@ -154,25 +156,25 @@ class Keys:
             A scoring or a measurement is under way or not fetched, or another process rotated the key in this moment.
         """
         self._only_operator()
-        chosen = [
+        keys = [
             key for key in self.all(federation) if not key.retired and key.kind != "ed25519" and file in ("", key.file)
         ]
         if file == SIGNING:
             raise ParameterError("signing_key_not_rotated")
-        if not chosen:
+        if not keys:
             raise ParameterError("no_key_to_rotate", file=file, federation=federation)
         folder = self._workspace.guest_folder(federation)
         note.federation = federation
-        note.body = {"what": "rotate", "now": now, **_of(chosen)}
+        note.body = {"what": "rotate", "now": now, **_of(keys)}
         moved: list[Key] = []
 
         def retire() -> None:  # in the transaction of the entry, so one process at a time
             if self._workspace.journal(federation).kept()[0] and not now:
                 raise SecurityError("keys_in_use")
-            for key in chosen:
+            for key in keys:
                 if _fingerprint_in(folder / key.file) != key.fingerprint:
                     raise SecurityError("rotated_by_other", file=key.file)
-            for key in chosen:
+            for key in keys:
                 path = folder / key.file
                 path.rename(retired(path, key.fingerprint))
                 moved.append(key)
@@ -186,7 +188,7 @@ class Keys:
 
         note.keep = retire
         note.undo = put_back
-        return tuple(chosen)
+        return tuple(keys)
 
     def _only_operator(self) -> None:
         if self._auditor.role != OPERATOR:
@@ -218,9 +220,9 @@ def _fingerprint_in(file: Path) -> str:
 
 
 def _described(file: Path, numbers: dict[str, str]) -> Key:
-    made = datetime.fromtimestamp(file.stat().st_mtime, UTC).isoformat(timespec="seconds")
+    created = datetime.fromtimestamp(file.stat().st_mtime, UTC).isoformat(timespec="seconds")
     kind, bits, mark = _public(file.name, numbers)
-    return Key(file.name, kind, bits, made, mark, file.name.endswith(RETIRED))
+    return Key(file.name, kind, bits, created, mark, file.name.endswith(RETIRED))
 
 
 def _public(name: str, numbers: dict[str, str]) -> tuple[str, int, str]:

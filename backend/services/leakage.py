@@ -69,12 +69,12 @@ class Audited:
         if not self.runtime.simulated and self.record.hosts:
             raise NotAvailable(self.record.hosts[0], Remark("its_leaves"))
         ids = self.runtime.table.take(self.rows).ids
-        chosen = set(ids)
-        known = (*ids, *(i for i in self.joint_ids if i not in chosen))[: max(MAX_RECORDS, len(ids))]
+        row_ids = set(ids)
+        audited_ids = (*ids, *(i for i in self.joint_ids if i not in row_ids))[: max(MAX_RECORDS, len(ids))]
         job.at("leak_audit", self.runtime.guest.name, 0)
         session = self.runtime.open_session(self.record.hosts, job.cancelled, counted=False, purpose=self.purpose)
         try:
-            return joint_audit(session, self.record.id, self.model, known)
+            return joint_audit(session, self.record.id, self.model, audited_ids)
         finally:
             job.keep_transcript(session.close())
 
@@ -118,9 +118,11 @@ class Leakage:
         record = self._models.get(batch.model_id)
         by_tree = self._models.partial_model(record).outputs.aggregation == "median"
         steps = self._models.compiled(record).guest.folding.steps
-        before = [step.host for step in steps] if batch.recalled else []
+        asked_before = [step.host for step in steps] if batch.recalled else []
         return (
-            table_two(batch.transcript, record.guest, record.hosts, batch.cipher, by_tree=by_tree, asked_before=before),
+            table_two(
+                batch.transcript, record.guest, record.hosts, batch.cipher, by_tree=by_tree, asked_before=asked_before
+            ),
             lines(batch.transcript, record.guest, batch.cipher),
         )
 
@@ -144,14 +146,14 @@ class Leakage:
         compiled = self._models.compiled(record).guest
         chain = [step.host for step in compiled.folding.steps]
         costs = self._costs(record)
-        found = [given_away(host, runtime.operator.account(host), person) for host in runtime.hosts]
-        if person and person not in runtime.table.row_of and not any(told.person for told in found):
+        amounts = [given_away(host, runtime.operator.account(host), person) for host in runtime.hosts]
+        if person and person not in runtime.table.row_of and not any(amount.person for amount in amounts):
             raise SampleError("unknown_to_all", id=person)
         capacities = {host: runtime.operator.capacity(host, record.id) for host in chain}
         return tuple(
-            replace(told, capacity=max_bits, costs={kind: min(bits, max_bits) for kind, bits in costs.items()})
-            for told in found
-            for max_bits in [capacities.get(told.host, 0.0)]
+            replace(amount, capacity=max_bits, costs={kind: min(bits, max_bits) for kind, bits in costs.items()})
+            for amount in amounts
+            for max_bits in [capacities.get(amount.host, 0.0)]
         )
 
     def cost_of_answers(self, model_id: str, person: str = "") -> tuple[AnswerCost, ...]:
@@ -159,7 +161,7 @@ class Leakage:
         record = self._models.get(model_id)
         runtime = self._workspace.runtime(record.federation)
         costs = self._costs(record)
-        found = []
+        answer_costs = []
         for step in self._models.compiled(record).guest.folding.steps:
             spent = set()
             told_at_most = dict(costs)
@@ -170,14 +172,14 @@ class Leakage:
                 account = runtime.operator.account(step.host)
                 structure = runtime.operator.structure(step.host, record.id)
                 for kind in (SCORE, REASONS):
-                    told = told_at_most.get(kind, 0.0)
-                    question = Question(record.guest, "", kind, structure, (person,), told, capacity)
+                    max_bits = told_at_most.get(kind, 0.0)
+                    question = Question(record.guest, "", kind, structure, (person,), max_bits, capacity)
                     if account.reached(question).any():
                         spent.add(kind)
-            found.append(
+            answer_costs.append(
                 AnswerCost(step.host, told_at_most[SCORE], told_at_most.get(REASONS), SCORE in spent, REASONS in spent)
             )
-        return tuple(found)
+        return tuple(answer_costs)
 
     def _costs(self, record: ModelRecord) -> dict[str, float]:
         """Kind of question → what an answer tells at most by its own size, bits; names as many as a notice states."""
@@ -229,12 +231,15 @@ class Leakage:
             moved = half_units(self._models.dither(record.id), bits)
         else:
             moved = round(math.ldexp(dither, bits))
-        own = (sample or self._samples.of_person(record.id, score.id)).guest
+        guest_rows = (sample or self._samples.of_person(record.id, score.id)).guest
         expectation = self._models.compiled(record).expectation
-        known = score.base + score.guest_part
-        if not score.scored or not np.isclose(expectation.given(own.columns, 1)[0], known, equal_nan=True).any():
+        known_part = score.base + score.guest_part
+        if (
+            not score.scored
+            or not np.isclose(expectation.given(guest_rows.columns, 1)[0], known_part, equal_nan=True).any()
+        ):
             raise SampleError("scored_with_other_values", id=score.id)
-        return LeakMeter(self._models.partial_model(record)), own.columns, moved
+        return LeakMeter(self._models.partial_model(record)), guest_rows.columns, moved
 
     def start_curve(self, model_id: str, people: int = 100) -> Job[tuple[LeakPoint, ...]]:
         """Read the meter for some test records at several widths of the score: a joint audit that only simulated Hosts answer.
@@ -292,12 +297,12 @@ def measure_leaks(audited: Audited, job: Job[tuple[LeakPoint, ...]]) -> tuple[Le
         job.at("leak_count", runtime.guest.name, job.done + 1)
         _check_cancelled(job)
 
-    own = runtime.table.take(rows)
+    guest_rows = runtime.table.take(rows)
     chain = [
         step.host for step in fold_structure(audited.model.skeletons, audited.model.guest, audited.model.hosts).steps
     ]
     width = runtime.dither(chain)
-    for point in leak_curve(audited.model, own.columns, hosts, np.arange(len(rows)), widths, person, width):
+    for point in leak_curve(audited.model, guest_rows.columns, hosts, np.arange(len(rows)), widths, person, width):
         job.result = (*job.result, point)
     return job.result
 
@@ -320,11 +325,11 @@ def measure_tradeoff(audited: Audited, job: Job[tuple[TradeoffPoint, ...]]) -> t
     job.result = ()
     job.at("leak_count", runtime.guest.name, 0)
     bits = sorted({*BITS, record.score_bits}, reverse=True)
-    own = runtime.table.take(rows)
+    guest_rows = runtime.table.take(rows)
     labels = runtime.labels()[rows]
     points = tradeoff_curve(
         audited.model,
-        own.columns,
+        guest_rows.columns,
         labels,
         hosts,
         np.arange(len(rows)),
@@ -397,9 +402,9 @@ def check_release(audited: Audited, job: Job[Any]) -> ReleaseCheck | None:
     )
 
 
-def finest(release: ReleaseCheck, allowed: float) -> int | None:
-    """The finest resolution at which no larger share of scores than `allowed` identifies a path; None if the coarsest does, too."""
-    return next((bits for bits, unique in release.unique if unique <= allowed), None)
+def finest(release: ReleaseCheck, bound: float) -> int | None:
+    """The finest resolution at which no larger share of scores than `bound` identifies a path; None if the coarsest does, too."""
+    return next((bits for bits, unique in release.unique if unique <= bound), None)
 
 
 def usual_bound(release: ReleaseCheck) -> float:
@@ -419,11 +424,11 @@ def kept_to_the_rule(record: ModelRecord, most_named: float | None) -> ModelReco
     if record.release is None:
         return record
     if most_named is None:
-        allowed = usual_bound(record.release)
+        bound = usual_bound(record.release)
     else:
-        allowed = most_named
-    refuse_if_identifying(record.release, allowed, record.n_trees, record.task)
-    return replace(record, release=replace(record.release, most_named=allowed))
+        bound = most_named
+    refuse_if_identifying(record.release, bound, record.n_trees, record.task)
+    return replace(record, release=replace(record.release, most_named=bound))
 
 
 def exception_of(record: ModelRecord) -> float | None:
@@ -437,27 +442,27 @@ def exception_of(record: ModelRecord) -> float | None:
     return release.most_named
 
 
-def refuse_if_identifying(release: ReleaseCheck, allowed: float, trees: int, task: Task = "binary") -> None:
-    """Raise ReleaseRefused if the scores of so many trees name more paths than `allowed`; it says what would help.
+def refuse_if_identifying(release: ReleaseCheck, bound: float, trees: int, task: Task = "binary") -> None:
+    """Raise ReleaseRefused if the scores of so many trees name more paths than `bound`; it says what would help.
 
     Every piece of advice was measured (``python -m bench.foretold``): more trees hide paths in a score that is one number, and not in one
     of several classes, where each class has a number of its own.
     """
-    if release.named <= allowed:
+    if release.named <= bound:
         return
-    bits = finest(release, allowed)
+    bits = finest(release, bound)
     values = {"people": release.people, "records": release.records}
     if bits is not None:
-        raise ReleaseRefused("too_many_named_at_these_bits", release.named, allowed, bits, **values)
+        raise ReleaseRefused("too_many_named_at_these_bits", release.named, bound, bits, **values)
     if trees == 1:  # measured on bank marketing: 98 % at depth 3 and at depth 5, 100 % with 50 people a leaf
         raise ReleaseRefused(
-            "too_many_named_by_one_tree", release.named, allowed, bits, leaf_people=LEAF_PEOPLE, **values
+            "too_many_named_by_one_tree", release.named, bound, bits, leaf_people=LEAF_PEOPLE, **values
         )
     if task == "classes":
         code = "too_many_named_by_classes"
     else:
         code = "too_many_named"
-    raise ReleaseRefused(code, release.named, allowed, bits, **values)
+    raise ReleaseRefused(code, release.named, bound, bits, **values)
 
 
 def _check_cancelled(job: Job[Any]) -> None:

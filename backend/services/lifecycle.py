@@ -47,7 +47,7 @@ class Transition:
 
     Attributes
     ----------
-    before : tuple of str
+    from_states : tuple of str
         States that it leads out of.
     roles : tuple of str
         Whose it is.
@@ -55,8 +55,8 @@ class Transition:
         Whether it needs one in any case.
     """
 
-    before: tuple[State, ...]
-    after: State
+    from_states: tuple[State, ...]
+    to_state: State
     roles: tuple[str, ...]
     reason: bool = False
 
@@ -131,7 +131,7 @@ class Lifecycle:
         states = self._workspace.model_states(record.federation)
         state = states.of(record.id).state
         undecided = self._undecided(record)
-        used = states.in_use()
+        model_in_use = states.in_use()
         return tuple(
             NextStep(
                 name,
@@ -139,10 +139,10 @@ class Lifecycle:
                 self._auditor.role in step.roles,
                 step.reason or (name == "approve" and undecided > 0),
                 undecided if name == "approve" else 0,
-                used or "" if name == "use" else "",
+                model_in_use or "" if name == "use" else "",
             )
             for name, step in STEPS.items()
-            if state in step.before
+            if state in step.from_states
         )
 
     @recorded("describe")
@@ -167,16 +167,16 @@ class Lifecycle:
             Another model has the name, one is too long, or a place or the product is unknown.
         """
         record = self._models.get(model_id)
-        for what, named, known in (
+        for what, requested, choices in (
             ("place", places or (), PLACES),
             ("product", [product] if product else (), PRODUCTS),
         ):
-            unknown = [one for one in named if one not in known]
+            unknown = [choice for choice in requested if choice not in choices]
             if unknown:
-                raise ParameterError("unknown_choice", option=what, value=unknown[0], choices=known)
+                raise ParameterError("unknown_choice", option=what, value=unknown[0], choices=choices)
         joined = None if places is None else ",".join(dict.fromkeys(places))
-        given = {"name": name, "note": text, "owner": owner, "places": joined, "product": product}
-        fields = {field: value for field, value in given.items() if value is not None}
+        arguments = {"name": name, "note": text, "owner": owner, "places": joined, "product": product}
+        fields = {field: value for field, value in arguments.items() if value is not None}
         # names are for people who read the log; a note may be long, and says nothing of what was done
         changes = {f"model_{field}": value.strip()[:NAME_MAX] for field, value in fields.items() if field != "note"}
         note.about(record, changed=sorted(fields), **changes)
@@ -210,39 +210,39 @@ class Lifecycle:
         if step not in STEPS:
             raise ParameterError("unknown_step", step=step, known=tuple(STEPS))
         record = self._models.get(model_id)
-        wanted = STEPS[step]
+        transition = STEPS[step]
         states = self._workspace.model_states(record.federation)
         role = self._auditor.role
-        before = states.of(record.id)
+        old_state = states.of(record.id)
         person = _named(self._auditor.named(person) or self._auditor.person)
-        note.about(record, step=step, before=before.state, after=wanted.after, person=person)
-        if before.state not in wanted.before:
+        note.about(record, step=step, before=old_state.state, after=transition.to_state, person=person)
+        if old_state.state not in transition.from_states:
             raise ParameterError(
                 "step_from_other_state",
                 model=record.id,
                 step=step,
-                state=title_of(before.state),
-                expected=tuple(title_of(state) for state in wanted.before),
+                state=title_of(old_state.state),
+                expected=tuple(title_of(state) for state in transition.from_states),
             )
-        if role not in wanted.roles:
-            raise SecurityError("step_of_other_role", step=step, roles=titles_of(wanted.roles), role=TITLES[role])
+        if role not in transition.roles:
+            raise SecurityError("step_of_other_role", step=step, roles=titles_of(transition.roles), role=TITLES[role])
         undecided = self._undecided(record) if step == "approve" else 0
         policies = self._workspace.policies(record.federation)
         proposed = policies.proposed(record.id) if step == "approve" else None
         if step == "approve":
-            _check_approver(person, self._auditor.person, before, states.steps(record.id))
+            _check_approver(person, self._auditor.person, old_state, states.steps(record.id))
         if proposed is not None:
             # The line is approved with the model: the second person has read both.
             check_second_person(proposed, {person, self._auditor.person})
             note.body |= of_policy(proposed.policy)
-        reason = _reason(reason, step, wanted.reason, undecided)
+        reason = _reason(reason, step, transition.reason, undecided)
         note.body |= {"undecided": undecided} if undecided else {}
         note.body |= {"reason_sha256": sha256(reason.encode()).hexdigest()} if reason else {}
-        if wanted.after == IN_USE and (former := states.in_use()):
+        if transition.to_state == IN_USE and (former := states.in_use()):
             note.body["replaces"] = former
 
         def keep() -> None:
-            states.step(record.id, before.state, wanted.after, person=person, role=role, reason=reason)
+            states.step(record.id, old_state.state, transition.to_state, person=person, role=role, reason=reason)
             if proposed is not None:
                 policies.approve(record.id, proposed.version, person=person, note=reason)
 
@@ -287,10 +287,10 @@ def _named(person: str) -> str:
     return person
 
 
-def _reason(reason: str, step: str, needed: bool, undecided: int) -> str:
+def _reason(reason: str, step: str, required: bool, undecided: int) -> str:
     """The reason without surrounding white space; raises if one is missing."""
     reason = reason.strip()
-    if (needed or undecided or reason) and (wide(reason) < REASON_MIN or len(reason) > TEXT_MAX):
+    if (required or undecided or reason) and (wide(reason) < REASON_MIN or len(reason) > TEXT_MAX):
         if undecided:
             raise ParameterError(
                 "approved_undecided_without_reason",

@@ -204,15 +204,15 @@ class GuestWire:
 def check_parties(federation: Federation, agreement: Agreement) -> None:
     """Raise FederationError if the federation file says something else than what all have signed."""
     agreed = [host.name for host in agreement.hosts]
-    named = [host.name for host in federation.hosts]
+    host_names = [host.name for host in federation.hosts]
     problems = []
-    if agreement.guest.name != federation.guest.name or set(agreed) != set(named):
+    if agreement.guest.name != federation.guest.name or set(agreed) != set(host_names):
         problems.append(
             Remark(
                 "parties_not_agreed",
                 {
                     "guest": federation.guest.name,
-                    "hosts": tuple(named),
+                    "hosts": tuple(host_names),
                     "agreed_guest": agreement.guest.name,
                     "agreed": tuple(agreed),
                 },

@@ -116,7 +116,7 @@ class MeasurementContext:
     test_ids: Sequence[str]
     part_of: Mapping[str, str]
     workers: Workers
-    kept: Measurements
+    measurements: Measurements
     last_asked: Callable[[str], Remark | None] = lambda feature: None
     protected: Callable[[], Collection[str]] = tuple
 
@@ -140,12 +140,12 @@ class Sessions:
     def begin(self, hosts: tuple[str, ...], *, counted: bool = True) -> Iterator[Session]:
         """One conversation, closed at the end."""
         session = self._runtime.open_session(hosts, self.job.cancelled, counted=counted, purpose=self._purpose)
-        before = self._transcript
-        self.job.read_transcript = lambda: (*before, *session.transcript())
+        earlier = self._transcript
+        self.job.read_transcript = lambda: (*earlier, *session.transcript())
         try:
             yield session
         finally:
-            self._transcript = (*before, *session.close())
+            self._transcript = (*earlier, *session.close())
             self.job.read_transcript = lambda: self._transcript
 
     def allowed(self, context: MeasurementContext, people: int) -> None:
@@ -193,7 +193,7 @@ class Sessions:
         self,
         context: MeasurementContext,
         rows: Rows,
-        wanted: Mapping[str, Sequence[str]],
+        features: Mapping[str, Sequence[str]],
         max_groups: int,
         request: KeyedRequest,
     ) -> dict[tuple[str, str], HostRefused | QuestionRefused]:
@@ -206,20 +206,24 @@ class Sessions:
         NotAgreed, ApprovalPending, HostBusy
             A Host has not agreed, or cannot say now.
         """
-        with self.begin(tuple(wanted)) as session:
+        with self.begin(tuple(features)) as session:
             questions, _ = self.ask_about(session, request, rows)
-            refused = self.refused_ahead(questions, wanted, max_groups)
+            refused = self.refused_ahead(questions, features, max_groups)
         for error in refused.values():
             if isinstance(error, (ApprovalPending, HostBusy)):
                 raise error
         return refused
 
     def refused_ahead(
-        self, questions: GroupQuestions, wanted: Mapping[str, Sequence[str]], max_groups: int, min_size: int = MIN_GROUP
+        self,
+        questions: GroupQuestions,
+        features: Mapping[str, Sequence[str]],
+        max_groups: int,
+        min_size: int = MIN_GROUP,
     ) -> dict[tuple[str, str], HostRefused | QuestionRefused]:
         """(Host, feature) → what its sums would be refused with, if they were asked for now; the others would be answered."""
         refused: dict[tuple[str, str], HostRefused | QuestionRefused] = {}
-        for host, names in wanted.items():
+        for host, names in features.items():
             for name in names:
                 try:
                     questions.would_answer(host, (name,), max_groups, min_size)
@@ -250,14 +254,14 @@ class Sessions:
         runtime = self._runtime
         job = self.job
         compiled = context.compiled.guest
-        before, job.total = at or (0, len(table.ids))
-        job.at("key", runtime.guest.name, before)
+        offset, job.total = at or (0, len(table.ids))
+        job.at("key", runtime.guest.name, offset)
         if cipher == "none":
             key = runtime.keys.scoring(cipher, 0, compiled)
         else:
             key = runtime.keys.bulk(KEY_BITS, compiled)
-        whole = max(job.total, 1)
-        share = work.part(before / whole, (before + len(table.ids)) / whole)
+        total = max(job.total, 1)
+        share = work.part(offset / total, (offset + len(table.ids)) / total)
         with self.begin(context.record.hosts, counted=False) as session, share:
             first(session, key)
             scored = runtime.guest.score(
@@ -267,17 +271,17 @@ class Sessions:
                 key,
                 session,
                 workers=context.workers,
-                on_stage=lambda stage, party, done: job.at(stage, party, before + done),
+                on_stage=lambda stage, party, n_done: job.at(stage, party, offset + n_done),
             )
-        kept = np.array([i for i in range(len(table.ids)) if i not in scored.refused], dtype=np.intp)
-        return kept, compiled.margins([scored.units[i] for i in kept])
+        scored_rows = np.array([i for i in range(len(table.ids)) if i not in scored.refused], dtype=np.intp)
+        return scored_rows, compiled.margins([scored.units[i] for i in scored_rows])
 
-    def progress(self, done: int, total: int) -> None:
+    def progress(self, n_done: int, total: int) -> None:
         """Ciphertexts made."""
         self.job.total = total
-        self.job.at("marks", self._runtime.guest.name, done)
-        if done:  # what comes before the first is not theirs
-            work.reached(done / total)
+        self.job.at("marks", self._runtime.guest.name, n_done)
+        if n_done:  # what comes before the first is not theirs
+            work.reached(n_done / total)
 
 
 def sums_bits(cipher: Cipher, key_bits: int) -> int:
@@ -342,10 +346,10 @@ class Measurement:
         try:
             yield
         except NotAgreed as refused:
-            kept = self.workspace.measurements(record.federation)
-            earlier = kept.of(record.content_hash, kind).get(feature)
+            measurements = self.workspace.measurements(record.federation)
+            earlier = measurements.of(record.content_hash, kind).get(feature)
             if earlier is None or earlier.basis.get("refused"):
-                kept.put(record.content_hash, kind, feature, Kept([], asdict(Basis(0, refused=refused.host))))
+                measurements.put(record.content_hash, kind, feature, Kept([], asdict(Basis(0, refused=refused.host))))
             body = {**of_model(record), "feature": feature, "host": refused.host, "outcome": NOT_AGREED}
             self.auditor.note(record.federation, kind, body)
             raise
@@ -369,7 +373,7 @@ def protected_of(context: MeasurementContext) -> frozenset[str]:
     return frozenset({*context.protected(), *context.record.exclude})
 
 
-def others_of_hosts(context: MeasurementContext, named: Collection[str]) -> dict[str, tuple[str, ...]]:
+def others_of_hosts(context: MeasurementContext, excluded: Collection[str]) -> dict[str, tuple[str, ...]]:
     """Return the features of the model's Hosts but those named, by Host: what is asked about beside these, since scores are counted.
 
     Hosts at their own companies count each score of a person, so that nobody can be scored for a second feature. Simulated Hosts do not
@@ -380,7 +384,9 @@ def others_of_hosts(context: MeasurementContext, named: Collection[str]) -> dict
     protected = protected_of(context)
     others = {}
     for host in context.record.hosts:
-        names = [one.name for one in context.runtime.federation.party(host).features if one.name not in named]
+        names = [
+            feature.name for feature in context.runtime.federation.party(host).features if feature.name not in excluded
+        ]
         others[host] = tuple(sorted(names, key=lambda name: name not in protected))
     return others
 
@@ -392,8 +398,8 @@ def drawn(context: MeasurementContext, samples: int | None, seed: int) -> Rows:
     count = len(context.test_ids) if samples is None else samples
     if not ids or not 1 <= count <= len(context.test_ids):
         raise ParameterError("test_records_out_of_range", asked=count, records=len(context.test_ids), held=len(ids))
-    chosen = np.random.default_rng(seed).choice(len(ids), size=min(count, len(ids)), replace=False)
-    return np.array([row_of[ids[i]] for i in chosen], dtype=np.intp)
+    selected = np.random.default_rng(seed).choice(len(ids), size=min(count, len(ids)), replace=False)
+    return np.array([row_of[ids[i]] for i in selected], dtype=np.intp)
 
 
 def of_outcomes(context: MeasurementContext) -> MeasurementContext:

@@ -78,9 +78,9 @@ def without_ids(labels: Floats, margins: Floats, weights: Floats | None, source:
     return Kept([row], {"source": source})
 
 
-def kept_scores(kept: Kept) -> tuple[Floats, Floats, Floats | None]:
+def kept_scores(measurement: Kept) -> tuple[Floats, Floats, Floats | None]:
     """Return labels ``(n,)``, margins ``(n, outputs.count)`` and, if there are any, sample weights ``(n,)`` of one part."""
-    row = kept.rows[0]
+    row = measurement.rows[0]
     labels = np.array(row["labels"], dtype=np.float64)
     margins = np.array(row["margins"], dtype=np.float64)
     if "weights" in row:
@@ -90,24 +90,24 @@ def kept_scores(kept: Kept) -> tuple[Floats, Floats, Floats | None]:
     return labels, margins, weights
 
 
-def make_card(record: ModelRecord, outputs: Outputs, kept: Mapping[str, Kept]) -> ModelCard:
+def make_card(record: ModelRecord, outputs: Outputs, measurements: Mapping[str, Kept]) -> ModelCard:
     """The card of a model from what is kept of it, part by part."""
-    found = {part: kept_scores(kept[part]) for part in PARTS if part in kept}
+    scores = {part: kept_scores(measurements[part]) for part in PARTS if part in measurements}
     shifts: list[Stability | None] = []
-    if REFERENCE in found:
+    if REFERENCE in scores:
         shifts = [
-            stability(REFERENCE, found[REFERENCE][1], part, margins, outputs)
-            for part, (_, margins, _) in found.items()
+            stability(REFERENCE, scores[REFERENCE][1], part, margins, outputs)
+            for part, (_, margins, _) in scores.items()
             if part != REFERENCE
         ]
     return ModelCard(
         record,
         tuple(
             performance(labels, margins, outputs, part, weights=weights)
-            for part, (labels, margins, weights) in found.items()
+            for part, (labels, margins, weights) in scores.items()
         ),
         tuple(s for s in shifts if s is not None),
-        {part: str(kept[part].basis["source"]) for part in found},
+        {part: str(measurements[part].basis["source"]) for part in scores},
     )
 
 
@@ -125,10 +125,10 @@ def measure_card(context: MeasurementContext, request: CardRequest, job: Job[Any
     sessions = Sessions(context.runtime, job, "card")
     scored, margins = sessions.score(context, context.runtime.table.take(rows), request.cipher)
     part = "test" if "test" in context.record.parts else JOINT
-    chosen = rows[scored]
+    scored_rows = rows[scored]
     weights = context.runtime.weights(context.record.weights, context.record.exclude)
-    own_weights = None if weights is None else weights[chosen]
-    return {part: without_ids(context.runtime.labels()[chosen], margins, own_weights, SCORING)}
+    own_weights = None if weights is None else weights[scored_rows]
+    return {part: without_ids(context.runtime.labels()[scored_rows], margins, own_weights, SCORING)}
 
 
 class ModelCards:
@@ -162,6 +162,8 @@ class ModelCards:
 
     def keep_scores(self, record: ModelRecord, scores: Mapping[str, Kept]) -> None:
         """Keep the scores of some parts; the card is made of them from then on."""
-        for part, kept in scores.items():
-            self._measurement.workspace.measurements(record.federation).put(record.content_hash, SCORES, part, kept)
+        for part, part_scores in scores.items():
+            self._measurement.workspace.measurements(record.federation).put(
+                record.content_hash, SCORES, part, part_scores
+            )
         self._cards.drop(record.id)  # last, so that none is made again of the scores that were there before

@@ -50,19 +50,19 @@ class ModelDifference:
     figures: tuple[Estimate, ...]
 
     @classmethod
-    def of(cls, models: Registry, before: ModelRecord, after: ModelRecord) -> ModelDifference | None:
+    def of(cls, models: Registry, old_model: ModelRecord, new_model: ModelRecord) -> ModelDifference | None:
         """What was measured of two models in either order; None if it was not."""
-        kept = models.measured(after, DIFFERENCE).get(before.id)
+        measurement = models.measured(new_model, DIFFERENCE).get(old_model.id)
         sign = 1
-        if kept is None:
-            kept = models.measured(before, DIFFERENCE).get(after.id)
+        if measurement is None:
+            measurement = models.measured(old_model, DIFFERENCE).get(new_model.id)
             sign = -1
-        if kept is None:
+        if measurement is None:
             return None
-        found = [Estimate(**row) for row in kept.rows]
+        estimates = [Estimate(**row) for row in measurement.rows]
         if sign < 0:
-            found = [Estimate(f.name, -f.value, -f.high, -f.low) for f in found]
-        return cls(int(kept.basis["n"]), tuple(found))
+            estimates = [Estimate(f.name, -f.value, -f.high, -f.low) for f in estimates]
+        return cls(int(measurement.basis["n"]), tuple(estimates))
 
 
 class ModelDifferences:
@@ -86,11 +86,11 @@ class ModelDifferences:
         Cancelled, PartyUnreachable, SecurityError
             See :meth:`backend.protocols.transport.channel.Session.expect`.
         """
-        before = self._models.get(request.before)
-        after = self._models.get(request.after)
-        if not self.can_pair(before, after):
-            raise ParameterError("not_paired", before=before.id, after=after.id)
-        contexts = [self._measurement.context(record) for record in (before, after)]
+        old_model = self._models.get(request.before)
+        new_model = self._models.get(request.after)
+        if not self.can_pair(old_model, new_model):
+            raise ParameterError("not_paired", before=old_model.id, after=new_model.id)
+        contexts = [self._measurement.context(record) for record in (old_model, new_model)]
         rows = drawn(contexts[0], min(request.samples, len(contexts[0].test_ids)), request.seed)
         runtime = contexts[0].runtime
         sessions = Sessions(contexts[0].runtime, job, "comparisons")
@@ -107,10 +107,12 @@ class ModelDifferences:
             (contexts[0].compiled.outputs, contexts[1].compiled.outputs),
             request.seed,
         )
-        kept = Kept([asdict(figure) for figure in figures], {"n": len(both)})
-        self._measurement.workspace.measurements(after.federation).put(after.content_hash, DIFFERENCE, before.id, kept)
-        body = {**of_model(after), "other": before.id, "numbers": len(both), "outcome": DONE}
-        self._measurement.auditor.note(after.federation, DIFFERENCE, body)
+        measurement = Kept([asdict(figure) for figure in figures], {"n": len(both)})
+        self._measurement.workspace.measurements(new_model.federation).put(
+            new_model.content_hash, DIFFERENCE, old_model.id, measurement
+        )
+        body = {**of_model(new_model), "other": old_model.id, "numbers": len(both), "outcome": DONE}
+        self._measurement.auditor.note(new_model.federation, DIFFERENCE, body)
         return ModelDifference(len(both), figures)
 
     @staticmethod
@@ -125,8 +127,8 @@ class ModelDifferences:
         if waits is not None:
             raise waits
 
-    def can_pair(self, before: ModelRecord, after: ModelRecord) -> bool:
+    def can_pair(self, old_model: ModelRecord, new_model: ModelRecord) -> bool:
         """Whether both can score the same test records for the same task."""
-        tested = self._models.test_ids(before)
-        alike = (before.federation, before.task) == (after.federation, after.task)
-        return alike and bool(tested) and set(tested) == set(self._models.test_ids(after))
+        tested = self._models.test_ids(old_model)
+        alike = (old_model.federation, old_model.task) == (new_model.federation, new_model.task)
+        return alike and bool(tested) and set(tested) == set(self._models.test_ids(new_model))

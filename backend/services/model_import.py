@@ -120,14 +120,14 @@ class ModelImport:
         with work.part(0.0, SCORED * proved / (proved + len(runtime.table.ids))):
             divided = divide(runtime, file, partial(_note_rows, job, len(runtime.table.ids)), **meanings)
         with work.part(SCORED * proved / (proved + len(runtime.table.ids)), SCORED):
-            done = import_model(runtime, file, divided, job)
+            imported = import_model(runtime, file, divided, job)
         with work.part(SCORED, 1.0):
-            measured = released(runtime, done.record, done.model, done.part_of, JOINT, job)
+            measured = released(runtime, imported.record, imported.model, imported.part_of, JOINT, job)
         record = kept_to_the_rule(measured, most_named)
 
         def keep() -> None:
-            self._models.register(record, done.model, done.part_of, self._auditor.person)
-            self._cards.keep_scores(record, {JOINT: without_ids(done.labels, done.margins, None, IMPORT)})
+            self._models.register(record, imported.model, imported.part_of, self._auditor.person)
+            self._cards.keep_scores(record, {JOINT: without_ids(imported.labels, imported.margins, None, IMPORT)})
             note.body = audit.of_training(record, audit.file_hash(file), self._compliance.pack_versions())
 
         note.federation = federation
@@ -157,11 +157,11 @@ class ModelImport:
                 if categories is not None:
                     texts.parent.mkdir()
                     texts.write_bytes(categories)
-                given: Meanings = {"features": features, "score_bits": score_bits, "label_is": label_is}
-                given["categories"] = None if categories is None else texts
+                meanings: Meanings = {"features": features, "score_bits": score_bits, "label_is": label_is}
+                meanings["categories"] = None if categories is None else texts
                 if not keep:
-                    return Brought(federation, file.name, self.check(federation, file, job=job, **given), "")
-                record, proof = self.import_file(federation, file, job=job, most_named=most_named, **given)
+                    return Brought(federation, file.name, self.check(federation, file, job=job, **meanings), "")
+                record, proof = self.import_file(federation, file, job=job, most_named=most_named, **meanings)
                 return Brought(federation, file.name, proof, record.id)
 
         return Job[Brought](run, 0, size=federation).start()
@@ -172,14 +172,14 @@ class ModelImport:
 
     def check(self, federation: str, file: Path, *, job: Job[Any] | None = None, **meanings: Unpack[Meanings]) -> Proof:
         """Prove the model in `file` as :meth:`import_file` does, and keep nothing of it."""
-        noted = partial(_note_rows, job or Job[None](lambda _: None, 0), 0)
-        return divide(self._workspace.runtime(federation), file, noted, **meanings).proof
+        on_rows = partial(_note_rows, job or Job[None](lambda _: None, 0), 0)
+        return divide(self._workspace.runtime(federation), file, on_rows, **meanings).proof
 
 
-def _note_rows(job: Job[Any], more: int, done: int, rows: int) -> None:
+def _note_rows(job: Job[Any], more: int, n_proved: int, rows: int) -> None:
     """So many rows are proved; `more` are to be scored afterwards."""
     job.total = rows + more
-    job.at("prove", "", done)
+    job.at("prove", "", n_proved)
 
 
 @dataclass(frozen=True)
@@ -230,11 +230,11 @@ def divide(
     if not SCORE_BITS[0] <= score_bits <= SCORE_BITS[1]:
         raise ParameterError("score_bits_out_of_range", bits=score_bits, least=SCORE_BITS[0], limit=SCORE_BITS[1])
     federation = runtime.federation
-    whole = read_model(file, meanings.get("features"))
+    whole_model = read_model(file, meanings.get("features"))
     texts = read_categories(categories) if categories is not None else {}
     _check_label_is(federation, label_is)
     parts = split_between_parties(
-        whole,
+        whole_model,
         federation.features(),
         federation.label,
         federation.guest.name,
@@ -244,9 +244,16 @@ def divide(
         label_is,
     )
     proof = prove(
-        federation, file, whole, parts, runtime.labels(), given=texts.keys(), label_is=label_is, on_rows=on_rows
+        federation,
+        file,
+        whole_model,
+        parts,
+        runtime.labels(),
+        user_categories=texts.keys(),
+        label_is=label_is,
+        on_rows=on_rows,
     )
-    return Divided(whole.made_by, parts, proof)
+    return Divided(whole_model.made_by, parts, proof)
 
 
 def _check_label_is(federation: Federation, label_is: str | None) -> None:
@@ -274,27 +281,27 @@ def import_model(runtime: GuestRuntime, file: Path, divided: Divided, job: Job[A
     model_id = f"m{content_hash(federation.name + digest + text)[:10]}"
     layout = Packing(model).layout
     hashed = content_hash(text)
-    kept = {
+    host_parts = {
         host: replace(partial_model, layout=layout, guest_hash=hashed)
         for host, partial_model in partial_models.hosts.items()
     }
-    host_hashes = runtime.keep_partial_models(model_id, kept)
+    host_hashes = runtime.keep_partial_models(model_id, host_parts)
     session = runtime.open_session(runtime.hosts, job.cancelled, counted=False)
     proved = divided.proof.rows
 
-    def on_stage(stage: str, party: str, done: int) -> None:
-        job.at("measure", party, proved + done)
+    def on_stage(stage: str, party: str, n_done: int) -> None:
+        job.at("measure", party, proved + n_done)
 
     try:
         compiled = CompiledGuest(model)
         scored = runtime.guest.score(model_id, compiled, runtime.table, PlainKeySide(), session, on_stage=on_stage)
     finally:
         session.close()
-    held = np.logical_and.reduce([np.ones(len(runtime.table.ids), dtype=bool), *scored.held.values()])
-    labels = runtime.labels()[held]
-    margins = compiled.margins(scored.units)[held]
+    held_by_all = np.logical_and.reduce([np.ones(len(runtime.table.ids), dtype=bool), *scored.held.values()])
+    labels = runtime.labels()[held_by_all]
+    margins = compiled.margins(scored.units)[held_by_all]
     metrics = measure(labels, margins, JOINT, model.outputs)
-    ids = [i for i, h in zip(runtime.table.ids, held, strict=True) if h]
+    ids = [i for i, h in zip(runtime.table.ids, held_by_all, strict=True) if h]
     record = ModelRecord(
         id=model_id,
         federation=federation.name,

@@ -150,11 +150,11 @@ def _checked(label: Label, rows: Rows, federation: Federation) -> tuple[ModelRec
         fits = fits and len(rows["records"]) == len(rows["model_states"]) == 1
     except (KeyError, IndexError, TypeError, ValueError):
         raise SecurityError("pack_not_opened") from None
-    known = {(party, feature.name) for party, feature in federation.features()}
-    wanted = {(party, feature.name) for party, feature in model.dictionary}
+    known_features = {(party, feature.name) for party, feature in federation.features()}
+    used_features = {(party, feature.name) for party, feature in model.dictionary}
     if not fits or record.federation != federation.name:
         raise SecurityError("pack_not_opened")
-    if not wanted <= known:
-        names = tuple(sorted(name for _, name in wanted - known))
+    if not used_features <= known_features:
+        names = tuple(sorted(name for _, name in used_features - known_features))
         raise SecurityError("pack_of_other_federation", federation=federation.name, names=names)
     return record, model

@@ -119,9 +119,9 @@ class Monitoring:
         record = self._models.get(model_id)
         federation = self._measurement.workspace.federation(record.federation)
         sheet, outcomes = read_later_sheet(federation, source, name=name, how=how, label=label)
-        known = Known.of(self._measurement.workspace, self._models, record)
-        known.stop(sheet.ids, source.name if isinstance(source, Path) else name, how)
-        return LaterSheet(understood(sheet, known), outcomes)
+        known_ids = Known.of(self._measurement.workspace, self._models, record)
+        known_ids.stop(sheet.ids, source.name if isinstance(source, Path) else name, how)
+        return LaterSheet(understood(sheet, known_ids), outcomes)
 
     def start(self, request: MonitoringRequest) -> Job[Monitored]:
         """Monitor in the background; kept until it is repeated."""
@@ -151,10 +151,10 @@ class Monitoring:
         cipher = request.cipher or self._scoring.suited(record.id, sheet.usable)
         bare = replace(sheet, hosts={})  # nobody's values stand in for a Host's own
         # held until all of it is kept: who was scored is counted, and a run that a kill has broken off begins with the same scores
-        asked = ScoringRequest(record.id, bare, request.cutoff, cipher, request.key_bits, hold=True)
+        scoring_request = ScoringRequest(record.id, bare, request.cutoff, cipher, request.key_bits, hold=True)
         with work.part(0.0, SCORED):
-            batch = self._scoring.run(asked, job)
-        rows = np.array([i for i, one in enumerate(batch.scores) if one.scored], dtype=np.intp)
+            batch = self._scoring.run(scoring_request, job)
+        rows = np.array([i for i, score in enumerate(batch.scores) if score.scored], dtype=np.intp)
         if len(rows) < MIN_GROUP:
             why = next((score.problems for score in batch.scores if score.problems), ())
             code = "too_few_scored_because" if why else "too_few_scored"
@@ -162,18 +162,23 @@ class Monitoring:
             raise SampleError(code, people=len(rows), least=MIN_GROUP, **values)
         margins = context.compiled.guest.margins([batch.scores[i].units for i in rows])
         run = _Run(context, request, line, rows, margins, job)
-        run.of_scores({part: kept.rows[0]["margins"] for part, kept in self._models.measured(record, SCORES).items()})
-        before = self._before(context, record)
-        run.of_guest(before)
+        run.of_scores(
+            {
+                part: measurement.rows[0]["margins"]
+                for part, measurement in self._models.measured(record, SCORES).items()
+            }
+        )
+        reference = self._before(context, record)
+        run.of_guest(reference)
         with work.part(SCORED, BY_FEATURE):
             run.of_feature()
         with work.part(BY_FEATURE, 1.0):
-            run.of_hosts(before)
+            run.of_hosts(reference)
         run.of_rows(batch)
-        done = run.result(len(sheet.ids) - len(rows))
-        self._measurement.keep(record, MONITORING, "", [asdict(done)], {"n": done.n})
+        monitored = run.result(len(sheet.ids) - len(rows))
+        self._measurement.keep(record, MONITORING, "", [asdict(monitored)], {"n": monitored.n})
         self._scoring.handed_over(batch)
-        return done
+        return monitored
 
     def last(self, model_id: str) -> Monitored | None:
         """A model's last run; None if there was none."""
@@ -189,8 +194,8 @@ class Monitoring:
 
 def last_run(measurement: Measurement, record: ModelRecord) -> Monitored | None:
     """A model's last run, as it is kept."""
-    kept = measurement.models.measured(record, MONITORING).get("")
-    return read_monitored(kept.rows[0]) if kept else None
+    stored = measurement.models.measured(record, MONITORING).get("")
+    return read_monitored(stored.rows[0]) if stored else None
 
 
 class _Run:
@@ -236,9 +241,9 @@ class _Run:
     def result(self, failed: int) -> Monitored:
         """Every trigger judged."""
         suite = triggers()
-        known = self._known
-        labels = self._outcomes[known]
-        predicted = self._predicted[known]
+        has_outcome = self._known
+        labels = self._outcomes[has_outcome]
+        predicted = self._predicted[has_outcome]
         enough = len(labels) >= MIN_GROUP
         self.found["later_calibration"] = self._calibration(labels, predicted[:, 0])
         tests = suite.judge(self.found)
@@ -274,26 +279,26 @@ class _Run:
             return "few_people" if len(labels) else "no_outcomes"
         return figures.calibration_error(labels, predicted), figures.brier_skill(labels, predicted)
 
-    def of_scores(self, kept: dict[str, Sequence[Any]]) -> None:
+    def of_scores(self, scores_by_part: dict[str, Sequence[Any]]) -> None:
         """Scores against those that are kept of test records, else of training records."""
-        self._reference = next((part for part in PARTS if part in kept), "")
+        self._reference = next((part for part in PARTS if part in scores_by_part), "")
         if not self._reference:
             self.found["score_shift"] = "no_scores"
             return
-        before = np.array(kept[self._reference], dtype=np.float64)
-        moved = stability(self._reference, before, "later", self._margins, self._outputs)
+        reference_scores = np.array(scores_by_part[self._reference], dtype=np.float64)
+        moved = stability(self._reference, reference_scores, "later", self._margins, self._outputs)
         if moved:
             self.found["score_shift"] = (figures.shift(replace(moved, part="")),)
         else:
             self.found["score_shift"] = "no_scores"
 
-    def of_guest(self, before: PartyTable) -> None:
+    def of_guest(self, reference: PartyTable) -> None:
         """The Guest's own columns against those of its training records."""
-        known = [(party, f) for party, f in self._context.model.dictionary if party == self._later.party]
+        guest_features = [(party, f) for party, f in self._context.model.dictionary if party == self._later.party]
         self.found["guest_columns"] = [
-            column_shift(party, f, before.columns[f.name], self._later.columns[f.name])
-            for party, f in known
-            if f.name in before.columns
+            column_shift(party, f, reference.columns[f.name], self._later.columns[f.name])
+            for party, f in guest_features
+            if f.name in reference.columns
         ] or "not_measured"
 
     @contextmanager
@@ -323,39 +328,39 @@ class _Run:
         probabilities = self._predicted[:, 0]
         seed = self._request.seed
         if party == self._runtime.guest.name:
-            made = group(feature, self._later.columns[feature.name], GROUPS)
+            grouped = group(feature, self._later.columns[feature.name], GROUPS)
             marking = self._marking(probabilities, True)
             marks, _ = marking.marks(np.zeros(len(probabilities), dtype=np.bool_), probabilities)
-            sums = summed(marks, made.index, len(made.groups)).reshape(len(marks), len(made.groups))
-            return disparity.from_sums(party, feature.name, marking, made.groups, sums, seed=seed)
+            sums = summed(marks, grouped.index, len(grouped.groups)).reshape(len(marks), len(grouped.groups))
+            return disparity.from_sums(party, feature.name, marking, grouped.groups, sums, seed=seed)
         key = party, feature.name
-        asked, sessions = self._sums("disparity", LATER, GROUPS, self._later.ids)
-        wanted = {party: (feature.name,)}
-        with self._asking(sessions, wanted, self._later.ids, bounds()) as (questions, joint):
+        asked_sums, sessions = self._sums("disparity", LATER, GROUPS, self._later.ids)
+        features = {party: (feature.name,)}
+        with self._asking(sessions, features, self._later.ids, bounds()) as (questions, joint):
             nobody = np.zeros(len(joint), dtype=np.bool_)
             ids = self._later.take(joint).ids
             marking = self._marking(probabilities[joint], False)
-            found, refused = asked.outcomes(questions, ids, nobody, probabilities[joint], marking, wanted)
+            answers, refused = asked_sums.outcomes(questions, ids, nobody, probabilities[joint], marking, features)
         if key in refused:
-            found = asked.kept([key], {"cutoff": self._line.cutoff}, ids)
-            if key not in found:
+            answers = asked_sums.kept([key], {"cutoff": self._line.cutoff}, ids)
+            if key not in answers:
                 raise refused[key]
-            self._again.append((*key, found[key].day))
-        if not found[key].groups:
+            self._again.append((*key, answers[key].day))
+        if not answers[key].groups:
             raise FewRecords("sheet_makes_no_groups", feature=feature.name, least=MIN_GROUP)
-        return disparity.from_sums(*key, found[key].marking, found[key].groups, found[key].sums, seed=seed)
+        return disparity.from_sums(*key, answers[key].marking, answers[key].groups, answers[key].sums, seed=seed)
 
-    def _marking(self, probabilities: Floats, own: bool) -> Marking:
+    def _marking(self, probabilities: Floats, of_guest: bool) -> Marking:
         """How people are marked: by decision and score alone, since outcomes may be known of some."""
-        marking = mark(self._line.cutoff, np.zeros(len(probabilities), dtype=np.bool_), probabilities, own=own)
+        marking = mark(self._line.cutoff, np.zeros(len(probabilities), dtype=np.bool_), probabilities, own=of_guest)
         return replace(marking, labelled=False, labels=False)
 
     def _sums(self, purpose: Measure, part: str, groups: int, ids: Sequence[str]) -> tuple[AskedSums, Sessions]:
         """Sums about some people, after those whose answer a kill has lost."""
         sessions = Sessions(self._runtime, self._job, purpose)
-        asked = AskedSums(self._context, sessions, part, groups, same_people=True)
-        asked.recover(self._cipher, self._request.key_bits, ids)
-        return asked, sessions
+        asked_sums = AskedSums(self._context, sessions, part, groups, same_people=True)
+        asked_sums.recover(self._cipher, self._request.key_bits, ids)
+        return asked_sums, sessions
 
     @property
     def _cipher(self) -> Cipher:
@@ -364,57 +369,57 @@ class _Run:
 
     @contextmanager
     def _asking(
-        self, sessions: Sessions, wanted: Mapping[str, Sequence[str]], ids: Sequence[str], largest: Sequence[int]
+        self, sessions: Sessions, features: Mapping[str, Sequence[str]], ids: Sequence[str], largest: Sequence[int]
     ) -> Iterator[tuple[GroupQuestions, Rows]]:
-        """A conversation about the people of `ids` whom all Hosts hold of which features are `wanted`; with their positions."""
+        """Yield questions about the people of `ids` that the Guest and all Hosts of `features` have, with these people's positions."""
         bits = self._request.key_bits
-        with sessions.begin(tuple(wanted)) as session:
+        with sessions.begin(tuple(features)) as session:
             with work.part(0.0, ALIGNED):
                 questions, joint = sessions.ask(
-                    session, self._cipher, bits, lambda found: np.ones(len(found), dtype=np.bool_), ids
+                    session, self._cipher, bits, lambda joint: np.ones(len(joint), dtype=np.bool_), ids
                 )
             if len(joint) < 2 * MIN_GROUP:
                 raise FewRecords("too_few_known_to_all", people=len(joint), least=2 * MIN_GROUP)
             with work.part(ALIGNED, 1.0):
                 yield questions, joint
 
-    def of_hosts(self, before: PartyTable) -> None:
+    def of_hosts(self, reference: PartyTable) -> None:
         """Hosts' columns as their tables hold them today: later people among some training records, summed in common bins."""
         hosts = self._context.record.hosts
         if not hosts:
             self.found["host_columns"] = "no_host"
             return
-        found: list[Figure] = []
+        host_figures: list[Figure] = []
         with self._guarded("host_columns"):
-            self._shifts(hosts, before, found)
+            self._shifts(hosts, reference, host_figures)
             refused = any(name != self._request.feature for _, name in self._unexamined)
-            self.found["host_columns"] = found or ("refused" if refused else "few_people")
+            self.found["host_columns"] = host_figures or ("refused" if refused else "few_people")
 
-    def _shifts(self, hosts: tuple[str, ...], before: PartyTable, found: list[Figure]) -> None:
+    def _shifts(self, hosts: tuple[str, ...], reference: PartyTable, host_figures: list[Figure]) -> None:
         later = set(self._later.ids)
-        others = [i for i in before.ids if i not in later and asked_by(i) == MONITORING]
-        drawn = np.random.default_rng(self._request.seed).permutation(len(others))[:REFERENCE]
-        ids = (*(others[k] for k in drawn.tolist()), *self._later.ids)
-        wanted: dict[str, list[str]] = {host: [] for host in hosts}
+        others = [i for i in reference.ids if i not in later and asked_by(i) == MONITORING]
+        sampled = np.random.default_rng(self._request.seed).permutation(len(others))[:REFERENCE]
+        ids = (*(others[k] for k in sampled.tolist()), *self._later.ids)
+        features: dict[str, list[str]] = {host: [] for host in hosts}
         for party, feature in self._runtime.federation.features():
-            if party in wanted and feature.name == self._request.feature:
+            if party in features and feature.name == self._request.feature:
                 self._unexamined.append((party, feature.name))
-            elif party in wanted:
-                wanted[party].append(feature.name)
+            elif party in features:
+                features[party].append(feature.name)
         sums, sessions = self._sums("validation", SHIFT, BINS, ids)
-        with self._asking(sessions, wanted, ids, [1]) as (questions, joint):
-            flags = joint >= len(drawn)
+        with self._asking(sessions, features, ids, [1]) as (questions, joint):
+            flags = joint >= len(sampled)
             if min(int(flags.sum()), int((~flags).sum())) < MIN_GROUP:
                 raise FewRecords("part_known_to_few", least=MIN_GROUP)
-            known = [ids[k] for k in joint.tolist()]
-            about = {"later": people_hash([i for i in known if i in later])}
-            tables, refused = sums.ask(questions, known, [flags.astype(np.int64)], [1], about, wanted)
-        again = sums.kept(refused, about, known)
+            joint_ids = [ids[k] for k in joint.tolist()]
+            about = {"later": people_hash([i for i in joint_ids if i in later])}
+            tables, refused = sums.ask(questions, joint_ids, [flags.astype(np.int64)], [1], about, features)
+        again = sums.kept(refused, about, joint_ids)
         self._again += [(*key, table.day) for key, table in again.items()]
         self._unexamined += [key for key in refused if key not in again]
         for (party, name), table in (tables | again).items():
             if not table.groups:
                 continue
-            after = table.sums[0]
+            later_counts = table.sums[0]
             sizes = np.array([g.n for g in table.groups], dtype=np.int64)
-            found.append(shift(sizes - after, after, party, name))
+            host_figures.append(shift(sizes - later_counts, later_counts, party, name))

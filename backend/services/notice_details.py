@@ -42,8 +42,10 @@ class NoticeDetails:
     def federation(self, name: str) -> Federation:
         """The federation as notices state it."""
         versions = self._versions(name)
-        kept = versions[-1]["parties"] if versions else {}
-        return stated(self._workspace.federation(name), {p: NoticeParty.model_validate(one) for p, one in kept.items()})
+        parties = versions[-1]["parties"] if versions else {}
+        return stated(
+            self._workspace.federation(name), {p: NoticeParty.model_validate(fields) for p, fields in parties.items()}
+        )
 
     def of(self, name: str) -> dict[str, NoticeParty]:
         """What stands, by party."""
@@ -61,7 +63,7 @@ class NoticeDetails:
         """As :meth:`keep`, from a file as :meth:`template` gives it."""
         self._keep(name, from_toml(text, self._workspace.federation(name)))
 
-    def keep(self, name: str, given: Mapping[str, Mapping[str, Any]]) -> None:
+    def keep(self, name: str, details: Mapping[str, Mapping[str, Any]]) -> None:
         """Keep fields by party in place of all that stood; what is empty or left out is as the federation file has it.
 
         Raises
@@ -69,26 +71,26 @@ class NoticeDetails:
         ParameterError
             An unknown party or field, a text that is too long, or nothing that was not there.
         """
-        self._keep(name, checked(given, self._workspace.federation(name)))
+        self._keep(name, checked(details, self._workspace.federation(name)))
 
     @recorded("notice-details")
-    def _keep(self, note: Note, name: str, given: Mapping[str, NoticeParty]) -> None:
+    def _keep(self, note: Note, name: str, details: Mapping[str, NoticeParty]) -> None:
         federation = self._workspace.federation(name)
         file = of_file(federation)
-        before = self.of(name)
-        after = of_file(stated(federation, given))
-        changed = [party for party, found in after.items() if found != before[party]]
+        old_details = self.of(name)
+        new_details = of_file(stated(federation, details))
+        changed = [party for party, party_details in new_details.items() if party_details != old_details[party]]
         if not changed:
             raise ParameterError("nothing_changed")
         # what says the same as the file follows it when it is changed
         body = {
-            party: {field: value for field, value in found if value and value != getattr(file[party], field)}
+            party: {field: value for field, value in party_details if value and value != getattr(file[party], field)}
             | (
-                {AGENCY: found.reporting_agency}
-                if found.reporting_agency not in (None, file[party].reporting_agency)
+                {AGENCY: party_details.reporting_agency}
+                if party_details.reporting_agency not in (None, file[party].reporting_agency)
                 else {}
             )
-            for party, found in given.items()
+            for party, party_details in details.items()
         }
         version = {
             "time": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -68,7 +68,7 @@ def notice_of(
         )
     guest = federation.guest
     owners = {split.owner for tree in model.trees for split in tree.splits.values()}
-    used = [h for h in federation.hosts if h.name in owners and h.name not in person.score.not_held_by]
+    source_hosts = [h for h in federation.hosts if h.name in owners and h.name not in person.score.not_held_by]
     return Notice(
         creditor=guest.title,
         subject=person.score.id,
@@ -79,7 +79,7 @@ def notice_of(
         phone=guest.phone,
         address=guest.address,
         supervisor=guest.supervisor,
-        sources=tuple(NoticeSource(h.title, h.address, h.phone, h.reporting_agency) for h in used),
+        sources=tuple(NoticeSource(h.title, h.address, h.phone, h.reporting_agency) for h in source_hosts),
         probability=person.score.probability,
         policy=person.score.policy,
         verdict=verdict,
@@ -110,11 +110,13 @@ def refuse_without_reason(features: Sequence[Feature], language: str, sides: Map
     bare = [
         f.name
         for f in features
-        for wanted in [("either",) if f.kind is Kind.CATEGORICAL else sides[f.name]]
-        if not set(wanted) <= _stated(f, language)
+        for needed_sides in [("either",) if f.kind is Kind.CATEGORICAL else sides[f.name]]
+        if not set(needed_sides) <= _stated(f, language)
     ]
     if bare:
-        written = Text("English", "英文")
+        language_name = Text("English", "英文")
         if language == "zh":
-            written = Text("Chinese", "中文")
-        raise ParameterError("notice_without_text", features=tuple(shown(name) for name in bare), language=written)
+            language_name = Text("Chinese", "中文")
+        raise ParameterError(
+            "notice_without_text", features=tuple(shown(name) for name in bare), language=language_name
+        )

@@ -66,17 +66,17 @@ class Online:
 
     def offered(self) -> dict[str, tuple[ModelRecord, ModelState]]:
         """Id → every model that is not retired, newest first."""
-        _, found = self._found
+        _, models = self._found
         if not self.fresh():
             states = self._models.states()
-            found = {r.id: (r, states[r.id]) for r in self._models.all() if states[r.id].state != "retired"}
-            self._found = time.monotonic(), found
-        return found
+            models = {r.id: (r, states[r.id]) for r in self._models.all() if states[r.id].state != "retired"}
+            self._found = time.monotonic(), models
+        return models
 
     def fresh(self) -> bool:
         """Whether :meth:`find` has no store to read."""
-        looked_up, found = self._found
-        return bool(found) and time.monotonic() - looked_up <= LOOKED_UP
+        looked_up, models = self._found
+        return bool(models) and time.monotonic() - looked_up <= LOOKED_UP
 
     def find(self, model_id: str) -> tuple[ModelRecord, bool]:
         """A model by its whole id, and whether it is approved; raises ModelError if none is offered under it."""
@@ -87,8 +87,8 @@ class Online:
 
     def open(self, record: ModelRecord, cipher: Cipher | None = None, key_bits: int = KEY_BITS) -> OpenModel:
         """Keep a model ready; `cipher` None = RLWE where it holds the model's scores, else Paillier."""
-        chosen = cipher or self._scoring.suited(record.id, MANY)
-        return OpenModel(self._workspace, self._models, self._auditor, self._scoring, record, chosen, key_bits)
+        model_cipher = cipher or self._scoring.suited(record.id, MANY)
+        return OpenModel(self._workspace, self._models, self._auditor, self._scoring, record, model_cipher, key_bits)
 
 
 class OpenModel:
@@ -119,7 +119,7 @@ class OpenModel:
         """Raise SampleError if somebody has no id, is named twice, or has a value that is none of the Guest's features."""
         guest = self._workspace.federation(self.record.federation).guest
         names = [feature.name for feature in guest.features]
-        strangers = sorted({name for one in people for name in one.values or ()} - set(names))
+        strangers = sorted({name for person in people for name in person.values or ()} - set(names))
         if strangers:
             raise SampleError(
                 "not_guest_features",
@@ -127,7 +127,7 @@ class OpenModel:
                 party=guest.title,
                 known=tuple(names),
             )
-        ids = [one.id.strip() for one in people]
+        ids = [person.id.strip() for person in people]
         if not all(ids) or len(set(ids)) < len(ids):
             raise SampleError("ids_missing_or_repeated")
 
@@ -137,10 +137,10 @@ class OpenModel:
         guest = federation.guest
         names = [feature.name for feature in guest.features]
         runtime = self._workspace.runtime(self.record.federation)
-        typed = [row for row, one in enumerate(people) if one.values is not None]
-        held = [row for row, one in enumerate(people) if one.values is None]
+        typed = [row for row, person in enumerate(people) if person.values is not None]
+        known_rows = [row for row, person in enumerate(people) if person.values is None]
         parts = []
-        for rows, header in ((typed, (guest.id, *names)), (held, (guest.id,))):
+        for rows, header in ((typed, (guest.id, *names)), (known_rows, (guest.id,))):
             cells = [[people[row].id.strip(), *_cells(people[row], header[1:])] for row in rows]
             faults = {place: _beyond_float(people[row]) for place, row in enumerate(rows)}
             text = TableText("people", header, cells, [row + 1 for row in rows], {}, faults)
@@ -151,7 +151,7 @@ class OpenModel:
     def check_ids(self, people: Sequence[Person], *, as_written: bool = False) -> None:
         """Refuse one request's people if the Hosts cannot have half of them; see :meth:`backend.services.samples.Known.stop`."""
         how = Reading(ids=AS_WRITTEN) if as_written else AS_IT_IS
-        self._known().stop([one.id.strip() for one in people], "people", how)
+        self._known().stop([person.id.strip() for person in people], "people", how)
 
     def notes(self, scores: Sequence[Score]) -> tuple[Remark, ...]:
         """Return what is said about one request as a whole; other requests may have been asked with it."""
@@ -161,8 +161,8 @@ class OpenModel:
             remarks = tuple(remark for remark in score.remarks if remark.code != "not_held")
             if remarks:
                 marks[row] = remarks
-        asked = len(self._models.compiled(self.record).guest.folding.steps)
-        return (*table_notes(ids, marks, (), self._known()), *few_held(scores, asked))
+        n_hosts = len(self._models.compiled(self.record).guest.folding.steps)
+        return (*table_notes(ids, marks, (), self._known()), *few_held(scores, n_hosts))
 
     def _known(self) -> Known:
         now = time.monotonic()
@@ -229,6 +229,6 @@ def _joined(people: Sequence[Person], parts: Sequence[tuple[list[int], SampleShe
     order: NDArray[np.intp] = np.argsort(np.concatenate([np.array(rows, dtype=np.intp) for rows, _ in parts]))
     first = parts[0][1].guest
     columns = {name: np.concatenate([s.guest.columns[name] for _, s in parts])[order] for name in first.columns}
-    ids = tuple(one.id.strip() for one in people)
-    problems = {rows[i]: found for rows, sheet in parts for i, found in sheet.problems.items()}
+    ids = tuple(person.id.strip() for person in people)
+    problems = {rows[i]: remarks for rows, sheet in parts for i, remarks in sheet.problems.items()}
     return SampleSheet(ids, PartyTable(first.party, ids, columns), {}, dict(sorted(problems.items())), ())

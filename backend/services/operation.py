@@ -57,23 +57,23 @@ class Operation:
 
     def links_down(self) -> tuple[Remark, ...]:
         """Return of each Host at its own company whose link is not there why; what has no links yet opens them."""
-        found: list[Remark] = []
+        remarks: list[Remark] = []
         for federation in self._workspace.federations():
             if federation.link is None:
                 continue
             try:
                 links = self._workspace.runtime(federation.name).links()
             except GlassleafError as error:
-                found.append(error.remarks[0])
+                remarks.append(error.remarks[0])
             else:
-                found += [link.said for link in links.values() if not link.up]
-        return tuple(found)
+                remarks += [link.said for link in links.values() if not link.up]
+        return tuple(remarks)
 
     def outside(self) -> tuple[tuple[str, Path], ...]:
         """Name and folder of every federation whose files lie elsewhere than in the home, so that a backup has them not."""
         home = self._workspace.home.resolve()
-        known = [(one.name, one.folder.resolve()) for one in self._workspace.federations()]
-        return tuple((name, folder) for name, folder in known if not folder.is_relative_to(home))
+        folders = [(federation.name, federation.folder.resolve()) for federation in self._workspace.federations()]
+        return tuple((name, folder) for name, folder in folders if not folder.is_relative_to(home))
 
     def backup(self, out: Path, passphrase: str | None) -> Contents:
         """Write the home into one file, and a line about it into the log of every federation; see :func:`write_backup`.
@@ -90,22 +90,22 @@ class Operation:
         self._auditor.require("backup")
         _refuse_server()
         federations = self._workspace.federations()  # opened, so brought to today's schema
-        done = write_backup(self._workspace.home, out, passphrase)
+        contents = write_backup(self._workspace.home, out, passphrase)
         if self.is_writable():
-            self._note(federations, "backup", done)
-        return done
+            self._note(federations, "backup", contents)
+        return contents
 
     def is_writable(self) -> bool:
         """Return whether the home's files can be changed."""
         return os.access(self._workspace.home, os.W_OK)
 
-    def note_restored(self, done: Contents) -> None:
+    def note_restored(self, contents: Contents) -> None:
         """A line about it into the log of every federation of a home that was brought back."""
-        self._note(self._workspace.federations(), "restore", done)
+        self._note(self._workspace.federations(), "restore", contents)
 
-    def _note(self, federations: list[Federation], action: str, done: Contents) -> None:
+    def _note(self, federations: list[Federation], action: str, contents: Contents) -> None:
         for federation in federations:
-            body = {"manifest_sha256": done.sha256, "files": done.files, "keys": done.keys}
+            body = {"manifest_sha256": contents.sha256, "files": contents.files, "keys": contents.keys}
             self._auditor.note(federation.name, action, body, tell=False)
 
 

@@ -123,18 +123,18 @@ def unpacked(
     label = pack.label
     # 1. whose it is, from the first line
     if (label.role, label.federation, label.party) != (expected.role, expected.federation, expected.party):
-        found = f"{label.party} ({label.role}) in {label.federation}"
-        wanted = f"{expected.party} ({expected.role}) in {expected.federation}"
-        raise SecurityError("pack_of_other_party", found=found, expected=wanted)
+        pack_owner = f"{label.party} ({label.role}) in {label.federation}"
+        expected_owner = f"{expected.party} ({expected.role}) in {expected.federation}"
+        raise SecurityError("pack_of_other_party", found=pack_owner, expected=expected_owner)
     if label.version != expected.version:
         raise ParameterError("pack_of_other_version", found=label.version, expected=expected.version)
     # 2. open it
     key: Passphrase | X25519PrivateKey
     if pack.receiver:
         key = home_key(folder)
-        own = key.public_key().public_bytes_raw().hex()
-        if own != pack.receiver:
-            raise SecurityError("pack_for_other_home", found=pack.receiver, expected=own)
+        public_key = key.public_key().public_bytes_raw().hex()
+        if public_key != pack.receiver:
+            raise SecurityError("pack_for_other_home", found=pack.receiver, expected=public_key)
         trusted = sender or expected.sender
     else:
         if passphrase is None:

@@ -57,10 +57,10 @@ class People:
             There is no such party, or it is no id.
         """
         parties = self._allowed(federation, party)
-        found = self._held(federation, _checked(person), parties)
+        holdings = self._held(federation, _checked(person), parties)
         note.federation = federation
         note.body = {"what": "show", "parties": list(parties), **self._named(federation, person)}
-        return found
+        return holdings
 
     def preview(self, federation: str, person: str) -> tuple[Holding, ...]:
         """What :meth:`forget` would do; changes nothing. The operator's, as that is."""
@@ -87,7 +87,7 @@ class People:
         """
         self._only_operator()
         because = _reason(because, _checked(person))
-        found = self._held(federation, person, self._allowed(federation, ""))
+        holdings = self._held(federation, person, self._allowed(federation, ""))
         note.federation = federation
         note.body = {"what": "forget", "because": because, **self._named(federation, person)}
         # said before anything goes: what a sudden end leaves half-done is in the log, and doing it again ends it
@@ -96,7 +96,7 @@ class People:
         guest = self._workspace.federation(federation).guest.name
         # the Hosts first: what the Guest forgets is in one transaction with the entry that says that all did
         note.body["changed"] = {host: _forget(db, person) for host, db in databases.items() if host != guest}
-        held_in = [one["model"] for h in found if h.party == guest and h.table == "artefacts" for one in h.about]
+        held_in = [entry["model"] for h in holdings if h.party == guest and h.table == "artefacts" for entry in h.about]
         decisions = self._workspace.decisions(federation)
         note.body["changed"][guest] = {"artefacts": len(held_in), "decisions": len(decisions.about(person))}
 
@@ -107,7 +107,7 @@ class People:
                     self._models.forget(record, person)
 
         note.keep = keep
-        return found
+        return holdings
 
     def expire(self, federation: str) -> dict[str, dict[str, int]]:
         """Delete at every party what is older than its table's period; party → table → rows. The operator's."""
@@ -121,8 +121,8 @@ class People:
     def _allowed(self, federation: str, party: str) -> tuple[str, ...]:
         """The parties to ask; raises if the actor may not."""
         about = self._workspace.federation(federation)
-        names = tuple(one.name for one in about.here)
-        if party in {one.name for one in about.parties} - set(names):
+        names = tuple(member.name for member in about.here)
+        if party in {member.name for member in about.parties} - set(names):
             raise NotAvailable(party, Remark("its_database"))
         if party and party not in names:
             raise ParameterError("unknown_party", federation=federation, party=shown(party), parties=names)
@@ -141,13 +141,13 @@ class People:
         databases = self._workspace.databases(federation)
         out: list[Holding] = []
         for party in parties:
-            there = person in read_table(about, party).row_of
+            has_record = person in read_table(about, party).row_of
             file = about.party(party).file
-            if there:
+            if has_record:
                 note = f"{party}'s own file: delete the record there"
             else:
                 note = f"no record in {file}"
-            out.append(Holding(party, "records file", ({"file": file},) if there else (), KEEP, note))
+            out.append(Holding(party, "records file", ({"file": file},) if has_record else (), KEEP, note))
             guest = party == about.guest.name
             out += self._at_guest(federation, party, person) if guest else at_host(databases[party], party, person)
         return tuple(out)

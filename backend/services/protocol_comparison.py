@@ -141,21 +141,21 @@ class ProtocolComparison:
     def compare(self, note: Note, request: ComparisonRequest, job: Job[Compared]) -> Compared:
         """The same within a job that is under way."""
         record = self._models.get(request.model_id)
-        asked = {
+        details = {
             "protocols": len(_names(request)),
             "rows": request.samples,
             "cipher": request.cipher,
             "seed": request.seed,
         }
-        note.about(record, **asked, synthetic=request.shape is not None)
+        note.about(record, **details, synthetic=request.shape is not None)
         runtime = self._workspace.runtime(record.federation)
         if request.shape is None:
-            done = self._on_model(record, runtime, request, job)
+            compared = self._on_model(record, runtime, request, job)
         else:
-            done = self._on_synthetic(request.shape, runtime, request, job)
-        sent = audit.traffic(entry for row in done.runs.rows for entry in row.transcript)
-        note.body |= {"key_bits": done.runs.key_bits, "traffic": sent}
-        return done
+            compared = self._on_synthetic(request.shape, runtime, request, job)
+        sent = audit.traffic(entry for row in compared.runs.rows for entry in row.transcript)
+        note.body |= {"key_bits": compared.runs.key_bits, "traffic": sent}
+        return compared
 
     def _on_model(
         self, record: ModelRecord, runtime: GuestRuntime, request: ComparisonRequest, job: Job[Compared]
@@ -164,7 +164,7 @@ class ProtocolComparison:
             raise NotAvailable(record.hosts[0], Remark("its_other_protocols"))
         available = len(self._models.test_ids(record))
         check(request, available)
-        own = runtime.table.take(self._models.test_rows(record, available, request.seed))
+        guest_rows = runtime.table.take(self._models.test_rows(record, available, request.seed))
         model = self._models.partial_model(record)
         compiled = self._models.compiled(record).guest
         job.at("key", runtime.guest.name, 0)
@@ -172,20 +172,22 @@ class ProtocolComparison:
         warm_up = partial(self._workspace.warm_up, record.federation, key.bits)
         # asked in a conversation of its own, so that it is in no protocol's messages
         runtime.open_session(model.hosts, job.cancelled, purpose="comparisons").close()
-        return run(ComparisonSetup(record.id, model, compiled, runtime, key, warm_up, own), request, self._workers, job)
+        return run(
+            ComparisonSetup(record.id, model, compiled, runtime, key, warm_up, guest_rows), request, self._workers, job
+        )
 
     def _on_synthetic(
         self, shape: Shape, runtime: GuestRuntime, request: ComparisonRequest, job: Job[Compared]
     ) -> Compared:
         people = max(request.samples, *request.batches, 0)
         check(request, people)
-        made = make_up(shape, people, request.seed)
-        compiled = CompiledGuest(made.model)
+        synthetic = make_up(shape, people, request.seed)
+        compiled = CompiledGuest(synthetic.model)
         job.at("key", runtime.guest.name, 0)
         key = runtime.keys.scoring(request.cipher, request.key_bits, compiled)
-        with SyntheticFederation(made, key, pools=runtime.pools()[0].target > 0) as parties:
-            own = made.tables[made.model.guest]
-            setup = ComparisonSetup(SYNTHETIC, made.model, compiled, parties, key, parties.warm_up, own)
+        with SyntheticFederation(synthetic, key, pools=runtime.pools()[0].target > 0) as parties:
+            guest_rows = synthetic.tables[synthetic.model.guest]
+            setup = ComparisonSetup(SYNTHETIC, synthetic.model, compiled, parties, key, parties.warm_up, guest_rows)
             return run(setup, request, self._workers, job)
 
 
@@ -253,16 +255,16 @@ def run(setup: ComparisonSetup, request: ComparisonRequest, workers: Workers, jo
             job.at(stage, guest.name, number)
             part.enter_context(work.part(number / job.total, (number + 1) / job.total))
 
-        job.result = done = score(request.samples, names, lambda name: begin(names.index(name), name))
+        job.result = compared = score(request.samples, names, lambda name: begin(names.index(name), name))
         for number, size in enumerate(sizes, len(names)):
             begin(number, "batches")
-            if expected_seconds((done.runs, *(batch.runs for batch in done.batches)), size) > LONGEST:
-                done = replace(done, left_out=(*done.left_out, size))
+            if expected_seconds((compared.runs, *(batch.runs for batch in compared.batches)), size) > LONGEST:
+                compared = replace(compared, left_out=(*compared.left_out, size))
             else:
-                done = replace(done, batches=(*done.batches, score(size, PAIR, lambda name: None)))
-            job.result = done
+                compared = replace(compared, batches=(*compared.batches, score(size, PAIR, lambda name: None)))
+            job.result = compared
     job.at("done", guest.name, job.total)
-    return done
+    return compared
 
 
 def _filled(setup: ComparisonSetup, samples: int, job: Job[Compared]) -> Literal["warm", "cold", "none"]:
@@ -271,8 +273,8 @@ def _filled(setup: ComparisonSetup, samples: int, job: Job[Compared]) -> Literal
     runtime = setup.runtime
     if not isinstance(key, PaillierKeySide):
         return "none"
-    wanted = (samples + 1) * max(1, setup.compiled.folding.n_entries)  # one sample is not counted
-    if wanted > min(level.target for level in runtime.pools()):
+    n_obfuscators = (samples + 1) * max(1, setup.compiled.folding.n_entries)  # one sample is not counted
+    if n_obfuscators > min(level.target for level in runtime.pools()):
         return "cold"
     setup.warm_up()
     job.at("pools", runtime.guest.name)
@@ -280,7 +282,7 @@ def _filled(setup: ComparisonSetup, samples: int, job: Job[Compared]) -> Literal
     with work.waiting():
         while time.perf_counter() < until and not job.cancelled():
             ready = [key.obfuscators.ready, *(p.ready for p in runtime.pools() if p.party in setup.model.hosts)]
-            if min(ready) >= wanted:
+            if min(ready) >= n_obfuscators:
                 return "warm"
             time.sleep(0.1)
     return "cold"

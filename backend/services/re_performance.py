@@ -130,9 +130,12 @@ class _Half:
 
 def re_perform_all(runtime: GuestRuntime, store: PartyStore) -> RePerformed:
     """Recompute what is in the samples of all Hosts (simulation)."""
-    own = {host: runtime.operator.half(host, ()) for host in runtime.hosts}
+    first_halves = {host: runtime.operator.half(host, ()) for host in runtime.hosts}
     halves = [
-        runtime.operator.half(host, [row for other in own if other != host for row in rows_of(own[other])])
+        runtime.operator.half(
+            host,
+            [row for other_host in first_halves if other_host != host for row in rows_of(first_halves[other_host])],
+        )
         for host in runtime.hosts
     ]
     return re_perform(guest_half(runtime, store, halves), halves, runtime.keys.floor)

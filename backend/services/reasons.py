@@ -164,10 +164,10 @@ class PersonReasons:
     @property
     def merged(self) -> list[tuple[Reason, ...]]:
         """The features of each reason."""
-        found: dict[tuple[int, str], list[Reason]] = {}
+        by_group: dict[tuple[int, str], list[Reason]] = {}
         for reason in self.reasons:
-            found.setdefault((reason.group, reason.side), []).append(reason)
-        return [tuple(features) for features in found.values()]
+            by_group.setdefault((reason.group, reason.side), []).append(reason)
+        return [tuple(features) for features in by_group.values()]
 
 
 @dataclass(frozen=True)
@@ -270,20 +270,25 @@ class ReasonsService:
         workspace = self._measurement.workspace
         rules = Rules.of(workspace, self._models, record)
         scored = request.scored or self.scored_before(record.id, request.samples)
-        wanted = replace(request, scored=scored)
-        done, batch = give_reasons(
-            self._measurement.context(record), wanted, self._known_of_features(record), rules, job, counted=counted
+        scored_request = replace(request, scored=scored)
+        reasons, batch = give_reasons(
+            self._measurement.context(record),
+            scored_request,
+            self._known_of_features(record),
+            rules,
+            job,
+            counted=counted,
         )
-        note.body = of_reasons(record, done, digest) | {"counted": counted}
+        note.body = of_reasons(record, reasons, digest) | {"counted": counted}
 
         def keep() -> None:
             if scored is None and counted:
-                remember(workspace, record, request.samples, batch, rules.seen.names)
+                remember(workspace, record, request.samples, batch, rules.seen_values.names)
             if not request.hold:
-                self.handed_over(done)
+                self.handed_over(reasons)
 
         note.keep = keep
-        return done
+        return reasons
 
     def day_of_score(self, model_id: str, person: str) -> str:
         """Return the UTC day of a person's last score that is remembered, whatever the values; empty if there is none."""
@@ -300,14 +305,17 @@ class ReasonsService:
         if sheet.hosts or not good:
             return None
         stored = workspace.decisions(record.federation).of(record.id, [sheet.ids[row] for row in good])
-        digests = sheet.guest.digests(np.arange(len(sheet.ids)), rules.seen.names)
+        digests = sheet.guest.digests(np.arange(len(sheet.ids)), rules.seen_values.names)
         decisions = []
         for row in good:
             decision = stored.get(sheet.ids[row])
             if decision is None or decision.own != digests[row]:
                 return None
             decisions.append(decision)
-        policies = {one.policy: policy_version(workspace, record, one.policy) for one in decisions}
+        policies = {
+            stored_decision.policy: policy_version(workspace, record, stored_decision.policy)
+            for stored_decision in decisions
+        }
         compiled = self._models.compiled(record)
         return remembered_batch(record, compiled, sheet, np.array(good, dtype=np.intp), decisions, policies, rules)
 
@@ -333,21 +341,21 @@ class ReasonsService:
         model = self._models.partial_model(record)
         directions = self._explanation.directions(record.id)
         groups = form_groups(model, [(d.party, d.feature) for d in directions])
-        asked = _sides_asked(model, directions, groups)
-        known = {}
+        sides = _sides_asked(model, directions, groups)
+        reasons = {}
         for direction, group in zip(directions, groups, strict=True):
             stated = tuple(blockers.get(direction.feature, ()))
             has_side = model.feature(direction.feature).kind is not Kind.CATEGORICAL and _knows_medians(model)
-            known[direction.feature] = Reason(
+            reasons[direction.feature] = Reason(
                 direction.party,
                 direction.feature,
                 direction.expected,
                 direction.learned,
                 stated,
-                asked[group] if has_side and not stated else "",
+                sides[group] if has_side and not stated else "",
                 group=group,
             )
-        return known
+        return reasons
 
     @recorded("notice")
     def notice(self, note: Note, reasons: Reasons, sample_id: str, language: str, kind: str) -> bytes:
@@ -388,11 +396,11 @@ class ReasonsService:
         line = line_for(self._measurement.workspace, record)
         Background.of(self._models.partial_model(record), against, line.cutoff)
         model = self._models.partial_model(record)
-        known = self._known_of_features(record)
+        reasons = self._known_of_features(record)
         federation = self._measurement.workspace.federation(record.federation)
-        used = {split.feature for tree in model.trees for split in tree.splits.values()}
-        refuse_without_meaning(model, used)
-        sides = {name: (known[name].asked or "either",) for name in used if not known[name].blockers}
+        used_features = {split.feature for tree in model.trees for split in tree.splits.values()}
+        refuse_without_meaning(model, used_features)
+        sides = {name: (reasons[name].asked or "either",) for name in used_features if not reasons[name].blockers}
         refuse_without_reason([as_stated(model, federation, name) for name in sorted(sides)], language, sides)
 
     def start_cohort(self, request: CohortRequest) -> Job[tuple[CohortImportance, ...]]:
@@ -407,9 +415,9 @@ class ReasonsService:
         record = self._models.get(request.model_id)
         people = len(request.ids) or request.samples
         note.about(record, people=people, seed=request.seed, cipher=request.cipher)
-        done = mean_contributions(self._measurement.context(record), request, job)
+        importances = mean_contributions(self._measurement.context(record), request, job)
         note.body["traffic"] = traffic(job.transcript)
-        return done
+        return importances
 
 
 def _knows_medians(model: GuestModel) -> bool:
@@ -450,7 +458,7 @@ def _blocker(finding: Finding) -> Blocker | None:
 def give_reasons(
     context: MeasurementContext,
     request: ReasonsRequest,
-    known: Mapping[str, Reason],
+    reason_of: Mapping[str, Reason],
     rules: Rules,
     job: Job[Any],
     *,
@@ -460,7 +468,7 @@ def give_reasons(
 
     Parameters
     ----------
-    known : mapping of str to Reason
+    reason_of : mapping of str to Reason
         What is to be stated of each feature.
     counted : bool
         Whether simulated Hosts count the questions against their budgets.
@@ -485,30 +493,30 @@ def give_reasons(
         batch = request.scored
     began = time.perf_counter()
     good = _explainable(batch, record.id, request.samples)
-    groups = tuple(known[feature].group for _, feature in terms.items)
+    groups = tuple(reason_of[feature].group for _, feature in terms.items)
     key = runtime.keys.reasons(request.cipher, request.key_bits, terms.shape(request.names, groups).load(terms.rows))
     run = None
     if counted:
         details = request.names, background.against, background.band
         run = begun(runtime, "reasons", record, request.samples, request.cipher, request.key_bits, *details)
-    asked = {feature: known[feature].asked for _, feature in terms.items}
-    question = _Question(context, request, terms, key, run, good, asked, groups, counted)
+    sides = {feature: reason_of[feature].asked for _, feature in terms.items}
+    question = _Question(context, request, terms, key, run, good, sides, groups, counted)
     ask = partial(question.ask, () if request.scored else batch.transcript, job)
     try:
-        found, transcript = repeated(ask, runtime, terms.chain, job, TIMEOUT if run is not None else 0.0)
+        named_features, transcript = repeated(ask, runtime, terms.chain, job, TIMEOUT if run is not None else 0.0)
     finally:
         if runtime.journal is not None:
             runtime.journal.ended(run)
     reasons = Reasons(
         model_id=record.id,
-        people=_people(batch, good, found, known),
+        people=_people(batch, good, named_features, reason_of),
         names=request.names,
         features=len(terms.items),
         cipher=_named_cipher(key),
         key_bits=key.bits,
-        ciphertexts=found.ciphertexts,
+        ciphertexts=named_features.ciphertexts,
         seconds=time.perf_counter() - began,
-        stages=found.seconds,
+        stages=named_features.seconds,
         transcript=transcript,
         runs=(batch.run, "" if run is None else run.name),
         against=background.against,
@@ -522,9 +530,11 @@ def give_reasons(
 def _scored(
     context: MeasurementContext, request: ReasonsRequest, rules: Rules, job: Job[Any], counted: bool
 ) -> ScoreBatch:
-    asked = ScoringRequest(context.record.id, request.samples, None, request.cipher, request.key_bits)
+    scoring_request = ScoringRequest(context.record.id, request.samples, None, request.cipher, request.key_bits)
     with work.part(0.0, SCORED[request.cipher]):
-        return score(context.runtime, context.record, context.compiled, asked, job, Workers(), rules, counted=counted)
+        return score(
+            context.runtime, context.record, context.compiled, scoring_request, job, Workers(), rules, counted=counted
+        )
 
 
 def _explainable(batch: ScoreBatch, model_id: str, samples: SampleSheet) -> NDArray[np.intp]:
@@ -538,14 +548,14 @@ def _explainable(batch: ScoreBatch, model_id: str, samples: SampleSheet) -> NDAr
 
 
 def _people(
-    batch: ScoreBatch, good: NDArray[np.intp], found: Named, known: Mapping[str, Reason]
+    batch: ScoreBatch, good: NDArray[np.intp], named_features: Named, reason_of: Mapping[str, Reason]
 ) -> tuple[PersonReasons, ...]:
     """Everybody in the sheet, those who were not scored without reasons."""
     people = [PersonReasons(score, (), score.problems) for score in batch.scores]
     for k, i in enumerate(good.tolist()):
-        names = [feature for _, feature in found.names[k] or ()]
-        reasons = tuple(replace(known[feature], side=known[feature].asked) for feature in names)
-        refused = (found.refused[k],) if k in found.refused else ()
+        names = [feature for _, feature in named_features.names[k] or ()]
+        reasons = tuple(replace(reason_of[feature], side=reason_of[feature].asked) for feature in names)
+        refused = (named_features.refused[k],) if k in named_features.refused else ()
         people[i] = PersonReasons(batch.scores[i], reasons, refused)
     return tuple(people)
 
@@ -558,7 +568,7 @@ class _Question:
     ----------
     good : ndarray of int
         Rows of the sheet that are asked about.
-    asked : mapping of str to {"above", "below", ""}
+    sides : mapping of str to {"above", "below", ""}
         Feature → on which side of the holder's median a value has to be; empty = on any.
     groups : tuple of int
         Which features a notice states in the same words.
@@ -572,12 +582,12 @@ class _Question:
     key: ReasonKey
     run: Run | None
     good: NDArray[np.intp]
-    asked: Mapping[str, str]
+    sides: Mapping[str, str]
     groups: tuple[int, ...]
     counted: bool
 
-    def ask(self, before: tuple[TranscriptEntry, ...], job: Job[Any]) -> tuple[Named, tuple[TranscriptEntry, ...]]:
-        """One session, its transcript behind the one `before`."""
+    def ask(self, earlier: tuple[TranscriptEntry, ...], job: Job[Any]) -> tuple[Named, tuple[TranscriptEntry, ...]]:
+        """One session, its transcript behind the one `earlier`."""
         runtime = self.context.runtime
         request = self.request
         terms = self.terms
@@ -586,31 +596,33 @@ class _Question:
         start = 0.0 if request.scored else SCORED[request.cipher]
 
         def at(stage: str, party: str, people: int) -> None:
-            done = people * len(STEPS) + (STEPS.index(stage) if stage in STEPS else 0)
-            job.at(stage, party, done)
-            work.reached(start + (1 - start) * done / job.total)
+            n_done = people * len(STEPS) + (STEPS.index(stage) if stage in STEPS else 0)
+            job.at(stage, party, n_done)
+            work.reached(start + (1 - start) * n_done / job.total)
 
         session = runtime.open_session(terms.chain, job.cancelled, counted=self.counted)
-        job.read_transcript = lambda: (*before, *session.transcript())
-        transcript = before
+        job.read_transcript = lambda: (*earlier, *session.transcript())
+        transcript = earlier
         try:
             for host, table in request.samples.hosts.items():
                 if host in terms.chain:
                     runtime.play(session, host, table.take(self.good))
-            asked = [host for host in terms.chain if host not in request.samples.hosts]
+            asked_hosts = [host for host in terms.chain if host not in request.samples.hosts]
             model_id = self.context.record.id
-            runtime.ask_approval(session, asked, model_id, REASONS, len(self.good), self.context.record.named_share)
+            runtime.ask_approval(
+                session, asked_hosts, model_id, REASONS, len(self.good), self.context.record.named_share
+            )
             client = ReasonsClient(
                 session, runtime.guest.name, model_id, terms, self.key, at, self.run, runtime.journal
             )
-            own = request.samples.guest.take(self.good)
-            below = [feature for feature, side in self.asked.items() if side == "below"]
-            sideless = [feature for feature, side in self.asked.items() if not side]
-            found = client.names(own, request.names, below, self.groups, sideless)
+            guest_rows = request.samples.guest.take(self.good)
+            below = [feature for feature, side in self.sides.items() if side == "below"]
+            sideless = [feature for feature, side in self.sides.items() if not side]
+            named_features = client.names(guest_rows, request.names, below, self.groups, sideless)
         finally:
-            transcript = (*before, *session.close())
+            transcript = (*earlier, *session.close())
             job.keep_transcript(transcript)
-        return found, transcript
+        return named_features, transcript
 
 
 def mean_contributions(
@@ -656,20 +668,20 @@ def mean_contributions(
             job.keep_transcript(session.close())
 
     try:
-        found = repeated(ask, runtime, terms.chain, job, TIMEOUT if run is not None else 0.0)
+        summed = repeated(ask, runtime, terms.chain, job, TIMEOUT if run is not None else 0.0)
         if runtime.journal is not None and run is not None:
             runtime.journal.handed_over(run.name)
     finally:
         if runtime.journal is not None:
             runtime.journal.ended(run)
-    means = found.sums / found.people
-    bound = found.error_bound / found.people
+    means = summed.sums / summed.people
+    bound = summed.error_bound / summed.people
     cipher = _named_cipher(key)
     out = [
-        CohortImportance(*item, float(mean), found.people, bound, cipher, key.bits)
-        for item, mean in zip(found.items, means, strict=True)
+        CohortImportance(*item, float(mean), summed.people, bound, cipher, key.bits)
+        for item, mean in zip(summed.items, means, strict=True)
     ]
-    return tuple(sorted(out, key=lambda one: -abs(one.mean)))
+    return tuple(sorted(out, key=lambda importance: -abs(importance.mean)))
 
 
 def _named_cipher(key: ReasonKey) -> str:

@@ -43,7 +43,7 @@ class HandedOver:
         Bodies of its log's entries on approvals.
     starts : tuple of str
         When a process of it began to have the links, as its log has it (UTC, ISO 8601), upwards.
-    left : mapping of str to str
+    left_open : mapping of str to str
         Conversation that a process of it had open when it ended → when that was noticed, as its log has it.
     booked : mapping of str to int
         Conversation without a receipt of its → questions in it that its account has, each from the moment when it was answered.
@@ -53,7 +53,7 @@ class HandedOver:
     receipts: tuple[Receipt, ...]
     approvals: tuple[Mapping[str, Any], ...]
     starts: tuple[str, ...] = ()
-    left: Mapping[str, str] = field(default_factory=dict)
+    left_open: Mapping[str, str] = field(default_factory=dict)
     booked: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -107,8 +107,8 @@ def read_side(path: Path) -> HandedOver:
             entries = AuditLog(database).entries()
         finally:
             database.close()
-        bodies = tuple(one.body for one in entries if one.action == "approval")
-        links = [(one.time, one.body) for one in entries if one.action == LINKS]
+        bodies = tuple(entry.body for entry in entries if entry.action == "approval")
+        links = [(entry.time, entry.body) for entry in entries if entry.action == LINKS]
         return HandedOver(party, receipts, bodies, *_of_links(links), booked)
     return _read_export(path)
 
@@ -123,17 +123,17 @@ def _read_export(path: Path) -> HandedOver:
     booked: Mapping[str, int] = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         try:
-            found = _LINE.validate_json(line)
-            if set(found) == {"party"}:
-                party = str(found["party"])
-            elif set(found) == {"receipt"}:
-                receipts.append(_RECEIPT.validate_python(found["receipt"]))
-            elif set(found) == {"booked"}:
-                booked = _BOOKED.validate_python(found["booked"])
-            elif found.get("action") == "approval":
-                approvals.append(_LINE.validate_python(found["body"]))
-            elif found.get("action") == LINKS:
-                links.append((str(found["time"]), _LINE.validate_python(found["body"])))
+            record = _LINE.validate_json(line)
+            if set(record) == {"party"}:
+                party = str(record["party"])
+            elif set(record) == {"receipt"}:
+                receipts.append(_RECEIPT.validate_python(record["receipt"]))
+            elif set(record) == {"booked"}:
+                booked = _BOOKED.validate_python(record["booked"])
+            elif record.get("action") == "approval":
+                approvals.append(_LINE.validate_python(record["body"]))
+            elif record.get("action") == LINKS:
+                links.append((str(record["time"]), _LINE.validate_python(record["body"])))
         except (ValidationError, KeyError):
             raise ParameterError("not_a_log_line", path=str(path), line=number) from None
     if not party:
@@ -144,20 +144,20 @@ def _read_export(path: Path) -> HandedOver:
 def _of_links(entries: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[tuple[str, ...], dict[str, str]]:
     """From a log's entries on links: when processes began to have them, and which conversations others had left open when they ended."""
     starts = []
-    left = dict[str, str]()
+    left_open = dict[str, str]()
     for time, body in entries:
         conversations = body.get("broken_off")
         if isinstance(conversations, list):
-            left |= {str(conversation): time for conversation in conversations}
+            left_open |= {str(conversation): time for conversation in conversations}
         else:
             starts.append(time)
-    return tuple(starts), left
+    return tuple(starts), left_open
 
 
 def exported(party: str, log: str, receipts: Receipts) -> str:
     """A party's log and receipts as lines of JSON, with its name in front."""
     lines: list[dict[str, Any]] = [{"party": party}, {"booked": receipts.booked(party)}]
-    lines += [{"receipt": vars(one)} for one in receipts.all()]
+    lines += [{"receipt": vars(receipt)} for receipt in receipts.all()]
     first, *others = (json.dumps(line, sort_keys=True) + "\n" for line in lines)
     return first + log + "".join(others)
 
@@ -184,14 +184,14 @@ def reconcile(first: HandedOver, second: HandedOver) -> Reconciled:
     differences = [*_unsigned(first, mine), *_unsigned(second, theirs)]
     broken_off = list[Remark]()
     for conversation in sorted(mine.keys() | theirs.keys()):
-        here = mine.get(conversation)
-        there = theirs.get(conversation)
-        found = _of_conversation(first, second, here, there)
-        restart = _restart(first, here, there) or _restart(second, there, here)
-        if found and restart is not None:
+        first_receipt = mine.get(conversation)
+        second_receipt = theirs.get(conversation)
+        remarks = _of_conversation(first, second, first_receipt, second_receipt)
+        restart = _restart(first, first_receipt, second_receipt) or _restart(second, second_receipt, first_receipt)
+        if remarks and restart is not None:
             broken_off.append(restart)
         else:
-            differences += found
+            differences += remarks
     differences += [*_other_copies(first, theirs), *_other_copies(second, mine)]
     shared, about = _approvals(first, second)
     both = len(mine.keys() & theirs.keys())
@@ -200,39 +200,43 @@ def reconcile(first: HandedOver, second: HandedOver) -> Reconciled:
 
 
 def _of_conversation(
-    first: HandedOver, second: HandedOver, here: Receipt | None, there: Receipt | None
+    first: HandedOver, second: HandedOver, first_receipt: Receipt | None, second_receipt: Receipt | None
 ) -> list[Remark]:
     """Where two parties' receipts of one conversation differ."""
-    if here is not None and there is not None:
-        if max(len(here.entries), len(there.entries)) >= MAX_STATED:  # of longer ones the end is not stated
+    if first_receipt is not None and second_receipt is not None:
+        if (
+            max(len(first_receipt.entries), len(second_receipt.entries)) >= MAX_STATED
+        ):  # of longer ones the end is not stated
             return []
-        return [*_counts(here, there), *_counts(there, here)]
-    has, lacks, receipt = (first, second, here) if here is not None else (second, first, there)
+        return [*_counts(first_receipt, second_receipt), *_counts(second_receipt, first_receipt)]
+    has, lacks, receipt = (
+        (first, second, first_receipt) if first_receipt is not None else (second, first, second_receipt)
+    )
     if receipt is None:
         return []
     values = {"party": has.party, "other": lacks.party, "conversation": receipt.conversation[:SHORT]}
     return [Remark("receipt_of_one_side", {**values, "time": receipt.created[:16]})]
 
 
-def _restart(side: HandedOver, own: Receipt | None, of_other: Receipt | None) -> Remark | None:
+def _restart(side: HandedOver, receipt: Receipt | None, of_other: Receipt | None) -> Remark | None:
     """When a party's process began again that had ended in the midst of a conversation; None if it did not.
 
     A receipt without the conversation's end was signed when the process stopped; one that was killed signed none. The party itself says
     when it began: who finds many of these asks it why. A party that had ended the conversation itself was not in the midst of it, even
     if its own receipt is missing.
     """
-    if of_other is None or (own is not None and _has_ended(own)):
+    if of_other is None or (receipt is not None and _has_ended(receipt)):
         return None
     values: dict[str, object] = {"party": side.party, "conversation": of_other.conversation[:SHORT]}
     values |= {"other": of_other.party}
-    noticed = _time(side.left.get(of_other.conversation, ""))
+    noticed = _time(side.left_open.get(of_other.conversation, ""))
     if noticed is not None:
         return Remark("process_ended", {**values, "time": _minute(noticed)})
-    if own is None and _has_ended(of_other, by=side.party):
+    if receipt is None and _has_ended(of_other, by=side.party):
         return None
     began = [time for text in side.starts if (time := _time(text)) is not None]
     ended = _time(of_other.created)
-    stopped = None if own is None else _time(own.created)
+    stopped = None if receipt is None else _time(receipt.created)
     if stopped is not None:
         later = [time for time in began if time >= stopped]
     elif ended is not None:
@@ -256,10 +260,10 @@ def _restart(side: HandedOver, own: Receipt | None, of_other: Receipt | None) ->
 def _time(text: str) -> datetime | None:
     """A time as another company's export has it; None if it is none, or of no zone."""
     try:
-        found = datetime.fromisoformat(text)
+        parsed = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return found if found.tzinfo is not None else None
+    return parsed if parsed.tzinfo is not None else None
 
 
 def _minute(time: datetime) -> str:
@@ -272,20 +276,24 @@ def _has_ended(receipt: Receipt, by: str = "") -> bool:
     return any(kind == end and by in ("", sender) for sender, _, kind, _, _ in receipt.entries)
 
 
+def _terms(approval: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(approval.get(name) for name in TERMS)
+
+
 def _own(side: HandedOver, peer: str) -> dict[str, Receipt]:
     """Its own receipts of conversations in which it sent the other something, or took something of it."""
-    own = [one for one in side.receipts if one.party == side.party]
-    return {one.conversation: one for one in own if one.sent(peer) or one.took(peer)}
+    receipts = [receipt for receipt in side.receipts if receipt.party == side.party]
+    return {receipt.conversation: receipt for receipt in receipts if receipt.sent(peer) or receipt.took(peer)}
 
 
-def _unsigned(side: HandedOver, own: Mapping[str, Receipt]) -> Iterator[Remark]:
-    keys = {one.public_key for one in own.values()}
+def _unsigned(side: HandedOver, receipts: Mapping[str, Receipt]) -> Iterator[Remark]:
+    keys = {receipt.public_key for receipt in receipts.values()}
     if len(keys) > 1:
         yield Remark("several_signing_keys", {"party": side.party, "count": len(keys)})
-    for one in own.values():
-        stated = ConversationReceipt(one.conversation, one.entries, one.signature)
-        if not is_genuine(stated, one.party, one.public_key):
-            yield Remark("receipt_not_signed", {"party": side.party, "conversation": one.conversation[:SHORT]})
+    for receipt in receipts.values():
+        stated = ConversationReceipt(receipt.conversation, receipt.entries, receipt.signature)
+        if not is_genuine(stated, receipt.party, receipt.public_key):
+            yield Remark("receipt_not_signed", {"party": side.party, "conversation": receipt.conversation[:SHORT]})
 
 
 def _counts(sender: Receipt, taker: Receipt) -> Iterator[Remark]:
@@ -311,11 +319,11 @@ def _counts(sender: Receipt, taker: Receipt) -> Iterator[Remark]:
 
 def _other_copies(side: HandedOver, of_other: Mapping[str, Receipt]) -> Iterator[Remark]:
     """Receipts that a party shows now and that are not those that it sent to `side`."""
-    kept = {(one.conversation, one.party): one for one in side.receipts}
-    for one in of_other.values():
-        copy = kept.get((one.conversation, one.party))
-        if copy is not None and copy.entries != one.entries:
-            values = {"party": one.party, "other": side.party, "conversation": one.conversation[:SHORT]}
+    copies = {(receipt.conversation, receipt.party): receipt for receipt in side.receipts}
+    for receipt in of_other.values():
+        copy = copies.get((receipt.conversation, receipt.party))
+        if copy is not None and copy.entries != receipt.entries:
+            values = {"party": receipt.party, "other": side.party, "conversation": receipt.conversation[:SHORT]}
             yield Remark("other_receipt_shown", values)
 
 
@@ -324,12 +332,17 @@ def _approvals(first: HandedOver, second: HandedOver) -> tuple[int, list[Remark]
     shared = 0
     differences = list[Remark]()
     for guest, host in ((first, second), (second, first)):
-        reported = [one for one in guest.approvals if one.get("host") == host.party and one.get("state") == "granted"]
-        given = [one for one in host.approvals if one.get("what") == "approved" and one.get("guest") == guest.party]
-        known = {tuple(one.get(name) for name in TERMS) for one in given}
-        # noted again after a restart
-        for terms in dict.fromkeys(tuple(one.get(name) for name in TERMS) for one in reported):
-            if terms in known:
+        # A Guest's log may have an approval twice: it is noted again after a restart.
+        reported_terms = []
+        for approval in guest.approvals:
+            if approval.get("host") == host.party and approval.get("state") == "granted":
+                reported_terms.append(_terms(approval))
+        approved_terms = set()
+        for approval in host.approvals:
+            if approval.get("what") == "approved" and approval.get("guest") == guest.party:
+                approved_terms.add(_terms(approval))
+        for terms in dict.fromkeys(reported_terms):
+            if terms in approved_terms:
                 shared += 1
             else:
                 values = dict(zip(TERMS, terms, strict=True))

@@ -81,7 +81,7 @@ class Registry:
 
     def with_sealed(self, federation: str) -> list[ModelRecord]:
         """Records of a federation's models, and of those that were trained and not released: for what is deleted of somebody."""
-        sealed = [json.dumps(one.body) for one in self._workspace.sealed_models(federation).all()]
+        sealed = [json.dumps(sealed_model.body) for sealed_model in self._workspace.sealed_models(federation).all()]
         return self.all(federation) + [_read(text) for text in sealed]
 
     def get(self, model_id: str) -> ModelRecord:
@@ -93,9 +93,9 @@ class Registry:
             No model, or more than one, has such an id.
         """
         names = [federation.name for federation in self._workspace.federations()]
-        held = [text for name in names if (text := self._workspace.guest_store(name).record(model_id)) is not None]
-        if len(held) == 1:  # nearly always, and every page asks many times
-            return self._records.get(held[0], partial(_read, held[0]))
+        texts = [text for name in names if (text := self._workspace.guest_store(name).record(model_id)) is not None]
+        if len(texts) == 1:  # nearly always, and every page asks many times
+            return self._records.get(texts[0], partial(_read, texts[0]))
         records = self.all()
         if model_id == "latest" and records:
             newest = min(records, key=_is_demo)  # of the bank's own federations if they have any
@@ -106,13 +106,13 @@ class Registry:
         matching = exact or [record for record in records if record.id.startswith(model_id)]
         if len(matching) == 1:
             return matching[0]
-        known = tuple(record.id for record in records[:5]) or NONE_YET
+        known_models = tuple(record.id for record in records[:5]) or NONE_YET
         if matching:
-            raise ModelError("ambiguous_model", model=model_id, count=len(matching), known=known)
+            raise ModelError("ambiguous_model", model=model_id, count=len(matching), known=known_models)
         broken = tuple(self._workspace.broken())  # names alone: programs read this, too
         if broken:
-            raise ModelError("unknown_model_broken", model=model_id, known=known, broken=broken)
-        raise ModelError("unknown_model", model=model_id, known=known)
+            raise ModelError("unknown_model_broken", model=model_id, known=known_models, broken=broken)
+        raise ModelError("unknown_model", model=model_id, known=known_models)
 
     def states(self) -> dict[str, ModelState]:
         """Model → what it is called and how far it has come (:mod:`backend.services.lifecycle`)."""
@@ -134,8 +134,8 @@ class Registry:
         """The model that a model was retrained from (None = none that is still there), and those retrained from it, newest first."""
         record = self.get(model_id)
         others = self.all(record.federation)
-        before = next((m for m in others if m.id == record.retrained_from), None)
-        return before, tuple(m for m in others if m.retrained_from == record.id)
+        predecessor = next((m for m in others if m.id == record.retrained_from), None)
+        return predecessor, tuple(m for m in others if m.retrained_from == record.id)
 
     def guest_model(self, model_id: str) -> GuestModel:
         """The Guest's partial model."""
@@ -209,8 +209,8 @@ class Registry:
         test = [i for i in self.test_ids(record) if i in row_of]
         if not 0 <= samples <= len(test):
             raise ParameterError("test_records_missing", samples=samples, available=len(test))
-        chosen = np.random.default_rng(seed).choice(len(test), size=samples, replace=False)
-        return np.array([row_of[test[i]] for i in chosen], dtype=np.intp)
+        selected = np.random.default_rng(seed).choice(len(test), size=samples, replace=False)
+        return np.array([row_of[test[i]] for i in selected], dtype=np.intp)
 
     def feature(self, record: ModelRecord, name: str) -> Feature:
         """The dictionary's entry of a feature of the model's federation."""
@@ -245,8 +245,8 @@ class Registry:
         if not 0 <= tree < len(model.trees):
             raise ModelError("unknown_tree", last=len(model.trees) - 1, tree=tree)
         first = sample.guest.take(np.array([0], dtype=np.intp))
-        kept = candidate_leaves(model.skeletons, model.rules, first.columns, 1)[tree][0]
-        return tuple(leaf for leaf, k in zip(model.trees[tree].leaves, kept, strict=True) if k)
+        possible = candidate_leaves(model.skeletons, model.rules, first.columns, 1)[tree][0]
+        return tuple(leaf for leaf, k in zip(model.trees[tree].leaves, possible, strict=True) if k)
 
 
 def parts_of(record: ModelRecord) -> str:

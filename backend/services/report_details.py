@@ -69,7 +69,7 @@ class ReportDetails:
         return self.keep(model_id, from_toml(text, self.parties(model_id)).model_dump())
 
     @recorded("details")
-    def keep(self, note: Note, model_id: str, given: Mapping[str, Any]) -> DetailsSection:
+    def keep(self, note: Note, model_id: str, values: Mapping[str, Any]) -> DetailsSection:
         """Keep details in place of those that stood, which stay as an earlier version.
 
         Raises
@@ -78,15 +78,15 @@ class ReportDetails:
             An unknown field or party, a text that is too long, or a challenger that is no other model of the federation.
         """
         record = self._models.get(model_id)
-        details = checked(given, self.parties(record.id))
+        details = checked(values, self.parties(record.id))
         details = details.model_copy(update={"challenger": self._challenger(record, details.challenger)})
-        before = self.history(record.id)
-        stood = (before[-1].details if before else DetailsSection()).model_dump()
+        earlier = self.history(record.id)
+        stood = (earlier[-1].details if earlier else DetailsSection()).model_dump()
         changed = sorted(name for name, value in details.model_dump().items() if value != stood[name])
         if not changed:
             raise ParameterError("details_unchanged")
         time = datetime.now(UTC).isoformat(timespec="seconds")
-        versions = [*before, Version(time, self._auditor.actor, details)]
+        versions = [*earlier, Version(time, self._auditor.actor, details)]
         text = json.dumps([{**vars(version), "details": version.details.model_dump()} for version in versions])
         note.about(record, changed=changed, details_sha256=sha256(details.model_dump_json().encode()).hexdigest())
 
@@ -96,17 +96,17 @@ class ReportDetails:
         note.keep = keep
         return details
 
-    def _challenger(self, record: ModelRecord, named: str) -> str:
+    def _challenger(self, record: ModelRecord, challenger_id: str) -> str:
         """The challenger's whole id."""
-        if not named:
+        if not challenger_id:
             return ""
         try:
-            other = self._models.get(named)
+            challenger = self._models.get(challenger_id)
         except GlassleafError as error:
             raise ParameterError("challenger_unknown", why=error.remarks[0]) from None
-        if other.federation != record.federation or other.id == record.id:
-            raise ParameterError("challenger_elsewhere", model=other.id, federation=record.federation)
-        return other.id
+        if challenger.federation != record.federation or challenger.id == record.id:
+            raise ParameterError("challenger_elsewhere", model=challenger.id, federation=record.federation)
+        return challenger.id
 
 
 def _artefact(record: ModelRecord) -> str:

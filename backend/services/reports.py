@@ -195,7 +195,7 @@ class Reports:
     def check(self, blob: bytes) -> Checked:
         """Check a report's file, and look for it in this home's audit logs; raises ModelError if it was changed."""
         checked = check(blob)
-        named = tuple(
+        entries = tuple(
             (federation.name, entry)
             for federation in self._workspace.federations()
             for entry in self._audit.entries(federation.name)
@@ -203,9 +203,9 @@ class Reports:
             and entry.body.get("report_sha256") == checked.report.sha256
             and entry.body.get("public_key", "") == checked.report.public_key
         )
-        issued_so = sha256(blob).hexdigest() in {entry.body.get("file_sha256") for _, entry in named}
+        issued_so = sha256(blob).hexdigest() in {entry.body.get("file_sha256") for _, entry in entries}
         return replace(
-            checked, named_by=named, drawn="yes" if issued_so and checked.drawn == "other" else checked.drawn
+            checked, named_by=entries, drawn="yes" if issued_so and checked.drawn == "other" else checked.drawn
         )
 
     @recorded("sign-off")
@@ -226,9 +226,9 @@ class Reports:
         reviews = self._workspace.reviews(record.federation)
         key = self._workspace.signing_key(record.federation)
         sign = partial(key.sign, SIGN_OFF)
-        done = reviews.sign_off(record.content_hash, person, role, statement, digest, key.public, sign)
-        note.about(record, content_sha256=digest, number=done.number, person=done.person)
-        return done
+        signed = reviews.sign_off(record.content_hash, person, role, statement, digest, key.public, sign)
+        note.about(record, content_sha256=digest, number=signed.number, person=signed.person)
+        return signed
 
     def sign_offs(self, model_id: str) -> tuple[SignOffLine, ...]:
         """Who stands by the model, and whether by what is reported of it now."""
@@ -245,31 +245,31 @@ class Reports:
 
     def compare(self, first: str, second: str) -> SideBySide:
         """Two models of one federation compared; raises ParameterError if they are of two."""
-        before = self._models.get(first)
-        after = self._models.get(second)
-        if before.federation != after.federation:
+        first_model = self._models.get(first)
+        second_model = self._models.get(second)
+        if first_model.federation != second_model.federation:
             raise ParameterError(
                 "models_of_two_federations",
-                first=before.id,
-                first_federation=before.federation,
-                second=after.id,
-                second_federation=after.federation,
+                first=first_model.id,
+                first_federation=first_model.federation,
+                second=second_model.id,
+                second_federation=second_model.federation,
             )
-        paired = ModelDifference.of(self._models, before, after)
+        paired = ModelDifference.of(self._models, first_model, second_model)
         measured = (paired.figures, paired.n) if paired else ((), 0)
-        changes = self._verdicts.compare(before.id, after.id)
-        return model_comparison.compare(self._side(before), self._side(after), *measured, changes)
+        changes = self._verdicts.compare(first_model.id, second_model.id)
+        return model_comparison.compare(self._side(first_model), self._side(second_model), *measured, changes)
 
     def _side(self, record: ModelRecord) -> Side:
-        found = MeasuredEvidence(self._models, record)
+        evidence = MeasuredEvidence(self._models, record)
         parts = (part for part in self._cards.get(record.id).parts if part.part == record.metrics.part)
         return Side(
             record=record,
             sizes=Sizes.of(self._models.partial_model(record)),
             importance=self._explanation.importance(record.id),
             compliance=self._compliance.assess(record.id),
-            disparities=found.disparities,
-            bases={key: basis for key, basis in found.bases.items() if key[0] == DISPARITY},
+            disparities=evidence.disparities,
+            bases={key: basis for key, basis in evidence.bases.items() if key[0] == DISPARITY},
             test_ids=frozenset(self._models.test_ids(record)),
             intervals={figure.name: (figure.low, figure.high) for part in parts for figure in part.figures},
         )
@@ -283,14 +283,14 @@ class Reports:
 
         made_of, content = self._contents.get(model, write)
         if made_of != sources:
-            made = write()
+            rewritten = write()
             self._contents.drop(model)
-            self._contents.get(model, lambda: made)
-            content = made[1]
+            self._contents.get(model, lambda: rewritten)
+            content = rewritten[1]
         return content
 
     def _sources(self, record: ModelRecord) -> Sources:
-        found = MeasuredEvidence(self._models, record)
+        evidence = MeasuredEvidence(self._models, record)
         reviews = self._workspace.reviews(record.federation)
         card = self._cards.get(record.id)
         ran = self._models.measured(record, VALIDATION)
@@ -307,9 +307,9 @@ class Reports:
             entries=self._audit.entries(record.federation),
             standing=self._workspace.model_states(record.federation).standing(record.id),
             card=Card(card.parts[0], card.sources[card.parts[0].part], card.shifts) if card.parts else None,
-            disparities=found.disparities or None,
-            proxies=found.proxies or None,
-            bases=found.bases,
+            disparities=evidence.disparities or None,
+            proxies=evidence.proxies or None,
+            bases=evidence.bases,
             retrained=self._retrained(record),
             given_away=self._given_away(record),
             searches=self._searches(record),
@@ -332,12 +332,14 @@ class Reports:
 
     def _searches(self, record: ModelRecord) -> tuple[Search, ...]:
         """From this model, and those that it was chosen from."""
-        before, _ = self._models.lineage(record.id)
-        own, others = (
-            [read_search(kept.basis) for kept in self._models.measured(one, ALTERNATIVES).values()] if one else []
-            for one in (record, before)
+        predecessor, _ = self._models.lineage(record.id)
+        own_searches, others = (
+            [read_search(measurement.basis) for measurement in self._models.measured(model, ALTERNATIVES).values()]
+            if model
+            else []
+            for model in (record, predecessor)
         )
-        return (*own, *(search for search in others if search.choice and search.choice.model == record.id))
+        return (*own_searches, *(search for search in others if search.choice and search.choice.model == record.id))
 
     def _given_away(self, record: ModelRecord) -> tuple[GivenAway, ...] | None:
         """What the simulated Hosts' answers have given away; None if their tables are gone or Hosts run at their own companies."""
@@ -351,6 +353,6 @@ class Reports:
 
     def _retrained(self, record: ModelRecord) -> tuple[SideBySide, ...]:
         """The model beside the one that it replaces, then beside those that replace it."""
-        before, after = self._models.lineage(record.id)
-        pairs = [(before.id, record.id)] if before else []
-        return tuple(self.compare(*pair) for pair in (*pairs, *((record.id, new.id) for new in after)))
+        predecessor, successors = self._models.lineage(record.id)
+        pairs = [(predecessor.id, record.id)] if predecessor else []
+        return tuple(self.compare(*pair) for pair in (*pairs, *((record.id, new.id) for new in successors)))

@@ -130,10 +130,10 @@ def told_apart(model: HostModel, table: PartyTable) -> ToldApart | None:
 def facts_of(
     approval: Approval,
     counterparts: Counterparts,
-    own: Mapping[str, Feature],
-    used: Sequence[str],
+    features: Mapping[str, Feature],
+    used_features: Sequence[str],
     limits: Limits,
-    named: float,
+    naming_share: float,
     measured: ToldApart | None,
     records: int = 0,
 ) -> tuple[Fact, ...]:
@@ -141,11 +141,11 @@ def facts_of(
 
     Parameters
     ----------
-    own : mapping of str to Feature
+    features : mapping of str to Feature
         The Host's dictionary; empty if it is not stored here.
-    used : sequence of str
+    used_features : sequence of str
         Names of the Host's features that the model's own splits use.
-    named : float
+    naming_share : float
         Share of a group's people whom sums could name; 0 if the request is not about sums or the share is not limited.
     measured : ToldApart, optional
         What the model's own splits tell apart here.
@@ -153,11 +153,11 @@ def facts_of(
         How many the Host has; 0 if they are not here.
     """
     return (
-        *_bits(approval, own, limits, records),
-        *(Fact(GIVE_AWAY, remark) for remark in _give_away(approval, named, measured)),
+        *_bits(approval, features, limits, records),
+        *(Fact(GIVE_AWAY, remark) for remark in _give_away(approval, naming_share, measured)),
         Fact(WHO, counterparts.title(approval.guest)),
         *(Fact(WHAT_FOR, purpose) for purpose in _purposes(approval, counterparts)),
-        Fact(COLUMNS, _columns(approval, own, used)),
+        Fact(COLUMNS, _columns(approval, features, used_features)),
         Fact(NARROW, _narrow(approval)),
     )
 
@@ -215,46 +215,52 @@ def _purposes(approval: Approval, counterparts: Counterparts) -> list[Remark]:
     return remarks or [Remark("request_purpose_not_agreed")]
 
 
-def _columns(approval: Approval, own: Mapping[str, Feature], used: Sequence[str]) -> Remark:
+def _columns(approval: Approval, features: Mapping[str, Feature], used_features: Sequence[str]) -> Remark:
     """Return which of the Host's columns the request is about."""
     about = approval.about
     if approval.purpose == TRAINING:
         left_out = set(about["exclude"])
-        if own:
-            names = [name for name in own if name not in left_out]
+        if features:
+            names = [name for name in features if name not in left_out]
         elif left_out:
             return Remark("request_columns_except", {"names": tuple(sorted(left_out))})
         else:
             return Remark("request_columns_all")
     elif "trees" in about:
-        names = list(dict.fromkeys(used))
+        names = list(dict.fromkeys(used_features))
     else:
         return Remark("request_columns_grouped")
     if not names:
-        known = approval.purpose == TRAINING or not about["own_splits"]
-        return Remark("request_columns_none" if known else "request_columns_unknown")
-    titles = tuple(own[name].meaning if name in own else name for name in names)
-    return Remark("request_columns", {"count": len(names), "total": max(len(own), len(names)), "names": titles})
+        is_known = approval.purpose == TRAINING or not about["own_splits"]
+        return Remark("request_columns_none" if is_known else "request_columns_unknown")
+    titles = tuple(features[name].meaning if name in features else name for name in names)
+    return Remark("request_columns", {"count": len(names), "total": max(len(features), len(names)), "names": titles})
 
 
-def _training_facts(approval: Approval, own: Mapping[str, Feature]) -> list[Fact]:
+def _training_facts(approval: Approval, features: Mapping[str, Feature]) -> list[Fact]:
     """Return what a training can reveal of a person at most, and of all records; nothing if the Host's dictionary is not here."""
     records = int(approval.about["rows"])
-    used = [name for name in own if name not in approval.about["exclude"]]
-    if not used:
+    used_features = [name for name in features if name not in approval.about["exclude"]]
+    if not used_features:
         return []
-    bits = training_bits(len(used), records)
-    values = {"answers": ceil(bits), "bits": bits, "features": len(used), "total": len(own), "people": records}
+    bits = training_bits(len(used_features), records)
+    values = {
+        "answers": ceil(bits),
+        "bits": bits,
+        "features": len(used_features),
+        "total": len(features),
+        "people": records,
+    }
     facts = [Fact(BITS, Remark("request_training_bits", values))]
     facts.append(Fact(SUM, Remark("request_training_sum", {"bits": bits * records, "people": records})))
     return facts
 
 
-def _bits(approval: Approval, own: Mapping[str, Feature], limits: Limits, records: int) -> list[Fact]:
+def _bits(approval: Approval, features: Mapping[str, Feature], limits: Limits, records: int) -> list[Fact]:
     """Return what answers about a model reveal of a person at most, and of all people of the first request."""
     about = approval.about
     if approval.purpose == TRAINING:
-        return _training_facts(approval, own)
+        return _training_facts(approval, features)
     if approval.purpose == SCREENING:
         bits = float(about["bits"])
         values = {"answers": ceil(bits), "bits": bits, "features": about["features"]}
@@ -265,9 +271,11 @@ def _bits(approval: Approval, own: Mapping[str, Feature], limits: Limits, record
     people = int(about["rows"])
     facts = [Fact(BITS, Remark("request_bits", {"answers": ceil(bits), "bits": bits}))]
     # A measure to hold it against: what a training on all of the Host's columns would tell at most.
-    whole = training_bits(len(own), records)
-    if records and bits < whole:
-        facts.append(Fact(BITS, Remark("request_bits_whole", {"answers": ceil(whole), "total": len(own)})))
+    training_bound = training_bits(len(features), records)
+    if records and bits < training_bound:
+        facts.append(
+            Fact(BITS, Remark("request_bits_whole", {"answers": ceil(training_bound), "total": len(features)}))
+        )
     if limits.counted:
         facts.append(Fact(BITS, Remark("request_limit", {"limit": limits.of(SCORE)[1], "days": limits.days})))
     else:
@@ -277,17 +285,17 @@ def _bits(approval: Approval, own: Mapping[str, Feature], limits: Limits, record
     return facts
 
 
-def _give_away(approval: Approval, named: float, measured: ToldApart | None) -> list[Remark]:
+def _give_away(approval: Approval, naming_share: float, measured: ToldApart | None) -> list[Remark]:
     """Return how many people scores or sums could name."""
     about = approval.about
     remarks = []
     if approval.purpose == SCREENING:
         remarks.append(Remark("request_screening", {"least": about["least"]}))
     if approval.purpose == TRAINING and "most_named" in about:
-        allowed = float(about["most_named"])
-        if not 0.0 <= allowed <= 1.0:
-            allowed = 1.0  # a word that means nothing bounds nothing
-        remarks.append(Remark("request_most_named", {"bound": _percent(allowed)}))
+        max_share = float(about["most_named"])
+        if not 0.0 <= max_share <= 1.0:
+            max_share = 1.0  # a word that means nothing bounds nothing
+        remarks.append(Remark("request_most_named", {"bound": _percent(max_share)}))
     if about.get("imported"):
         remarks.append(Remark("request_imported"))
     if "trees" in about and approval.purpose != TRAINING:
@@ -304,8 +312,8 @@ def _give_away(approval: Approval, named: float, measured: ToldApart | None) -> 
                 "share": _percent(measured.alone),
             }
             remarks.append(Remark("request_alone", apart))
-    if named:
-        remarks.append(Remark("request_sums_named", {"share": _percent(named)}))
+    if naming_share:
+        remarks.append(Remark("request_sums_named", {"share": _percent(naming_share)}))
     return remarks
 
 

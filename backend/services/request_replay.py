@@ -39,21 +39,21 @@ def replay_requests(runtime: GuestRuntime, store: PartyStore) -> tuple[HostRepla
         by_model = defaultdict(list)
         for row in log.rows() if log is not None else ():
             by_model[row.model_id].append(row)
-        for model_id, kept in by_model.items():
+        for model_id, logged_rows in by_model.items():
             about = store.artefact(model_id), registered(model_id), runtime.keys.floor
             # What a Host made of the request before it came here, `re-perform` recomputes.
             first = host == first_host(about[0])
-            rows = [row for row in kept if first and row.public_key]
+            rows = [row for row in logged_rows if first and row.public_key]
             if not rows:
                 continue
             scores = replay([row for row in rows if row.kind == SCORE], runtime.open_request, *about)
             terms = [_terms(host, row) for row in rows if row.kind == REASONS]
-            named = replay_terms(terms, lambda row: runtime.open_terms(row.public_key, row.terms), *about)
-            found = Replayed(scores.rows + named.rows, scores.problems + named.problems)
-            bad = {number for number, _ in found.problems}
+            terms_replay = replay_terms(terms, lambda row: runtime.open_terms(row.public_key, row.terms), *about)
+            replayed = Replayed(scores.rows + terms_replay.rows, scores.problems + terms_replay.problems)
+            bad = {number for number, _ in replayed.problems}
             if log is not None:
                 log.forget([row.number for row in rows if row.number not in bad])
-            out.append(HostReplay(host, model_id, found))
+            out.append(HostReplay(host, model_id, replayed))
     return tuple(out)
 
 

@@ -90,7 +90,7 @@ class Retraining:
     def start(
         self,
         request: RetrainingRequest,
-        on_wait: Callable[[str, str, ApprovalPending], None] = lambda before, after, waits: None,
+        on_wait: Callable[[str, str, ApprovalPending], None] = lambda old_model, new_model, waits: None,
     ) -> Job[SideBySide]:
         """Train a model again without some features and measure both, in the background; the first model stays.
 
@@ -105,16 +105,16 @@ class Retraining:
             growing = GROWN.get(self._models.get(request.model_id).cipher, 1.0)
             retrained = growing / (growing + 2 * len(request.by) + 1)
             with work.part(0.0, retrained):
-                before, after = self._retrain(request, job)
+                old_model, new_model = self._retrain(request, job)
             job.points = ()  # the curve is of the training, which is over
             measures: list[Callable[[], object]] = [
-                partial(self._fairness.disparity, one, job)
-                for model_id in (before.id, after.id)
-                for one in request.measured(model_id)
+                partial(self._fairness.disparity, disparity_request, job)
+                for model_id in (old_model.id, new_model.id)
+                for disparity_request in request.measured(model_id)
             ]
-            if self._differences.can_pair(before, after):
-                wanted = DifferenceRequest(before.id, after.id, cipher=request.cipher)
-                measures.append(partial(self._differences.measure, wanted, job))
+            if self._differences.can_pair(old_model, new_model):
+                difference = DifferenceRequest(old_model.id, new_model.id, cipher=request.cipher)
+                measures.append(partial(self._differences.measure, difference, job))
             share = (1 - retrained) / (len(measures) or 1)
             for i, measure in enumerate(measures):
                 # the new model stays without the figure
@@ -122,8 +122,8 @@ class Retraining:
                     try:
                         measure()
                     except ApprovalPending as waits:
-                        on_wait(before.id, after.id, waits)
-            return self._reports.compare(before.id, after.id)
+                        on_wait(old_model.id, new_model.id, waits)
+            return self._reports.compare(old_model.id, new_model.id)
 
         return Job(run, self._models.get(request.model_id).n_trees).start()
 
@@ -131,10 +131,10 @@ class Retraining:
     def _retrain(self, note: Note, request: RetrainingRequest, job: Job[Any]) -> tuple[ModelRecord, ModelRecord]:
         record = self._models.get(request.model_id)
         federation = self._workspace.federation(record.federation)
-        asked = training_of(record, self._models.partial_model(record), request, federation)
-        after = self._training.run(asked, job, retrained_from=record.id)
-        note.about(record, new_model=after.id, new_sha256=after.content_hash, without=list(request.without))
-        return record, after
+        training_request = training_of(record, self._models.partial_model(record), request, federation)
+        new_model = self._training.run(training_request, job, retrained_from=record.id)
+        note.about(record, new_model=new_model.id, new_sha256=new_model.content_hash, without=list(request.without))
+        return record, new_model
 
 
 def training_of(
@@ -163,12 +163,12 @@ def training_of(
     unknown = _unknown(request.by, in_federation)
     if unknown:
         raise ParameterError("compared_unknown", names=unknown, known=tuple(in_federation))
-    known: dict[str, Any] = dict(record.parameters)
-    parameters = ALGORITHMS[record.algorithm](**known)
+    parameter_values: dict[str, Any] = dict(record.parameters)
+    parameters = ALGORITHMS[record.algorithm](**parameter_values)
     exclude = tuple(dict.fromkeys((*record.exclude, *request.without)))
     return TrainingRequest(record.federation, parameters, record.hosts, exclude, exception_of(record))
 
 
-def _unknown(names: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
+def _unknown(names: Sequence[str], offered: Sequence[str]) -> tuple[str, ...]:
     """Return the names that are not among the known ones."""
-    return tuple(name for name in names if name not in known)
+    return tuple(name for name in names if name not in offered)

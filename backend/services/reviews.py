@@ -38,15 +38,15 @@ class ReviewService:
         if verdict == "overridden":
             maker = self._workspace.model_states(record.federation).of(record.id).maker
             self._auditor.stand_apart(person, maker)
-        found = self._compliance.assess(record.id)
-        asked = next((q for q in found.questions if (q.about, q.feature) == (rule, feature)), None)
-        if asked is None and not any((f.rule_id, f.feature) == (rule, feature) for f in found.findings):
+        report = self._compliance.assess(record.id)
+        question = next((q for q in report.questions if (q.about, q.feature) == (rule, feature)), None)
+        if question is None and not any((f.rule_id, f.feature) == (rule, feature) for f in report.findings):
             raise ParameterError("unknown_finding", model=record.id, rule=rule, feature=feature)
         reviews = self._workspace.reviews(record.federation)
-        about = asked.description if asked else record.content_hash
-        done = reviews.review(about, rule, feature, verdict, reason, person)
-        note.about(record, rule=rule, feature=feature, verdict=verdict, number=done.number, person=done.person)
-        return done
+        about = question.description if question else record.content_hash
+        review = reviews.review(about, rule, feature, verdict, reason, person)
+        note.about(record, rule=rule, feature=feature, verdict=verdict, number=review.number, person=review.person)
+        return review
 
     def history(self, model_id: str) -> tuple[Review, ...]:
         """Every decision about the model's findings, oldest first."""
@@ -57,8 +57,8 @@ class ReviewService:
         """The model's findings on which nobody decided, worst first."""
         record = self._models.get(model_id)
         standing = self._workspace.reviews(record.federation).standing(record.content_hash)
-        found = self._compliance.assess(record.id).findings
-        return tuple(finding for finding in found if (finding.rule_id, finding.feature) not in standing)
+        findings = self._compliance.assess(record.id).findings
+        return tuple(finding for finding in findings if (finding.rule_id, finding.feature) not in standing)
 
     def unanswered(self, model_id: str) -> tuple[Question, ...]:
         """The questions about the model's features that nobody answered, worst first."""

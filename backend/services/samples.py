@@ -53,8 +53,8 @@ class Samples:
         table = self._workspace.runtime(self._models.get(model_id).federation).table
         if sample_id not in table.row_of:
             raise SampleError("person_not_at_guest", id=shown(sample_id))
-        own = table.take(np.array([table.row_of[sample_id]], dtype=np.intp))
-        return self._understood(model_id, SampleSheet((sample_id,), own, {}, {}, ()))
+        person_table = table.take(np.array([table.row_of[sample_id]], dtype=np.intp))
+        return self._understood(model_id, SampleSheet((sample_id,), person_table, {}, {}, ()))
 
     def typed_in(self, model_id: str, sample_id: str, values: Mapping[str, str | float | None]) -> SampleSheet:
         """A typed-in sample: the Guest's features by name."""
@@ -72,15 +72,15 @@ class Samples:
             The sheet as a whole is not usable, or most of its ids are written otherwise than the Guest's.
         """
         sheet = tables.read_samples(self._federation(model_id), source, name=name, how=how)
-        known = self._known(model_id)
-        known.stop(sheet.ids, source.name if isinstance(source, Path) else name, how)
-        return understood(sheet, known)
+        known_values = self._known(model_id)
+        known_values.stop(sheet.ids, source.name if isinstance(source, Path) else name, how)
+        return understood(sheet, known_values)
 
     def account(self, model_id: str, sheet: SampleSheet | None = None) -> dict[str, Any]:
         """Return how a sheet was read, or the Guest's own table if none is given, as a document (:mod:`backend.data.sheet_account`)."""
         if sheet is None:
-            own = self._workspace.runtime(self._models.get(model_id).federation).table
-            sheet = self._understood(model_id, SampleSheet(own.ids, own, {}, {}, ()))
+            table = self._workspace.runtime(self._models.get(model_id).federation).table
+            sheet = self._understood(model_id, SampleSheet(table.ids, table, {}, {}, ()))
         account = SheetAccount(self._federation(model_id))
         account.add(sheet)
         return account.document()
@@ -123,7 +123,7 @@ class Known:
     """
 
     ids: KnownIds
-    held: KnownIds
+    joint_ids: KnownIds
     codes: Mapping[str, frozenset[str]]
     one_host: bool
 
@@ -132,32 +132,32 @@ class Known:
         """Return what is known of a model's people and codes."""
         table = workspace.runtime(record.federation).table
         codes = dict(models.compiled(record).known_codes)
-        seen = seen_of(workspace, models, record).categories
-        codes.update({name: seen[name] for name in codes if name in seen})
+        seen_categories = seen_of(workspace, models, record).categories
+        codes.update({name: seen_categories[name] for name in codes if name in seen_categories})
         return cls(table.known_ids, models.joint_ids(record), codes, len(record.hosts) == 1)
 
     def stop(self, ids: Sequence[str], name: str, how: Reading = AS_IT_IS) -> None:
         """Refuse a sheet of which the Hosts cannot have half the people; see :func:`stop_if_few_held`."""
         as_written = how.ids == AS_WRITTEN
-        stop_if_few_held(ids, self.ids, self.held, name=name, one_host=self.one_host, as_written=as_written)
+        stop_if_few_held(ids, self.ids, self.joint_ids, name=name, one_host=self.one_host, as_written=as_written)
 
 
-def understood(sheet: SampleSheet, known: Known) -> SampleSheet:
+def understood(sheet: SampleSheet, known_values: Known) -> SampleSheet:
     """Return a sheet with its codes spelled as the model knows them, and marks on what was not understood."""
-    guest, marks = read_codes(sheet.guest, known.codes)
+    guest, marks = read_codes(sheet.guest, known_values.codes)
     problems = dict(sheet.problems)
-    for row, remark in check_ids(sheet.ids, known.ids).items():
+    for row, remark in check_ids(sheet.ids, known_values.ids).items():
         if row in problems:
             problems[row] = (*problems[row], remark)
         else:
             marks[row] = (remark, *marks.get(row, ()))
     marks = {row: remarks for row, remarks in sorted(marks.items()) if row not in problems}
-    notes = (*sheet.notes, *table_notes(sheet.ids, marks, problems, known))
+    notes = (*sheet.notes, *table_notes(sheet.ids, marks, problems, known_values))
     return replace(sheet, guest=guest, problems=problems, marks=marks, notes=notes)
 
 
 def table_notes(
-    ids: Sequence[str], marks: Mapping[int, tuple[Remark, ...]], problems: Collection[int], known: Known
+    ids: Sequence[str], marks: Mapping[int, tuple[Remark, ...]], problems: Collection[int], known_values: Known
 ) -> tuple[Remark, ...]:
     """Return what is said about a table as a whole: new people, ids that are alike, and each kind of mark with its count.
 
@@ -170,7 +170,7 @@ def table_notes(
     """
     notes: list[Remark] = []
     new = []
-    for row in known.ids.absent(ids):
+    for row in known_values.ids.absent(ids):
         otherwise = any(remark.code == "id_written_otherwise" for remark in marks.get(row, ()))
         if row not in problems and not otherwise:
             new.append(row)

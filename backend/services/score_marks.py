@@ -59,43 +59,45 @@ def seen_values(model: GuestModel, trained: PartyTable, *, imported: bool = Fals
 
     An `imported` model was trained on other records: it knows the codes that its splits name, and no others.
     """
-    used = {split.feature for tree in model.trees for split in tree.splits.values() if split.owner == model.guest}
+    used_features = {
+        split.feature for tree in model.trees for split in tree.splits.values() if split.owner == model.guest
+    }
     ranges = {}
     categories = {}
     for party, feature in model.dictionary:
-        if party != model.guest or feature.name not in used:
+        if party != model.guest or feature.name not in used_features:
             continue
         column = trained.columns[feature.name]
         if feature.kind is Kind.CATEGORICAL:
             # A code is known if somebody in training had it, or if a split names it.
-            named = model.known_codes.get(feature.name, frozenset())
+            split_codes = model.known_codes.get(feature.name, frozenset())
             in_records = frozenset(code for code in column.tolist() if code is not None)
-            if imported and named:
-                categories[feature.name] = named
+            if imported and split_codes:
+                categories[feature.name] = split_codes
             else:
-                categories[feature.name] = in_records | named
+                categories[feature.name] = in_records | split_codes
         else:
-            known = column[~np.isnan(column)]
-            if len(known):
-                ranges[feature.name] = (float(known.min()), float(known.max()))
+            present = column[~np.isnan(column)]
+            if len(present):
+                ranges[feature.name] = (float(present.min()), float(present.max()))
             else:
                 ranges[feature.name] = (-np.inf, np.inf)
     return SeenValues(ranges, categories)
 
 
-def guest_marks(seen: SeenValues, own: PartyTable) -> dict[int, tuple[Mark, ...]]:
+def guest_marks(trained_values: SeenValues, guest_rows: PartyTable) -> dict[int, tuple[Mark, ...]]:
     """Return row → marks of the people whose own values at the Guest are unusual: known before any Host is asked."""
-    n = len(own.ids)
+    n = len(guest_rows.ids)
     missing = np.zeros(n, dtype=np.bool_)
     outside = np.zeros(n, dtype=np.bool_)
     unseen = np.zeros(n, dtype=np.bool_)
-    for name, (low, high) in seen.ranges.items():
-        column = own.columns[name].astype(np.float64)
+    for name, (low, high) in trained_values.ranges.items():
+        column = guest_rows.columns[name].astype(np.float64)
         missing |= np.isnan(column)
         with np.errstate(invalid="ignore"):
             outside |= (column < low) | (column > high)
-    for name, codes in seen.categories.items():
-        for row, code in enumerate(own.columns[name].tolist()):
+    for name, codes in trained_values.categories.items():
+        for row, code in enumerate(guest_rows.columns[name].tolist()):
             if code is None:
                 missing[row] = True
             elif codes and code not in codes:
@@ -124,19 +126,19 @@ class HeldCount:
 
     hosts: int
     scored: int = 0
-    held: int = 0
+    n_held: int = 0
 
     def add(self, scores: Sequence[Score]) -> None:
         """Count more people."""
         answered = [score for score in scores if score.scored]
         self.scored += len(answered)
-        self.held += sum(len(score.not_held_by) < self.hosts for score in answered)
+        self.n_held += sum(len(score.not_held_by) < self.hosts for score in answered)
 
     def notes(self) -> tuple[Remark, ...]:
         """Return a note if of ten or more people fewer than half are held by any Host."""
-        if self.scored < FEW or 2 * self.held >= self.scored:
+        if self.scored < FEW or 2 * self.n_held >= self.scored:
             return ()
-        return (Remark("few_held", {"n": self.held, "rows": self.scored}),)
+        return (Remark("few_held", {"n": self.n_held, "rows": self.scored}),)
 
 
 def few_held(scores: Sequence[Score], hosts: int) -> tuple[Remark, ...]:
@@ -156,11 +158,11 @@ def with_what_if(score: Score, cutoff: float | None) -> Score:
 def refused_score(sample_id: str, policy: Policy, marks: tuple[Mark, ...], not_held_by: tuple[str, ...] = ()) -> Score:
     """Return the result of a person whom the policy refuses."""
     nan = float("nan")
-    named = tuple(Remark(f"mark_{mark}") for mark in marks if policy.treatments.of(mark) == "refuse")
+    refused_marks = tuple(Remark(f"mark_{mark}") for mark in marks if policy.treatments.of(mark) == "refuse")
     return Score(
         sample_id,
         "refused",
-        (Remark("refused_by_policy", {"version": policy.version, "marks": named}),),
+        (Remark("refused_by_policy", {"version": policy.version, "marks": refused_marks}),),
         nan,
         nan,
         "refuse",

@@ -114,10 +114,10 @@ class Conversation:
         """The session for one scoring more, and whether the Hosts have the key."""
         self._job = job
         now = time.monotonic()
-        used = self._used
-        known = self._runtime is runtime and self._key is key and self._scorings < RENEWED and now < used + IDLE
+        last_used = self._used
+        is_open = self._runtime is runtime and self._key is key and self._scorings < RENEWED and now < last_used + IDLE
         self._used = now
-        if self._session is None or not known:
+        if self._session is None or not is_open:
             self.close()
             self._runtime = runtime
             self._key = key
@@ -139,10 +139,10 @@ class Conversation:
     def _acknowledge(self, session: Session) -> None:
         """A Host that is down now gets it with the question after the next."""
         for host in sorted({host for host, _ in self._due}):
-            requests = tuple(request for one, request in self._due if one == host)
+            requests = tuple(request for due_host, request in self._due if due_host == host)
             with suppress(PartyUnreachable):
                 session.send(host, Acknowledge(session.name, requests))
-                self._due = [(one, request) for one, request in self._due if one != host]
+                self._due = [(due_host, request) for due_host, request in self._due if due_host != host]
 
     def _stopped(self) -> bool:
         return self._job is not None and self._job.cancelled()
@@ -213,7 +213,7 @@ class Scoring:
 
         def keep() -> None:
             if counted and not request.assumed:
-                remember(self._workspace, record, request.samples, batch, rules.seen.names)
+                remember(self._workspace, record, request.samples, batch, rules.seen_values.names)
             if not request.hold:
                 self._workspace.journal(record.federation).handed_over(batch.run)
 
@@ -264,8 +264,8 @@ class Scoring:
             return Evaluation(record.metrics, None, 0.0)
         runtime = self._workspace.runtime(record.federation)
         rows = self._models.test_rows(record, samples, SEED)
-        own = runtime.table.take(rows)
-        sheet = SampleSheet(own.ids, own, {}, {}, ())
+        guest_rows = runtime.table.take(rows)
+        sheet = SampleSheet(guest_rows.ids, guest_rows, {}, {}, ())
         batch = watch(self.start(ScoringRequest(record.id, sheet, key_bits=key_bits), counted=False))
         compiled = self._models.compiled(record)
         margins = compiled.guest.margins([s.units for s in batch.scores])
@@ -283,7 +283,7 @@ class Rules:
     """What decides about people: the policy that holds, and which values of the Guest are usual."""
 
     policy: Policy
-    seen: SeenValues
+    seen_values: SeenValues
 
     @classmethod
     def of(cls, workspace: Workspace, models: Registry, record: ModelRecord, day: date | None = None) -> Rules:
@@ -329,7 +329,7 @@ def score(
         raise ParameterError("cutoff_not_probability", cutoff=request.what_if)
     began = time.perf_counter()
     sheet = request.samples
-    marks = guest_marks(rules.seen, sheet.guest)
+    marks = guest_marks(rules.seen_values, sheet.guest)
     # Nobody is asked about people whom the policy refuses by what the Guest holds.
     refused = {row for row in marks.keys() - sheet.problems.keys() if rules.policy.refuses(marks[row])}
     good = np.array([i for i in range(len(sheet.ids)) if i not in sheet.problems and i not in refused], dtype=np.intp)
@@ -486,8 +486,8 @@ def begun(
     """Return the journal of a question: of the same one under the same keys that was broken off, if any; None if nothing is counted."""
     if runtime.journal is None or samples.hosts:  # who types a Host's values in is nobody whom it knows
         return None
-    asked = [what, record.content_hash, audit.sheet_hash(samples), cipher, key_bits, *runtime.keys.retired]
-    return runtime.journal.run(sha256(json.dumps([*asked, *more]).encode()).hexdigest(), batches)
+    question = [what, record.content_hash, audit.sheet_hash(samples), cipher, key_bits, *runtime.keys.retired]
+    return runtime.journal.run(sha256(json.dumps([*question, *more]).encode()).hexdigest(), batches)
 
 
 def stages(scored: Scored) -> tuple[Stage, ...]:
@@ -501,7 +501,7 @@ def sample_scores(
     sheet: SampleSheet,
     good: Any,
     compiled: Compiled,
-    own: PartyTable,
+    guest_rows: PartyTable,
     scored: Scored,
     policy: Policy,
     own_marks: Mapping[int, tuple[Mark, ...]],
@@ -518,16 +518,16 @@ def sample_scores(
     answered = [0 if k in scored.refused else units for k, units in enumerate(scored.units)]
     margins = compiled.guest.margins(answered)
     predictions = outputs.predict(margins)
-    expected = compiled.expectation.given(own.columns, len(own.ids))
+    expected = compiled.expectation.given(guest_rows.columns, len(guest_rows.ids))
     if outputs.task == "classes":
         best = predictions.argmax(axis=1)
     else:
         best = np.zeros(len(margins), dtype=np.intp)
     at = np.arange(len(margins)), best
-    margin, chosen, given = (found[at].tolist() for found in (margins, predictions, expected))
+    margin, best_predictions, expected_margins = (values[at].tolist() for values in (margins, predictions, expected))
     base = compiled.expectation.base[best].tolist()
     every = predictions.tolist()
-    missing = {h: (~held).tolist() for h, held in scored.held.items()}
+    missing = {h: (~has_record).tolist() for h, has_record in scored.held.items()}
     out: list[Score] = []
     index_of = {row: k for k, row in enumerate(good.tolist())}
     for i, sample_id in enumerate(sheet.ids):
@@ -545,7 +545,7 @@ def sample_scores(
         remarks = sheet.marks.get(i, ())
         if absent_at:
             remarks = (*remarks, Remark("not_held", {"hosts": absent_at}))
-        probability = float("nan") if outputs.task == "number" else chosen[k]
+        probability = float("nan") if outputs.task == "number" else best_predictions[k]
         marks = (*host_mark(absent_at, chain), *own_marks.get(i, ()))
         verdict = policy.judge(margin[k] if policy.task == "number" else probability, marks)
         if verdict.decision == "refuse":
@@ -561,8 +561,8 @@ def sample_scores(
             predictions=tuple(every[k]),
             predicted=outputs.classes[best[k]] if outputs.classes else "",
             base=base[k],
-            guest_part=given[k] - base[k],
-            hosts_part=margin[k] - given[k],
+            guest_part=expected_margins[k] - base[k],
+            hosts_part=margin[k] - expected_margins[k],
             units=scored.units[k],
             not_held_by=absent_at,
             remarks=remarks,
@@ -593,16 +593,16 @@ def remembered_batch(
     policies : mapping of int to Policy
         By version.
     """
-    own = sheet.guest.take(good)
+    guest_rows = sheet.guest.take(good)
     chain = [step.host for step in compiled.guest.folding.steps]
-    held = {}
+    has_record = {}
     for host in chain:
-        held[host] = np.array([host not in decision.absent for decision in decisions])
-    scored = Scored([decision.units for decision in decisions], held, 0, Timings())
-    marks = guest_marks(rules.seen, sheet.guest)
+        has_record[host] = np.array([host not in decision.absent for decision in decisions])
+    scored = Scored([decision.units for decision in decisions], has_record, 0, Timings())
+    marks = guest_marks(rules.seen_values, sheet.guest)
     by_version = {}
     for version, policy in policies.items():
-        by_version[version] = sample_scores(sheet, good, compiled, own, scored, policy, marks, (), None)
+        by_version[version] = sample_scores(sheet, good, compiled, guest_rows, scored, policy, marks, (), None)
     scores = list(next(iter(by_version.values())))
     for row, decision in zip(good.tolist(), decisions, strict=True):
         scores[row] = by_version[decision.policy][row]

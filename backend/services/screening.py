@@ -218,7 +218,7 @@ class _Asking:
     """What answers are kept about: a federation, before there is a model."""
 
     runtime: GuestRuntime
-    kept: Measurements
+    measurements: Measurements
     subject: str = SCREENING
 
 
@@ -235,10 +235,10 @@ class Screenings:
 
     def last(self, federation: str) -> Screening | None:
         """Return the last screening of a federation; None if there was none."""
-        kept = self._workspace.measurements(federation).of(SCREENING, SCREENING).get("")
-        if kept is None:
+        measurement = self._workspace.measurements(federation).of(SCREENING, SCREENING).get("")
+        if measurement is None:
             return None
-        return _SCREENING.validate_python(kept.rows[0])
+        return _SCREENING.validate_python(measurement.rows[0])
 
     def price(self, federation: str, bins: int = BINS) -> dict[str, float]:
         """Return Host → upper bound of the bits about each person that a screening is booked at."""
@@ -251,16 +251,16 @@ class Screenings:
         """Screen within a job that is under way; see :func:`screen`."""
         note.federation = request.federation
         runtime = self._workspace.runtime(request.federation)
-        kept = self._workspace.measurements(request.federation)
+        measurements = self._workspace.measurements(request.federation)
         note.body = {"bins": request.bins, "dated": bool(request.since)}
-        done = screen(_Asking(runtime, kept), request, job)
-        note.body |= {"records": done.records, "features": len(done.features), "bits": done.bits}
+        screening = screen(_Asking(runtime, measurements), request, job)
+        note.body |= {"records": screening.records, "features": len(screening.features), "bits": screening.bits}
 
         def keep() -> None:
-            kept.put(SCREENING, SCREENING, "", Kept([_SCREENING.dump_python(done, mode="json")], {}))
+            measurements.put(SCREENING, SCREENING, "", Kept([_SCREENING.dump_python(screening, mode="json")], {}))
 
         note.keep = keep
-        return done
+        return screening
 
 
 @dataclass(frozen=True, repr=False)
@@ -310,34 +310,36 @@ def screen(context: _Asking, request: ScreeningRequest, job: Job[Any]) -> Screen
         people = _counted(runtime, rows, flags)
         # 2. The bank's own features in groups, and bands of its own score.
         job.at("own", runtime.guest.name)
-        own = _own_groups(runtime, rows, request.bins)
-        scores = own_scores([grouped.index for _, grouped in own if grouped.groups], people.labels, request.seed)
+        guest_groups = _own_groups(runtime, rows, request.bins)
+        scores = own_scores(
+            [grouped.index for _, grouped in guest_groups if grouped.groups], people.labels, request.seed
+        )
         # 3. Marks: as many bands as groups of a quarter of the records can bear.
         cells, marking = _marked(questions, people, scores, request.bins)
         counted: dict[Key, CountedFeature] = {}
-        for feature, grouped in own:
+        for feature, grouped in guest_groups:
             if grouped.groups:
                 marks = [*cells, *people.periods]
                 counted[federation.guest.name, feature.name] = counted_here(
                     grouped.groups, grouped.index, marks, marking.bands
                 )
         # 4. Sums by each Host's features, and about how many distinct values these have.
-        asked = _HostAnswers(runtime, sums, questions, request.bins)
+        host_answers = _HostAnswers(runtime, sums, questions, request.bins)
         try:
             job.at("ahead")
-            asked.ask(runtime.table.take(rows).ids, marking, cells, people.periods)
-            distinct = asked.distinct(job)
+            host_answers.ask(runtime.table.take(rows).ids, marking, cells, people.periods)
+            distinct = host_answers.distinct(job)
         except WrongAnswer as error:
             # The Host logs it, too: this process may not be the one that its operator started.
             for host in error.hosts:
                 with suppress(PartyUnreachable):
                     session.send(host, ReportWrongAnswer(session.name, error.remarks[0]))
             raise
-    counted |= asked.counted
+    counted |= host_answers.counted
     job.at("figures", runtime.guest.name)
-    found = []
-    left_out = list(asked.left_out)
-    tests = len(asked.counted)
+    screened = []
+    left_out = list(host_answers.left_out)
+    tests = len(host_answers.counted)
     for party, feature in federation.features():
         key = party, feature.name
         if key in counted:
@@ -346,10 +348,10 @@ def screen(context: _Asking, request: ScreeningRequest, job: Job[Any]) -> Screen
                 column = runtime.table.columns[feature.name][rows]
             else:
                 column = None
-            found.append(_completed(measured, distinct.get(key), column, asked.days.get(key, "")))
+            screened.append(_completed(measured, distinct.get(key), column, host_answers.days.get(key, "")))
         elif party == federation.guest.name:
             left_out.append(NotScreened(party, feature.name, TOO_FEW_GROUPS.plain()))
-    found.sort(key=lambda one: -one.iv)
+    screened.sort(key=lambda feature: -feature.iv)
     n = len(rows)
     if people.periods:
         periods = (int(people.periods[0].sum()), int(people.periods[1].sum()))
@@ -363,8 +365,8 @@ def screen(context: _Asking, request: ScreeningRequest, job: Job[Any]) -> Screen
         request.before,
         request.since,
         periods,
-        asked.bits,
-        tuple(found),
+        host_answers.bits,
+        tuple(screened),
         tuple(left_out),
     )
 
@@ -400,8 +402,8 @@ def _drawn(joint: int, request: ScreeningRequest) -> NDArray[np.bool_]:
         raise ParameterError("too_few_records_asked", least=2 * MIN_GROUP, records=joint)
     flags = np.ones(joint, dtype=np.bool_)
     if request.records is not None and request.records < joint:
-        chosen = np.random.default_rng(request.seed).permutation(joint)[: request.records]
-        flags = np.isin(np.arange(joint), chosen)
+        selected = np.random.default_rng(request.seed).permutation(joint)[: request.records]
+        flags = np.isin(np.arange(joint), selected)
     return flags
 
 
@@ -481,76 +483,78 @@ class _HostAnswers:
             If sums are those of no records, or a number's groups are codes, or codes' are bins.
         """
         about = _about(marking, cells, periods)
-        wanted = {host.name: [feature.name for feature in host.features] for host in self._runtime.federation.hosts}
+        features = {host.name: [feature.name for feature in host.features] for host in self._runtime.federation.hosts}
         marks = marking.marks(cells, periods)
-        ahead = self._refused_ahead(wanted)
-        answers, refused = self._sums.ask(self._questions, ids, marks, marking.largest, about, wanted, refused=ahead)
+        ahead = self._refused_ahead(features)
+        answers, refused = self._sums.ask(self._questions, ids, marks, marking.largest, about, features, refused=ahead)
         for refusal in refused.values():
             _raise_if_undecided(refusal)
         # A secret factor belongs to one question; what was marked is the same.
         same = {name: value for name, value in about.items() if name != "factors"}
-        before = self._sums.kept(refused, same, ids)
+        stored = self._sums.kept(refused, same, ids)
         for (host, feature), refusal in refused.items():
-            if (host, feature) in before:
-                self.days[host, feature] = before[host, feature].day
+            if (host, feature) in stored:
+                self.days[host, feature] = stored[host, feature].day
             else:
                 self.left_out.append(NotScreened(host, feature, refusal.remarks[0].plain()))
-        least = self._questions.least_asked(self._bins, self._runtime.guest.name)
+        min_size = self._questions.least_asked(self._bins, self._runtime.guest.name)
         kinds = {feature.name: feature.kind for _, feature in self._runtime.federation.features()}
-        for (host, feature), answer in {**answers, **before}.items():
+        for (host, feature), answer in {**answers, **stored}.items():
             numeric = kinds[feature] is Kind.NUMERIC
-            if any(one.kind == ("code" if numeric else "bin") for one in answer.groups):
+            if any(group.kind == ("code" if numeric else "bin") for group in answer.groups):
                 raise WrongAnswer("groups_not_as_asked", host=host, feature=feature)
             # That there are not two groups is an answer, too.
-            if least <= self._questions.records // 2:
-                self.bits[host] += grouping_bits(self._questions.records, self._bins, least, numeric=numeric)
+            if min_size <= self._questions.records // 2:
+                self.bits[host] += grouping_bits(self._questions.records, self._bins, min_size, numeric=numeric)
             if answer.groups:
                 self.counted[host, feature] = self._read(host, marking, answer)
-            elif least > self._questions.records // 2:
+            elif min_size > self._questions.records // 2:
                 self.left_out.append(NotScreened(host, feature, TOO_FEW_RECORDS.plain()))
             else:
                 self.left_out.append(NotScreened(host, feature, TOO_FEW_GROUPS.plain()))
 
-    def _refused_ahead(self, wanted: dict[str, list[str]]) -> Refused:
+    def _refused_ahead(self, features_by_host: dict[str, list[str]]) -> Refused:
         """Return which features a Host would refuse, up to the first that it would answer; so nothing is encrypted in vain.
 
         Each question about thirty thousand people takes a Host a second. The features after it are refused when they are asked about.
         """
         refused: Refused = {}
-        for host, features in wanted.items():
+        for host, features in features_by_host.items():
             for feature in features:
-                found = self._sums.refused_ahead(self._questions, {host: (feature,)}, MIN_GROUP)
-                for refusal in found.values():
+                refusals = self._sums.refused_ahead(self._questions, {host: (feature,)}, MIN_GROUP)
+                for refusal in refusals.values():
                     _raise_if_undecided(refusal)
-                if not found:
+                if not refusals:
                     break
-                refused |= found
+                refused |= refusals
         return refused
 
     def _read(self, host: str, marking: Marking, answer: AnsweredSums) -> CountedFeature:
-        asked = replace(marking, factors=tuple(answer.about["factors"]))
-        return asked.read(host, answer.groups, answer.sums)
+        host_marking = replace(marking, factors=tuple(answer.about["factors"]))
+        return host_marking.read(host, answer.groups, answer.sums)
 
     def distinct(self, job: Job[Any]) -> dict[Key, tuple[int, int | None, int]]:
         """Return (Host, feature) → its fewest and most distinct values, and the people below whom a group is not told."""
-        found: dict[Key, tuple[int, int | None, int]] = {}
-        asked = self._questions.least_asked(self._bins, self._runtime.guest.name)
+        counts: dict[Key, tuple[int, int | None, int]] = {}
+        min_asked = self._questions.least_asked(self._bins, self._runtime.guest.name)
         for host, feature in self.counted:
             job.at("distinct", host)
             groups = self.counted[host, feature].groups
-            named = sum(one.kind in ("bin", "code") for one in groups)
+            n_groups = sum(group.kind in ("bin", "code") for group in groups)
             try:
-                place, least = self._questions.distinct(host, feature)
+                place, min_size = self._questions.distinct(host, feature)
                 self.bits[host] += DISTINCT_BITS
             except (HostRefused, QuestionRefused):
                 # Asked about others of these people within the window, say.
-                found[host, feature] = named, None, max(asked, min(one.n for one in groups))
+                counts[host, feature] = n_groups, None, max(min_asked, min(group.n for group in groups))
                 continue
-            fewest, most = range_of(place)
-            if most is not None and most < named:
-                raise WrongAnswer("fewer_values_than_groups", host=host, feature=feature, most=most, groups=named)
-            found[host, feature] = max(fewest, named), most, max(least, asked)
-        return found
+            fewest, max_values = range_of(place)
+            if max_values is not None and max_values < n_groups:
+                raise WrongAnswer(
+                    "fewer_values_than_groups", host=host, feature=feature, most=max_values, groups=n_groups
+                )
+            counts[host, feature] = max(fewest, n_groups), max_values, max(min_size, min_asked)
+        return counts
 
 
 def _raise_if_undecided(refusal: HostRefused | QuestionRefused) -> None:
@@ -571,8 +575,8 @@ def _figures(key: Key, counted: CountedFeature, tests: int | None) -> ScreenedFe
     iv, iv_chance = information_value(outcomes)
     weights = weights_of_evidence(outcomes)
     groups = []
-    for one, counts, weight in zip(counted.groups, outcomes.tolist(), weights.tolist(), strict=True):
-        groups.append(ScreenedGroup(one.kind, one.name, one.n, counts[1], weight))
+    for side, counts, weight in zip(counted.groups, outcomes.tolist(), weights.tolist(), strict=True):
+        groups.append(ScreenedGroup(side.kind, side.name, side.n, counts[1], weight))
     feature = ScreenedFeature(
         *key,
         iv=iv,
@@ -602,8 +606,8 @@ def _figures(key: Key, counted: CountedFeature, tests: int | None) -> ScreenedFe
 
 def _missing(groups: tuple[Group, ...]) -> float:
     """Return the share of people who have no value, as far as they are a group."""
-    people = sum(one.n for one in groups)
-    return sum(one.n for one in groups if one.kind == "missing") / people
+    people = sum(group.n for group in groups)
+    return sum(group.n for group in groups if group.kind == "missing") / people
 
 
 def _completed(
@@ -614,23 +618,23 @@ def _completed(
 ) -> ScreenedFeature:
     """Return a feature with its distinct and missing values: the Guest's own are counted, a Host's are as it tells them."""
     if column is not None:
-        there = present_values(column)
-        share = 1 - len(there) / len(column)
-        values = len(set(there.tolist()))
+        present = present_values(column)
+        share = 1 - len(present) / len(column)
+        values = len(set(present.tolist()))
         return replace(measured, missing=share, missing_most=share, fewest=values, most=values)
     if distinct is None:
         return replace(measured, measured=day)
-    fewest, most, least = distinct
-    people = sum(one.n for one in measured.groups)
-    missing_most = measured.missing or (least - 1) / people
-    return replace(measured, fewest=fewest, most=most, missing_most=missing_most, measured=day)
+    fewest, max_values, min_size = distinct
+    people = sum(group.n for group in measured.groups)
+    missing_most = measured.missing or (min_size - 1) / people
+    return replace(measured, fewest=fewest, most=max_values, missing_most=missing_most, measured=day)
 
 
-def csv_of(done: Screening) -> bytes:
+def csv_of(screening: Screening) -> bytes:
     """Return a screening as a CSV file, a row a feature."""
     columns = [field.name for field in fields(ScreenedFeature) if field.name != "groups"]
     lines = [columns]
-    for one in done.features:
-        cells = [getattr(one, name) for name in columns]
+    for feature in screening.features:
+        cells = [getattr(feature, name) for name in columns]
         lines.append(["" if cell is None else str(cell) for cell in cells])
     return csv_text(lines).encode("utf-8-sig")

@@ -79,14 +79,14 @@ class SealedModels:
     def _grow_on(self, note: Note, federation: str, model_id: str, trees: int, job: Job[ModelRecord]) -> ModelRecord:
         """Raise ParameterError if this algorithm's trees cannot grow on, or more are wanted than were approved."""
         note.federation = federation
-        shown = {one.record.id: one for one in self.all(federation)}
+        by_id = {sealed_model.record.id: sealed_model for sealed_model in self.all(federation)}
         sealed = self._sealing.candidate(federation, model_id)
         parameters = sealed.approved
         if not isinstance(parameters, SecureBoostParameters):
             raise ParameterError("trees_cannot_grow_on", algorithm=parameters.ALGORITHM)
-        least = 1 + shown[model_id].trees
-        if not least <= trees <= parameters.trees:
-            raise ParameterError("trees_not_approved", trees=trees, least=least, most=parameters.trees)
+        min_trees = 1 + by_id[model_id].trees
+        if not min_trees <= trees <= parameters.trees:
+            raise ParameterError("trees_not_approved", trees=trees, least=min_trees, most=parameters.trees)
         # The trees are those that were approved; all that are wanted are kept, whatever early stopping would say.
         request = replace(
             _request(sealed),
@@ -106,4 +106,4 @@ class SealedModels:
 def _request(sealed: Candidate) -> TrainingRequest:
     """Return the training that made a sealed model."""
     record = sealed.record
-    return TrainingRequest(record.federation, sealed.approved, record.hosts, record.exclude, sealed.allowed)
+    return TrainingRequest(record.federation, sealed.approved, record.hosts, record.exclude, sealed.most_named)

@@ -78,7 +78,7 @@ class Candidate:
         Id of a joint record → its part.
     approved : Parameters
         What Hosts were asked to allow.
-    allowed : float or None
+    most_named : float or None
         Share of scores that may fit one path; None = the usual bound.
     scores : Scores
         Of some parts, for its card.
@@ -91,19 +91,19 @@ class Candidate:
     sealed_as: str
     part_of: Mapping[str, str]
     approved: Parameters
-    allowed: float | None
+    most_named: float | None
     scores: Scores
     asked_bits: int | None = None
 
     @property
     def asked_at(self) -> float:
         """Share that Hosts were told before they approved."""
-        return MAX_IDENTIFYING if self.allowed is None else self.allowed
+        return MAX_IDENTIFYING if self.most_named is None else self.most_named
 
 
-def candidate_of(record: ModelRecord, trained: Trained, approved: Parameters, allowed: float | None) -> Candidate:
+def candidate_of(record: ModelRecord, trained: Trained, approved: Parameters, most_named: float | None) -> Candidate:
     """Return what a training has made, which Hosts keep sealed under its own name."""
-    return Candidate(record, trained.model, record.id, trained.part_of, approved, allowed, trained.scores)
+    return Candidate(record, trained.model, record.id, trained.part_of, approved, most_named, trained.scores)
 
 
 class Sealing:
@@ -120,8 +120,8 @@ class Sealing:
 
     def of_maker(self, federation: str) -> tuple[Sealed, ...]:
         """Return the sealed models of a federation that the acting person has trained, newest first."""
-        found = self._workspace.sealed_models(federation).of(self._auditor.person)
-        return tuple(self._shown(sealed) for sealed in found)
+        sealed_models = self._workspace.sealed_models(federation).of(self._auditor.person)
+        return tuple(self._shown(sealed) for sealed in sealed_models)
 
     def _shown(self, sealed: SealedModel) -> Sealed:
         record = read_record(json.loads(json.dumps(sealed.body)))
@@ -129,8 +129,8 @@ class Sealing:
             bits = None
         else:
             bits = finest(record.release, sealed.allowed)
-        known: dict[str, Any] = dict(record.parameters)
-        approved = ALGORITHMS[record.algorithm](**known)
+        parameter_values: dict[str, Any] = dict(record.parameters)
+        approved = ALGORITHMS[record.algorithm](**parameter_values)
         # Early stopping may have kept fewer than were grown.
         trees = record.n_trees // max(1, len(self._workspace.federation(record.federation).label.classes))
         if isinstance(approved, SecureBoostParameters):
@@ -143,14 +143,14 @@ class Sealing:
         candidate: Candidate,
         job: Job[Any],
         note: Note,
-        after: Callable[[], None] = lambda: None,
+        on_registered: Callable[[], None] = lambda: None,
         instead_of: str = "",
     ) -> ModelRecord:
         """Open a model that keeps to the rule, and register it once the note is written; keep another one sealed.
 
         Parameters
         ----------
-        after : callable
+        on_registered : callable
             Called when the model is registered.
         instead_of : str
             The sealed model that it has grown from, which is forgotten.
@@ -164,14 +164,15 @@ class Sealing:
         """
         runtime = self._workspace.runtime(candidate.record.federation)
         # Asked of the Hosts by the name under which they keep it.
-        kept = replace(candidate.record, id=candidate.sealed_as)
+        sealed_record = replace(candidate.record, id=candidate.sealed_as)
         measured = replace(
-            released(runtime, kept, candidate.model, candidate.part_of, "validation", job), id=candidate.record.id
+            released(runtime, sealed_record, candidate.model, candidate.part_of, "validation", job),
+            id=candidate.record.id,
         )
         if measured.release is not None:
             measured = replace(measured, release=replace(measured.release, asked_bits=candidate.asked_bits))
         try:
-            record = kept_to_the_rule(measured, candidate.allowed)
+            record = kept_to_the_rule(measured, candidate.most_named)
             record = self._opened(runtime, replace(candidate, record=record))
         except GlassleafError as error:
             if runtime.simulated and measured.release is not None:
@@ -184,7 +185,7 @@ class Sealing:
         def keep() -> None:
             self._register(opened, job, note)
             self._workspace.sealed_models(record.federation).drop(instead_of)
-            after()
+            on_registered()
 
         note.keep = keep
         return record
@@ -195,11 +196,11 @@ class Sealing:
         record = candidate.record
         if not runtime.simulated or not record.hosts:
             return record
-        named = NOT_MEASURED[0]
+        naming_share = NOT_MEASURED[0]
         if record.release is not None and record.release.measurable:
-            named = record.release.named
-        asked = candidate.approved, record.exclude, candidate.asked_at
-        hashes = runtime.open_model(record.hosts, asked, candidate.sealed_as, record.id, candidate.model, named)
+            naming_share = record.release.named
+        terms = candidate.approved, record.exclude, candidate.asked_at
+        hashes = runtime.open_model(record.hosts, terms, candidate.sealed_as, record.id, candidate.model, naming_share)
         return replace(record, host_hashes=hashes)
 
     def _keep_sealed(self, candidate: Candidate, instead_of: str) -> None:
@@ -207,7 +208,7 @@ class Sealing:
         record = candidate.record
         if record.id != candidate.sealed_as:
             return  # coarser bits that did not do: what is sealed stays as it is
-        if record.id in {known.id for known in self._models.all(record.federation)}:
+        if record.id in {model.id for model in self._models.all(record.federation)}:
             return
         store = self._workspace.guest_store(record.federation)
         trees = int(str(candidate.approved.as_dict().get("trees", 1)))
@@ -224,7 +225,7 @@ class Sealing:
         self._models.register(record, candidate.model, candidate.part_of, self._auditor.person)
         for name in {record.id, candidate.sealed_as}:
             sealed.drop(name)
-        scores = {part: without_ids(*found, TRAINING) for part, found in candidate.scores.items()}
+        scores = {part: without_ids(*part_scores, TRAINING) for part, part_scores in candidate.scores.items()}
         self._cards.keep_scores(record, scores)
         digest = audit.federation_hash(self._workspace.federation(record.federation))
         note.body = audit.of_training(record, digest, self._compliance.pack_versions(), job.transcript)
@@ -237,16 +238,17 @@ class Sealing:
         ModelError
             If nobody has sealed it, or somebody else has trained it.
         """
-        found = {one.model_id: one for one in self._workspace.sealed_models(federation).of(self._auditor.person)}
-        if model_id not in found:
-            raise ModelError("unknown_sealed_model", model=model_id, known=tuple(found))
-        shown = self._shown(found[model_id])
-        record = shown.record
+        own_models = self._workspace.sealed_models(federation).of(self._auditor.person)
+        sealed_models = {sealed_model.model_id: sealed_model for sealed_model in own_models}
+        if model_id not in sealed_models:
+            raise ModelError("unknown_sealed_model", model=model_id, known=tuple(sealed_models))
+        sealed = self._shown(sealed_models[model_id])
+        record = sealed.record
         store = self._workspace.guest_store(federation)
         model = load_guest(store.artefact(model_id))
         part_of = json.loads(store.artefact(parts_of(record)))
-        asked = None if record.release is None else record.release.asked_bits
-        return Candidate(record, model, model_id, part_of, shown.approved, shown.allowed, {}, asked)
+        asked_bits = None if record.release is None else record.release.asked_bits
+        return Candidate(record, model, model_id, part_of, sealed.approved, sealed.allowed, {}, asked_bits)
 
     def discard(self, federation: str, model_id: str) -> None:
         """Delete a sealed model of the acting person; the Hosts' halves stay sealed. Raises as :meth:`candidate`."""
@@ -257,33 +259,33 @@ class Sealing:
 
     def at_bits(self, candidate: Candidate, bits: int) -> Candidate:
         """Return the same trees with scores of so many bits; its test records are scored again, in the clear as a simulation measures."""
-        before = candidate.record
-        runtime = self._workspace.runtime(before.federation)
+        old_record = candidate.record
+        runtime = self._workspace.runtime(old_record.federation)
         model = at_bits(candidate.model, bits)
-        known = runtime.table.row_of
-        test = [known[i] for i, part in candidate.part_of.items() if part == "test" and i in known]
+        row_of = runtime.table.row_of
+        test = [row_of[i] for i, part in candidate.part_of.items() if part == "test" and i in row_of]
         rows = np.array(test, dtype=np.intp)
         compiled = CompiledGuest(model)
-        session = runtime.open_session(before.hosts, counted=False)
+        session = runtime.open_session(old_record.hosts, counted=False)
         try:
-            own = runtime.table.take(rows)
-            scored = runtime.guest.score(candidate.sealed_as, compiled, own, PlainKeySide(), session)
+            test_table = runtime.table.take(rows)
+            scored = runtime.guest.score(candidate.sealed_as, compiled, test_table, PlainKeySide(), session)
         finally:
             session.close()
         labels = runtime.labels()[rows]
         margins = compiled.margins(scored.units)
-        counts = runtime.weights(candidate.approved.weights, before.exclude)
+        counts = runtime.weights(candidate.approved.weights, old_record.exclude)
         weights = None if counts is None else counts[rows]
         record = replace(
-            before,
-            id=model_name(before.federation, model),
+            old_record,
+            id=model_name(old_record.federation, model),
             content_hash=content_hash(dump_guest(model)),
             score_bits=bits,
-            parameters={**before.parameters, "score_bits": bits},
+            parameters={**old_record.parameters, "score_bits": bits},
             metrics=measure(labels, margins, "test", model.outputs, weights),
         )
         asked_bits = candidate.asked_bits
-        if bits < before.score_bits and asked_bits is None:
-            asked_bits = before.score_bits
+        if bits < old_record.score_bits and asked_bits is None:
+            asked_bits = old_record.score_bits
         scores: Scores = {"test": (labels, margins, weights)}
         return replace(candidate, record=record, model=model, scores=scores, asked_bits=asked_bits)

@@ -150,12 +150,12 @@ class Streaming:
             job.at("read")
             source = source_of(request, federation)
             with work.part(0.0, SURVEYED):
-                known = survey(federation, source, request.how)
-            cipher = request.cipher or self._scoring.suited(record.id, known.rows)
-            partial_file = _Partial(request.out, form, record.id, _plan(request, record, known, cipher, policy))
+                surveyed = survey(federation, source, request.how)
+            cipher = request.cipher or self._scoring.suited(record.id, surveyed.rows)
+            partial_file = _Partial(request.out, form, record.id, _plan(request, record, surveyed, cipher, policy))
             resumed = partial_file.progress.rows
             self._hand_over(record, partial_file.progress.run)
-            notes = self._groups(record, source, known, cipher, request, today, partial_file, job)
+            notes = self._groups(record, source, surveyed, cipher, request, today, partial_file, job)
             end = partial_file.progress
             written = partial_file.finish()
         bits = request.key_bits if cipher.startswith("paillier") else 0
@@ -182,7 +182,7 @@ class Streaming:
         self,
         record: ModelRecord,
         source: TableSource,
-        known: Survey,
+        surveyed: Survey,
         cipher: Cipher,
         request: StreamRequest,
         today: date,
@@ -193,36 +193,36 @@ class Streaming:
         federation = self._workspace.federation(record.federation)
         runtime = self._workspace.runtime(record.federation)
         notes: dict[tuple[str, str, str], Remark] = {}
-        job.total = known.rows
+        job.total = surveyed.rows
         resumed = partial_file.progress.rows
         job.at("score", done=resumed)
         n_before = partial_file.progress.groups
         account = SheetAccount(federation)
-        held = HeldCount(len(self._models.compiled(record).guest.folding.steps))
+        held_count = HeldCount(len(self._models.compiled(record).guest.folding.steps))
         # The account is of the whole table, also if a part of it was scored before.
         first = 0 if request.account else n_before
-        rest = sheets(federation, source, known, lambda: runtime.table, first)
+        source_sheets = sheets(federation, source, surveyed, lambda: runtime.table, first)
         flying: deque[tuple[SampleSheet, Job[ScoreBatch] | None]] = deque()
 
         def land() -> None:
             work.check()  # a group may be through before anybody has looked whether the whole was stopped
             sheet, inner = flying[0]
-            before = partial_file.progress.rows
+            rows_before = partial_file.progress.rows
             count = len(sheet.ids)
-            begins, ends = (_share(row, resumed, known) for row in (before, before + count))
+            begins, ends = (_share(row, resumed, surveyed) for row in (rows_before, rows_before + count))
             with work.part(begins, ends):
                 scores, batch = self._followed(sheet, inner, job)
             run = "" if batch is None else batch.run
             partial_file.add(scores, run, 0.0 if batch is None else batch.dither)
-            held.add(scores)
+            held_count.add(scores)
             if batch is not None:
                 # How many people the Hosts hold is said of the whole table.
                 added_notes(notes, [note for note in batch.notes if note.code != "few_held"])
             self._hand_over(record, run)
             flying.popleft()
-            job.at("score", done=before + count)
+            job.at("score", done=rows_before + count)
 
-        with closing(rest) as read:
+        with closing(source_sheets) as read:
             try:
                 familiar = Known.of(self._workspace, self._models, record)
                 for number, raw in enumerate(read, first):
@@ -243,15 +243,15 @@ class Streaming:
                 self._stopped([inner for _, inner in flying if inner is not None])
         if request.account:
             write_whole(request.account, json_text(account.document()).encode())
-        return (*notes.values(), *held.notes())
+        return (*notes.values(), *held_count.notes())
 
     @staticmethod
     def _stopped(inner: Sequence[Job[ScoreBatch]]) -> None:
         """Groups that nobody waits for any more: what was asked of them waits in the journal."""
-        for one in inner:
-            one.cancel()
-        for one in inner:
-            one.wait()
+        for group_job in inner:
+            group_job.cancel()
+        for group_job in inner:
+            group_job.wait()
 
     def _begun(
         self, record: ModelRecord, sheet: SampleSheet, cipher: Cipher, request: StreamRequest, today: date
@@ -259,7 +259,7 @@ class Streaming:
         """Step 1; None if no row of the group can be scored."""
         if not sheet.usable:
             return None
-        asked = ScoringRequest(
+        scoring_request = ScoringRequest(
             record.id,
             sheet,
             request.what_if,
@@ -269,7 +269,7 @@ class Streaming:
             timeout=LASTING,
             decided_on=today,
         )
-        return self._scoring.start(asked)
+        return self._scoring.start(scoring_request)
 
     @staticmethod
     def _followed(
@@ -277,7 +277,7 @@ class Streaming:
     ) -> tuple[tuple[Score, ...], ScoreBatch | None]:
         """The scores of a group, once they are there; a stop is passed on, and so is how far it is."""
         if inner is None:
-            failed = [failed_score(one, sheet.problems.get(row, ())) for row, one in enumerate(sheet.ids)]
+            failed = [failed_score(sample_id, sheet.problems.get(row, ())) for row, sample_id in enumerate(sheet.ids)]
             return tuple(failed), None
         while inner.state == "running":
             inner.wait(POLL)
@@ -323,15 +323,15 @@ class _Partial:
 
     def _read(self, plan: str) -> _Progress:
         try:
-            found = _STORED.validate_json(self._note.read_bytes())
+            progress = _STORED.validate_json(self._note.read_bytes())
         except (OSError, ValidationError) as error:
             raise StoreError("progress_damaged", file=str(self._note), partial=self._file.name) from error
         size = self._file.stat().st_size if self._file.exists() else 0
-        if found.plan != plan:
+        if progress.plan != plan:
             raise ParameterError("progress_of_another_scoring", file=str(self._note), partial=self._file.name)
-        if size < found.size and not (found.finished and not size):
+        if size < progress.size and not (progress.finished and not size):
             raise StoreError("partial_file_shortened", file=str(self._file), progress=self._note.name)
-        return found
+        return progress
 
     def add(self, scores: tuple[Score, ...], run: str, dither: float) -> None:
         """Steps 2 and 3."""
@@ -480,7 +480,7 @@ def _copied(file: Path, out: Path, earlier: Mapping[str, Mapping[str, str]]) -> 
         file.replace(out)
         return 0
     draft = _beside(out, "new")
-    kept = 0
+    n_kept = 0
     with (
         file.open(encoding="utf-8", newline="") as text,
         open(draft, "w", encoding="utf-8", newline="", opener=_private) as to,
@@ -493,12 +493,12 @@ def _copied(file: Path, out: Path, earlier: Mapping[str, Mapping[str, str]]) -> 
             sample_id = line[columns.index("id")]
             if line[columns.index("status")] == "failed" and sample_id in earlier:
                 line = kept_row(earlier[sample_id], columns)
-                kept += 1
+                n_kept += 1
             to.write(csv_text([line]))
         to.flush()
         os.fsync(to.fileno())
     draft.replace(out)
-    return kept
+    return n_kept
 
 
 def _as_parquet(file: Path, out: Path, earlier: Mapping[str, Mapping[str, str]]) -> int:
@@ -507,7 +507,7 @@ def _as_parquet(file: Path, out: Path, earlier: Mapping[str, Mapping[str, str]])
     from pyarrow import parquet  # noqa: PLC0415 (as above)
 
     draft = _beside(out, "new")
-    kept = 0
+    n_kept = 0
     with file.open("ab") as end:
         end.write(END_OF_STREAM)
     with file.open("rb") as lines, pa.ipc.open_stream(lines) as batches:
@@ -517,12 +517,12 @@ def _as_parquet(file: Path, out: Path, earlier: Mapping[str, Mapping[str, str]])
                 lost = [place for place, row in enumerate(rows) if row["status"] == "failed" and row["id"] in earlier]
                 for place in lost:
                     rows[place] = _typed(kept_row(earlier[rows[place]["id"]], batches.schema.names), batches.schema)
-                kept += len(lost)
+                n_kept += len(lost)
                 writer.write_batch(pa.RecordBatch.from_pylist(rows, schema=batches.schema) if lost else batch)
-        with draft.open("r+b") as whole:
-            os.fsync(whole.fileno())
+        with draft.open("r+b") as finished_file:
+            os.fsync(finished_file.fileno())
     draft.replace(out)
-    return kept
+    return n_kept
 
 
 def _typed(cells: Sequence[str], schema: Any) -> dict[str, object]:
@@ -579,17 +579,17 @@ def in_groups(source: Path | str, out: Path | None) -> bool:
     return rows_of(source) > SAMPLES.max_rows
 
 
-def _share(row: int, resumed: int, known: Survey) -> float:
+def _share(row: int, resumed: int, surveyed: Survey) -> float:
     """How much of what this run has to do is done with the rows before `row`."""
-    return SURVEYED + (1 - SURVEYED) * (row - resumed) / max(1, known.rows - resumed)
+    return SURVEYED + (1 - SURVEYED) * (row - resumed) / max(1, surveyed.rows - resumed)
 
 
 def _beside(out: Path, what: str) -> Path:
     return out.with_name(f"{out.name}.{what}")
 
 
-def _plan(request: StreamRequest, record: ModelRecord, known: Survey, cipher: Cipher, policy: Policy) -> str:
+def _plan(request: StreamRequest, record: ModelRecord, surveyed: Survey, cipher: Cipher, policy: Policy) -> str:
     """What makes it the same scoring."""
     settings = [request.what_if, policy.plain(), cipher, request.key_bits, request.out.suffix == PARQUET_SUFFIX]
-    marks = [known.marks.decimal, known.marks.thousands]
-    return sha256(json.dumps([record.content_hash, known.digest, settings, marks]).encode()).hexdigest()
+    marks = [surveyed.marks.decimal, surveyed.marks.thousands]
+    return sha256(json.dumps([record.content_hash, surveyed.digest, settings, marks]).encode()).hexdigest()

@@ -167,9 +167,9 @@ class Training:
 
     def start(self, request: TrainingRequest) -> Job[ModelRecord]:
         """Train in the background; the model is in the registry when the job is done."""
-        asked = request.parameters
-        size = f"{request.federation} {asked.ALGORITHM} {getattr(asked, 'cipher', '')} {rounds(asked)}"
-        return Job[ModelRecord](lambda job: self.run(request, job), rounds(asked), size=size).start()
+        parameters = request.parameters
+        size = f"{request.federation} {parameters.ALGORITHM} {getattr(parameters, 'cipher', '')} {rounds(parameters)}"
+        return Job[ModelRecord](lambda job: self.run(request, job), rounds(parameters), size=size).start()
 
     @recorded("train")
     def run(self, note: Note, request: TrainingRequest, job: Job[Any], retrained_from: str = "") -> ModelRecord:
@@ -184,10 +184,12 @@ class Training:
             else:
                 sealed_at = request.most_named
         grown, trained = train(runtime, request, job, sealed_at)
-        known = {m.id: m.retrained_from for m in self._models.all(request.federation)}  # the same model has the same id
-        record = replace(grown, retrained_from=retrained_from or known.get(grown.id, ""))
+        origins = {
+            m.id: m.retrained_from for m in self._models.all(request.federation)
+        }  # the same model has the same id
+        record = replace(grown, retrained_from=retrained_from or origins.get(grown.id, ""))
         candidate = candidate_of(record, trained, request.approved, request.most_named)
-        settle = partial(self._sealing.settle, job=job, note=note, after=lambda: forget(runtime, request))
+        settle = partial(self._sealing.settle, job=job, note=note, on_registered=lambda: forget(runtime, request))
         try:
             return settle(candidate)
         except ReleaseRefused as refused:
@@ -220,22 +222,22 @@ def train(
     weights = runtime.weights(request.parameters.weights, request.exclude)
     job.at("key", runtime.guest.name)
     key = _key(runtime, request.parameters)
-    kept = resumed(runtime, request)
+    resumable = resumed(runtime, request)
     try:
-        trained = _grown(runtime, request, hosts, key, weights, kept, sealed_at, job)
+        trained = _grown(runtime, request, hosts, key, weights, resumable, sealed_at, job)
     except GlassleafError as error:
         # A simulation's parties end together: nothing is left to go on with.
-        if kept is not None and (runtime.simulated or isinstance(error, Cancelled | QuestionRefused)):
-            kept.forget()
+        if resumable is not None and (runtime.simulated or isinstance(error, Cancelled | QuestionRefused)):
+            resumable.forget()
         raise
     return _record(runtime, request, trained, key, job), trained
 
 
-def _key(runtime: GuestRuntime, asked: Parameters) -> TrainingKeySide | None:
+def _key(runtime: GuestRuntime, parameters: Parameters) -> TrainingKeySide | None:
     """Under which gradients are sent; None if ranks are, in plaintext."""
-    if isinstance(asked, OpBoostParameters):
+    if isinstance(parameters, OpBoostParameters):
         return None
-    return runtime.keys.training(asked.cipher, asked.key_bits, len(runtime.table.ids))
+    return runtime.keys.training(parameters.cipher, parameters.key_bits, len(runtime.table.ids))
 
 
 def _grown(
@@ -244,16 +246,16 @@ def _grown(
     hosts: tuple[str, ...],
     key: TrainingKeySide | None,
     weights: NDArray[np.float64] | None,
-    kept: GuestTraining | None,
+    resumable: GuestTraining | None,
     sealed_at: float,
     job: Job[Any],
 ) -> Trained:
     """What the Hosts grow with the Guest, in one conversation or, after a break, in the next one from where the last one came to."""
-    begun = False
+    has_begun = False
 
     def at(stage: str) -> None:
-        nonlocal begun
-        begun = True
+        nonlocal has_begun
+        has_begun = True
         job.at(stage, runtime.guest.name)
 
     def ask() -> Trained:
@@ -276,7 +278,7 @@ def _grown(
                 on_stage=at,
                 on_tree=job.tree_grown,
                 times=runtime.times(),
-                resumed=kept,
+                resumed=resumable,
                 weights=weights,
                 sealed_at=sealed_at,
             )
@@ -284,7 +286,7 @@ def _grown(
             job.keep_transcript(session.close())
 
     # before it has begun, whoever asks is told at once which Host is down
-    return repeated(ask, runtime, hosts, job, LASTING if kept else 0.0, waits_for_links=lambda: begun)
+    return repeated(ask, runtime, hosts, job, LASTING if resumable else 0.0, waits_for_links=lambda: has_begun)
 
 
 def _record(
@@ -294,12 +296,12 @@ def _record(
     key: TrainingKeySide | None,
     job: Job[Any],
 ) -> ModelRecord:
-    asked = request.parameters
+    parameters = request.parameters
     return ModelRecord(
         id=trained.model_id,
         federation=request.federation,
         created=datetime.now(UTC).isoformat(timespec="milliseconds"),
-        algorithm=asked.ALGORITHM,
+        algorithm=parameters.ALGORITHM,
         cipher=key.scheme if key else RANKS,
         key_bits=key.bits if key else 0,
         content_hash=content_hash(dump_guest(trained.model)),
@@ -308,9 +310,9 @@ def _record(
         n_trees=len(trained.model.trees),
         n_leaves=trained.model.n_leaves,
         depth=max(t.depth for t in trained.model.trees),
-        score_bits=asked.score_bits,
+        score_bits=parameters.score_bits,
         metrics=trained.metrics,
-        parameters=asked.as_dict(),
+        parameters=parameters.as_dict(),
         seconds=job.seconds,
         parts=trained.parts,
         curve=job.points,
@@ -327,8 +329,8 @@ def _record(
 
 def forget(runtime: GuestRuntime, request: TrainingRequest) -> None:
     """A training is through, and what came of it is kept: the next one of the same terms is another."""
-    if (kept := resumed(runtime, request)) is not None:
-        kept.forget()
+    if (training := resumed(runtime, request)) is not None:
+        training.forget()
 
 
 def resumed(runtime: GuestRuntime, request: TrainingRequest) -> GuestTraining | None:
@@ -337,16 +339,16 @@ def resumed(runtime: GuestRuntime, request: TrainingRequest) -> GuestTraining | 
     Ranks with noise (OpBoost) are grown at the Guest alone, and if Hosts hide the order of bins, they number them otherwise each time. How
     many trees grow now, and whether they stop early, changes none of those that have grown.
     """
-    asked = request.approved
-    if runtime.journal is None or not isinstance(asked, SecureBoostParameters | ForestParameters):
+    parameters = request.approved
+    if runtime.journal is None or not isinstance(parameters, SecureBoostParameters | ForestParameters):
         return None
-    if getattr(asked, "shuffle_sides", False):
+    if getattr(parameters, "shuffle_sides", False):
         return None
     follows_from = [
         __version__,  # another version may grow other trees
         audit.federation_hash(runtime.federation),
-        asked.ALGORITHM,
-        asked.as_dict() | {"early_stopping": 0},
+        parameters.ALGORITHM,
+        parameters.as_dict() | {"early_stopping": 0},
         _chosen_hosts(runtime, request.hosts),
         sorted(request.exclude),
         request.most_named,  # the Hosts have approved it, and keep the model sealed at it
@@ -356,11 +358,11 @@ def resumed(runtime: GuestRuntime, request: TrainingRequest) -> GuestTraining | 
 
 
 def _chosen_hosts(runtime: GuestRuntime, hosts: tuple[str, ...] | None) -> tuple[str, ...]:
-    chosen = runtime.hosts if hosts is None else hosts
-    unknown = [h for h in chosen if h not in runtime.hosts]
+    selected = runtime.hosts if hosts is None else hosts
+    unknown = [h for h in selected if h not in runtime.hosts]
     if unknown:
         raise ParameterError("unknown_hosts", names=tuple(unknown), known=tuple(runtime.hosts))
-    return tuple(h for h in runtime.hosts if h in chosen)
+    return tuple(h for h in runtime.hosts if h in selected)
 
 
 def _check_excluded(federation: Federation, hosts: tuple[str, ...], exclude: tuple[str, ...]) -> None:

@@ -123,24 +123,26 @@ class TestedModel:
 
     @classmethod
     def of(
-        cls, name: str, base: ModelRecord, asked: TrainingRequest, record: ModelRecord, trained: Trained
+        cls, name: str, base: ModelRecord, request: TrainingRequest, record: ModelRecord, trained: Trained
     ) -> TestedModel:
         """What training left, seen from the model that the search began from."""
-        settings = asked.parameters.as_dict()
+        settings = request.parameters.as_dict()
         labels, margins, weights = trained.scores["test"]
         predict = trained.model.outputs.predict
         tried = Tried(
             name,
             record.id,
             record.content_hash,
-            tuple(feature for feature in asked.exclude if feature not in base.exclude),
+            tuple(feature for feature in request.exclude if feature not in base.exclude),
             str(settings.get("constraints", "")),
             int(settings["depth"]),
             settings.get("reg_lambda"),
             record.n_trees,
             record.n_leaves,
         )
-        ids, checked_ids = (tuple(i for i, own in trained.part_of.items() if own == part) for part in ("test", CHECKED))
+        ids, checked_ids = (
+            tuple(i for i, person_part in trained.part_of.items() if person_part == part) for part in ("test", CHECKED)
+        )
         checked = predict(trained.scores[CHECKED][1])[:, 0]
         return cls(tried, ids, checked_ids, labels, margins[:, 0], predict(margins)[:, 0], checked, weights)
 
@@ -155,9 +157,9 @@ def combinations(
     ParameterError
         The algorithm has not what is asked for, there are too many combinations, or nothing to vary.
     """
-    known: dict[str, Any] = dict(record.parameters)
-    own: Parameters = ALGORITHMS[record.algorithm](**known)
-    names = {f.name for f in fields(own)}
+    parameter_values: dict[str, Any] = dict(record.parameters)
+    base_parameters: Parameters = ALGORITHMS[record.algorithm](**parameter_values)
+    names = {f.name for f in fields(base_parameters)}
     levers: dict[str, tuple[Any, ...]] = {
         "constraints": request.constraints,
         "depth": request.depths,
@@ -166,67 +168,75 @@ def combinations(
     missing = [name for name, values in levers.items() if values and name not in names]
     if missing:
         raise ParameterError("lever_missing", algorithm=record.algorithm, levers=tuple(missing))
-    named = [*request.without, *map(read_constraints, request.constraints)]
-    strange = [name for names_ in named for name in names_ if name not in offered]
+    feature_lists = [*request.without, *map(read_constraints, request.constraints)]
+    strange = [name for names_ in feature_lists for name in names_ if name not in offered]
     if strange:
         raise ParameterError("feature_not_offered", names=tuple(strange), model=record.id, known=tuple(offered))
     varied = {
-        name: dict.fromkeys((known.get(name, getattr(own, name)), *levers[name])) for name in levers if name in names
+        name: dict.fromkeys((parameter_values.get(name, getattr(base_parameters, name)), *levers[name]))
+        for name in levers
+        if name in names
     }
     sets = dict.fromkeys(((), *(tuple(sorted(set(dropped))) for dropped in request.without)))
-    asked: dict[TrainingRequest, None] = {}
+    trainings: dict[TrainingRequest, None] = {}
     for dropped, *values in itertools.product(sets, *varied.values()):
         changes = dict(zip(varied, values, strict=True))
         if changes.get("constraints") and dropped:
-            kept = {f: sign for f, sign in read_constraints(changes["constraints"]).items() if f not in dropped}
-            changes["constraints"] = write_constraints(kept)
-        parameters = replace(own, **changes)
+            constraints = {f: sign for f, sign in read_constraints(changes["constraints"]).items() if f not in dropped}
+            changes["constraints"] = write_constraints(constraints)
+        parameters = replace(base_parameters, **changes)
         exclude = tuple(dict.fromkeys((*record.exclude, *dropped)))
-        asked[TrainingRequest(record.federation, parameters, record.hosts, exclude, exception_of(record))] = None
-    if not 1 < len(asked) <= MAX_TRIED:
-        raise ParameterError("too_many_trainings", count=len(asked), most=MAX_TRIED)
-    return tuple(asked)
+        trainings[TrainingRequest(record.federation, parameters, record.hosts, exclude, exception_of(record))] = None
+    if not 1 < len(trainings) <= MAX_TRIED:
+        raise ParameterError("too_many_trainings", count=len(trainings), most=MAX_TRIED)
+    return tuple(trainings)
 
 
 def resampled(models: Sequence[TestedModel], seed: int) -> list[tuple[DrawnQuality, DrawnQuality]]:
     """AUC and KS of every model, over draws of test records that are the same for all."""
     labels = models[0].labels
     if models[0].weights is None:
-        whole = np.ones((1, len(labels)))
+        base_weights = np.ones((1, len(labels)))
     else:
-        whole = models[0].weights[None]
-    drawn: list[list[tuple[Floats, Floats]]] = [[] for _ in models]
-    for done, weights in enumerate(draws(len(labels), RESAMPLES, seed), start=1):
-        for model, parts in zip(models, drawn, strict=True):
+        base_weights = models[0].weights[None]
+    drawn_quality: list[list[tuple[Floats, Floats]]] = [[] for _ in models]
+    for n_drawn, weights in enumerate(draws(len(labels), RESAMPLES, seed), start=1):
+        for model, parts in zip(models, drawn_quality, strict=True):
             work.check()
-            counted = weights * whole
+            counted = weights * base_weights
             parts.append((auc(labels, model.margins, counted), ks(labels, model.margins, counted)))
-        work.reached(min(1.0, done * len(weights) / RESAMPLES))
-    found = []
-    for model, parts in zip(models, drawn, strict=True):
-        values = (auc(labels, model.margins, whole), ks(labels, model.margins, whole))
-        found.append(
+        work.reached(min(1.0, n_drawn * len(weights) / RESAMPLES))
+    qualities = []
+    for model, parts in zip(models, drawn_quality, strict=True):
+        values = (auc(labels, model.margins, base_weights), ks(labels, model.margins, base_weights))
+        qualities.append(
             tuple(DrawnQuality(float(v[0]), np.concatenate([part[i] for part in parts])) for i, v in enumerate(values))
         )
-    return [(one, other) for one, other in found]
+    return [(auc_quality, ks_quality) for auc_quality, ks_quality in qualities]
 
 
 def at_decision(
-    models: Sequence[TestedModel], quality: Sequence[tuple[DrawnQuality, DrawnQuality]], cutoff: float, *, own: bool
+    models: Sequence[TestedModel],
+    quality: Sequence[tuple[DrawnQuality, DrawnQuality]],
+    cutoff: float,
+    *,
+    of_guest: bool,
 ) -> list[Candidate]:
     """Every model at the cut-off at which it accepts as many people as the first one, of one part of the records; judged on the other.
 
     Parameters
     ----------
-    own : bool
+    of_guest : bool
         Whether the Guest holds the attribute: then test records are judged, else validation records.
     """
-    matched, judged = zip(*((m.checked, m.predicted) if own else (m.predicted, m.checked) for m in models), strict=True)
+    matched, judged = zip(
+        *((m.checked, m.predicted) if of_guest else (m.predicted, m.checked) for m in models), strict=True
+    )
     share = float((matched[0] < cutoff).mean())
     cutoffs = [cutoff, *(cutoff_for(probabilities, share) for probabilities in matched[1:])]
     return [
-        Candidate(model.tried.name, at, probabilities < at, *found)
-        for model, at, probabilities, found in zip(models, cutoffs, judged, quality, strict=True)
+        Candidate(model.tried.name, at, probabilities < at, *quality_pair)
+        for model, at, probabilities, quality_pair in zip(models, cutoffs, judged, quality, strict=True)
     ]
 
 
@@ -242,23 +252,26 @@ def judged_by_group(
     """Groups, and all models at every decision: of a Host's attribute from sums, of the Guest's own from records."""
     runtime = context.runtime
     of_guest = party == runtime.guest.name
-    decisions = [at_decision(models, quality, cutoff, own=of_guest) for cutoff in request.cutoffs]
+    decisions = [at_decision(models, quality, cutoff, of_guest=of_guest) for cutoff in request.cutoffs]
     ids = models[0].ids if of_guest else models[0].checked_ids
     rows = np.array([runtime.table.row_of[i] for i in ids], dtype=np.intp)
     if of_guest:
         # of its own records the Guest may know as much as it likes
         measured = [list(range(1, len(candidates))) for candidates in decisions]
-        own = group(feature, runtime.table.columns[feature.name][rows], request.groups)
+        grouped = group(feature, runtime.table.columns[feature.name][rows], request.groups)
         flags = _flags(decisions, measured, np.arange(len(rows)))
-        sums = np.array([[mark[own.index == k].sum() for k in range(len(own.groups))] for row in flags for mark in row])
+        sums = np.array(
+            [[mark[grouped.index == k].sum() for k in range(len(grouped.groups))] for row in flags for mark in row]
+        )
         # on the records that quality was drawn on
-        drawn = [
-            cells_drawn(row, own.index, len(own.groups), draws(len(rows), RESAMPLES, request.seed)) for row in flags
+        cells = [
+            cells_drawn(row, grouped.index, len(grouped.groups), draws(len(rows), RESAMPLES, request.seed))
+            for row in flags
         ]
-        return own.groups, _decided(decisions, measured, own.groups, sums, request, feature, drawn)
+        return grouped.groups, _decided(decisions, measured, grouped.groups, sums, request, feature, cells)
     sessions = Sessions(runtime, job, PURPOSE)
     key = (party, feature.name)
-    asked = sums_of(context, sessions, request)
+    asked_sums = sums_of(context, sessions, request)
     with sessions.begin((party,)) as session:
         with work.part(0.0, ALIGNED):
             questions, at = sessions.ask_about(session, request, rows)
@@ -266,13 +279,13 @@ def judged_by_group(
         marked = [mark for row in _flags(decisions, measured, at) for mark in row]
         about = {SEARCH: named(request), "marks": sha256(b"".join(mark.tobytes() for mark in marked)).hexdigest()}
         people = runtime.table.take(rows[at]).ids
-        wanted = {party: (feature.name,)}
+        features = {party: (feature.name,)}
         with work.part(ALIGNED, 1.0):
-            found, refused = asked.ask(questions, people, marked, [1] * len(marked), about, wanted)
-    found |= asked.kept(refused, about, people)
-    if key not in found:
+            answers, refused = asked_sums.ask(questions, people, marked, [1] * len(marked), about, features)
+    answers |= asked_sums.kept(refused, about, people)
+    if key not in answers:
         raise refused[key]
-    return found[key].groups, _decided(decisions, measured, found[key].groups, found[key].sums, request, feature)
+    return answers[key].groups, _decided(decisions, measured, answers[key].groups, answers[key].sums, request, feature)
 
 
 def sums_of(context: MeasurementContext, sessions: Sessions, request: AlternativesRequest) -> AskedSums:
@@ -282,8 +295,8 @@ def sums_of(context: MeasurementContext, sessions: Sessions, request: Alternativ
 
 def named(request: AlternativesRequest) -> str:
     """Hash of a search: the same search trains the same models and asks the same of the same records."""
-    asked = {name: value for name, value in asdict(request).items() if name not in ("cipher", "key_bits", "usual")}
-    return sha256(json.dumps(asked).encode()).hexdigest()
+    settings = {name: value for name, value in asdict(request).items() if name not in ("cipher", "key_bits", "usual")}
+    return sha256(json.dumps(settings).encode()).hexdigest()
 
 
 def _far_apart(decisions: Sequence[Sequence[Candidate]], at: NDArray[np.intp]) -> list[list[int]]:
@@ -294,19 +307,19 @@ def _far_apart(decisions: Sequence[Sequence[Candidate]], at: NDArray[np.intp]) -
     ParameterError
         The first model's own decisions are not among them.
     """
-    asked = [np.ones(len(at), dtype=bool)]
+    asked_flags = [np.ones(len(at), dtype=bool)]
     measured = []
     for candidates in decisions:
         first = candidates[0].accepted[at]
-        kept = []
+        indices = []
         for index, candidate in enumerate(candidates):
             accepted = candidate.accepted[at]
-            if not any(too_close(asked, flags) for flags in (accepted, accepted & first)):
-                asked += [accepted, accepted & first]
-                kept.append(index)
-        if 0 not in kept:
+            if not any(too_close(asked_flags, flags) for flags in (accepted, accepted & first)):
+                asked_flags += [accepted, accepted & first]
+                indices.append(index)
+        if 0 not in indices:
             raise ParameterError("cutoffs_too_close", least=MIN_GROUP)
-        measured.append(kept[1:])
+        measured.append(indices[1:])
     return measured
 
 
@@ -315,8 +328,8 @@ def _flags(
 ) -> list[list[NDArray[np.int64]]]:
     """What is summed by group, a row a decision."""
     return [
-        marks(candidates[0].accepted[at], [candidates[k].accepted[at] for k in kept])
-        for candidates, kept in zip(decisions, measured, strict=True)
+        marks(candidates[0].accepted[at], [candidates[k].accepted[at] for k in indices])
+        for candidates, indices in zip(decisions, measured, strict=True)
     ]
 
 
@@ -327,33 +340,33 @@ def _decided(
     sums: NDArray[np.int64],
     request: AlternativesRequest,
     feature: Feature,
-    drawn: Sequence[Sequence[NDArray[np.int64]]] | None = None,
+    drawn_cells: Sequence[Sequence[NDArray[np.int64]]] | None = None,
 ) -> tuple[DecidedModels, ...]:
-    """All models at every decision, from ``(flags, groups)`` sums in the order of :func:`_flags`; `drawn` where records are at hand."""
+    """All models at every decision, from ``(flags, groups)`` sums in the order of :func:`_flags`; `drawn_cells` if records are here."""
     if not groups:
         raise ParameterError("attribute_without_groups", attribute=request.attribute, least=MIN_GROUP)
     rows = iter(sums)
     draw = np.random.default_rng(request.seed)
     judged = []
-    for number, (candidates, kept) in enumerate(zip(decisions, measured, strict=True)):
-        own = next(rows)
+    for number, (candidates, indices) in enumerate(zip(decisions, measured, strict=True)):
+        first_sums = next(rows)
         cells = {}
-        for k, index in enumerate(kept):
-            found = Sums(own, next(rows), next(rows))
-            if drawn is None:
-                cells[index] = Cells.of_sums(found, groups, RESAMPLES, draw)
+        for k, index in enumerate(indices):
+            candidate_sums = Sums(first_sums, next(rows), next(rows))
+            if drawn_cells is None:
+                cells[index] = Cells.of_sums(candidate_sums, groups, RESAMPLES, draw)
             else:
-                cells[index] = Cells(found.cells(groups), drawn[number][k])
+                cells[index] = Cells(candidate_sums.cells(groups), drawn_cells[number][k])
         others = ((candidate, cells.get(index)) for index, candidate in enumerate(candidates) if index)
-        judged.append(CutoffComparison(candidates[0], own, tuple(others)))
+        judged.append(CutoffComparison(candidates[0], first_sums, tuple(others)))
     return judge(judged, groups, reference=reference_of(groups, request, feature), tolerance=request.tolerance)
 
 
 def reference_of(groups: Sequence[Group], request: AlternativesRequest, feature: Feature) -> int:
     """Place of the group that others are compared with: the one that is named, else the usual one, else the largest."""
-    named = [k for k, g in enumerate(groups) if request.reference and (g.name or g.kind) == request.reference]
+    matching = [k for k, g in enumerate(groups) if request.reference and (g.name or g.kind) == request.reference]
     usual = [k for k, words in enumerate(group_names(groups, feature)) if words.en == request.usual]
-    if request.reference and not named:
-        known = tuple(group.name or group.kind for group in groups)
-        raise ParameterError("unknown_reference_group", group=request.reference, known=known)
-    return next(iter((*named, *usual)), max(range(len(groups)), key=lambda k: groups[k].n))
+    if request.reference and not matching:
+        choices = tuple(group.name or group.kind for group in groups)
+        raise ParameterError("unknown_reference_group", group=request.reference, known=choices)
+    return next(iter((*matching, *usual)), max(range(len(groups)), key=lambda k: groups[k].n))

@@ -95,7 +95,9 @@ class ValidationService:
         challenger = self._challenger(record, request)
         run.of_model()
         run.of_record()
-        run.of_scores({part: kept_scores(kept) for part, kept in self._models.measured(record, SCORES).items()})
+        run.of_scores(
+            {part: kept_scores(measurement) for part, measurement in self._models.measured(record, SCORES).items()}
+        )
         run.of_evidence(self._protected(record, suite), MeasuredEvidence(self._models, record))
         with run.guarded("group_calibration", "weak_spots", "overfit_regions", "time", "disparity"):
             run.of_people(self._protected(record, suite), self._training_ids(record))
@@ -108,9 +110,9 @@ class ValidationService:
         if challenger is not None:
             with run.guarded("swap_sets", "challenger"), work.part(0.98, 1.0):
                 run.beside(self._measurement.context(challenger))
-        done = run.result(challenger.id if challenger else "")
-        self._measurement.keep(record, VALIDATION, "", [asdict(done)], {"n": done.n})
-        return done
+        validation = run.result(challenger.id if challenger else "")
+        self._measurement.keep(record, VALIDATION, "", [asdict(validation)], {"n": validation.n})
+        return validation
 
     def last(self, model_id: str) -> Validation | None:
         """A model's last validation; None if there was none."""
@@ -119,10 +121,10 @@ class ValidationService:
     def _challenger(self, record: ModelRecord, request: ValidationRequest) -> ModelRecord | None:
         if not request.challenger:
             return None
-        other = self._models.get(request.challenger)
-        if other.id == record.id or not self._differences.can_pair(record, other):
-            raise ParameterError("challenger_not_comparable", challenger=other.id, model=record.id)
-        return other
+        challenger = self._models.get(request.challenger)
+        if challenger.id == record.id or not self._differences.can_pair(record, challenger):
+            raise ParameterError("challenger_not_comparable", challenger=challenger.id, model=record.id)
+        return challenger
 
     def _protected(self, record: ModelRecord, suite: Suite) -> frozenset[str]:
         """Features that a rule or the operator calls protected, or that were kept out and measured for it."""
@@ -136,5 +138,5 @@ class ValidationService:
 
 def last_validation(measurement: Measurement, record: ModelRecord) -> Validation | None:
     """A model's last validation, as it is kept."""
-    kept = measurement.models.measured(record, VALIDATION).get("")
-    return read_validation(kept.rows[0]) if kept else None
+    stored = measurement.models.measured(record, VALIDATION).get("")
+    return read_validation(stored.rows[0]) if stored else None

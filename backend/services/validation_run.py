@@ -138,10 +138,10 @@ class ValidationRun:
 
     def check_features(self) -> None:
         """Raise ParameterError if the operator's file names what the federation does not have."""
-        known = {feature.name for _, feature in self._runtime.federation.features()}
-        named = [name for name in (self._suite.time, *self._suite.attributes) if name and name not in known]
-        if named:
-            raise ParameterError("not_federation_features", names=tuple(named))
+        feature_names = {feature.name for _, feature in self._runtime.federation.features()}
+        unknown = [name for name in (self._suite.time, *self._suite.attributes) if name and name not in feature_names]
+        if unknown:
+            raise ParameterError("not_federation_features", names=tuple(unknown))
 
     # from the Guest's partial model and record alone
 
@@ -178,26 +178,26 @@ class ValidationRun:
 
     # from scores that are kept without ids (docs/decisions/scores.md)
 
-    def of_scores(self, kept: dict[str, tuple[Floats, Floats, Floats | None]]) -> None:
+    def of_scores(self, scores_by_part: dict[str, tuple[Floats, Floats, Floats | None]]) -> None:
         """Discrimination, calibration, overfit and shift; all but shift by sample weights, if there are any."""
-        test = next((part for part in ("test", JOINT) if part in kept), None)
+        test = next((part for part in ("test", JOINT) if part in scores_by_part), None)
         if test is None:
             for name in _OF_SCORES:
                 self.found.setdefault(name, "no_scores")
             return
-        labels, margins, weights = kept[test]
+        labels, margins, weights = scores_by_part[test]
         unseen = performance(labels, margins, self._outputs, test, weights=weights)
         if self._binary:
             self._discrimination(unseen, labels, self._outputs.predict(margins)[:, 0], weights)
-        if TRAINING not in kept:
+        if TRAINING not in scores_by_part:
             self.found["psi"] = self.found["overfit"] = "no_training_scores"
             return
-        shift = stability(TRAINING, kept[TRAINING][1], test, margins, self._outputs)
+        shift = stability(TRAINING, scores_by_part[TRAINING][1], test, margins, self._outputs)
         self.found["psi"] = (figures.shift(shift),) if shift else "no_scores"
         if self._context.record.task != "number":
-            labels, margins, weights = kept[TRAINING]
-            seen = performance(labels, margins, self._outputs, TRAINING, weights=weights)
-            self.found["overfit"] = (figures.auc_gap(seen, unseen),)
+            labels, margins, weights = scores_by_part[TRAINING]
+            on_training = performance(labels, margins, self._outputs, TRAINING, weights=weights)
+            self.found["overfit"] = (figures.auc_gap(on_training, unseen),)
 
     def _discrimination(self, part: Performance, labels: Floats, p: Floats, weights: Floats | None) -> None:
         fit = [figures.calibration_error(labels, p, weights)]
@@ -214,12 +214,14 @@ class ValidationRun:
 
     def of_evidence(self, protected: frozenset[str], evidence: MeasuredEvidence) -> None:
         """Proxies as they were measured; the Hosts are not asked a second time."""
-        used = {row.feature: row.party for row in feature_importance(self._context.model) if row.splits}
+        party_of = {row.feature: row.party for row in feature_importance(self._context.model) if row.splits}
         rows = [
-            Figure("cramers_v", row.value, row.low, row.high, row.n, used[row.about.en], row.about.en, group=attribute)
-            for attribute, found in evidence.proxies.items()
-            for row in found
-            if row.measure == "Cramér's V" and row.about.en in used
+            Figure(
+                "cramers_v", row.value, row.low, row.high, row.n, party_of[row.about.en], row.about.en, group=attribute
+            )
+            for attribute, proxies in evidence.proxies.items()
+            for row in proxies
+            if row.measure == "Cramér's V" and row.about.en in party_of
         ]
         none: Missing = "not_measured" if protected else "no_attribute"
         self.found["proxies"] = rows or none
@@ -232,49 +234,55 @@ class ValidationRun:
         request = self._request
         rows = drawn(context, self._at_most(len(context.test_ids)), request.seed)
         with work.part(0.0, 0.02):
-            kept, self._margins = self._score(rows)
-        self._rows = rows[kept]
+            scored, self._margins = self._score(rows)
+        self._rows = rows[scored]
         if self._binary:
             test = self._sliced(TEST, self._rows, self._margins, (0.02, 0.48))
         else:
             test = {}
-        if not len(kept) and not test:
+        if not len(scored) and not test:
             raise HostRefused("all_refused_before")
         if not self._binary:
             return
         self.found["group_calibration"] = slices.calibration_gaps(test)
         self.found["weak_spots"] = slices.weak_spots(test)
-        own = {key: found for key, found in test.items() if key[1] in protected}
-        ratios = slices.impact_ratios(own) if protected else "no_attribute"
-        if ratios == "few_people" and self._without_decisions & own.keys():
+        protected_slices = {key: feature_slices for key, feature_slices in test.items() if key[1] in protected}
+        ratios = slices.impact_ratios(protected_slices) if protected else "no_attribute"
+        if ratios == "few_people" and self._without_decisions & protected_slices.keys():
             self.found["disparity"] = "without_decisions"
         else:
             self.found["disparity"] = ratios
         self.found["time"] = self._over_time(test)
-        seen = [i for i in training if i in self._runtime.table.row_of]
-        if not seen:
+        training_ids = [i for i in training if i in self._runtime.table.row_of]
+        if not training_ids:
             self.found["overfit_regions"] = "no_training_scores"
             return
         rows = drawn(
-            replace(context, test_ids=seen), self._at_most(min(len(seen), len(context.test_ids))), request.seed
+            replace(context, test_ids=training_ids),
+            self._at_most(min(len(training_ids), len(context.test_ids))),
+            request.seed,
         )
         with work.part(0.48, 0.5):
-            kept, margins = self._score(rows)
-        self._seen = len(kept)
-        before = self._sliced(TRAINING, rows[kept], margins, (0.5, 0.92))
-        self.found["overfit_regions"] = slices.region_gaps(test, before)
+            scored, margins = self._score(rows)
+        self._seen = len(scored)
+        training_slices = self._sliced(TRAINING, rows[scored], margins, (0.5, 0.92))
+        self.found["overfit_regions"] = slices.region_gaps(test, training_slices)
 
     def _at_most(self, records: int) -> int:
         """Of so many records, how many are scored."""
-        asked = self._request.samples
-        return records if asked is None else min(asked, records)
+        samples = self._request.samples
+        return records if samples is None else min(samples, records)
 
     def _over_time(self, test: Sliced) -> Found:
         """Periods of the feature that the operator names, else of the federation's time column, which the Guest holds."""
         times = self._runtime.times()
         if self._suite.time or times is None:
-            named = (slices.over_time(key, found) for key, found in test.items() if key[1] == self._suite.time)
-            return next(named, "few_people" if self._suite.time else "no_time")
+            named_periods = (
+                slices.over_time(key, feature_slices)
+                for key, feature_slices in test.items()
+                if key[1] == self._suite.time
+            )
+            return next(named_periods, "few_people" if self._suite.time else "no_time")
         if not len(self._rows):
             return "refused"
         groups, index = slices.periods(times[self._rows], GROUPS)
@@ -303,44 +311,48 @@ class ValidationRun:
         """
         guest = self._runtime.guest.name
         tables = dict[Key, AnsweredSums]()
-        asked = AskedSums(self._context, self._sessions, part, GROUPS)
-        wanted: dict[str, list[str]] = {host: [] for host in self._context.record.hosts}
+        asked_sums = AskedSums(self._context, self._sessions, part, GROUPS)
+        features: dict[str, list[str]] = {host: [] for host in self._context.record.hosts}
         refused = set[Key]()
         for party, feature in self._runtime.federation.features():
-            if party in wanted:
-                wanted[party].append(feature.name)
+            if party in features:
+                features[party].append(feature.name)
             elif party == guest and len(rows):
-                own = group(feature, self._runtime.table.columns[feature.name][rows], GROUPS)
-                tables[party, feature.name] = asked.own(own, *self._outcomes(rows, margins), self._suite.cutoff)
+                grouped = group(feature, self._runtime.table.columns[feature.name][rows], GROUPS)
+                tables[party, feature.name] = asked_sums.own(
+                    grouped, *self._outcomes(rows, margins), self._suite.cutoff
+                )
             elif party == guest:
                 refused.add((party, feature.name))
-        if wanted:
-            asked.recover(self._request.cipher, self._request.key_bits)
-        if wanted and len(rows) >= 2 * MIN_GROUP:
+        if features:
+            asked_sums.recover(self._request.cipher, self._request.key_bits)
+        if features and len(rows) >= 2 * MIN_GROUP:
             with work.part(*share):
-                answered, by_hosts = self._summed_by_hosts(asked, rows, margins, wanted)
+                answered, by_hosts = self._summed_by_hosts(asked_sums, rows, margins, features)
             tables |= answered
             refused |= by_hosts.keys()
         elif not len(rows):
-            refused |= {(host, name) for host, names in wanted.items() for name in names}
-        before = {key: table.decided_at(self._suite.cutoff) for key, table in asked.kept(refused, {}).items()}
-        self._again |= {(*key, table.day) for key, table in before.items()}
-        self._unexamined |= refused - before.keys()
-        self._without_decisions |= {key for key, table in (tables | before).items() if not table.marking.decisions}
-        found = {key: slices.slices(t.groups, t.sums, t.marking) for key, t in (tables | before).items()}
-        return {key: own for key, own in found.items() if own}
+            refused |= {(host, name) for host, names in features.items() for name in names}
+        earlier = {key: table.decided_at(self._suite.cutoff) for key, table in asked_sums.kept(refused, {}).items()}
+        self._again |= {(*key, table.day) for key, table in earlier.items()}
+        self._unexamined |= refused - earlier.keys()
+        self._without_decisions |= {key for key, table in (tables | earlier).items() if not table.marking.decisions}
+        sliced = {key: slices.slices(t.groups, t.sums, t.marking) for key, t in (tables | earlier).items()}
+        return {key: grouped for key, grouped in sliced.items() if grouped}
 
     def _summed_by_hosts(
-        self, asked: AskedSums, rows: Rows, margins: Floats, wanted: dict[str, list[str]]
+        self, asked_sums: AskedSums, rows: Rows, margins: Floats, features: dict[str, list[str]]
     ) -> tuple[dict[Key, AnsweredSums], Refused]:
         """What Hosts answer about people who were scored just now, and what they refuse."""
-        with self._sessions.begin(tuple(wanted)) as session:
+        with self._sessions.begin(tuple(features)) as session:
             with work.part(0.0, ALIGNED):
                 questions, at = self._sessions.ask_about(session, self._request, rows)
             outcomes = self._outcomes(rows[at], margins[at])
             marking = mark(self._suite.cutoff, *outcomes, own=False, undecided=True)
             with work.part(ALIGNED, 1.0):
-                return asked.outcomes(questions, self._runtime.table.take(rows[at]).ids, *outcomes, marking, wanted)
+                return asked_sums.outcomes(
+                    questions, self._runtime.table.take(rows[at]).ids, *outcomes, marking, features
+                )
 
     def exactness(self) -> None:
         """Encrypted scores against the same on plaintext, one by one; simulated Hosts answer plaintext, others refuse."""
@@ -351,19 +363,19 @@ class ValidationRun:
         if not len(self._probes):
             self.found["exactness"] = "refused"
             return
-        kept, plain = _some(self._score(self._probes, "none"))
-        wrong = int((plain != self._margins[kept]).any(axis=1).sum())
-        self.found["exactness"] = (Figure("not_exact", float(wrong), n=len(kept)), rounding)
+        scored, plain = _some(self._score(self._probes, "none"))
+        wrong = int((plain != self._margins[scored]).any(axis=1).sum())
+        self.found["exactness"] = (Figure("not_exact", float(wrong), n=len(scored)), rounding)
 
     def again(self) -> None:
         """The stored partial model against the record's hash, and some people scored a second time."""
         differs = content_hash(dump_guest(self._context.model)) != self._context.record.content_hash
-        found = [Figure("hash_differs", float(differs))]
+        results = [Figure("hash_differs", float(differs))]
         if len(self._probes):
-            kept, second = _some(self._score(self._probes[:AGAIN]))
-            wrong = int((second != self._margins[kept]).any(axis=1).sum())
-            found.append(Figure("again_differs", float(wrong), n=len(kept)))
-        self.found["reproducibility"] = found
+            scored, second = _some(self._score(self._probes[:AGAIN]))
+            wrong = int((second != self._margins[scored]).any(axis=1).sum())
+            results.append(Figure("again_differs", float(wrong), n=len(scored)))
+        self.found["reproducibility"] = results
 
     @property
     def _probes(self) -> Rows:
@@ -386,43 +398,43 @@ class ValidationRun:
         with work.part(0.97, 0.98):
             self.found["host_out"] = self._without_hosts()
 
-    def _base(self, kept: Rows) -> tuple[Floats, Floats]:
+    def _base(self, scored: Rows) -> tuple[Floats, Floats]:
         """Labels and probabilities of some probes as they are."""
-        return self._labels[self._probes[kept]], self._outputs.predict(self._margins[kept])[:, 0]
+        return self._labels[self._probes[scored]], self._outputs.predict(self._margins[scored])[:, 0]
 
     def _changed(self, table: PartyTable, first: First = lambda session, key: None) -> tuple[Rows, Floats]:
         """Which probes were scored with changed values, and their probabilities."""
-        kept, margins = _some(self._sessions.score(self._context, table, self._request.cipher, first))
-        return kept, self._outputs.predict(margins)[:, 0]
+        scored, margins = _some(self._sessions.score(self._context, table, self._request.cipher, first))
+        return scored, self._outputs.predict(margins)[:, 0]
 
     def _noise(self) -> Found:
         """Noise on the Guest's numbers; a Host's values, all of a person's together, exchanged among some people."""
-        own = self._runtime.table.take(self._probes)
+        probes = self._runtime.table.take(self._probes)
         guest = self._runtime.guest.name
         draw = np.random.default_rng(self._request.seed)
-        kept, changed = self._changed(PartyTable(own.party, own.ids, self._noisy(own, draw)))
-        labels, whole = self._base(kept)
-        found = [
-            figures.auc_fall("noise_fall", labels, whole, changed, guest),
-            figures.flips(whole, changed, self._suite.cutoff, guest),
+        scored, changed = self._changed(PartyTable(probes.party, probes.ids, self._noisy(probes, draw)))
+        labels, unchanged = self._base(scored)
+        results = [
+            figures.auc_fall("noise_fall", labels, unchanged, changed, guest),
+            figures.flips(unchanged, changed, self._suite.cutoff, guest),
         ]
-        crowd = np.arange(min(len(own.ids), max(MIN_PEOPLE, round(EXCHANGED * len(own.ids)))))
-        some = own.take(crowd)
+        crowd = np.arange(min(len(probes.ids), max(MIN_PEOPLE, round(EXCHANGED * len(probes.ids)))))
+        some = probes.take(crowd)
         for host in self._chain:
             names = self._used(host)
-            kept, moved = self._changed(some, lambda s, key: have_permuted(s, host, key, some.ids, names))  # noqa: B023 (called here)
-            labels, whole = self._base(np.arange(len(own.ids)))
-            changed = whole.copy()
-            changed[crowd[kept]] = moved
-            found += [
-                figures.auc_fall("noise_fall", labels, whole, changed, host),
-                figures.flips(whole, changed, self._suite.cutoff, host),
+            scored, moved = self._changed(some, lambda s, key: have_permuted(s, host, key, some.ids, names))  # noqa: B023 (called here)
+            labels, unchanged = self._base(np.arange(len(probes.ids)))
+            changed = unchanged.copy()
+            changed[crowd[scored]] = moved
+            results += [
+                figures.auc_fall("noise_fall", labels, unchanged, changed, host),
+                figures.flips(unchanged, changed, self._suite.cutoff, host),
             ]
-        return found
+        return results
 
-    def _noisy(self, own: PartyTable, draw: np.random.Generator) -> dict[str, NDArray[np.generic]]:
+    def _noisy(self, table: PartyTable, draw: np.random.Generator) -> dict[str, NDArray[np.generic]]:
         """The Guest's columns with noise on the numbers; what is missing stays so."""
-        columns = dict(own.columns)
+        columns = dict(table.columns)
         for party, feature in self._context.model.dictionary:
             if party == self._runtime.guest.name and feature.kind is Kind.NUMERIC:
                 values = columns[feature.name].astype(np.float64)
@@ -436,49 +448,52 @@ class ValidationRun:
 
     def _without_features(self) -> Found:
         """AUC lost without each feature of weight, the largest first."""
-        own = self._runtime.table.take(self._probes)
+        probes = self._runtime.table.take(self._probes)
         guest = self._runtime.guest.name
-        found = []
+        results = []
         weighty = [row for row in feature_importance(self._context.model) if row.gain_share >= SHARE][:MAX_MISSING]
         for row in weighty:
             if row.party == guest:
-                blank = {**own.columns, row.feature: _blank(self._context.model.feature(row.feature), len(own.ids))}
-                kept, changed = self._changed(PartyTable(own.party, own.ids, blank))
+                blank = {
+                    **probes.columns,
+                    row.feature: _blank(self._context.model.feature(row.feature), len(probes.ids)),
+                }
+                scored, changed = self._changed(PartyTable(probes.party, probes.ids, blank))
             else:
-                kept, changed = self._changed(
-                    own,
-                    lambda s, key: have_blanked(s, row.party, key, own.ids, (row.feature,)),  # noqa: B023 (called here)
+                scored, changed = self._changed(
+                    probes,
+                    lambda s, key: have_blanked(s, row.party, key, probes.ids, (row.feature,)),  # noqa: B023 (called here)
                 )
-            labels, whole = self._base(kept)
-            found.append(figures.auc_fall("missing_fall", labels, whole, changed, row.party, row.feature))
-        return found or "not_measured"
+            labels, unchanged = self._base(scored)
+            results.append(figures.auc_fall("missing_fall", labels, unchanged, changed, row.party, row.feature))
+        return results or "not_measured"
 
     def _without_hosts(self) -> Found:
         """What is left of the model where one Host gives no value of anybody."""
-        own = self._runtime.table.take(self._probes)
-        found = list[Figure]()
+        probes = self._runtime.table.take(self._probes)
+        results = list[Figure]()
         for host in self._chain:
             # a Host leaves out one feature, or all of its own, whether or not the model splits by them
             names = tuple(feature.name for feature in self._runtime.federation.party(host).features)
-            kept, changed = self._changed(own, lambda s, key: have_blanked(s, host, key, own.ids, names))  # noqa: B023 (called here)
-            labels, whole = self._base(kept)
-            found += figures.without_host(labels, whole, changed, host)
-        return found or "no_host"
+            scored, changed = self._changed(probes, lambda s, key: have_blanked(s, host, key, probes.ids, names))  # noqa: B023 (called here)
+            labels, unchanged = self._base(scored)
+            results += figures.without_host(labels, unchanged, changed, host)
+        return results or "no_host"
 
     # two models
 
-    def beside(self, other: MeasurementContext) -> None:
+    def beside(self, challenger: MeasurementContext) -> None:
         """The challenger on the same people."""
         people = self._runtime.table.take(self._rows)
-        kept, margins = _some(self._sessions.score(other, people, self._request.cipher))
-        labels = self._labels[self._rows[kept]]
-        own = self._margins[kept]
-        outputs = self._outputs, other.compiled.outputs
-        self.found["challenger"] = (figures.challenger_gain(labels, own, margins, outputs, self._request.seed),)
+        scored, margins = _some(self._sessions.score(challenger, people, self._request.cipher))
+        labels = self._labels[self._rows[scored]]
+        own_margins = self._margins[scored]
+        outputs = self._outputs, challenger.compiled.outputs
+        self.found["challenger"] = (figures.challenger_gain(labels, own_margins, margins, outputs, self._request.seed),)
         if self._binary:
             approved = [
-                out.predict(found)[:, 0] < self._suite.cutoff
-                for out, found in zip(outputs, (own, margins), strict=True)
+                out.predict(model_margins)[:, 0] < self._suite.cutoff
+                for out, model_margins in zip(outputs, (own_margins, margins), strict=True)
             ]
             self.found["swap_sets"] = figures.swap_sets(np.asarray(labels > 0), *approved)
 

@@ -52,27 +52,27 @@ class Verdicts:
     def of(self, model_id: str) -> Verdict:
         """Return what is true of a model, the worst first, with what it changed against the model that it replaces."""
         record = self._models.get(model_id)
-        known = self._known(record)
-        before, _ = self._models.lineage(record.id)
-        if before is None:
-            return judge(known)
-        found = self._changes(self._known(before), known)
-        name = self._workspace.model_states(record.federation).of(before.id).name
-        return judge(known, change_facts(found, name or before.id))
+        model_facts = self._known(record)
+        predecessor, _ = self._models.lineage(record.id)
+        if predecessor is None:
+            return judge(model_facts)
+        differences = self._changes(self._known(predecessor), model_facts)
+        name = self._workspace.model_states(record.federation).of(predecessor.id).name
+        return judge(model_facts, change_facts(differences, name or predecessor.id))
 
     def compare(self, first: str, second: str) -> Changes:
         """Return what is better and what is worse in the second of two models of one federation."""
-        before = self._known(self._models.get(first))
-        after = self._known(self._models.get(second))
-        return self._changes(before, after)
+        first_facts = self._known(self._models.get(first))
+        second_facts = self._known(self._models.get(second))
+        return self._changes(first_facts, second_facts)
 
-    def _changes(self, before: Known, after: Known) -> Changes:
-        paired = ModelDifference.of(self._models, before.record, after.record)
+    def _changes(self, old_facts: Known, new_facts: Known) -> Changes:
+        paired = ModelDifference.of(self._models, old_facts.record, new_facts.record)
         estimates = paired.figures if paired else ()
-        figures = quality_figures(
-            before.record, after.record, (_intervals(before), _intervals(after)), {one.name: one for one in estimates}
-        )
-        return changes(before, after, figures, (judge(before), judge(after)))
+        by_name = {estimate.name: estimate for estimate in estimates}
+        intervals = (_intervals(old_facts), _intervals(new_facts))
+        figures = quality_figures(old_facts.record, new_facts.record, intervals, by_name)
+        return changes(old_facts, new_facts, figures, (judge(old_facts), judge(new_facts)))
 
     def _known(self, record: ModelRecord) -> Known:
         """Collect what is known about a model."""
@@ -103,8 +103,8 @@ class Verdicts:
         )
 
 
-def _intervals(known: Known) -> dict[str, tuple[float, float]]:
+def _intervals(model_facts: Known) -> dict[str, tuple[float, float]]:
     """Return the interval of each figure of quality on the records that the model's own figures are of."""
-    if known.quality is None or known.quality.part != known.record.metrics.part:
+    if model_facts.quality is None or model_facts.quality.part != model_facts.record.metrics.part:
         return {}
-    return {figure.name: (figure.low, figure.high) for figure in known.quality.figures}
+    return {figure.name: (figure.low, figure.high) for figure in model_facts.quality.figures}

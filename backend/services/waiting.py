@@ -89,13 +89,13 @@ def lasting(seconds: float) -> Callable[[], bool]:
 
 def _wait(job: Job[Any], why: Waits, over: Callable[[], bool], keep: Callable[[], None]) -> None:
     job.waits = why
-    kept = time.monotonic()
+    kept_at = time.monotonic()
     try:
         while not over():
             job.check()
-            if time.monotonic() > kept + KEEPING:
+            if time.monotonic() > kept_at + KEEPING:
                 keep()
-                kept = time.monotonic()
+                kept_at = time.monotonic()
             time.sleep(LOOK)
     finally:
         job.waits = None

@@ -100,17 +100,19 @@ class Workspace:
             # a home that is moved takes along what lies in it
             inside = folder.is_relative_to(self.home.resolve())
             if inside:
-                known = str(folder.relative_to(self.home.resolve()))
+                stored_path = str(folder.relative_to(self.home.resolve()))
             else:
-                known = str(folder)
-            session.merge(FederationRow(name=federation.name, folder=known))
+                stored_path = str(folder)
+            session.merge(FederationRow(name=federation.name, folder=stored_path))
         return federation
 
     def check_name(self, name: str, folder: Path) -> None:
         """Raise FederationError if another federation than the one in `folder` has the name."""
-        there = self._known().get(name)
-        if there is not None and there.resolve() != folder.resolve() and there.exists():
-            raise FederationError("federation_name_taken", folder=str(folder), there=str(there), federation=name)
+        stored_folder = self._known().get(name)
+        if stored_folder is not None and stored_folder.resolve() != folder.resolve() and stored_folder.exists():
+            raise FederationError(
+                "federation_name_taken", folder=str(folder), there=str(stored_folder), federation=name
+            )
 
     def _known(self) -> dict[str, Path]:
         from sqlalchemy import select  # noqa: PLC0415 (the services are imported without a database)
@@ -126,7 +128,7 @@ class Workspace:
     def federations(self) -> list[Federation]:
         """Every remembered federation that is there and can be used; see :meth:`broken` for the others."""
         tried = (self._try(name, folder) for name, folder in self._known().items())
-        return [found for found in tried if isinstance(found, Federation)]
+        return [federation for federation in tried if isinstance(federation, Federation)]
 
     def has_beside(self, demo: str) -> bool:
         """Return whether the home has another federation than the `demo`, even one whose folder is not there at the moment."""
@@ -137,8 +139,8 @@ class Workspace:
 
         One whose folder is not there at the moment is still a bank's own.
         """
-        known = self._known()
-        return () if demo in known else tuple(known)
+        folders = self._known()
+        return () if demo in folders else tuple(folders)
 
     def broken(self) -> dict[str, FederationError]:
         """Return the federations that are there but cannot be used: name → its folder, and why it cannot."""
@@ -153,10 +155,10 @@ class Workspace:
     def _try(self, name: str, folder: Path) -> Federation | GlassleafError | None:
         """A federation whose file can be read and whose Guest's database can be opened."""
         try:
-            found = self._load(folder)
-            if found is not None:
+            federation = self._load(folder)
+            if federation is not None:
                 self.database(name)
-            return found
+            return federation
         except GlassleafError as error:
             return error
         except Exception as error:  # whatever loading raises: the other federations go on
@@ -165,11 +167,11 @@ class Workspace:
 
     def federation(self, name: str) -> Federation:
         """One federation; raises FederationError if the name is unknown or its file cannot be used."""
-        known = self._known()
-        found = self._load(known[name]) if name in known else None
-        if found is None:
-            raise FederationError("unknown_federation", federation=name, known=tuple(sorted(known)) or NO_FEDERATION)
-        return found
+        folders = self._known()
+        loaded = self._load(folders[name]) if name in folders else None
+        if loaded is None:
+            raise FederationError("unknown_federation", federation=name, known=tuple(sorted(folders)) or NO_FEDERATION)
+        return loaded
 
     def _load(self, folder: Path) -> Federation | None:
         """A federation file that was checked before, read again only when it has changed; None if it is not there."""
@@ -225,7 +227,7 @@ class Workspace:
         self,
         name: str,
         conversation: str,
-        own: Sequence[Stated],
+        guest_statements: Sequence[Stated],
         of_hosts: Mapping[str, tuple[ConversationReceipt, str]],
     ) -> None:
         """Keep what the Guest sent and took in a conversation, under its signature, and what Hosts state of theirs."""
@@ -235,7 +237,7 @@ class Workspace:
         guest = self.federation(name).guest.name
         key = self.signing_key(name)
         receipts = Receipts(self.database(name))
-        mine = sign_receipt(conversation, guest, own[:MAX_STATED], key)
+        mine = sign_receipt(conversation, guest, guest_statements[:MAX_STATED], key)
         try:
             receipts.keep(Receipt(conversation, guest, "", mine.entries, "", key.public, mine.signature))
             for host, (stated, public) in of_hosts.items():
@@ -255,8 +257,8 @@ class Workspace:
         from backend.store.retention import expire  # noqa: PLC0415 (the services are imported without a database)
 
         self._expired[name] = datetime.now(UTC).date()
-        found = {party: expire(database) for party, database in self.databases(name).items()}
-        deleted = {party: tables for party, tables in found.items() if tables}
+        expired = {party: expire(database) for party, database in self.databases(name).items()}
+        deleted = {party: tables for party, tables in expired.items() if tables}
         if deleted:
             self._on_expired(name, deleted)
         return deleted

@@ -265,7 +265,7 @@ def test_in_a_simulation_an_operator_looks_as_a_host_of_synthetic_people_only(
             glassleaf.acting("ana", "analyst").host_operator("demo", "telecom")
         real = replace_synthetic(home)
         with pytest.raises(SecurityError, match="synthetic people only"):
-            glassleaf.host_operator("demo", "telecom", shown=True)
+            glassleaf.host_operator("demo", "telecom", on_page=True)
         glassleaf.host_operator("demo", "telecom").close()  # whoever runs the shell runs all parties
     real()
 

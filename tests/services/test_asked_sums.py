@@ -421,7 +421,9 @@ def killed(*given):
 def lose_an_answer(demo, cipher="paillier"):
     """A Guest that is killed between a Host's answer and its record."""
     with pytest.raises(KeyboardInterrupt):
-        demo.disparity(replace(demo.measured, kept=Answering(demo.measured.kept, {"put": killed})), cipher=cipher)
+        demo.disparity(
+            replace(demo.measured, measurements=Answering(demo.measured.measurements, {"put": killed})), cipher=cipher
+        )
     assert demo.kept() is None and set(demo.answers().values()) == {1}
 
 
@@ -458,7 +460,7 @@ def test_a_host_that_is_down_holds_up_nobody_who_asks_another_one_and_the_answer
             lost.append(feature)
             killed()
 
-    measured = replace(demo.measured, kept=Answering(demo.measured.kept, {"put": put}))
+    measured = replace(demo.measured, measurements=Answering(demo.measured.measurements, {"put": put}))
     whole = demo.glassleaf.validation
     measurement = Answering(whole._measurement, {"context": lambda record: measured})
     with pytest.raises(KeyboardInterrupt):
@@ -565,7 +567,9 @@ def test_what_two_processes_write_down_at_once_is_not_mixed(demo):
     def other():
         with pytest.raises(KeyboardInterrupt):
             lost = in_another_process(demo)
-            demo.disparity(replace(lost, kept=Answering(lost.kept, {"put": killed})), cipher="paillier", cutoff=0.4)
+            demo.disparity(
+                replace(lost, measurements=Answering(lost.measurements, {"put": killed})), cipher="paillier", cutoff=0.4
+            )
 
     with pytest.raises(HostRefused):  # the Host got the other's first
         demo.disparity(while_writing(demo, other), cipher="paillier")

@@ -353,12 +353,12 @@ def test_an_export_that_is_none_is_refused(tmp_path):
 
 def test_what_sums_could_name_is_said_beside_a_request_that_asks_for_them(tmp_path):
     about = {"trees": 1, "own_trees": 1, "own_splits": 1, "rows": 0, "capacity": 3.0, "hosts": ["h"]}
-    asked = HostOperator("h", tmp_path, Database(tmp_path), (), Limits(1), lambda: "ana", named=0.05)
+    asked = HostOperator("h", tmp_path, Database(tmp_path), (), Limits(1), lambda: "ana", naming_share=0.05)
     with closing(asked) as operator:
         for purpose in ("disparity", "scoring"):
             operator._approvals.ask(Approval("bank", purpose, purpose, "m", about))
         found = {one.approval.purpose: one for one in operator.requests()}
-    assert [found[purpose].named for purpose in ("disparity", "scoring")] == [0.05, 0.0]
+    assert [found[purpose].naming_share for purpose in ("disparity", "scoring")] == [0.05, 0.0]
     assert [_request_json(found[purpose])["named"] for purpose in ("disparity", "scoring")] == [0.05, 0.0]
     assert [any("at most 5 %" in line for line in _details(found[purpose], "en")) for purpose in found] == [
         purpose == "disparity" for purpose in found

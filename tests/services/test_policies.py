@@ -142,7 +142,7 @@ def test_an_unusual_person_who_is_scored_like_all_others_bears_the_mark(glasslea
     record = glassleaf.models.get(model)
     table = runtime_of(glassleaf).table
     own = table.take([table.row_of[glassleaf.models.test_ids(record)[0]]])
-    feature = next(iter(Rules.of(workspace_of(glassleaf), glassleaf.models, record).seen.ranges))
+    feature = next(iter(Rules.of(workspace_of(glassleaf), glassleaf.models, record).seen_values.ranges))
     said = []
     for value in (own.columns[feature][0], 1e12, np.nan):
         odd = PartyTable(own.party, own.ids, {**own.columns, feature: np.array([value])})

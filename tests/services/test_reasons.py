@@ -374,7 +374,7 @@ def test_other_values_an_older_score_or_a_forgotten_person_are_scored_again(cont
     reasons = context.glassleaf.reasons
     assert reasons.scored_before(context.record.id, sheet) is not None
     columns = sheet.guest.columns
-    for name in Rules.of(reasons._measurement.workspace, context.glassleaf.models, context.record).seen.names:
+    for name in Rules.of(reasons._measurement.workspace, context.glassleaf.models, context.record).seen_values.names:
         other = columns[name] + 1.0 if columns[name].dtype != object else np.array(["another"], dtype=object)
         changed = replace(sheet, guest=replace(sheet.guest, columns={**columns, name: other}))
         assert reasons.scored_before(context.record.id, changed) is None, name
