@@ -158,7 +158,7 @@ def growth(results: Results) -> str:
         "throughput": lambda point: f"{rounded(point['per_second'])} scores/s",
     }
     note = (
-        f"Seconds and bytes of one sample, all parties on one core, Paillier cold, medians of {results['repeats']} (once where one takes "
+        f"Seconds and bytes of one sample, all parties on one core, Paillier cold, medians of {results['repeats']} (once if one takes "
         "over 20 s); by cores: through the service's own parties with a worker a core."
     )
     by_size = [_by_size(results[curve], curve) for curve in ("leaves", "hosts")]
@@ -454,7 +454,7 @@ def reasons(results: Results) -> str:
         + " of these people."
         for f in results["faithfulness"]
     ]
-    between = "Means over a group; where fewer people were measured, the figures of all are extrapolated from theirs:"
+    between = "Means over a group; if fewer people were measured, the figures of all are extrapolated from theirs:"
     return "\n\n".join([table(results["rows"], single), between, table(results["cohorts"], cohort), *faithful])
 
 

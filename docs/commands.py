@@ -179,7 +179,7 @@ def render() -> str:
     """The whole page."""
     known = commands()
     shared = _shared(known)
-    links = " · ".join(f"[{name}](#glassleaf-{name.replace(' ', '-')})" for name in known)
+    links = ", ".join(f"[{name}](#glassleaf-{name.replace(' ', '-')})" for name in known)
     described = "\n".join(f"- {given}: {meaning}" for given, meaning in sorted(shared.items()))
     everywhere = f"## In several commands\n\n{described}\n"
     return "\n".join([INTRO, f"{links}\n", everywhere, *(_section(name, known[name], shared) for name in known)])
@@ -240,7 +240,7 @@ def _default(parameter: Any) -> str:
 
 
 def _meaning(parameter: Any) -> str:
-    return " ".join((parameter.help or "").split())
+    return " ".join((parameter.help or "").split()).removesuffix(" Repeat for more.")
 
 
 if __name__ == "__main__":

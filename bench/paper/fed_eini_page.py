@@ -45,7 +45,7 @@ def text(results: Results) -> str:
         levels=levels,
         levels_wan=rounded(levels["seconds"]["WAN"]),
         ours_wan=rounded(ours["seconds"]["WAN"]),
-        hides="; beside it Fed-EINI hides the paths at the price of time." if slower else ".",
+        hides=". Fed-EINI hides the paths, at the price of time." if slower else ".",
         by_instances=_times(results["instances"], "records", "scored"),
         shares=_shares_of_mi(results["instances"]),
         by_features=_times(results["features"], "Host features", "features"),
