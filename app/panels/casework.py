@@ -19,7 +19,7 @@ from app.view_models import View
 from backend.services.roles import OPERATOR
 
 if TYPE_CHECKING:
-    from backend.compliance.assessment import KeptOut
+    from backend.compliance.assessment import Examined
     from backend.jobs import Job
     from backend.reports.model_comparison import SideBySide
     from backend.results import ModelRecord
@@ -273,7 +273,7 @@ def _called(step: str, work: Casework) -> str:
     return step
 
 
-def measure(t: Texts, view: View, about: Finding | KeptOut, kinds: Sequence[str], work: Casework, place: str) -> None:
+def measure(t: Texts, view: View, about: Examined, kinds: Sequence[str], work: Casework, place: str) -> None:
     """The form that has something measured of a feature, and what is known of it."""
     offers.form(
         t,

@@ -17,7 +17,7 @@ from app.texts import Texts, code, markdown, percent
 from app.view_models import View
 
 if TYPE_CHECKING:
-    from backend.compliance.assessment import Duty, KeptOut
+    from backend.compliance.assessment import Duty, Examined
     from backend.explain.direction import LearnedDirection
     from backend.reports.model_comparison import SideBySide
     from backend.services.compliance import Finding
@@ -35,7 +35,7 @@ def summary(t: Texts, view: View) -> None:
     counts = {"assessed": report.assessed, "flagged": len(flagged)}
     counts |= {"used": len(used)} if flagged else {}
     counts |= {"against": against} if against else {}
-    checked = sorted(pack.as_of for pack in report.packs) or [""]
+    checked = sorted(pack.as_of.isoformat() for pack in report.packs) or [""]
     basis = t("compliance.basis", on=report.on, packs=len(report.packs), first=checked[0], last=checked[-1])
     words = " · ".join(t(f"compliance.counts_{name}", n=f"{count:,}") for name, count in counts.items())
     scope = markdown(t.text(report.scope))
@@ -53,7 +53,7 @@ def replaces(t: Texts, view: View, found: SideBySide) -> None:
         model_comparison.open_full(t, view, found)
 
 
-def kept_out(t: Texts, view: View, found: Sequence[KeptOut], work: Casework) -> None:
+def kept_out(t: Texts, view: View, found: Sequence[Examined], work: Casework) -> None:
     """Features that the model was not given: what is left of a gap, what stands in for them, and a form to measure it."""
     for row in found:
         if evidence.named(view, row.feature) is None:  # nobody has it any more

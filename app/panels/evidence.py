@@ -33,7 +33,7 @@ from backend.services.fairness import (
 )
 
 if TYPE_CHECKING:
-    from backend.compliance.assessment import KeptOut
+    from backend.compliance.assessment import Examined
     from backend.data.dictionary import Feature
     from backend.fairness.evidence import Basis, Evidence
     from backend.i18n import Text
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 EVIDENCE = {"proxies": "link", "outcomes": "groups", "together": "join_inner"}
 
 
-def both(t: Texts, view: View, found: Finding | KeptOut, place: str) -> None:
+def both(t: Texts, view: View, found: Examined, place: str) -> None:
     """What goes with a feature, and outcomes by its groups; what was not measured is a line, or both are."""
     on = {"proxies": found.proxies_on, "outcomes": found.disparities_on}
     lacking = [name for name in on if (found.proxies if name == "proxies" else found.disparities) is None]
@@ -63,7 +63,7 @@ def both(t: Texts, view: View, found: Finding | KeptOut, place: str) -> None:
 def of_kind(
     t: Texts,
     view: View,
-    found: Finding | KeptOut,
+    found: Examined,
     asked: DisparityRequest | ProxyRequest | AgeRequest,
     place: str,
 ) -> None:
@@ -96,7 +96,7 @@ def _titled(t: Texts, name: str, more: str = "") -> None:
     st.markdown(f":material/{EVIDENCE[name]}: {title}", help=t(f"compliance.{name}_help"))
 
 
-def proxies(t: Texts, view: View, finding: Finding | KeptOut, place: str) -> None:
+def proxies(t: Texts, view: View, finding: Examined, place: str) -> None:
     """Which features go with the flagged one, the closest first, and how much the model uses each."""
     found = finding.proxies
     on = finding.proxies_on
@@ -128,7 +128,7 @@ def proxies(t: Texts, view: View, finding: Finding | KeptOut, place: str) -> Non
         frame.table(table, t("compliance.proxies"))
 
 
-def outcomes(t: Texts, view: View, finding: Finding | KeptOut, place: str) -> None:
+def outcomes(t: Texts, view: View, finding: Examined, place: str) -> None:
     """Groups at a glance: the verdict, acceptance by group as dots, the ratio along the cut-off; all rates one press away."""
     if finding.disparities is None:
         st.markdown(_not_measured(t, view, finding.disparities_on))

@@ -51,9 +51,11 @@ def _question(t: Texts, view: View, question: Question, work: Casework, *, first
         meaning = markdown(t.text(question.meaning))
         st.markdown(f"### {meaning} :small[:gray[{held} ·] {code(question.feature)}]", anchors=False)
         said = t(
-            "compliance.matched", matched=markdown(question.matched), place=t(f"compliance.in_{question.matched_in}")
+            "compliance.matched",
+            matched=markdown(question.sign.matched),
+            place=t(f"compliance.in_{question.sign.matched_in}"),
         )
-        why = t(f"questions.why_{question.strength}", word=markdown(question.weighed))
+        why = t(f"questions.why_{question.sign.strength}", word=markdown(question.sign.weighed))
         status = t("questions.if_yes", status=t(f"compliance.{question.status}"), citation=cited(t, question))
         st.markdown(f":material/search: {t.joined(said, why)}\n\n:material/gavel: {status}")
         if question.answer is not None:
@@ -62,7 +64,7 @@ def _question(t: Texts, view: View, question: Question, work: Casework, *, first
         # one press answers those that wait and are asked for the same reason
         alike = [question]
         for other in view.compliance.unanswered:
-            if other.strength == question.strength and (other.about, other.feature) != (
+            if other.sign.strength == question.sign.strength and (other.about, other.feature) != (
                 question.about,
                 question.feature,
             ):

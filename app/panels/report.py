@@ -120,9 +120,9 @@ def answers(pairs: Sequence[tuple[str, str]]) -> None:
 
 def features(t: Texts, view: View, made: Report) -> None:
     """Used features as bars, in the colour of their party, with the direction."""
-    used = [f for f in made.content.features if f.splits]
+    used = [f for f in made.content.features if f.usage.splits]
     # as every other page rounds them: a report holds shares that were rounded before
-    gain = {f.name: f.gain_share for f in used} | {row.feature: row.gain_share for row in view.importance}
+    gain = {f.name: f.usage.gain_share for f in used} | {row.feature: row.gain_share for row in view.importance}
     top = t.listed([markdown(brief(t.text(f.meaning))) for f in used[:2]])
     sentence = t("report.sentence", n=len(used), top=top, share=percent(sum(gain[f.name] for f in used[:2])))
     if len(used) > SHOWN:
@@ -163,7 +163,7 @@ def decisions(
     columns = {
         t("report.finding"): named,
         t("report.status"): [t(f"compliance.{f.status}") for f in found],
-        t("report.decision"): [t(f"report.{f.decision.decision if f.decision else 'open'}") for f in found],
+        t("report.decision"): [t(f"report.{f.decision.verdict if f.decision else 'open'}") for f in found],
         t("document.head_person"): [f.decision.person if f.decision else "–" for f in found],
         t("report.reason"): [f.decision.reason if f.decision else "–" for f in found],
     }
@@ -177,8 +177,8 @@ def decisions(
             t("report.finding"), range(len(found)), format_func=named.__getitem__, key="report_finding"
         )
         chosen = found[index]
-        waiting = [f.rule for f in found if f.feature == chosen.feature and f is not chosen and not f.decision]
-        rules = [chosen.rule, *waiting]
+        waiting = [f.rule_id for f in found if f.feature == chosen.feature and f is not chosen and not f.decision]
+        rules = [chosen.rule_id, *waiting]
         reviews.form(
             t,
             "report",

@@ -156,9 +156,9 @@ def _asked(tried: ComplianceReport) -> list[dict[str, Any]]:
             "about": question.about,
             "title": str(question.title),
             "citation": str(question.citation),
-            "matched": question.matched,
-            "matched_in": question.matched_in,
-            "why": WHY[question.strength].format(word=question.weighed),
+            "matched": question.sign.matched,
+            "matched_in": question.sign.matched_in,
+            "why": WHY[question.sign.strength].format(word=question.sign.weighed),
         }
         for question in tried.questions
     ]

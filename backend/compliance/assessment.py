@@ -16,17 +16,18 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Literal, get_args
 
-from backend.compliance.concepts import MatchedIn, Sign, Strength
+from backend.compliance.concepts import MatchedIn, Sign
 from backend.compliance.phrases import FeatureTexts
 from backend.compliance.rule_pack import (
     NOT_SENSITIVE,
-    Addressee,
     Check,
-    Checked,
+    CitedRule,
     Force,
     LegalRule,
+    PackHead,
     RulePack,
     Status,
+    cited,
     load_packs,
     statutory,
     words,
@@ -34,11 +35,13 @@ from backend.compliance.rule_pack import (
 from backend.compliance.second_opinion import reconsider
 from backend.data.dictionary import Feature
 from backend.data.federation import Place, Product
+from backend.data.rounding import Unreported
 from backend.fairness.age_discrimination import AgeCheck
 from backend.fairness.evidence import Basis, Evidence
 from backend.i18n import NO_TEXT, Text, in_both
 from backend.remark import Remark
 from backend.store.reviews import ABOUT, Review
+from backend.trees.ensemble import Usage
 
 SEVERITY: tuple[Status, ...] = get_args(Status)  # worst first
 FORCES: tuple[Force, ...] = get_args(Force)  # rules in force first
@@ -53,128 +56,86 @@ _WRITTEN = {
     "ko": re.compile(r"[\uac00-\ud7a3]"),
     "zh": re.compile(r"[\u4e00-\u9fff]"),
 }  # letters that only a language has
-LAW_FIELDS = (
-    "title",
-    "citation",
-    "status",
-    "explanation",
-    "remedy",
-    "whom",
-    "quote",
-    "quote_from",
-)
-PACK_FIELDS = (
-    "name",
-    "version",
-    "title",
-    "jurisdiction",
-    "source",
-    "applies_to",
-    "checked",
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """How much one model uses one feature.
-
-    Attributes
-    ----------
-    gain_share, cover_share : float
-        Of the model's whole gain and cover, 0–1.
-    """
-
-    splits: int
-    trees: int
-    gain_share: float
-    cover_share: float
-
+LAW_FIELDS = ("status", "explanation", "remedy", "quote", "quote_from")
 
 UNUSED = Usage(splits=0, trees=0, gain_share=0.0, cover_share=0.0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Law:
+@dataclass(frozen=True, kw_only=True)
+class Law(CitedRule):
     """What a rule says, and whether it is in force on the day of the report.
 
     Attributes
     ----------
-    as_of, effective_from, effective_to : str
+    effective_from, effective_to : str
         ISO days; `effective_to` is empty if there is no end.
     force : {"in_force", "not_yet", "ended"}
-    whom : tuple of {"bank", "host", "vendor"}
-        Of whom it demands something.
-    checked : {"source", "not", "none"}
-        Whether it was compared with its official text on the day `as_of`, if any statute names it.
     quote, quote_from : str, Text
         Official wording and where it was read; empty = all that is said of it is a paraphrase.
     """
 
-    rule_id: str
-    title: Text
-    pack: Text
-    citation: Text
-    jurisdiction: str
-    as_of: str
     status: Status
     effective_from: str
     effective_to: str
     force: Force
     explanation: Text
     remedy: Text
-    whom: tuple[Addressee, ...] = ("bank",)
-    checked: Checked = "source"
     quote: str = ""
     quote_from: Text = NO_TEXT
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding(Law):
-    """A rule that concerns a feature: the rule, what matched and where, and the evidence, claim by claim.
+@dataclass(frozen=True, kw_only=True)
+class Examined:
+    """A feature, and what was measured of it, claim by claim.
+
+    Attributes
+    ----------
+    proxies, disparities : tuple of Evidence or None
+        None = not assessed; empty = assessed, nothing found.
+    proxies_on, disparities_on : Basis or None
+        What they were measured on.
+    """
+
+    feature: str
+    proxies: tuple[Evidence, ...] | None = None
+    disparities: tuple[Evidence, ...] | None = None
+    proxies_on: Basis | None = None
+    disparities_on: Basis | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding(Law, Examined):
+    """A rule that concerns a feature: the rule, what matched and where, the evidence, and what was decided.
 
     Attributes
     ----------
     usage : Usage
         How much the model uses the feature.
-    proxies, disparities : tuple of Evidence or None
-        None = not assessed; empty = assessed, nothing found.
-    proxies_on, disparities_on : Basis or None
-        What they were measured on.
     check : {"", "elderly"}
         Further measurement that the rule asks for.
     ages : AgeCheck or None
         The measurement for ``elderly``; None = not measured, or no such check.
     ages_on : Basis or None
         Which Host has not agreed to it, where that is why it was not measured.
+    decision : Review or None
+        The last decision about it, as :func:`with_decisions` adds it; None = nobody has decided.
+    earlier_decisions : int
+        Decisions before that one.
     """
 
     party: str
-    feature: str
     meaning: Text
     matched: str
     matched_in: Where
     usage: Usage
-    proxies: tuple[Evidence, ...] | None = None
-    disparities: tuple[Evidence, ...] | None = None
-    proxies_on: Basis | None = None
-    disparities_on: Basis | None = None
     check: Check = ""
     ages: AgeCheck | None = None
     ages_on: Basis | None = None
+    decision: Review | None = None
+    earlier_decisions: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeptOut:
-    """A feature that was excluded from training, and what was measured of it all the same; None = not assessed."""
-
-    feature: str
-    proxies: tuple[Evidence, ...] | None
-    disparities: tuple[Evidence, ...] | None
-    proxies_on: Basis | None
-    disparities_on: Basis | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Duty(Law):
     """A rule about the model as a whole, whatever its features are.
 
@@ -187,19 +148,10 @@ class Duty(Law):
     evidence: Text
 
 
-@dataclass(frozen=True, slots=True)
-class PackStamp:
-    """Which pack was applied, in which version, last checked against the law on `as_of`; `built_in` or a custom one."""
+class PackStamp(PackHead):
+    """Which pack was applied; `built_in` or a custom one."""
 
-    name: str
-    version: str
-    as_of: str
-    title: Text
-    jurisdiction: str
-    source: Text
     built_in: bool
-    applies_to: Text = NO_TEXT
-    checked: Checked = "source"
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,12 +172,8 @@ class Question:
         :data:`backend.store.reviews.ABOUT` and the concept.
     title, citation : Text
         What it asks about, in a rule's words, and where that rule is written.
-    matched, matched_in : str
-        The words that suggest it, and where they stand.
-    strength : {"single", "doubted", "disputed", "weak", "proposed"}
-        Why they are weak (:class:`backend.compliance.concepts.Sign`).
-    weighed : str
-        The words that weighed most, where a second opinion disputes or proposes it.
+    sign : Sign
+        The words that suggest it, where they stand, and why they are weak.
     status : Status
         The worst of the rules that would flag it.
     usage : Usage
@@ -241,10 +189,7 @@ class Question:
     about: str
     title: Text
     citation: Text
-    matched: str
-    matched_in: MatchedIn
-    strength: Strength
-    weighed: str
+    sign: Sign
     status: Status
     usage: Usage
     description: str
@@ -289,7 +234,7 @@ class ComplianceReport:
     duties: tuple[Duty, ...] = ()
     questions: tuple[Question, ...] = ()
     not_understood: tuple[NotUnderstood, ...] = ()
-    on: str = ""
+    on: Unreported[str] = ""
     words: str = ""
     problems: tuple[Text, ...] = ()
     scope: Text = NO_TEXT
@@ -437,6 +382,26 @@ def with_evidence(
     )
 
 
+def with_decisions(report: ComplianceReport, reviews: Sequence[Review]) -> ComplianceReport:
+    """Return the report with what people decided about each finding; `reviews` are the model's, oldest first."""
+    about: dict[tuple[str, str], list[Review]] = {}
+    for review in reviews:
+        about.setdefault((review.rule, review.feature), []).append(review)
+
+    def decided(finding: Finding) -> Finding:
+        decisions = about.get((finding.rule_id, finding.feature))
+        if not decisions:
+            return finding
+        return replace(finding, decision=decisions[-1], earlier_decisions=len(decisions) - 1)
+
+    return replace(
+        report,
+        findings=tuple(map(decided, report.findings)),
+        set_aside=tuple(map(decided, report.set_aside)),
+        not_in_force=tuple(map(decided, report.not_in_force)),
+    )
+
+
 def signs_of(texts: FeatureTexts) -> dict[str, Sign]:
     """Concept → what speaks for it, after a second opinion."""
     vocabulary = words()
@@ -505,7 +470,7 @@ def _matches(
                 else:
                     match = None
             elif rule.scope == "feature" and rule.looks_for:
-                match = next((counting[concept][:2] for concept in rule.looks_for if concept in counting), None)
+                match = next((counting[concept].match for concept in rule.looks_for if concept in counting), None)
             elif rule.scope == "feature":
                 match = pack.patterns[rule.id].find(texts)
             if match is not None:
@@ -533,7 +498,7 @@ def _questions(
             about=ABOUT + concept,
             title=narrowest.title,
             citation=narrowest.citation,
-            **sign._asdict(),
+            sign=sign,
             status=min((rule.status for rule in rules), key=SEVERITY.index),
             usage=usage,
             description=description_of(feature),
@@ -565,15 +530,11 @@ def texts_of(feature: Feature) -> FeatureTexts:
 def _law(pack: RulePack, rule: LegalRule, day: dt.date) -> dict[str, Any]:
     """The fields of :class:`Law`."""
     return {
+        **cited(pack, rule),
         **{name: getattr(rule, name) for name in LAW_FIELDS},
-        "rule_id": rule.id,
-        "pack": pack.title,
-        "jurisdiction": pack.jurisdiction,
-        "as_of": (rule.as_of or pack.as_of).isoformat(),
         "effective_from": rule.effective_from.isoformat(),
         "effective_to": rule.effective_to.isoformat() if rule.effective_to else "",
         "force": rule.force(day),
-        "checked": rule.checked or pack.checked,
     }
 
 
@@ -588,8 +549,8 @@ def _duties(packs: Sequence[RulePack], day: dt.date) -> tuple[Duty, ...]:
 
 
 def _stamp(pack: RulePack, built_in: bool) -> PackStamp:
-    same = {name: getattr(pack, name) for name in PACK_FIELDS}
-    return PackStamp(**same, as_of=pack.as_of.isoformat(), built_in=built_in)
+    head = {name: getattr(pack, name) for name in PackHead.model_fields}
+    return PackStamp(**head, built_in=built_in)
 
 
 def _worst_first(findings: Sequence[Finding], order: Mapping[str, int]) -> tuple[Finding, ...]:

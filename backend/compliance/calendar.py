@@ -7,15 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from backend.compliance.rule_pack import Addressee, Checked, LegalRule, RulePack
-from backend.i18n import Text
+from backend.compliance.rule_pack import CitedRule, LegalRule, RulePack, cited
 
 Change = Literal["starts", "ends", "checked"]
 MAX_AGE = dt.timedelta(days=365)  # after which a rule has to be compared with its source again
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LawDate:
+@dataclass(frozen=True, kw_only=True)
+class LawDate(CitedRule):
     """One day of one rule.
 
     Attributes
@@ -27,14 +26,6 @@ class LawDate:
 
     day: str
     change: Change
-    rule_id: str
-    title: Text
-    pack: Text
-    jurisdiction: str
-    citation: Text
-    whom: tuple[Addressee, ...]
-    checked: Checked
-    as_of: str
 
     def change_on(self, on: str) -> Change | Literal["started"]:
         """What the date is as of an ISO day: whether the rule is yet to apply, or does since."""
@@ -122,15 +113,4 @@ def _dates(pack: RulePack, rule: LegalRule) -> Iterator[LawDate]:
 
 
 def _date(pack: RulePack, rule: LegalRule, day: dt.date, change: Change) -> LawDate:
-    return LawDate(
-        day=day.isoformat(),
-        change=change,
-        rule_id=rule.id,
-        title=rule.title,
-        pack=pack.title,
-        jurisdiction=pack.jurisdiction,
-        citation=rule.citation,
-        whom=rule.whom,
-        checked=rule.checked or pack.checked,
-        as_of=(rule.as_of or pack.as_of).isoformat(),
-    )
+    return LawDate(day=day.isoformat(), change=change, **cited(pack, rule))

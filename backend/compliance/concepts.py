@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, takewhile
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
@@ -254,7 +254,8 @@ class Context:
         return not self.plain.isdisjoint(PhraseMatch.of(hit).has)
 
 
-class Sign(NamedTuple):
+@dataclass(frozen=True)
+class Sign:
     """What speaks for a concept: the words as they are written, where they stand, and whether that is a finding or asked about.
 
     Attributes
@@ -271,6 +272,11 @@ class Sign(NamedTuple):
     matched_in: MatchedIn
     strength: Strength
     weighed: str = ""
+
+    @property
+    def match(self) -> tuple[str, MatchedIn]:
+        """Return the words, and where they stand."""
+        return self.matched, self.matched_in
 
 
 class _Search:
@@ -702,7 +708,7 @@ class Vocabulary(BaseModel):
             return self._by_single_codes(texts)
         if all(sign.strength != "finding" for sign in found.values()):
             return found
-        return {key: sign._replace(strength="finding") for key, sign in found.items() if sign.strength != "weak"}
+        return {key: replace(sign, strength="finding") for key, sign in found.items() if sign.strength != "weak"}
 
     def _by_single_codes(self, texts: FeatureTexts) -> dict[str, Sign]:
         """Concepts that one code each speaks of, where two codes or more do: "housewife" and "retired" among kinds of employment."""

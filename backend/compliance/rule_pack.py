@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -126,23 +127,19 @@ class LegalRule(Concept):
         return (self.concept, *self.concepts)
 
 
-class RulePack(BaseModel):
-    """The rules of one body of law.
+class PackHead(BaseModel):
+    """What identifies a pack.
 
     Attributes
     ----------
     source : Text
         Where the text of the law is found.
+    as_of : date
+        When it was last checked against the law.
     checked : {"source", "not", "none"}
         Whether the pack was compared with the official text on that day.
     applies_to : Text
         Its scope: whom and what it covers.
-    places : tuple of str
-        Where it is law; empty = everywhere.
-    products : tuple of str
-        What it is law for; empty = everything.
-    lists : dict of str to tuple of str
-        Word lists that the pack's phrases refer to as ``{list}``, beside those of `words.yaml`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -155,6 +152,21 @@ class RulePack(BaseModel):
     as_of: dt.date
     checked: Checked = "source"
     applies_to: Bilingual = NO_TEXT
+
+
+class RulePack(PackHead):
+    """The rules of one body of law.
+
+    Attributes
+    ----------
+    places : tuple of str
+        Where it is law; empty = everywhere.
+    products : tuple of str
+        What it is law for; empty = everything.
+    lists : dict of str to tuple of str
+        Word lists that the pack's phrases refer to as ``{list}``, beside those of `words.yaml`.
+    """
+
     places: tuple[Place, ...] = ()
     products: tuple[Product, ...] = ()
     lists: Lists = {}
@@ -186,6 +198,44 @@ class RulePack(BaseModel):
             for rule in self.rules
             if rule.scope == "feature" and not rule.looks_for
         }
+
+
+@dataclass(frozen=True, kw_only=True)
+class CitedRule:
+    """A rule of a pack, as results cite it.
+
+    Attributes
+    ----------
+    as_of : str
+        ISO day on which it was last checked.
+    whom : tuple of {"bank", "host", "vendor"}
+        Of whom it demands something.
+    checked : {"source", "not", "none"}
+        Whether it was compared with its official text on that day, if any statute names it.
+    """
+
+    rule_id: str
+    title: Text
+    pack: Text
+    citation: Text
+    jurisdiction: str
+    as_of: str
+    whom: tuple[Addressee, ...] = ("bank",)
+    checked: Checked = "source"
+
+
+def cited(pack: RulePack, rule: LegalRule) -> dict[str, Any]:
+    """Return the fields of :class:`CitedRule`."""
+    return {
+        "rule_id": rule.id,
+        "title": rule.title,
+        "pack": pack.title,
+        "citation": rule.citation,
+        "jurisdiction": pack.jurisdiction,
+        "as_of": (rule.as_of or pack.as_of).isoformat(),
+        "whom": rule.whom,
+        "checked": rule.checked or pack.checked,
+    }
 
 
 def _overlap(one: str, other: str) -> bool:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
@@ -113,14 +114,14 @@ def reconsider(texts: FeatureTexts, signs: dict[str, Sign], *, of_nobody: bool =
     if all(asks) and speaks and not of_nobody and best.concepts.get(concept, 0.0) >= OWN[best.language]:
         first = max(best.weighed, key=lambda word: (best.weighed[word], word))
         sign = signs.get(concept) or Sign(first, _where(first, texts), "proposed")
-        return {**signs, concept: sign._replace(strength="proposed", weighed=_most([best], 1))}
+        return {**signs, concept: replace(sign, strength="proposed", weighed=_most([best], 1))}
     return signs if any(asks) else _as(signs, EVIDENCE, "unlikely")
 
 
 def _as(signs: dict[str, Sign], some: Iterable[Strength], strength: Strength, weighed: str = "") -> dict[str, Sign]:
     """The signs, those of some strengths with another one."""
     return {
-        concept: sign._replace(strength=strength, weighed=weighed) if sign.strength in some else sign
+        concept: replace(sign, strength=strength, weighed=weighed) if sign.strength in some else sign
         for concept, sign in signs.items()
     }
 

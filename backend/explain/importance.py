@@ -8,34 +8,28 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.trees.ensemble import GuestModel
+from backend.trees.ensemble import GuestModel, Usage
 
 Measure = Literal["gain", "splits", "cover"]
 
 
 @dataclass(frozen=True)
-class FeatureImportance:
+class FeatureImportance(Usage):
     """One feature in one model.
 
     Attributes
     ----------
     gain, cover : float
         Sums over the feature's splits; cover in units of hessian.
-    splits, trees : int
-        Splits by it; trees that have one.
-    gain_share, split_share, cover_share : float
+    split_share : float
         Of the whole model, 0 … 1.
     """
 
     party: str
     feature: str
     gain: float
-    splits: int
     cover: float
-    gain_share: float
     split_share: float
-    cover_share: float
-    trees: int
 
 
 def feature_importance(model: GuestModel) -> tuple[FeatureImportance, ...]:

@@ -11,16 +11,17 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from backend.compliance.assessment import ComplianceReport
 from backend.data.rounding import Rounded
 from backend.evaluation.performance import Calibration, Estimate, Stability
 from backend.evaluation.validation.monitoring import Monitored
 from backend.evaluation.validation.suite import Validation
-from backend.fairness.age_discrimination import AgeCheck
 from backend.fairness.alternatives import Choice, Point, Tried
 from backend.fairness.evidence import Basis, Evidence
-from backend.i18n import NO_TEXT, Text
+from backend.i18n import Text
 from backend.privacy.given_away import WindowTotal
 from backend.reports.verdict.facts import Verdict
+from backend.trees.ensemble import Usage
 from backend.trees.metrics import Metrics
 
 
@@ -77,10 +78,7 @@ class FeatureLine(Part):
     kind: str
     sensitivity: str
     codes: dict[str, Text] = Field(description="code → what it stands for, as disclosed")
-    splits: int
-    trees: int
-    gain_share: float
-    cover_share: float
+    usage: Usage
     expected: str
     learned: str
     strength: float = Field(description="-1: all of the gain points down; 1: all of it points up")
@@ -100,122 +98,7 @@ class Structure(Part):
     outputs: int = Field(description="numbers that the Guest learns of each person scored")
 
 
-# What is flagged
-
-
-class Decision(Part):
-    """What a person decided about a finding."""
-
-    decision: str
-    reason: str
-    person: str
-    time: str
-
-
-class LawLine(Part):
-    """What a rule says; days in ISO form."""
-
-    rule: str
-    title: Text
-    pack: Text
-    citation: Text
-    jurisdiction: str
-    as_of: str
-    status: str
-    effective_from: str
-    effective_to: str
-    force: str
-    explanation: Text
-    remedy: Text
-    checked: Literal["source", "not", "none"] = Field(
-        "source", description="not = it was not compared with an official text; none = no statute names it"
-    )
-    quote: str = Field("", description="official wording; empty = all that is said of it is a paraphrase")
-    quote_from: Text = Field(NO_TEXT, description="where the wording was read on the day `as_of`")
-
-
-class FindingLine(LawLine):
-    """A rule that speaks of a feature, what matched, the evidence claim by claim, and what was done about it."""
-
-    feature: str
-    party: str
-    matched: str
-    matched_in: str
-    splits: int
-    gain_share: float
-    proxies: tuple[Evidence, ...] | None = Field(description="null = not measured")
-    disparities: tuple[Evidence, ...] | None = Field(description="null = not measured")
-    proxies_on: Basis | None
-    disparities_on: Basis | None
-    check: Literal["", "elderly"] = Field(description="what the rule asks to be measured besides")
-    ages: AgeCheck | None = Field(
-        description="that check of elderly ages; null = not measured, or the rule asks for none"
-    )
-    ages_on: Basis | None = Field(default=None, description="which Host has not agreed to that check, if one has not")
-    decision: Decision | None = Field(description="the last one; null = nobody decided yet")
-    earlier_decisions: int
-
-
-class DutyLine(LawLine):
-    """A rule about the model as a whole, of whom it demands something, and what is offered towards it."""
-
-    evidence: Text
-    whom: tuple[Literal["bank", "host", "vendor"], ...] = ()
-
-
-class PackLine(Part):
-    """A rule pack that was applied."""
-
-    name: str
-    version: str
-    as_of: str
-    title: Text
-    jurisdiction: str
-    source: Text
-    applies_to: Text = Field(NO_TEXT, description="whom and what its rules are about")
-    built_in: bool
-
-
-class NotUnderstoodLine(Part):
-    """A feature that no rule found and that nothing explains."""
-
-    party: str
-    feature: str
-
-
-class QuestionLine(Part):
-    """Whether a feature is about what rules look for, where what suggests it is weak, and what was answered."""
-
-    party: str
-    feature: str
-    title: Text
-    citation: Text
-    status: str
-    matched: str
-    matched_in: str
-    strength: Literal["single", "doubted", "disputed", "weak", "proposed"] = Field(description="why it is no finding")
-    weighed: str = Field("", description="the words that weighed most where a second opinion disputes or proposes it")
-    splits: int
-    gain_share: float
-    answer: Decision | None = Field(description="confirmed is yes, overridden no; null = nobody answered")
-
-
-class Assessment(Part):
-    """What was flagged, and under which rules."""
-
-    assessed: int
-    words: str = Field(description="version of the words that names and meanings were searched for")
-    findings: tuple[FindingLine, ...]
-    set_aside: tuple[FindingLine, ...] = Field(description="matches that an owner's tag `none` sets aside")
-    not_in_force: tuple[FindingLine, ...]
-    questions: tuple[QuestionLine, ...] = Field(default=(), description="no findings until somebody answers yes")
-    not_understood: tuple[NotUnderstoodLine, ...] = Field(
-        default=(), description="neither flagged nor free of findings: their owners have to say what they mean"
-    )
-    duties: tuple[DutyLine, ...]
-    packs: tuple[PackLine, ...]
-    scope: Text = Field(NO_TEXT, description="which bodies of law were applied, and why the others were not")
-    problems: tuple[Text, ...]
+# What was measured
 
 
 class Evidenced(Part):
@@ -470,7 +353,7 @@ class Content(Part):
     parties: tuple[PartyLine, ...]
     features: tuple[FeatureLine, ...] = Field(description="largest share of the gain first")
     structure: Structure
-    assessment: Assessment
+    assessment: ComplianceReport
     fairness: tuple[Evidenced, ...] | None = Field(description="outcome disparity; null = not measured")
     proxies: tuple[Evidenced, ...] | None = Field(
         description="association with protected features; null = not measured"

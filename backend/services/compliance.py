@@ -12,10 +12,9 @@ from backend.compliance.assessment import (
     ELDERLY,
     PROXIES,
     ComplianceReport,
+    Examined,
     Finding,
-    KeptOut,
     Question,
-    Usage,
     assess,
     with_evidence,
     wording,
@@ -122,10 +121,7 @@ class Compliance:
 
         def make() -> ComplianceReport:
             model = self._models.partial_model(record)
-            usage = {
-                row.feature: Usage(row.splits, row.trees, row.gain_share, row.cover_share)
-                for row in feature_importance(model)
-            }
+            usage = {row.feature: row for row in feature_importance(model)}
             packs = (*load_packs(), *custom_packs)
             return assess(
                 model.dictionary,
@@ -165,12 +161,12 @@ class Compliance:
         findings = self._assessed(self._models.get(model_id)).findings
         return frozenset(finding.feature for finding in findings if finding.status in PROTECTED)
 
-    def kept_out(self, model_id: str) -> tuple[KeptOut, ...]:
+    def kept_out(self, model_id: str) -> tuple[Examined, ...]:
         """Features that were kept out of the model's training, with what was measured of them all the same."""
         record = self._models.get(model_id)
         evidence = MeasuredEvidence(self._models, record)
         return tuple(
-            KeptOut(
+            Examined(
                 feature=name,
                 proxies=evidence.proxies.get(name),
                 disparities=evidence.disparities.get(name),

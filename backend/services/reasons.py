@@ -332,7 +332,7 @@ class ReasonsService:
         assessed = self._compliance.assess(record.id)
         for question in assessed.unanswered:
             # what no phrase of a rule suggests stops nobody's notice
-            if question.status == "prohibited" and question.strength != "proposed":
+            if question.status == "prohibited" and question.sign.strength != "proposed":
                 blockers.setdefault(question.feature, []).append(Blocker(question.citation, "asked"))
         for finding in assessed.findings:
             review = standing.get((finding.rule_id, finding.feature))

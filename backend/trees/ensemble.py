@@ -16,12 +16,31 @@ from numpy.typing import NDArray
 
 from backend.data.dictionary import Feature
 from backend.data.medians import Medians
+from backend.data.rounding import GainShare, Rounded
 from backend.trees.backgrounds import ScoreBands
 from backend.trees.outputs import ONE_LOGIT, Outputs
 
 # feature name → (n_samples,) float64 (NaN = missing) or object (None = missing)
 Columns = Mapping[str, NDArray[np.generic]]
 NodeKey = tuple[int, int]  # (tree, node)
+
+
+@dataclass(frozen=True)
+class Usage:
+    """How much one model uses one feature.
+
+    Attributes
+    ----------
+    splits, trees : int
+        Splits by it; trees that have one.
+    gain_share, cover_share : float
+        Of the model's whole gain and cover, 0–1.
+    """
+
+    splits: int
+    trees: int
+    gain_share: GainShare
+    cover_share: Rounded
 
 
 @dataclass(frozen=True, slots=True)

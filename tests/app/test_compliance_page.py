@@ -449,7 +449,7 @@ def test_what_was_measured_of_a_feature_that_was_kept_out_is_shown_and_can_be_me
 
 def test_the_days_of_the_packs_are_named_from_the_first_to_the_last(opened: Opened) -> None:
     at = opened("compliance")
-    days = sorted(pack.as_of for pack in session.view(at.session_state["model"]).compliance.packs)
+    days = sorted(pack.as_of.isoformat() for pack in session.view(at.session_state["model"]).compliance.packs)
     assert days[0] < days[-1] and says(at, "compliance.basis", first=days[0], last=days[-1])
 
 

@@ -199,7 +199,7 @@ def test_the_report_names_its_packs_their_dates_and_what_could_not_be_applied():
         "ecoa", "fcra", "four_fifths", "gdpr", "ai_act", "model_risk", "colorado", "pipl", "jrt", "eu_credit", "eu_equality", "fha",
         "us_states", "california_admt", "china_credit", "uk", "asia_pacific_canada", "indicators",
     }  # fmt: skip
-    assert {stamp.as_of for stamp in report.packs} == {"2026-11-01", "2026-11-22", "2026-11-30"}
+    assert {stamp.as_of.isoformat() for stamp in report.packs} == {"2026-11-01", "2026-11-22", "2026-11-30"}
     assert all(stamp.applies_to.en and stamp.applies_to.zh for stamp in report.packs)
     assert all(stamp.built_in for stamp in report.packs)
     assert (report.on, report.words, report.problems) == ("2026-11-20", "15.2", ("own.yaml, line 3: found a tab.",))

@@ -26,7 +26,8 @@ SIZES = Sizes(trees=1, leaves=2, splits=1, hidden_splits=0, depth=1, used=1, off
 
 
 def used(feature, share, party="bank"):
-    return FeatureImportance(party, feature, share, int(share > 0), share, share, share, share, int(share > 0))
+    count = int(share > 0)
+    return FeatureImportance(count, count, share, share, party, feature, share, share, share)
 
 
 USED = used("age", 0.6), used("sex", 0.4, "shop")

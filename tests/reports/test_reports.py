@@ -15,7 +15,7 @@ import pandas as pd
 import pypdfium2
 import pytest
 
-from backend.compliance.assessment import assess
+from backend.compliance.assessment import NotUnderstood, assess
 from backend.compliance.rule_pack import load_packs
 from backend.crypto.signing import SigningKey
 from backend.data import rounding
@@ -40,7 +40,6 @@ from backend.reports.render.pdf_form import to_pdf
 from backend.reports.schema import (
     AlternativeLine,
     MeasuredEntry,
-    NotUnderstoodLine,
     ReasonsLine,
     SearchLine,
 )
@@ -148,12 +147,14 @@ def squeezed(text):
 def numbers(report):
     """Every figure of the JSON as it has to be written."""
     content, issued = report.content, report.issued
-    shown = [gain(f.gain_share) for f in content.features if f.splits]
-    shown += [f"{f.strength:+.2f}".replace("-", "−") for f in content.features if f.splits and f.learned != "unordered"]
+    shown = [gain(f.usage.gain_share) for f in content.features if f.usage.splits]
+    shown += [
+        f"{f.strength:+.2f}".replace("-", "−") for f in content.features if f.usage.splits and f.learned != "unordered"
+    ]
     shown += [gain(p.gain_share) for p in content.parties]
     shown += [f"{t.n:,}" for t in [content.quality]]
     shown += [figure(getattr(content.quality, k)) for k in ("auc", "ks", "log_loss", "accuracy")]
-    shown += [gain(f.gain_share) for f in content.assessment.findings if f.splits]
+    shown += [gain(f.usage.gain_share) for f in content.assessment.findings if f.usage.splits]
     for lines in (content.training_traffic, issued.use.traffic):
         totals = {}
         for line in lines:  # the two Hosts stand on one row
@@ -414,8 +415,8 @@ def test_what_is_no_report_is_refused():
 def test_a_feature_that_nobody_explains_is_named_as_a_question(report, language):
     told = Catalogue(language)("document.not_understood", listed="@").split("@")[0]
     assert told not in html_text(to_html(report, language))
-    line = NotUnderstoodLine(party=report.content.parties[1].name, feature="zq17")
-    found = report.content.assessment.model_copy(update={"not_understood": (line,)})
+    line = NotUnderstood(party=report.content.parties[1].name, feature="zq17")
+    found = replace(report.content.assessment, not_understood=(line,))
     asked = make(written(report.content.model_copy(update={"assessment": found})), report.issued, SigningKey.generate())
     shown = html_text(to_html(asked, language))
     assert f"{told}zq17 (" in shown
@@ -434,7 +435,7 @@ def asking(glassleaf, report):
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_open_questions_are_counted_and_told_with_their_words(report, asking, language):
     words, told = Catalogue(language), Catalogue(language)("document.questions_open", n=1)
-    assessment = report.content.assessment.model_copy(update={"questions": ()})
+    assessment = replace(report.content.assessment, questions=())
     none = report.model_copy(update={"content": report.content.model_copy(update={"assessment": assessment})})
     assert told not in html_text(to_html(none, language)) and read(to_json(asking)) == asking
     shown = html_text(to_html(asking, language))
@@ -496,17 +497,18 @@ def test_what_was_measured_is_in_every_form_with_its_interval(glassleaf, report,
 def test_findings_stand_by_feature_the_worst_first_and_what_was_measured_of_it_once(report):
     found = report.content.assessment
     women = Evidence(about=Text("women"), measure="selection rate", n=1234, value=0.7, low=0.6, high=0.8)
-    lines = [finding.model_copy(update={"disparities": (women,), "splits": 1}) for finding in found.findings]
+    in_use = replace(found.findings[0].usage, splits=1)
+    lines = [replace(finding, disparities=(women,), usage=in_use) for finding in found.findings]
     twice = next(f for f in lines if [other.feature for other in lines].count(f.feature) > 1)
     other = next(f for f in lines if f.feature != twice.feature)
     both = [finding for finding in lines if finding.feature == twice.feature]
-    mild = [finding.model_copy(update={"status": "indicator"}) for finding in both[1:]]
+    mild = [replace(finding, status="indicator") for finding in both[1:]]
     mixed = (
         *mild,
-        other.model_copy(update={"status": "conditional"}),
-        both[0].model_copy(update={"status": "prohibited"}),
+        replace(other, status="conditional"),
+        replace(both[0], status="prohibited"),
     )
-    content = report.content.model_copy(update={"assessment": found.model_copy(update={"findings": mixed})})
+    content = report.content.model_copy(update={"assessment": replace(found, findings=mixed)})
     writer = Writer(make(written(content), report.issued, SigningKey.generate()), Catalogue("en"))
     blocks = claims.rule_by_rule(writer)
     headed = [block.text for block in blocks if isinstance(block, Heading)][:2]
@@ -517,12 +519,12 @@ def test_findings_stand_by_feature_the_worst_first_and_what_was_measured_of_it_o
     assert len(shown) == 2 and "1,234" in shown[0]
     rules = [block.rows for block in blocks if isinstance(block, Table) and block.head[0] == writer("head_rule")]
     assert [len(rows) for rows in rules[:2]] == [len(both), 1] and writer.status(
-        both[0].model_copy(update={"status": "prohibited"})
+        replace(both[0], status="prohibited")
     ) in rules[0][0][0]
 
 
 def test_a_finding_says_where_the_suite_alone_measured_its_feature(report):
-    finding = report.content.assessment.findings[0].model_copy(update={"disparities": None, "disparities_on": None})
+    finding = replace(report.content.assessment.findings[0], disparities=None, disparities_on=None)
     figure = SuiteFigure("impact_ratio", 0.9, n=99, feature=finding.feature, kind="code", group="1")
     judged = Judged(figure, "min", None, 0.8, "pass")
     one = suite.Tested("disparity", "fairness", True, Text("S", "出处"), "pass", figures=(judged,))
@@ -702,7 +704,7 @@ def test_an_unknown_language_has_no_words():
 
 def test_that_nothing_contradicts_an_expectation_is_said_only_where_one_was_stated(report):
     words = Catalogue("en")
-    used = sum(f.expected != "none" for f in report.content.features if f.splits)
+    used = sum(f.expected != "none" for f in report.content.features if f.usage.splits)
     unstated = tuple(f.model_copy(update={"expected": "none", "contradicts": False}) for f in report.content.features)
     agreeing = tuple(f.model_copy(update={"contradicts": False}) for f in report.content.features)
 
@@ -785,11 +787,12 @@ def test_parameters_are_off_or_in_percent_where_a_reader_would_say_so(report):
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_first_page_names_the_worst_features_and_says_where_the_others_are(report, language):
     words = Catalogue(language)
-    first = report.content.assessment.findings[0].model_copy(update={"splits": 1})
+    first = report.content.assessment.findings[0]
+    first = replace(first, usage=replace(first.usage, splits=1))
 
     def answer(**statuses: str) -> list[str]:
-        found = tuple(first.model_copy(update={"feature": f, "status": status}) for f, status in statuses.items())
-        assessment = report.content.assessment.model_copy(update={"findings": found, "questions": ()})
+        found = tuple(replace(first, feature=f, status=status) for f, status in statuses.items())
+        assessment = replace(report.content.assessment, findings=found, questions=())
         content = report.content.model_copy(update={"assessment": assessment})
         found_there = dict(answers(report.model_copy(update={"content": content}), language))
         return found_there[words("document.ask_flag")].splitlines()
@@ -803,7 +806,7 @@ def test_the_first_page_names_the_worst_features_and_says_where_the_others_are(r
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_first_page_names_the_weightiest_features_against_expectation_and_counts_the_others(report, language):
-    words, line = Catalogue(language), next(f for f in report.content.features if f.splits)
+    words, line = Catalogue(language), next(f for f in report.content.features if f.usage.splits)
 
     def answer(many: int) -> str:
         features = tuple(

@@ -2,57 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 
-from backend.compliance.assessment import Finding, Question
-from backend.data.rounding import gain
 from backend.fairness.evidence import Evidence
 from backend.reports import schema as report
 from backend.reports.build.fill import fill, fill_each
 from backend.reports.build.sources import Sources
 from backend.reports.model_comparison import OutcomePair, SideBySide, Sizes
-from backend.store.reviews import Review
-
-
-def assessment(sources: Sources) -> report.Assessment:
-    """What was flagged, with what was measured and decided about it."""
-    found = sources.compliance
-    lists = {
-        name: tuple(_finding(finding, sources.reviews) for finding in getattr(found, name))
-        for name in ("findings", "set_aside", "not_in_force")
-    }
-    duties = tuple(fill(report.DutyLine, duty, rule=duty.rule_id) for duty in found.duties)
-    asked = fill_each(report.NotUnderstoodLine, found.not_understood)
-    packs = fill_each(report.PackLine, found.packs)
-    questions = tuple(map(_question, found.questions))
-    return fill(
-        report.Assessment, found, **lists, questions=questions, not_understood=asked, duties=duties, packs=packs
-    )
-
-
-def _question(question: Question) -> report.QuestionLine:
-    said = question.answer
-    return fill(
-        report.QuestionLine,
-        question,
-        splits=question.usage.splits,
-        gain_share=gain(question.usage.gain_share),
-        answer=fill(report.Decision, said, decision=said.verdict) if said else None,
-    )
-
-
-def _finding(finding: Finding, reviews: Sequence[Review]) -> report.FindingLine:
-    about = [r for r in reviews if (r.rule, r.feature) == (finding.rule_id, finding.feature)]
-    return fill(
-        report.FindingLine,
-        finding,
-        rule=finding.rule_id,
-        splits=finding.usage.splits,
-        gain_share=gain(finding.usage.gain_share),
-        decision=fill(report.Decision, about[-1], decision=about[-1].verdict) if about else None,
-        earlier_decisions=max(0, len(about) - 1),
-    )
 
 
 def evidenced(

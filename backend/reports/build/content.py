@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict
 
-from backend.compliance.assessment import DISPARITY, PROXIES
+from backend.compliance.assessment import DISPARITY, PROXIES, with_decisions
 from backend.data.rounding import gain, rounded
 from backend.i18n import Catalogue
 from backend.reports import schema as report
-from backend.reports.build.claims import assessment, evidenced, retrained
+from backend.reports.build.claims import evidenced, retrained
 from backend.reports.build.fill import fill
 from backend.reports.build.issued import traffic_of
 from backend.reports.build.performance import performance
@@ -28,7 +28,7 @@ def content_of(sources: Sources) -> report.Content:
         parties=tuple(_party(sources, name) for name in (sources.model.guest, *sources.model.hosts)),
         features=tuple(_features(sources)),
         structure=_structure(sources),
-        assessment=assessment(sources),
+        assessment=with_decisions(sources.compliance, sources.reviews),
         fairness=evidenced(sources, DISPARITY, sources.disparities, ((f.feature, f.disparities) for f in findings)),
         proxies=evidenced(sources, PROXIES, sources.proxies, ((f.feature, f.proxies) for f in findings)),
         retrained=tuple(retrained(sources, pair) for pair in sources.retrained),
@@ -90,6 +90,7 @@ def _features(sources: Sources) -> Iterable[report.FeatureLine]:
             row,
             direction,
             feature,
+            usage=row,
             kind=feature.kind.value,
             codes=feature.categories,
             strength=round(direction.strength, 2),

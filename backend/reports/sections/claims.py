@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from backend.compliance.assessment import SEVERITY, wording
+from backend.compliance.assessment import SEVERITY, Duty, Finding, Law, Question, wording
 from backend.fairness.age_discrimination import AgeCheck, in_words
 from backend.fairness.disparity import DIFFERENCE, MEASURES, PAIR_P, RATIO, REFERENCE, P, measure_in_words, widest
 from backend.fairness.evidence import Basis, Evidence
 from backend.i18n import joined
 from backend.reports.blocks import Block, Facts, Heading, Paragraph, Table
 from backend.reports.schema import (
-    DutyLine,
     Evidenced,
-    FindingLine,
-    LawLine,
     OutcomePairLine,
     Pair,
-    QuestionLine,
     Retrained,
 )
 from backend.reports.sections.disparity import beside_rates
@@ -61,7 +57,7 @@ def findings(write: Writer) -> list[Block]:
             about,
             ("feature", 6, lambda fs: write.feature(fs[0].feature)),
             ("party", 3, lambda fs: write.party(fs[0].party)),
-            ("gain", 2, lambda fs: gain(fs[0].gain_share)),
+            ("gain", 2, lambda fs: gain(fs[0].usage.gain_share)),
             ("findings", 6, lambda fs: statuses(write, fs)),
             ("undecided", 2, lambda fs: whole(sum(f.decision is None for f in fs))),
         )
@@ -71,7 +67,7 @@ def findings(write: Writer) -> list[Block]:
 
 def decided_in_words(write: Writer) -> str:
     """How many findings were confirmed, overridden or not decided, and how many people signed."""
-    decided = Counter(f.decision.decision if f.decision else "open" for f in write.content.assessment.findings)
+    decided = Counter(f.decision.verdict if f.decision else "open" for f in write.content.assessment.findings)
     counts = {name: decided[name] for name in ("confirmed", "overridden", "open")}
     return write("answer_done", **counts, signed=sum(s.covers for s in write.report.issued.sign_offs))
 
@@ -105,15 +101,15 @@ def _questions(write: Writer) -> Table:
     """What was asked of which feature, on which words, and what was answered."""
     words = write.words
 
-    def suggested(q: QuestionLine) -> str:
-        said = words("compliance.matched", matched=q.matched, place=words(f"compliance.in_{q.matched_in}"))
-        return joined(said, words(f"questions.why_{q.strength}", word=q.weighed))
+    def suggested(q: Question) -> str:
+        said = words("compliance.matched", matched=q.sign.matched, place=words(f"compliance.in_{q.sign.matched_in}"))
+        return joined(said, words(f"questions.why_{q.sign.strength}", word=q.sign.weighed))
 
-    def answered(q: QuestionLine) -> str:
+    def answered(q: Question) -> str:
         if q.answer is None:
             return write("unanswered")
         said = {"person": q.answer.person, "time": minute(q.answer.time), "reason": q.answer.reason}
-        return write(f"answered_{q.answer.decision}", **said)
+        return write(f"answered_{q.answer.verdict}", **said)
 
     return write.table(
         write.content.assessment.questions,
@@ -125,16 +121,16 @@ def _questions(write: Writer) -> Table:
     )
 
 
-def by_feature(write: Writer) -> list[list[FindingLine]]:
+def by_feature(write: Writer) -> list[list[Finding]]:
     """The findings of each feature, the worst first; the features by their worst finding, those in use before others."""
     severity: dict[str, int] = {status: place for place, status in enumerate(SEVERITY)}
-    features: dict[tuple[str, str], list[FindingLine]] = {}
+    features: dict[tuple[str, str], list[Finding]] = {}
     for f in sorted(write.content.assessment.findings, key=lambda f: severity[f.status]):
         features.setdefault((f.party, f.feature), []).append(f)
-    return sorted(features.values(), key=lambda fs: not fs[0].splits)
+    return sorted(features.values(), key=lambda fs: not fs[0].usage.splits)
 
 
-def statuses(write: Writer, about: Sequence[FindingLine]) -> str:
+def statuses(write: Writer, about: Sequence[Finding]) -> str:
     """Under how many rules a feature has which legal status, the worst first."""
     many = Counter(write.status(f) for f in about)
     return write.enumerated(write("status_times", status=status, n=n) for status, n in many.items())
@@ -142,12 +138,12 @@ def statuses(write: Writer, about: Sequence[FindingLine]) -> str:
 
 def worst_flagged(write: Writer) -> str:
     """For a first page: how many findings there are, and the features that they are about, the worst first."""
-    about = [fs for fs in by_feature(write) if fs[0].splits]
+    about = [fs for fs in by_feature(write) if fs[0].usage.splits]
     lines = [_counted(write)]
     if waiting(write):
         lines.append(write("questions_open", n=waiting(write)))
     for fs in about[:LISTED]:
-        where = {"party": write.party(fs[0].party), "share": gain(fs[0].gain_share)}
+        where = {"party": write.party(fs[0].party), "share": gain(fs[0].usage.gain_share)}
         lines.append(write("flag", feature=write.feature(fs[0].feature), listed=statuses(write, fs), **where))
     if len(about) > LISTED:
         lines.append(write("flag_more", n=len(about) - LISTED, section=write("findings")))
@@ -159,16 +155,16 @@ def _counted(write: Writer) -> str:
     found = write.content.assessment.findings
     if not found:
         return write("no_findings", n=write.content.assessment.assessed)
-    used = sum(f.splits > 0 for f in found)
+    used = sum(f.usage.splits > 0 for f in found)
     return write("answer_flag", n=len(found), features=len({(f.party, f.feature) for f in found}), used=used)
 
 
-def _cited(write: Writer, law: LawLine | QuestionLine) -> str:
+def _cited(write: Writer, law: Law | Question) -> str:
     """A citation in the report's language."""
     return write.words.text(law.citation)
 
 
-def _citation(write: Writer, law: LawLine) -> str:
+def _citation(write: Writer, law: Law) -> str:
     return write(
         "law_line",
         title=write.words.text(law.title),
@@ -177,14 +173,14 @@ def _citation(write: Writer, law: LawLine) -> str:
     )
 
 
-def _flagged_feature(write: Writer, about: Sequence[FindingLine], quoted: dict[str, str]) -> list[Block]:
+def _flagged_feature(write: Writer, about: Sequence[Finding], quoted: dict[str, str]) -> list[Block]:
     """What is known of a feature, once; then a row for each rule that speaks of it. A wording that was `quoted` under a feature before is
     not quoted again.
     """
     words = write.words
     f = about[0]
-    if f.splits:
-        usage = write("usage", splits=f.splits, share=gain(f.gain_share))
+    if f.usage.splits:
+        usage = write("usage", splits=f.usage.splits, share=gain(f.usage.gain_share))
     else:
         usage = words("compliance.no_use")
     matched = ((one.matched, words(f"compliance.in_{one.matched_in}")) for one in about)
@@ -214,7 +210,7 @@ def _flagged_feature(write: Writer, about: Sequence[FindingLine], quoted: dict[s
     ]
 
 
-def _rule(write: Writer, f: FindingLine) -> str:
+def _rule(write: Writer, f: Finding) -> str:
     """A rule with its status, provision, place and dates, each on a line."""
     words = write.words
     name = write("named", meaning=words.text(f.title), name=write.status(f))
@@ -222,10 +218,10 @@ def _rule(write: Writer, f: FindingLine) -> str:
     return "\n".join((name, _cited(write, f), where, _dates(write, f)))
 
 
-def elderly(write: Writer, f: FindingLine) -> str:
+def elderly(write: Writer, f: Finding) -> str:
     """Whether elderly ages have a negative factor; empty if the rule does not ask."""
     if f.check:
-        return in_words(write.words, f.ages, f.splits > 0, f.ages_on.refused if f.ages_on else "")
+        return in_words(write.words, f.ages, f.usage.splits > 0, f.ages_on.refused if f.ages_on else "")
     return ""
 
 
@@ -250,35 +246,35 @@ def _ages(write: Writer, ages: AgeCheck) -> Table:
     )
 
 
-def _dates(write: Writer, law: LawLine) -> str:
+def _dates(write: Writer, law: Law) -> str:
     end = write("until", day=law.effective_to) if law.effective_to else ""
     start = write("from_day" if law.force == "not_yet" else "since", day=law.effective_from)
     return start + end + write("as_of", day=law.as_of)
 
 
-def _duty(write: Writer, duty: DutyLine) -> str:
+def _duty(write: Writer, duty: Duty) -> str:
     """Which duty it is, from when and of whom."""
     dates = write.says(write(f"force_{duty.force}"), _dates(write, duty))
     whom = write.enumerated(write(f"whom_{whom}") for whom in duty.whom)
     return "\n".join((_citation(write, duty), dates, write.says(write("head_whom"), whom)))
 
 
-def _wording(write: Writer, law: LawLine) -> str:
+def _wording(write: Writer, law: Law) -> str:
     return wording(write.words, law.quote, _source(write, law), law.as_of, law.checked)
 
 
-def _source(write: Writer, law: LawLine) -> str:
+def _source(write: Writer, law: Law) -> str:
     return write.words.text(law.quote_from)
 
 
-def _quoted_once(write: Writer, f: FindingLine, quoted: dict[str, str]) -> str:
+def _quoted_once(write: Writer, f: Finding, quoted: dict[str, str]) -> str:
     if f.quote and f.quote in quoted:
         return write("quoted_above", feature=quoted[f.quote])
     quoted[f.quote] = write.feature(f.feature)
     return _wording(write, f)
 
 
-def _demands(write: Writer, duty: DutyLine, numbers: Mapping[str, int]) -> str:
+def _demands(write: Writer, duty: Duty, numbers: Mapping[str, int]) -> str:
     """What it demands, and its wording with the number of the source."""
     number = numbers.get(_source(write, duty))
     remedy = write.says(write("head_remedy"), write.words.text(duty.remedy))
@@ -286,11 +282,11 @@ def _demands(write: Writer, duty: DutyLine, numbers: Mapping[str, int]) -> str:
     return "\n".join((write.words.text(duty.explanation), quoted, remedy))
 
 
-def _decision(write: Writer, f: FindingLine) -> str:
+def _decision(write: Writer, f: Finding) -> str:
     d = f.decision
     if d is None:
         return write("undecided")
-    text = write(f"decision_{d.decision}", person=d.person, time=minute(d.time), reason=d.reason)
+    text = write(f"decision_{d.verdict}", person=d.person, time=minute(d.time), reason=d.reason)
     return text + (write("earlier", n=f.earlier_decisions) if f.earlier_decisions else "")
 
 
@@ -302,7 +298,7 @@ def rules(write: Writer) -> list[Block]:
         found.packs,
         ("pack", 5, lambda p: write.words.text(p.title)),
         ("version", 2, lambda p: p.version),
-        ("as_of", 3, lambda p: p.as_of),
+        ("as_of", 3, lambda p: p.as_of.isoformat()),
         ("jurisdiction", 3, lambda p: write.words.jurisdiction(p.jurisdiction)),
         ("scope", 6, lambda p: write.words.text(p.applies_to) or NONE),
         ("source", 6, lambda p: write.words.text(p.source)),
@@ -408,12 +404,12 @@ def not_agreed(write: Writer, on: Basis) -> str:
     return write.words("disparity.not_agreed", host=write.party(on.refused))
 
 
-def proxies_of(write: Writer, f: FindingLine) -> str:
+def proxies_of(write: Writer, f: Finding) -> str:
     """What is associated with a finding's feature."""
     return _lines(write, f.proxies, f.proxies_on, "proxies", f.feature)
 
 
-def disparities_of(write: Writer, f: FindingLine) -> str:
+def disparities_of(write: Writer, f: Finding) -> str:
     """Who is accepted how often, and how far groups are apart in that; the other rates stand in the section about evidence."""
     if not f.disparities:
         return _lines(write, f.disparities, f.disparities_on, "disparity", f.feature)

@@ -59,11 +59,12 @@ def parties(write: Writer) -> list[Block]:
 
 def features(write: Writer) -> list[Block]:
     """Used features: how much, and in which direction."""
-    used = [f for f in write.content.features if f.splits]
+    used = [f for f in write.content.features if f.usage.splits]
     names = [p.name for p in write.content.parties]
-    longest = max((f.gain_share for f in used), default=1.0) or 1.0
+    longest = max((f.usage.gain_share for f in used), default=1.0) or 1.0
     bars = (
-        BarRow(brief(write.meaning(f)), f.gain_share / longest, gain(f.gain_share), names.index(f.party)) for f in used
+        BarRow(brief(write.meaning(f)), f.usage.gain_share / longest, gain(f.usage.gain_share), names.index(f.party))
+        for f in used
     )
     return [
         Bars(used_features(write), tuple(map(write.party, names)), tuple(bars)),
@@ -73,14 +74,14 @@ def features(write: Writer) -> list[Block]:
 
 def features_table(write: Writer) -> list[Block]:
     """A row for each used feature, and which are not used."""
-    used = [f for f in write.content.features if f.splits]
-    unused = [write.meaning(f) for f in write.content.features if not f.splits]
+    used = [f for f in write.content.features if f.usage.splits]
+    unused = [write.meaning(f) for f in write.content.features if not f.usage.splits]
     table = write.table(
         used,
         ("feature", 8, lambda f: write.feature(f.name)),
         ("party", 4, lambda f: write.party(f.party)),
-        ("gain", 3, lambda f: gain(f.gain_share)),
-        ("splits", 2, lambda f: whole(f.splits)),
+        ("gain", 3, lambda f: gain(f.usage.gain_share)),
+        ("splits", 2, lambda f: whole(f.usage.splits)),
         ("expected", 3, lambda f: write.direction(f.expected)),
         (
             "learned",

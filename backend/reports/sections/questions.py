@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
+from backend.compliance.assessment import Finding
 from backend.fairness.age_discrimination import verdict_in_words
 from backend.fairness.disparity import widest
 from backend.i18n import brief, joined
-from backend.reports.schema import FindingLine, OutcomePairLine, Retrained
+from backend.reports.schema import OutcomePairLine, Retrained
 from backend.reports.sections.claims import (
     LISTED,
     decided_in_words,
@@ -56,10 +57,10 @@ def _parties(write: Writer) -> str:
 
 def directions_in_words(write: Writer) -> str:
     """Which way features move the prediction, against whose expectation, and how elderly ages fare."""
-    ways = Counter(f.learned for f in write.content.features if f.splits)
+    ways = Counter(f.learned for f in write.content.features if f.usage.splits)
     text = write("answer_way", up=ways["up"], down=ways["down"], other=ways.total() - ways["up"] - ways["down"])
     against = [write.meaning(f) for f in write.content.features if f.contradicts]
-    expected = sum(f.expected != "none" for f in write.content.features if f.splits)
+    expected = sum(f.expected != "none" for f in write.content.features if f.usage.splits)
     if against:
         text += write("against", listed=write.listed(map(brief, against[:LISTED])))
         if len(against) > LISTED:
@@ -74,9 +75,9 @@ def directions_in_words(write: Writer) -> str:
     return "\n".join((text, *ages))
 
 
-def _ages(write: Writer, f: FindingLine) -> str:
+def _ages(write: Writer, f: Finding) -> str:
     """What the check of elderly ages came to; how it was made stands with the finding."""
-    if f.ages and f.splits:
+    if f.ages and f.usage.splits:
         return verdict_in_words(write.words, f.ages)
     return elderly(write, f)
 
@@ -135,6 +136,8 @@ def disclosures_in_words(write: Writer) -> str:
 
 def used_features(write: Writer) -> str:
     """How many features are used, and the most important of them, as a sentence."""
-    used = [f for f in write.content.features if f.splits]
-    top = write.listed(write("named", meaning=brief(write.meaning(f)), name=gain(f.gain_share)) for f in used[:TOP])
+    used = [f for f in write.content.features if f.usage.splits]
+    top = write.listed(
+        write("named", meaning=brief(write.meaning(f)), name=gain(f.usage.gain_share)) for f in used[:TOP]
+    )
     return write("answer_use", used=len(used), offered=len(write.content.features), top=top)

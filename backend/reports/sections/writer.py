@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
+from backend.compliance.assessment import Law
 from backend.i18n import Catalogue, Text, brief
 from backend.policy.bands import line_kind
 from backend.reports.blocks import Block, Facts, Heading, Paragraph, Table
 from backend.reports.document import Report
-from backend.reports.schema import FeatureLine, LawLine
+from backend.reports.schema import FeatureLine
 
 NONE = "–"
 SMALLEST = 0.0001  # what a figure of four decimals can tell
@@ -88,7 +89,7 @@ class Writer:
         number = self.content.identity.task == "number" and way in ("up", "down")
         return self.words(f"direction.{way}_number" if number else f"direction.{way}")
 
-    def status(self, law: LawLine) -> str:
+    def status(self, law: Law) -> str:
         """The legal status of a feature under a rule, in a word or two."""
         return self.words(f"compliance.{law.status}")
 

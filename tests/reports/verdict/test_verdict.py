@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from backend.compliance.assessment import ComplianceReport, Question
+from backend.compliance.concepts import Sign
 from backend.evaluation.performance import Estimate, Performance
 from backend.evaluation.validation import suite
 from backend.evaluation.validation.suite import Figure, Judged, Validation
@@ -147,7 +148,7 @@ def test_directions_against_expectation_are_open_and_none_stated_is_not_measured
 def test_questions_and_features_that_no_rule_read_are_told(known):
     question = Question(
         party="bank", feature="age", meaning=Text("Age"), about="about:age", title=Text("Age"), citation=Text("1"),
-        matched="age", matched_in="name", strength="weak", weighed="", status="prohibited", usage=finding("age").usage,
+        sign=Sign("age", "name", "weak"), status="prohibited", usage=finding("age").usage,
         description="d", answer=None,
     )  # fmt: skip
     report = ComplianceReport(findings=(), assessed=1, packs=(), questions=(question,))
