@@ -112,7 +112,7 @@ def people(groups: Sequence[tuple[int, Shape]], draw: np.random.Generator) -> It
     index = np.repeat(np.arange(len(groups)), [n for n, _ in groups])
     scores = np.concatenate([draw.beta(*shape, size=n) for n, shape in groups])
     labels = draw.random(len(scores)) < scores
-    marking = mark(CUTOFF, labels, scores, own=True)
+    marking = mark(CUTOFF, labels, scores, own_groups=True)
     marks, _ = marking.marks(labels, scores)
     sums = np.array([[one[index == k].sum() for k in range(len(groups))] for one in marks])
     named = tuple(Group("code", str(k), n) for k, (n, _) in enumerate(groups))

@@ -18,7 +18,7 @@ st.markdown(t("attack_lab.intro"))
 job = user_jobs.find("attacks")
 running = user_jobs.running(job)
 stage = running.stage if running else ""
-shown = job.through if job is not None else 0
+n_shown = job.through if job is not None else 0
 results = {result.id: result for result in (job.result if job is not None else None) or ()}
 attacks = attack_lab.chosen(t, tuple(every.values()))
 
@@ -34,21 +34,21 @@ def begin(names: list[str]) -> None:
 if attack_lab.all_button(t, attacks, bool(running)):
     begin([attack.id for attack in attacks])
 frame.refused(t, "attacks")
-stands = None  # how far the last runs are, or what became of them
+draw_progress = None  # how far the last runs are, or what became of them
 if running:
-    stands = partial(attack_lab.follow, t, running, shown, session.rerun)
+    draw_progress = partial(attack_lab.follow, t, running, n_shown, session.rerun)
 elif job is not None:
-    stands = partial(run.ended, t, job, "attack_lab.cancelled")
-asked: list[str] = user_jobs.about("attacks") or []
-alone = asked[0] if len(asked) == 1 and asked[0] == opened else ""
-if stands and not alone:
-    stands()
+    draw_progress = partial(run.ended, t, job, "attack_lab.cancelled")
+started_ids: list[str] = user_jobs.about("attacks") or []
+alone = started_ids[0] if len(started_ids) == 1 and started_ids[0] == opened else ""
+if draw_progress and not alone:
+    draw_progress()
 if results:
     attack_lab.summary(t, attacks, results)
-elif not stands:
+elif not draw_progress:
     st.caption(t("attack_lab.not_run"))
 if opened:
-    inside = stands if opened == alone else None  # in the details of the attack that was started
+    inside = draw_progress if opened == alone else None  # in the details of the attack that was started
     attack_lab.details(t, every[opened], results.get(opened), stage, inside)
     attention.to("attack_details", t(f"attack.{every[opened].text}_title"), opened, t("attack_lab.details"))
 pressed = attack_lab.tiles(t, attacks, results, stage, partial(session.announce, LINK))

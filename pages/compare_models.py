@@ -11,8 +11,8 @@ model_id = frame.model_or_stop(t, "compare_models")
 
 view = session.view(model_id)
 backend = session.service()
-before, after = backend.models.lineage(model_id)
-relatives = [*after, *([before] if before else [])]
+predecessor, successors = backend.models.lineage(model_id)
+relatives = [*successors, *([predecessor] if predecessor else [])]
 others = [
     *relatives,
     *(m for m in backend.models.all(view.record.federation) if m.id != model_id and m not in relatives),
@@ -25,27 +25,27 @@ def beside() -> None:
     """The model beside another one."""
     states = backend.models.states()
     model_comparison.choose(t, view, others, states, key, lambda: session.swap("model", "other"))
-    other = session.publish("other") or ids[0]
-    (pairing,) = user_jobs.works(f"{model_id}~{other}", "difference")
-    found = backend.reports.compare(model_id, other)  # after the job's state: never older
+    other_id = session.publish("other") or ids[0]
+    (pairing,) = user_jobs.works(f"{model_id}~{other_id}", "difference")
+    comparison = backend.reports.compare(model_id, other_id)  # after the job's state: never older
     frame.section(t, "verdict.which")
-    model_comparison.headline(t, view, found)
-    pair = DifferenceRequest(model_id, other)
-    model_comparison.pairing(t, view, found, pairing, lambda: backend.model_differences.start(pair))
-    model_comparison.details(t, view, found)
+    model_comparison.headline(t, view, comparison)
+    pair = DifferenceRequest(model_id, other_id)
+    model_comparison.pairing(t, view, comparison, pairing, lambda: backend.model_differences.start(pair))
+    model_comparison.details(t, view, comparison)
     frame.fold(
-        t("comparison.leaks_title"), "visibility", "compare_leaks_box", partial(model_comparison.leaks, t, found)
+        t("comparison.leaks_title"), "visibility", "compare_leaks_box", partial(model_comparison.leaks, t, comparison)
     )
     frame.fold(
         t("comparison.findings_title"),
         "flag",
         "compare_findings_box",
-        partial(model_comparison.findings, t, view, found),
+        partial(model_comparison.findings, t, view, comparison),
     )
     frame.fold(
-        t("comparison.made_title"), "history", "compare_made_box", partial(model_comparison.made, t, view, found)
+        t("comparison.made_title"), "history", "compare_made_box", partial(model_comparison.made, t, view, comparison)
     )
-    model_comparison.to_both(t, view, found)
+    model_comparison.to_both(t, view, comparison)
 
 
 frame.header(t, "compare_models", session.notices(), view.federation)

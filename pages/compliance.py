@@ -24,9 +24,9 @@ backend = session.service()
 role = session.role()
 measuring, retraining, searching = user_jobs.works(model_id, "evidence", "retrain", "alternatives")
 view = session.view(model_id)  # after the jobs' state: never older
-found = {view_models.key_of(finding): finding for finding in view.compliance.findings}
-linked = session.linked("finding", found)
-before, after = backend.models.lineage(model_id)
+findings_by_key = {view_models.key_of(finding): finding for finding in view.compliance.findings}
+linked = session.linked("finding", findings_by_key)
+predecessor, successors = backend.models.lineage(model_id)
 
 
 def measure(request: "DisparityRequest | ProxyRequest | AgeRequest") -> "Job[Any]":
@@ -34,10 +34,10 @@ def measure(request: "DisparityRequest | ProxyRequest | AgeRequest") -> "Job[Any
     return backend.age_check.start(request) if isinstance(request, AgeRequest) else backend.fairness.start(request)
 
 
-def attempt(place: str, done: str, act: "Callable[[], object]") -> None:
+def attempt(place: str, success: str, act: "Callable[[], object]") -> None:
     """Do what may be refused; what became of it is said at its place."""
     session.keep("attempted_at", place)
-    session.attempt(done, act)
+    session.attempt(success, act)
 
 
 def begin(place: str, work: Work, start: "Callable[[], Job[Any]]") -> None:
@@ -53,8 +53,8 @@ work = Casework(
     said=session.outcome(),
     measuring=measuring,
     retraining=retraining,
-    at={one.name: session.kept(f"{one.name}_at:{model_id}", "") for one in (measuring, retraining, searching)},
-    successors=after,
+    at={each.name: session.kept(f"{each.name}_at:{model_id}", "") for each in (measuring, retraining, searching)},
+    successors=successors,
     attempt=attempt,
     begin=begin,
     decide=partial(backend.reviews.decide, model_id),
@@ -85,11 +85,11 @@ judged = backend.verdicts.of(model_id)
 broken = [fact for fact in judged.facts if fact.state == "broken" and fact.kind in ("outcomes", "ages")]
 verdict.draw(t, judged, "compliance", broken)
 compliance.summary(t, view)
-if before is not None:
-    compliance.replaces(t, view, backend.reports.compare(before.id, model_id))
+if predecessor is not None:
+    compliance.replaces(t, view, backend.reports.compare(predecessor.id, model_id))
 frame.section(t, "compliance.findings", "flag")
 if linked is not None:
-    findings.only(t, view, found[linked], work, lambda: session.forget("finding"))
+    findings.only(t, view, findings_by_key[linked], work, lambda: session.forget("finding"))
 else:
     findings.listed(t, view, work)
 questions.listed(t, view, work)
@@ -103,7 +103,7 @@ with st.container(gap="xsmall"):  # a list of lines, each of which opens
     compliance.duties(t, view)
     compliance.packs(t, view)
     law_calendar.panel(t, backend.compliance.calendar(model_id))
-if not found:
+if not findings_by_key:
     frame.section(t, "report.sign")
     compliance.sign(t, work)
 st.caption(t("compliance.limits"))

@@ -20,8 +20,8 @@ policies.standing(t, standing)
 
 frame.section(t, "decide.choose", "cutoff")
 proposal = decision_line.bands(t, standing, view)
-given = decision_line.costs(t) if view.task == "binary" else None
-frontier = backend.policies.frontier(model_id, proposal.declines, given)
+costs = decision_line.costs(t) if view.task == "binary" else None
+frontier = backend.policies.frontier(model_id, proposal.declines, costs)
 if frontier is None:
     st.info(t("decide.no_scores"), icon=":material/query_stats:")
 else:

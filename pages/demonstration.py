@@ -17,45 +17,45 @@ if TYPE_CHECKING:
 
 t = session.texts()
 backend = session.service()
-chosen = session.chosen_model()
+model_id = session.chosen_model()
 federations = {federation.name: federation for federation in backend.federations.all()}
 demo = user_jobs.find("demo")
-to_prepare = chosen is None and not federations and demo is None and session.opened_by_command()
-if chosen is None and not federations and user_jobs.running(demo) is None and not to_prepare:
+to_prepare = model_id is None and not federations and demo is None and session.opened_by_command()
+if model_id is None and not federations and user_jobs.running(demo) is None and not to_prepare:
     frame.model_or_stop(t, "demonstration")
 # The first step needs no table: it stands while they are written.
 federation = next(iter(federations.values()), None) or to_be_made()
 view = None
-if chosen is not None:
-    view = session.view(chosen)
+if model_id is not None:
+    view = session.view(model_id)
     federation = view.federation
 start = session.linked(demonstration.LINK, demonstration.STEPS) or demonstration.STEPS[0]
 frame.header(t, "demonstration", session.notices(), federation)
 demonstration.make_room()
 linked = federation.link is not None
 simulated = federation.synthetic and not linked
-key = f"demonstration:{chosen}"
+key = f"demonstration:{model_id}"
 AGAIN_SECONDS = 4.0  # after which Hosts whose operators have not decided are asked once more
-if simulated and chosen is not None and user_jobs.find(key) is None:
-    user_jobs.start(key, partial(backend.demonstration.start, chosen))
+if simulated and model_id is not None and user_jobs.find(key) is None:
+    user_jobs.start(key, partial(backend.demonstration.start, model_id))
 
 
 def begin() -> None:
     """Ask the Hosts: for a first training, or once there is a model for a score."""
-    if chosen is None:
+    if model_id is None:
         from backend.services.training import FIRST_PARAMETERS, TrainingRequest  # noqa: PLC0415 (the first step needs neither)
 
         request = TrainingRequest(federation.name, FIRST_PARAMETERS)
         user_jobs.start("train", lambda: backend.training.start(request), about=request)
     else:
         last = user_jobs.find(key)
-        before = last.result if last is not None else None
-        user_jobs.start(key, partial(backend.demonstration.start, chosen, before))
+        previous = last.result if last is not None else None
+        user_jobs.start(key, partial(backend.demonstration.start, model_id, previous))
 
 
 def asked() -> Job[Any] | None:
     """What was asked of the Hosts last; None if nothing was."""
-    return user_jobs.find("train" if chosen is None else key)
+    return user_jobs.find("train" if model_id is None else key)
 
 
 def pending(job: Job[Any]) -> bool:
@@ -68,7 +68,7 @@ def pending(job: Job[Any]) -> bool:
 
 def in_the_making() -> str:
     """Return what is made before a person can be scored in a simulation; empty once there is a model."""
-    if chosen is not None:
+    if model_id is not None:
         return ""
     return t("demonstration.waits_model" if federations else "demonstration.waits_companies")
 
@@ -84,7 +84,7 @@ def ahead() -> demonstration.Ahead:
     job = asked()
     why = job.failure if job is not None else None
     if job is not None and job.state == "running":
-        return demonstration.Ahead(links, t("demonstration.waits_model") if chosen is None else "")
+        return demonstration.Ahead(links, t("demonstration.waits_model") if model_id is None else "")
     if isinstance(why, ApprovalPending):
         host = t.party(federation, why.host)
         waits = t("demonstration.waits_approval", host=host, number=why.number)
@@ -92,20 +92,20 @@ def ahead() -> demonstration.Ahead:
     if why is not None:
         return demonstration.Ahead(links, frame.explained(t, why), t("demonstration.ask_again"))
     names = t.listed([t.party(federation, host.name) for host in federation.hosts])
-    words = "demonstration.ask_training" if chosen is None else "demonstration.ask_score"
+    words = "demonstration.ask_training" if model_id is None else "demonstration.ask_score"
     return demonstration.Ahead(links, t(words, hosts=names), t("demonstration.ask_now"))
 
 
 def unfinished() -> bool:
     """Return whether something may change without the presenter."""
     running = any(user_jobs.running(user_jobs.find(name)) is not None for name in ("demo", "train", key))
-    return running or linked or chosen is None
+    return running or linked or model_id is None
 
 
 def stands() -> tuple[object, ...]:
     """Return what the page as a whole follows from: the models, the companies and how the run stands."""
     job = user_jobs.find(key)
-    names = tuple(one.name for one in backend.federations.all())
+    names = tuple(federation.name for federation in backend.federations.all())
     return len(session.models()), names, job.state if job is not None else ""
 
 
@@ -115,15 +115,15 @@ stood = stands()
 @st.fragment(run_every=1.0 if unfinished() else None)
 def deck() -> None:
     """The component, and again whenever the run has come further."""
-    job = user_jobs.find(key) if chosen is not None else None
-    shown = job.result if job is not None else None
+    job = user_jobs.find(key) if model_id is not None else None
+    run = job.result if job is not None else None
     look = None
-    if simulated and chosen is not None and shown is not None:
-        look = partial(backend.demonstration.look_as, chosen, person=shown.person)
-    made = demonstration.steps(t, federation, view, shown, look, ahead())
+    if simulated and model_id is not None and run is not None:
+        look = partial(backend.demonstration.look_as, model_id, person=run.person)
+    steps = demonstration.steps(t, federation, view, run, look, ahead())
     names = () if view is None else (view.model.guest, *view.model.hosts)
     parties = demonstration.parties_of(t, federation, names)
-    if demonstration.draw(t, demonstration.deck(t, start, made, parties, session.place("overview"))):
+    if demonstration.draw(t, demonstration.deck(t, start, steps, parties, session.place("overview"))):
         begin()
         st.rerun()
     waiting = asked()

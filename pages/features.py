@@ -16,30 +16,30 @@ key = session.bind("feature", names, names[0])
 session.adopt("search", "features_search", clear=dictionary.NARROW)
 frame.header(t, "features", session.notices(), view.federation)
 frame.outcome(t, session.outcome(), far=True)
-chosen = dictionary.filters(t, view)
-session.announce("search", chosen.typed)
-rows = dictionary.matching(view, chosen)
-shown = [feature.name for _, feature in rows]
+filters = dictionary.filters(t, view)
+session.announce("search", filters.typed)
+rows = dictionary.matching(view, filters)
+row_names = [feature.name for _, feature in rows]
 
 
 def select() -> None:
     """Open the card of the row that was clicked."""
     row = session.selected_row("features_table")
-    if row is not None and row < len(shown):
-        session.choose("feature", shown[row])
+    if row is not None and row < len(row_names):
+        session.choose("feature", row_names[row])
 
 
 st.markdown(dictionary.summary(t, view, len(rows)))
-if chosen.secureboost:
+if filters.secureboost:
     dictionary.lost(t, view)
 if rows:
-    dictionary.table(t, view, rows, chosen.secureboost, select)
+    dictionary.table(t, view, rows, filters.secureboost, select)
 else:
     st.info(t("features.none"), icon=":material/search_off:")
 frame.section(t, "features.closer")
-dictionary.picker(t, view, names, chosen.secureboost, key)
+dictionary.picker(t, view, names, filters.secureboost, key)
 feature = session.publish("feature") or names[0]
-if chosen.secureboost and view.model.owner_of(feature) != view.model.guest:
+if filters.secureboost and view.model.owner_of(feature) != view.model.guest:
     st.info(t("features.card_hidden"), icon=":material/visibility_off:")
 else:
     feature_card.card(t, view, feature)

@@ -10,11 +10,11 @@ session.adopt("term", "help_typed")
 frame.header(t, "help", session.notices())
 frame.section(t, "help.glossary")
 session.announce("term", help.glossary(t, glossary.terms(), "help_typed"))
-left, right = st.columns(2, gap="large")
-with left:
+start_column, keyboard_column = st.columns(2, gap="large")
+with start_column:
     frame.section(t, "help.start")
     help.first_steps(t, session.begin_walk)
-with right:
+with keyboard_column:
     frame.section(t, "help.keyboard")
     help.keyboard(t)
 model_id = session.chosen_model()

@@ -42,11 +42,11 @@ else:
     rows = session.steady(model_id, measure)
     parties = session.steady(model_id, measure, by_party=True)
 if rows:
-    left, right = st.columns([7, 4], gap="large")
-    with left:
+    features_column, parties_column = st.columns([7, 4], gap="large")
+    with features_column:
         frame.section(t, "importance.by_feature", importance.term(measure))
         importance.by_feature(t, view, measure, rows, everything)
-    with right:
+    with parties_column:
         frame.section(t, "importance.by_party", "host")
         importance.by_party(t, view, measure, parties)
         importance.whiskers(t, view, measure, rows, backend.explanation.agreement(model_id))
@@ -69,21 +69,21 @@ frame.fold(
 def what_if() -> None:
     """Draw what one feature does to the score if everybody had the same value of it."""
     offered = importance_curves.features(view)
-    chosen = importance_curves.choose(t, view, session.remember("curve_feature", offered)) if offered else None
-    if chosen is None:
+    feature = importance_curves.choose(t, view, session.remember("curve_feature", offered)) if offered else None
+    if feature is None:
         st.markdown(t("importance.no_split"))
         return
-    if importance_curves.held_by_guest(view, chosen):
-        importance_curves.own(t, view, partial(backend.explanation.partial_dependence, model_id, chosen))
+    if importance_curves.held_by_guest(view, feature):
+        importance_curves.own(t, view, partial(backend.explanation.partial_dependence, model_id, feature))
         return
-    found = backend.explanation.means(model_id).get(chosen)
-    if found is None:
+    feature_means = backend.explanation.means(model_id).get(feature)
+    if feature_means is None:
         st.markdown(t("importance.means_why"))
     else:
-        importance_curves.means(t, view, found)
-    words = "importance.means_again" if found else "importance.means_go"
-    wanted = MeansRequest(model_id, chosen)
-    offers.button(t, view, means, words, lambda: backend.explanation.start_means(wanted))
+        importance_curves.means(t, view, feature_means)
+    words = "importance.means_again" if feature_means else "importance.means_go"
+    request = MeansRequest(model_id, feature)
+    offers.button(t, view, means, words, lambda: backend.explanation.start_means(request))
 
 
 frame.fold(t("importance.curves_title"), "timeline", "importance_curves_box", what_if)

@@ -19,9 +19,9 @@ with st.spinner(t("card.drawing")):
     card = backend.model_cards.get(model_id)  # after the job's state: never older
 if card.parts:
     frame.section(t, "card.how_good", "bootstrap")
-    shown = model_card.part(t, card)
-    model_card.figures(t, view, card, shown)
-    model_card_charts.draw(t, view, shown)
+    part = model_card.part(t, card)
+    model_card.figures(t, view, card, part)
+    model_card_charts.draw(t, view, part)
 else:
     st.info(t("card.none"), icon=":material/fact_check:")
 if card.shifts:

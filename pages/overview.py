@@ -27,7 +27,7 @@ if session.kept("managing") == model_id:
             standing,
             backend.lifecycle.offers(model_id),
             backend.lifecycle.history(model_id),
-            lambda other: t.model(states[other].name) or other,
+            lambda other_id: t.model(states[other_id].name) or other_id,
             outcome,
             session.attempt,
             (view.federation.places, view.federation.product),
@@ -44,10 +44,10 @@ overview.sentence(t, view)
 overview.named(t, standing)
 overview.bar(t, standing, len(view.compliance.unanswered), partial(manage, model_id))
 overview.actions(t, session.role(), len(undecided))
-left, right = st.columns([1, 1], gap="large")  # on a phone the answers come first
-with left:
+verdict_column, parties_column = st.columns([1, 1], gap="large")  # on a phone the answers come first
+with verdict_column:
     verdict.draw(t, backend.verdicts.of(model_id), "overview")
-with right:
+with parties_column:
     parties.network(t, view)
     overview.figures(t, view)
 

@@ -29,11 +29,11 @@ backend = session.service()
 panel = ScoringPanel(t, view, "people", session.samples(model_id))
 
 
-def sheet_of(given: Upload) -> SampleSheet | None:
+def sheet_of(file: Upload) -> SampleSheet | None:
     """Draw what was read from a file; return it once its owner has said what the file leaves open."""
-    take = partial(backend.samples.read, model_id, given.content, given.name)
+    take = partial(backend.samples.read, model_id, file.content, file.name)
     try:
-        sheet = upload.read(t, "people", given.name, given.content, take)
+        sheet = upload.read(t, "people", file.name, file.content, take)
     except GlassleafError as error:
         frame.problem(t, error)
         return None
@@ -45,14 +45,14 @@ def sheet_of(given: Upload) -> SampleSheet | None:
 
 def question() -> Callable[[], None] | None:
     """Draw the field for the file, what was read, the cost and the button; return what asks for the scores."""
-    left, right = st.columns([5, 6], gap="large")
-    with left:
-        given = person.upload(t, lambda: backend.samples.template(model_id))
-        if given is None and panel.upload is not None:  # of a running scoring whose page was left
-            given = panel.upload
-            st.caption(f":material/attach_file: {t('jobs.upload', name=markdown(given.name))}")
-    with right:
-        sheet = sheet_of(given) if given is not None else None
+    file_column, sheet_column = st.columns([5, 6], gap="large")
+    with file_column:
+        file = person.upload(t, lambda: backend.samples.template(model_id))
+        if file is None and panel.upload is not None:  # of a running scoring whose page was left
+            file = panel.upload
+            st.caption(f":material/attach_file: {t('jobs.upload', name=markdown(file.name))}")
+    with sheet_column:
+        sheet = sheet_of(file) if file is not None else None
         usable = sheet.usable if sheet is not None else 0
         cipher, bits = panel.cipher(max(1, usable))
         if usable:
@@ -66,7 +66,7 @@ def question() -> Callable[[], None] | None:
     def score() -> None:
         if sheet is not None:
             session.keep("typed", None)  # a file's values are not kept
-            panel.begin(ScoringRequest(model_id, sheet, cipher=cipher, key_bits=bits, hold=True), upload=given)
+            panel.begin(ScoringRequest(model_id, sheet, cipher=cipher, key_bits=bits, hold=True), upload=file)
 
     if pressed:
         score()
@@ -82,8 +82,8 @@ def answered(ask: Callable[[], None] | None) -> ScoreBatch | None:
         attention.to("people_answer", t("people.answer"), f"running:{id(panel.running)}", t("score.started"))
         panel.follow()
         return None
-    done = panel.last
-    if done is None:
+    batch = panel.last
+    if batch is None:
         if job is not None and job.result is None:
             run.ended(t, job, again=ask)
         elif job is not None:
@@ -94,21 +94,21 @@ def answered(ask: Callable[[], None] | None) -> ScoreBatch | None:
     figures = st.container()
     policy = session.policy(view)
     what_if = run.what_if_box(t, policy)
-    done = view_models.with_what_if(done, what_if)
+    batch = view_models.with_what_if(batch, what_if)
     with unusual:
-        result_batch.unusual(t, view, done)
+        result_batch.unusual(t, view, batch)
     with figures:
-        result_batch.draw(t, view, done, view_models.speed(done, view.model.guest))
+        result_batch.draw(t, view, batch, view_models.speed(batch, view.model.guest))
         policies.line(t, policy)
-        result_batch.histogram(t, view, done)
-    panel.received(done)
+        result_batch.histogram(t, view, batch)
+    panel.received(batch)
     if panel.followed():
-        token = f"done:{done.run}:{done.seconds}"
-        attention.to("people_answer", t("people.answer"), token, result_batch.sentence(t, view, done))
+        token = f"done:{batch.run}:{batch.seconds}"
+        attention.to("people_answer", t("people.answer"), token, result_batch.sentence(t, view, batch))
     frame.section(t, "score.table")
-    result.take_home(t, done, partial(backend.scoring.csv, done))
-    result_batch.table(t, view, done)
-    return done
+    result.take_home(t, batch, partial(backend.scoring.csv, batch))
+    result_batch.table(t, view, batch)
+    return batch
 
 
 frame.header(t, "people", session.notices(), view.federation)

@@ -14,33 +14,33 @@ backend = session.service()
 frame.header(t, "protocols", session.notices(), view.federation)
 job = user_jobs.find("protocols")
 running = user_jobs.running(job)
-left, right = st.columns([5, 8], gap="large")
-with left:
+setup_column, race_column = st.columns([5, 8], gap="large")
+with setup_column:
     frame.section(t, "protocols.setup", "transcript")
-    chosen = protocols.setup(t)
+    setup = protocols.setup(t)
     if st.button(
         t("protocols.go"), type=frame.emphasis(), icon=":material/flag:", disabled=bool(running), key="protocols_go"
     ):
         request = ComparisonRequest(
             model_id,
-            chosen.samples,
-            shape=chosen.shape,
+            setup.samples,
+            shape=setup.shape,
             batches=BATCHES,
-            cipher=chosen.cipher,
-            key_bits=chosen.key_bits,
+            cipher=setup.cipher,
+            key_bits=setup.key_bits,
         )
         user_jobs.start("protocols", lambda: backend.protocol_comparison.start(request))
         job = user_jobs.find("protocols")
         running = user_jobs.running(job)
 so_far = job.result if job is not None else None
-with right:
+with race_column:
     frame.section(t, "protocols.race", "simulated_time")
     link = protocols.link(t)
     fits = so_far is not None and (so_far.shape is not None or so_far.model_id == model_id)
-    done = so_far.over(link) if so_far is not None and fits else None
+    comparison = so_far.over(link) if so_far is not None and fits else None
     frame.refused(t, "protocols")
-    if done is not None:
-        race.draw(t, done)
+    if comparison is not None:
+        race.draw(t, comparison)
     elif running:
         protocols.follow(t, running, so_far, session.rerun)
     elif job is None:
@@ -51,18 +51,18 @@ with right:
         run.ended(t, job, "protocols.cancelled")
     if job is not None and so_far is not None and job.state == "failed":
         run.ended(t, job)
-if done is not None:
+if comparison is not None:
     frame.section(t, "protocols.by_size", "batch")
     if running:
         protocols.follow(t, running, so_far, session.rerun)
     elif job is not None and job.state == "cancelled":
         st.info(t("protocols.cancelled_late"), icon=":material/stop_circle:")
-    if len(done.points) > 1:
-        race.batches(t, done)
+    if len(comparison.points) > 1:
+        race.batches(t, comparison)
     frame.section(t, "protocols.figures", "hop")
-    protocols.figures(t, done)
+    protocols.figures(t, comparison)
     frame.section(t, "protocols.learned", "direction")
-    protocols.learned(t, view, done)
+    protocols.learned(t, view, comparison)
 if view.record.algorithm == "forest":
     frame.section(t, "serving.title", "forest")
     (work,) = user_jobs.works(model_id, "serving")

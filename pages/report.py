@@ -13,10 +13,10 @@ backend = session.service()
 frame.header(t, "report", session.notices(), view.federation)
 frame.outcome(t, session.outcome(), far=True)
 (drawing,) = user_jobs.works(model_id, "report")
-made = backend.reports.make(model_id, ask_hosts=False)  # one that is silent would hold up the page
+full_report = backend.reports.make(model_id, ask_hosts=False)  # one that is silent would hold up the page
 report.files(
     t,
-    made,
+    full_report,
     backend.reports.export,
     drawing,
     backend.reports.start_file,
@@ -24,12 +24,12 @@ report.files(
     linked=view.federation.link is not None,
 )
 frame.section(t, "report.first_page")
-verdict.draw(t, made.issued.verdict, "report")
+verdict.draw(t, full_report.issued.verdict, "report")
 frame.fold(
     t("report.questions"),
     "quiz",
     "report_answers_box",
-    lambda: report.answers(backend.reports.answers(made, t.language)),
+    lambda: report.answers(backend.reports.answers(full_report, t.language)),
 )
 
 
@@ -37,14 +37,14 @@ def details() -> None:
     """Draw what the operator provides for the report, and what is missing."""
     provided = backend.report_details
     states = backend.models.states()
-    others = [one for one in backend.models.all(view.federation.name) if one.id != model_id]
+    others = [record for record in backend.models.all(view.federation.name) if record.id != model_id]
     report_details.panel(
         t,
         report_details.ReportDetailsPanel(
             provided.get(model_id),
             provided.missing(model_id),
             {party: palette.plain(t, view.federation, party) for party in provided.parties(model_id)},
-            {one.id: frame.model_name(t, one, view.federation, states[one.id].name) for one in others},
+            {record.id: frame.model_name(t, record, view.federation, states[record.id].name) for record in others},
             partial(provided.keep, model_id),
             partial(provided.keep_toml, model_id),
             partial(provided.template, model_id, t.language),
@@ -54,17 +54,22 @@ def details() -> None:
 
 
 frame.fold(t("details.title"), "edit_note", "report_details_box", details)
-frame.fold(t("report.used"), "bar_chart", "report_used_box", partial(report.features, t, view, made))
+frame.fold(t("report.used"), "bar_chart", "report_used_box", partial(report.features, t, view, full_report))
 frame.fold(
     t("report.decide"),
     "gavel",
     "report_decisions_box",
     lambda: report.decisions(
-        t, view, made, session.attempt, lambda *given: backend.reviews.decide(model_id, *given), session.decides_as()
+        t,
+        view,
+        full_report,
+        session.attempt,
+        lambda *decision: backend.reviews.decide(model_id, *decision),
+        session.decides_as(),
     ),
 )
 signing = reviews.SignOffs(
-    made.issued.sign_offs,
+    full_report.issued.sign_offs,
     partial(backend.reports.sign_off_holds, model_id),
     partial(backend.reports.sign_off, model_id),
     session.decides_as(),
@@ -79,5 +84,5 @@ frame.fold(
     t("report.check"),
     "verified",
     "report_check_box",
-    partial(report.check, t, made, view.federation, backend.reports.check),
+    partial(report.check, t, full_report, view.federation, backend.reports.check),
 )

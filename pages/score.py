@@ -72,8 +72,8 @@ def chosen(way: str, menu: DeltaGenerator, card: DeltaGenerator) -> tuple[Sample
     """Draw the menu of people and the person's card, or the form; return the person and the features that are assumed."""
     if way == "type":
         with card:
-            known = session.kept("sample")
-            start = person.row(people, known) if known in people.index else None
+            last_id = session.kept("sample")
+            start = person.row(people, last_id) if last_id in people.index else None
             return backend.samples.typed_in(model_id, *person.typed(t, view, start, session.empty)), ()
     with menu:
         sample = person.pick(t, view, people, session.kept("sample"), session.remember, session.draw)
@@ -98,16 +98,16 @@ def one_person(sheet: SampleSheet) -> bool:
 def said_before(sheet: SampleSheet, *, explain: bool) -> tuple[AnswerCost, ...]:
     """Draw what the questions cost before they are asked, and whether the person was scored before; return the costs."""
     person_id = sheet.ids[0] if one_person(sheet) else ""
-    found = backend.leakage.cost_of_answers(model_id, person_id)
-    costs.line(t, view, found, reasons=explain)
+    answer_costs = backend.leakage.cost_of_answers(model_id, person_id)
+    costs.line(t, view, answer_costs, reasons=explain)
     day = backend.reasons.day_of_score(model_id, person_id) if person_id else ""
     if day:
         costs.before(t, day, same=backend.reasons.scored_before(model_id, sheet) is not None)
-    costs.spent(t, view, found)
-    return found
+    costs.spent(t, view, answer_costs)
+    return answer_costs
 
 
-def question(card: DeltaGenerator, line: DeltaGenerator, bar: DeltaGenerator) -> Question:
+def draw_question(card: DeltaGenerator, line: DeltaGenerator, bar: DeltaGenerator) -> Question:
     """Draw who is to be scored in `bar` and `card`, under which cipher in `line`, and the buttons."""
     with bar:
         with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="score_bar"):
@@ -159,90 +159,94 @@ def question(card: DeltaGenerator, line: DeltaGenerator, bar: DeltaGenerator) ->
     return Question(sheet, assumed, (cipher, bits), score if usable else None)
 
 
-def about_chosen(done: ScoreBatch, asked: Question) -> bool:
+def about_chosen(batch: ScoreBatch, question: Question) -> bool:
     """Return whether an answer is about the person who is chosen, with the values that are shown."""
-    before = panel.about.assumed if panel.about is not None else ()
-    return asked.sheet is not None and tuple(asked.sheet.ids) == (done.scores[0].id,) and before == asked.assumed
+    assumed = panel.about.assumed if panel.about is not None else ()
+    return (
+        question.sheet is not None
+        and tuple(question.sheet.ids) == (batch.scores[0].id,)
+        and assumed == question.assumed
+    )
 
 
-def answered(asked: Question, answer: DeltaGenerator, reason: DeltaGenerator) -> ScoreBatch | None:
+def answered(question: Question, answer: DeltaGenerator, reason: DeltaGenerator) -> ScoreBatch | None:
     """Draw the answer, where it stands among others, and why; return the scores that are shown or remembered."""
     policy = session.policy(view)
     job = panel.job
     with answer:
         frame.section(t, "score.answer")
         frame.refused(t, "score")
-        shown = st.container()
+        answer_place = st.container()
         among = st.container()
         what_if = run.what_if_box(t, policy)
         policies.line(t, policy)
     if panel.running is not None:
-        with shown:
+        with answer_place:
             attention.to("score_answer", t("score.answer"), f"running:{id(panel.running)}", t("score.started"))
             panel.follow()
         return None
     last = panel.last
-    done = view_models.with_what_if(last, what_if) if last is not None else None
+    batch = view_models.with_what_if(last, what_if) if last is not None else None
     remembered = None
-    if done is None and asked.sheet is not None and not asked.assumed:
-        remembered = backend.reasons.scored_before(model_id, asked.sheet)
-    explained_of = remembered if done is None else done
+    if batch is None and question.sheet is not None and not question.assumed:
+        remembered = backend.reasons.scored_before(model_id, question.sheet)
+    explained_of = remembered if batch is None else batch
     with among:
         card = backend.model_cards.get(model_id)
         standing.among(t, view, card, explained_of, policy.cutoff if what_if is None else what_if)
-    with shown:
+    with answer_place:
         if remembered is not None and (job is None or job.result is not None):
             result.draw(t, view, remembered)
             st.caption(f":material/history: {policies.remembered(t, remembered)}")
-        elif done is not None:
-            drawn(done, asked)
+        elif batch is not None:
+            drawn(batch, question)
         elif job is None:
             st.info(t("score.not_yet"), icon=":material/lock:")
         elif job.result is None:
-            run.ended(t, job, again=asked.ask)
+            run.ended(t, job, again=question.ask)
         else:
             st.info(t("score.other_model"), icon=":material/lock:")
-    if done is not None and not (panel.about is not None and panel.about.assumed):
+    if batch is not None and not (panel.about is not None and panel.about.assumed):
         with answer:
-            result.take_home(t, done, partial(backend.scoring.csv, done))
+            result.take_home(t, batch, partial(backend.scoring.csv, batch))
     with reason:
         frame.section(t, "reasons.why", "reasons")
         if explained_of is not None and result.usable(explained_of):
-            explained(explained_of, asked)
+            explained(explained_of, question)
         else:
             st.caption(t("reasons.with_the_score" if reasons.can_be_asked(view) else "reasons.unfit"))
     return explained_of
 
 
-def drawn(done: ScoreBatch, asked: Question) -> None:
+def drawn(batch: ScoreBatch, question: Question) -> None:
     """Draw the answer about one person; a what-if says which values were assumed, and that it decides nothing."""
     assumed = panel.about.assumed if panel.about is not None else ()
     if assumed:
         names = t.listed([f"**{markdown(t.meaning(view.model.feature(name)))}**" for name in assumed])
-        st.info(t("score.assumed", names=names, id=markdown(done.scores[0].id)), icon=":material/experiment:")
-    elif not about_chosen(done, asked):
-        st.caption(f":material/history: {t('score.of_another', id=markdown(done.scores[0].id))}")
-    result.draw(t, view, done)
-    panel.received(done)
+        st.info(t("score.assumed", names=names, id=markdown(batch.scores[0].id)), icon=":material/experiment:")
+    elif not about_chosen(batch, question):
+        st.caption(f":material/history: {t('score.of_another', id=markdown(batch.scores[0].id))}")
+    result.draw(t, view, batch)
+    panel.received(batch)
     if panel.followed():
-        token = f"done:{done.run}:{done.seconds}"
-        attention.to("score_answer", t("score.answer"), token, result.said(t, view, done))
+        token = f"done:{batch.run}:{batch.seconds}"
+        attention.to("score_answer", t("score.answer"), token, result.said(t, view, batch))
 
 
-def explained(done: ScoreBatch, asked: Question) -> None:
+def explained(batch: ScoreBatch, question: Question) -> None:
     """Draw what raised the score, or what asks for it."""
-    cipher, bits = asked.under
-    sheet = asked.sheet
-    fits = reasons.fits(view, done, sheet, why) and (done.decided != "" or about_chosen(done, asked))
-    request = reasons.form(t, view, done, why, enabled=fits)
+    cipher, bits = question.under
+    sheet = question.sheet
+    fits = reasons.fits(view, batch, sheet, why) and (batch.decided != "" or about_chosen(batch, question))
+    request = reasons.form(t, view, batch, why, enabled=fits)
 
     def explain() -> None:
         if sheet is not None:
-            scored = None if done.decided else done
-            wanted = ReasonsRequest(
+            scored = None if batch.decided else batch
+            reasons_request = ReasonsRequest(
                 model_id, sheet, cipher=cipher, key_bits=bits, scored=scored, against=request.against
             )
-            user_jobs.start("reasons", lambda: backend.reasons.start(wanted))
+            user_jobs.start("reasons", lambda: backend.reasons.start(reasons_request))
 
     wished = fits and session.kept("with_reasons") == id(panel.job)
     if wished:
@@ -250,18 +254,18 @@ def explained(done: ScoreBatch, asked: Question) -> None:
     if request.pressed or wished:
         explain()
         session.rerun()
-    known = len(done.scores) == 1 and done.scores[0].id in people.index
-    own = person.row(people, done.scores[0].id) if known else None
+    is_sample = len(batch.scores) == 1 and batch.scores[0].id in people.index
+    guest_values = person.row(people, batch.scores[0].id) if is_sample else None
     notice = None if panel.about is not None and panel.about.assumed else backend.reasons.notice
     with request.place:
-        reasons.draw(t, view, done, why, own, notice, session.rerun, explain if fits else None)
+        reasons.draw(t, view, batch, why, guest_values, notice, session.rerun, explain if fits else None)
 
 
 def notices() -> None:
     """Draw what notices state of the parties."""
     provided = backend.notice_details
     name = view.federation.name
-    stands = notice_details.NoticeDetailsPanel(
+    details = notice_details.NoticeDetailsPanel(
         provided.of(name),
         provided.missing(name, t.language),
         {party.name: palette.plain(t, view.federation, party.name) for party in view.federation.parties},
@@ -269,30 +273,30 @@ def notices() -> None:
         partial(provided.keep_toml, name),
         partial(provided.template, name, t.language),
     )
-    notice_details.panel(t, stands, session.attempt)
+    notice_details.panel(t, details, session.attempt)
 
 
 def draw_page() -> None:
     """Draw the page: the person, the answer and why beside each other; below them, folded, how nobody saw it."""
     bar = st.container()
-    left, middle, right = st.columns([9, 10, 11], gap="medium")
-    with left:
+    person_column, answer_column, reasons_column = st.columns([9, 10, 11], gap="medium")
+    with person_column:
         card = st.container(key="score_person")
         with card:
             frame.section(t, "score.person")
-    answer = middle.container(key="score_answer")
-    reason = right.container(key="score_why")
+    answer = answer_column.container(key="score_answer")
+    reason = reasons_column.container(key="score_why")
     line = st.container(horizontal=True, vertical_alignment="center")
-    asked = question(card, line, bar)
+    question = draw_question(card, line, bar)
     last = panel.last
-    shown = answered(asked, answer, reason)
-    if panel.running is not None or (shown is not None and about_chosen(shown, asked)):
+    batch = answered(question, answer, reason)
+    if panel.running is not None or (batch is not None and about_chosen(batch, question)):
         attention.last_on_a_phone("score_person")
-    if shown is None:
+    if batch is None:
         return
     if last is not None:
         standing.session(t, view, session.kept("scored", ()), people)
-    if view.task == "binary" and result.usable(shown):
+    if view.task == "binary" and result.usable(batch):
         notices()
     if last is not None:
         panel.how(last, partial(reasons.learned, t, view, last, why))

@@ -21,8 +21,8 @@ with setup:
     frame.section(t, "screen.setup", "federation")
     screening.federation(t, list(federations.values()), session.remember("screen_federation", list(federations)))
     federation = federations[session.kept("screen_federation")]
-    before, since = screening.dates(t, federation)
-request = ScreeningRequest(federation.name, before=before, since=since)
+    before_date, since_date = screening.dates(t, federation)
+request = ScreeningRequest(federation.name, before=before_date, since=since_date)
 
 
 def begin() -> None:
@@ -45,9 +45,9 @@ with cost:
     elif job is not None and job.result is None:
         run.ended(t, job, again=begin)
 
-done = backend.screening.last(federation.name)
+screening_result = backend.screening.last(federation.name)
 frame.section(t, "screen.result", "information_value")
-if done is None:
+if screening_result is None:
     st.info(t("screen.none"), icon=":material/query_stats:")
 else:
-    screening.result(t, federation, done)
+    screening.result(t, federation, screening_result)

@@ -26,9 +26,9 @@ index = int(session.publish("tree") or numbers[0]) - 1
 candidates = None
 if overlay:
     ids = person.options(session.samples(model_id), session.kept("sample"))
-    chosen = person.known(t, ids, session.remember("sample", ids))
+    person_id = person.known(t, ids, session.remember("sample", ids))
     try:
-        sheet = session.service().samples.of_person(model_id, chosen)
+        sheet = session.service().samples.of_person(model_id, person_id)
         candidates = session.service().models.candidate_leaves(model_id, index, sheet)
     except GlassleafError as error:
         frame.problem(t, error)

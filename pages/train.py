@@ -44,7 +44,7 @@ with growth:
     frame.section(t, "train.how", "leaf_weight")
     ordered = training.ordered(t, federation, hosts, excluded)
     columns = backend.training.weight_columns(federation.name, excluded)
-    chosen = training.parameters(t, algorithm, task, method, ordered, columns)
+    parameters = training.parameters(t, algorithm, task, method, ordered, columns)
     max_named, coarser, approved_trees = release.bound(t, algorithm)
 
 
@@ -67,28 +67,28 @@ def discard(model: Sealed) -> None:
 
 with people:
     frame.section(t, "train.start")
-    if chosen is not None:
-        training.cost(t, federation, chosen, session.models())
-        request = TrainingRequest(federation.name, chosen, hosts, excluded, max_named, coarser, approved_trees)
+    if parameters is not None:
+        training.cost(t, federation, parameters, session.models())
+        request = TrainingRequest(federation.name, parameters, hosts, excluded, max_named, coarser, approved_trees)
         if hosts:
             release.foretold(t, backend.training.foretell(request))
-    ready = hosts and chosen is not None and not running
+    ready = hosts and parameters is not None and not running
     icon = ":material/model_training:"
     pressed = st.button(t("train.go"), type=frame.emphasis(), icon=icon, disabled=not ready, key="train_go")
-    if pressed and chosen is not None:
+    if pressed and parameters is not None:
         begin(request)
         job = user_jobs.find("train")
         running = user_jobs.running(job)
 if job is not None or user_jobs.refused("train") is not None:
     with people:  # below the button, in view
         frame.section(t, "train.progress", "rmse" if task == "number" else "log_loss")
-        asked = user_jobs.about("train")
-        whose = federations.get(asked.federation, federation) if asked else federation
+        job_request = user_jobs.about("train")
+        whose = federations.get(job_request.federation, federation) if job_request else federation
         frame.refused(t, "train")
         if running:
-            run.train(t, whose, running, asked.parameters.ALGORITHM, session.rerun)
+            run.train(t, whose, running, job_request.parameters.ALGORITHM, session.rerun)
         elif job is not None and not release.refused(t, job):
-            run.trained(t, whose, job, partial(begin, asked) if asked else None)
+            run.trained(t, whose, job, partial(begin, job_request) if job_request else None)
 
 sealed = backend.sealed_models
 steps = release.Steps(
@@ -98,8 +98,8 @@ steps = release.Steps(
     discard=discard,
 )
 release.sealed(t, sealed.all(federation.name), bool(running), steps)
-made = backend.models.all(federation.name)
-if made:
+models = backend.models.all(federation.name)
+if models:
     frame.section(t, "train.models", "model")
-    training.models(t, federation, made, backend.models.states())
-    frame.fold(t("train.learned"), "visibility", "train_learned_box", partial(training.learned, t, made))
+    training.models(t, federation, models, backend.models.states())
+    frame.fold(t("train.learned"), "visibility", "train_learned_box", partial(training.learned, t, models))

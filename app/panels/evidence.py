@@ -363,7 +363,7 @@ def measured(t: Texts, view: View, job: Job[Any]) -> None:
             records=f"{result.n:,}",
         )
     elif isinstance(result, AgeCheck):
-        words = markdown(ages_in_words(t, result, used=True))
+        words = markdown(ages_in_words(t, result, is_split=True))
     elif isinstance(result, Proxies):
         words = t(
             "compliance.measured_proxies",

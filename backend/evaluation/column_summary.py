@@ -39,12 +39,12 @@ class ColumnSummary:
 
 def summary(feature: Feature, column: Column) -> ColumnSummary:
     """Summarise a column."""
-    there = present(column)
+    values = present(column)
     if len(column) >= MIN_GROUP:
-        missing = coarse(1 - len(there) / len(column))
+        missing = coarse(1 - len(values) / len(column))
     else:
         missing = 0.0
-    return ColumnSummary(missing, bands(feature, there))
+    return ColumnSummary(missing, bands(feature, values))
 
 
 def coarse(share: float) -> float:
@@ -52,37 +52,37 @@ def coarse(share: float) -> float:
     return round(round(share / STEP) * STEP, 2)
 
 
-def bands(feature: Feature, there: Column) -> Bands:
+def bands(feature: Feature, values: Column) -> Bands:
     """Code or band → share; empty if fewer than two groups have people enough.
 
     A numeric column's bands are of equal width and bear numbers alone, 1 being the lowest: where they lie is not said.
     """
     numbers = feature.kind is Kind.NUMERIC
     if numbers:
-        counted = _by_width(there.astype(np.float64))
+        counted = _by_width(values.astype(np.float64))
     else:
-        counted = _by_code(feature, there)
+        counted = _by_code(feature, values)
     merged = _neighbours(counted) if numbers else _rare(counted)
     if len(merged) > 1:
-        return tuple((name, coarse(n / len(there))) for name, n in merged)
+        return tuple((name, coarse(n / len(values))) for name, n in merged)
     return ()
 
 
-def _by_width(there: NDArray[np.float64]) -> list[tuple[str, int]]:
-    if len(there) < 2 * MIN_GROUP:
+def _by_width(values: NDArray[np.float64]) -> list[tuple[str, int]]:
+    if len(values) < 2 * MIN_GROUP:
         return []
-    low, high = np.quantile(there, [0.05, 0.95])
+    low, high = np.quantile(values, [0.05, 0.95])
     inner = np.linspace(low, high, BANDS + 1)[1:-1]
-    counts = np.bincount(np.searchsorted(inner, there, side="right"), minlength=BANDS)
+    counts = np.bincount(np.searchsorted(inner, values, side="right"), minlength=BANDS)
     return [(str(k), int(n)) for k, n in enumerate(counts, start=1)]
 
 
-def _by_code(feature: Feature, there: Column) -> list[tuple[str, int]]:
+def _by_code(feature: Feature, values: Column) -> list[tuple[str, int]]:
     """Disclosed codes with their people, rarest last; any other code is a value that nobody disclosed."""
     boolean = feature.kind is Kind.BOOLEAN
-    texts = [f"{value:g}" if boolean else str(value) for value in there.tolist()]
-    known = ("0", "1") if boolean else tuple(feature.categories)
-    counts = {code: texts.count(code) for code in known}
+    texts = [f"{value:g}" if boolean else str(value) for value in values.tolist()]
+    codes = ("0", "1") if boolean else tuple(feature.categories)
+    counts = {code: texts.count(code) for code in codes}
     counts[OTHER] = len(texts) - sum(counts.values())
     return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
 
@@ -101,17 +101,17 @@ def _neighbours(counted: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
     return merged
 
 
-def _joined(one: tuple[str, int], other: tuple[str, int]) -> tuple[str, int]:
-    return f"{one[0].split('–', maxsplit=1)[0]}–{other[0]}", one[1] + other[1]
+def _joined(lower: tuple[str, int], higher: tuple[str, int]) -> tuple[str, int]:
+    return f"{lower[0].split('–', maxsplit=1)[0]}–{higher[0]}", lower[1] + higher[1]
 
 
 def _rare(counted: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
     """Codes with people enough; the others together, with the rarest of those where they are too few themselves."""
-    named = [(code, n) for code, n in counted if n >= MIN_GROUP and code != OTHER]
-    rest = sum(n for _, n in counted) - sum(n for _, n in named)
-    while named and 0 < rest < MIN_GROUP:
-        rest += named.pop()[1]
-    return [*named, (OTHER, rest)] if rest else named
+    disclosed = [(code, n) for code, n in counted if n >= MIN_GROUP and code != OTHER]
+    n_other = sum(n for _, n in counted) - sum(n for _, n in disclosed)
+    while disclosed and 0 < n_other < MIN_GROUP:
+        n_other += disclosed.pop()[1]
+    return [*disclosed, (OTHER, n_other)] if n_other else disclosed
 
 
 def drift(feature: Feature, column: Column, reference: Mapping[str, Any] | None) -> Drift:
@@ -119,11 +119,11 @@ def drift(feature: Feature, column: Column, reference: Mapping[str, Any] | None)
 
     A figure would tell about single people. What chance explains is no move.
     """
-    there = present(column)
-    if reference is None or len(there) < MIN_GROUP or sum(reference["counts"]) < MIN_GROUP:
+    values = present(column)
+    if reference is None or len(values) < MIN_GROUP or sum(reference["counts"]) < MIN_GROUP:
         return "not measured"
-    before = np.array(reference["counts"], dtype=np.intp)
-    psi, chance = moved_by(before, counts_as(feature, there, reference["cuts"]))
+    reference_counts = np.array(reference["counts"], dtype=np.intp)
+    psi, chance = moved_by(reference_counts, counts_as(feature, values, reference["cuts"]))
     if psi <= max(STILL, chance):
         return "still"
     return "moved" if psi <= FAR else "moved far"

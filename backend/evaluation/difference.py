@@ -11,7 +11,7 @@ from backend.trees.outputs import Outputs
 
 
 def paired_difference(
-    labels: Floats, before: Floats, after: Floats, outputs: tuple[Outputs, Outputs], seed: int = 7
+    labels: Floats, first: Floats, second: Floats, outputs: tuple[Outputs, Outputs], seed: int = 7
 ) -> tuple[Estimate, ...]:
     """Every figure of the second model less the first's; both are drawn on the same records each time, so that what they share cancels out.
 
@@ -19,23 +19,23 @@ def paired_difference(
     ----------
     labels : ndarray of float64
         ``(n,)``: 0/1, number of the class, or value.
-    before, after : ndarray of float64
+    first, second : ndarray of float64
         ``(n, outputs.count)``: both models' margins of the same records, in the same order.
     outputs : (Outputs, Outputs)
         Of both models, which have one task.
     """
 
     def figures(weights: Floats) -> dict[str, Floats]:
-        one, other = (
+        first_figures, second_figures = (
             weighted_figures(labels, margins, how.predict(margins), how.task, weights)
-            for margins, how in zip((before, after), outputs, strict=True)
+            for margins, how in zip((first, second), outputs, strict=True)
         )
-        return {name: other[name] - one[name] for name in one}
+        return {name: second_figures[name] - first_figures[name] for name in first_figures}
 
-    whole = figures(np.ones((1, len(labels))))
+    differences = figures(np.ones((1, len(labels))))
     samples = [figures(weights) for weights in draws(len(labels), RESAMPLES, seed)]
     return tuple(
         Estimate(name, float(apart[0]), *percentiles(np.concatenate([s[name] for s in samples]), float(apart[0])))
-        for name, apart in whole.items()
+        for name, apart in differences.items()
         if not np.isnan(apart[0])
     )

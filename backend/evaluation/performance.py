@@ -200,8 +200,8 @@ def draws(n: int, times: int, seed: int) -> Iterator[Floats]:
     step = max(1, BLOCK // max(n, 1))
     for begin in range(0, times, step):
         several = min(step, times - begin)
-        chosen = draw.integers(0, n, size=(several, n)) + n * np.arange(several)[:, None]
-        yield np.bincount(chosen.ravel(), minlength=several * n).reshape(several, n).astype(np.float64)
+        records = draw.integers(0, n, size=(several, n)) + n * np.arange(several)[:, None]
+        yield np.bincount(records.ravel(), minlength=several * n).reshape(several, n).astype(np.float64)
 
 
 def effective_size(weights: Floats) -> float:
@@ -227,17 +227,20 @@ def _figures(
     margins = margins[order]
     predicted = predicted[order]
     counted = counted[order]
-    whole = weighted_figures(labels, margins, predicted, task, counted[None])
+    figures = weighted_figures(labels, margins, predicted, task, counted[None])
     samples = [
-        weighted_figures(labels, margins, predicted, task, drawn * counted)
-        for drawn in draws(len(labels), RESAMPLES, seed)
+        weighted_figures(labels, margins, predicted, task, times * counted)
+        for times in draws(len(labels), RESAMPLES, seed)
     ]
-    known = {name: float(values[0]) for name, values in whole.items() if not np.isnan(values[0])}
-    return tuple(
-        Estimate(name, value, *(mirrored if name == "ks" else percentiles)(drawn, value))
-        for name, value in known.items()
-        for drawn in (np.concatenate([sample[name] for sample in samples]),)
-    )
+    estimates = []
+    for name, values in figures.items():
+        value = float(values[0])
+        if np.isnan(value):
+            continue
+        resampled = np.concatenate([sample[name] for sample in samples])
+        interval = mirrored if name == "ks" else percentiles
+        estimates.append(Estimate(name, value, *interval(resampled, value)))
+    return tuple(estimates)
 
 
 def calibration(
@@ -259,20 +262,22 @@ def calibration(
         outcome = (predicted.argmax(axis=1) == labels).astype(np.float64)
     rows = []
     for index in _quantile_bins(expected, bins):
-        own = None if weights is None else weights[index]
+        bin_weights = None if weights is None else weights[index]
         n = len(index)
-        size = float(n) if own is None else effective_size(own)
-        observed = float(np.average(outcome[index], weights=own))
+        size = float(n) if bin_weights is None else effective_size(bin_weights)
+        observed = float(np.average(outcome[index], weights=bin_weights))
         if task == "number":
             # With equal weights the standard deviation has n - 1 in its denominator.
-            variance = float(np.average((outcome[index] - observed) ** 2, weights=own))
+            variance = float(np.average((outcome[index] - observed) ** 2, weights=bin_weights))
             error = Z * (variance / (size - 1)) ** 0.5 if n > 1 else float("nan")
             low = observed - error
             high = observed + error
         else:
             low, high = wilson(observed, size)
-        mean = float(np.average(expected[index], weights=own))
-        weight, squares = (None, None) if own is None else (float(own.sum()), float((own**2).sum()))
+        mean = float(np.average(expected[index], weights=bin_weights))
+        weight, squares = (
+            (None, None) if bin_weights is None else (float(bin_weights.sum()), float((bin_weights**2).sum()))
+        )
         rows.append(Calibration(n, mean, observed, low, high, weight, squares))
     return tuple(rows)
 
@@ -283,8 +288,10 @@ def _quantile_bins(values: Floats, bins: int) -> list[NDArray[np.intp]]:
         return []
     order = np.argsort(values, kind="stable")
     sorted_values = values[order]
-    wanted = [round(len(values) * k / bins) for k in range(1, bins)]
-    cuts = sorted({int(np.searchsorted(sorted_values, sorted_values[min(c, len(values) - 1)])) for c in wanted} - {0})
+    positions = [round(len(values) * k / bins) for k in range(1, bins)]
+    cuts = sorted(
+        {int(np.searchsorted(sorted_values, sorted_values[min(c, len(values) - 1)])) for c in positions} - {0}
+    )
     return [part for part in np.split(order, cuts) if len(part)]
 
 
@@ -298,13 +305,13 @@ def separation(labels: Floats, probabilities: Floats, weights: Floats | None = N
     true = positive / positive[-1]
     false = negative / negative[-1]
     widest = int((true - false).argmax())
-    kept = np.unique([*np.linspace(0, len(cutoffs) - 1, MAX_POINTS).astype(np.intp).tolist(), widest])
+    points = np.unique([*np.linspace(0, len(cutoffs) - 1, MAX_POINTS).astype(np.intp).tolist(), widest])
     return Separation(
-        tuple((-cutoffs[kept]).tolist()),
-        tuple(true[kept].tolist()),
-        tuple(false[kept].tolist()),
-        int(np.flatnonzero(kept == widest)[0]),
-        tuple(people[kept].tolist()),
+        tuple((-cutoffs[points]).tolist()),
+        tuple(true[points].tolist()),
+        tuple(false[points].tolist()),
+        int(np.flatnonzero(points == widest)[0]),
+        tuple(people[points].tolist()),
     )
 
 
@@ -350,20 +357,20 @@ def stability(
             np.bincount(np.searchsorted(cuts, x[:, 0], side="right"), minlength=len(cuts) + 1) for x in (first, second)
         ]
     psi, chance = moved_by(*counted)
-    used = (counted[0] + counted[1]) > 0
+    filled = (counted[0] + counted[1]) > 0
     n = len(first)
     m = len(second)
-    shares = tuple((float(a / n), float(b / m)) for a, b in zip(*(c[used] for c in counted), strict=True))
+    shares = tuple((float(a / n), float(b / m)) for a, b in zip(*(c[filled] for c in counted), strict=True))
     return Stability(reference, part, m, psi, chance, shares)
 
 
-def moved_by(before: NDArray[np.intp], after: NDArray[np.intp]) -> tuple[float, float]:
+def moved_by(reference: NDArray[np.intp], current: NDArray[np.intp]) -> tuple[float, float]:
     """Population stability index of two samples counted in the same bins, and its 95 % quantile under chance (Yurdakul 2018)."""
     from scipy.special import gammaincinv  # noqa: PLC0415 - slow to import, and few runs need it
 
-    used = (before + after) > 0
-    p, q = (np.maximum(c[used], 0.5) / c.sum() for c in (before, after))  # an empty bin counts as half a record
+    filled = (reference + current) > 0
+    p, q = (np.maximum(c[filled], 0.5) / c.sum() for c in (reference, current))  # an empty bin counts as half a record
     psi = float(((q - p) * np.log(q / p)).sum())
     # quantile of chi-squared with one degree of freedom fewer than bins, scaled by the two sample sizes
-    spread = gammaincinv(max(1, int(used.sum()) - 1) / 2, CONFIDENCE)
-    return psi, float(2 * spread * (1 / before.sum() + 1 / after.sum()))
+    spread = gammaincinv(max(1, int(filled.sum()) - 1) / 2, CONFIDENCE)
+    return psi, float(2 * spread * (1 / reference.sum() + 1 / current.sum()))

@@ -211,13 +211,13 @@ def direction(groups: Sequence[Group], outcomes: Counts) -> Direction:
     if spread == 0:
         return "none"
     departures = positives - sizes * share
-    whole = float((departures**2 / (sizes * spread)).sum())
+    total = float((departures**2 / (sizes * spread)).sum())
     places = np.arange(len(bins)) - float((sizes * np.arange(len(bins))).sum() / sizes.sum())
     slope = float((places * departures).sum())
     trend = slope**2 / float(spread * (sizes * places**2).sum())
-    if trend >= whole / 2 and gammaincc(0.5, trend / 2) < RARE_BY_CHANCE:
+    if trend >= total / 2 and gammaincc(0.5, trend / 2) < RARE_BY_CHANCE:
         return "rises" if slope > 0 else "falls"
-    if gammaincc((len(bins) - 1) / 2, whole / 2) < RARE_BY_CHANCE:
+    if gammaincc((len(bins) - 1) / 2, total / 2) < RARE_BY_CHANCE:
         return "mixed"
     return "none"
 
@@ -246,17 +246,17 @@ def added(cells: Counts) -> Added:
         sizes = of_band.sum(axis=0)
         if not sizes.all():
             continue  # one outcome alone: nothing can be told apart here
-        used = of_band[of_band.sum(axis=1) > 0]
-        shares = np.maximum(used, 0.5) / totals
+        occupied = of_band[of_band.sum(axis=1) > 0]
+        shares = np.maximum(occupied, 0.5) / totals
         of_sizes = sizes / totals
         within = float(((shares[:, 1] - shares[:, 0]) * np.log(shares[:, 1] / shares[:, 0])).sum())
         between = float((of_sizes[1] - of_sizes[0]) * np.log(of_sizes[1] / of_sizes[0]))
         value += within - between
-        chance += (len(used) - 1) / 2 * float((1 / sizes).sum()) * float(of_sizes.sum())
-        expected = np.outer(used.sum(axis=1), sizes) / sizes.sum()
-        there = used > 0
-        statistic += 2 * float((used[there] * np.log(used[there] / expected[there])).sum())
-        freedom += len(used) - 1
+        chance += (len(occupied) - 1) / 2 * float((1 / sizes).sum()) * float(of_sizes.sum())
+        expected = np.outer(occupied.sum(axis=1), sizes) / sizes.sum()
+        nonzero = occupied > 0
+        statistic += 2 * float((occupied[nonzero] * np.log(occupied[nonzero] / expected[nonzero])).sum())
+        freedom += len(occupied) - 1
     if freedom:
         p = float(gammaincc(freedom / 2, max(statistic, 0.0) / 2))
     else:
@@ -269,8 +269,8 @@ def worth_of(outcomes: Counts) -> Worth:
     value, by_chance = information_value(outcomes)
     if value <= by_chance:
         return "nothing"
-    used = int((outcomes.sum(axis=1) > 0).sum())
-    return worth(value, (used - 1) * float((1 / outcomes.sum(axis=0)).sum()))
+    n_groups = int((outcomes.sum(axis=1) > 0).sum())
+    return worth(value, (n_groups - 1) * float((1 / outcomes.sum(axis=0)).sum()))
 
 
 def worth(value: float, chance: float) -> Worth:
@@ -285,11 +285,11 @@ def worth(value: float, chance: float) -> Worth:
     return "strong" if beyond < SUSPICIOUS else "suspicious"
 
 
-def worth_added(found: Added, tests: int) -> Worth:
+def worth_added(addition: Added, tests: int) -> Worth:
     """Return what a feature adds, of so many that were looked at: nothing if chance explains it."""
-    if found.p >= RARE_BY_CHANCE / max(tests, 1):
+    if addition.p >= RARE_BY_CHANCE / max(tests, 1):
         return "nothing"
-    return worth(found.value, found.chance)
+    return worth(addition.value, addition.chance)
 
 
 def own_scores(indexes: Sequence[Bands], labels: NDArray[np.bool_], seed: int) -> Floats | None:
@@ -316,13 +316,13 @@ def own_scores(indexes: Sequence[Bands], labels: NDArray[np.bool_], seed: int) -
     return scores
 
 
-def banded(scores: Floats | None, labels: NDArray[np.bool_], most: int = BANDS) -> tuple[Bands, int]:
+def banded(scores: Floats | None, labels: NDArray[np.bool_], max_bands: int = BANDS) -> tuple[Bands, int]:
     """Return each person's band of a score, ``(n,)``, and how many bands there are, at most so many; one if there is no score.
 
     Bands are of equal frequency. Every band has :data:`MIN_GROUP` people of either outcome: the sums of fewer would tell their groups.
     """
     if scores is not None:
-        for bands in range(most, 1, -1):
+        for bands in range(max_bands, 1, -1):
             edges = np.quantile(scores, np.arange(1, bands) / bands)
             band = np.searchsorted(edges, scores, side="right").astype(np.intp)
             if min(int(mark.sum()) for mark in cell_marks(labels, band, bands)) >= MIN_GROUP:

@@ -71,12 +71,12 @@ class AgeCheck:
     verdict: AgeVerdict
 
 
-def in_words(say: Callable[..., str], check: AgeCheck | None, used: bool, refused: str = "") -> str:
-    """The result as a sentence from a catalogue; `used` = the model splits on the feature, `refused` = the Host that has not agreed."""
-    if check is None and used and refused:
+def in_words(say: Callable[..., str], check: AgeCheck | None, is_split: bool, refused: str = "") -> str:
+    """The result as a sentence from a catalogue; `is_split` = the model splits on the feature, `refused` = the Host that has not agreed."""
+    if check is None and is_split and refused:
         return say("disparity.not_agreed", host=refused)
     if check is None:
-        return say("document.elderly_open" if used else "document.elderly_unused")
+        return say("document.elderly_open" if is_split else "document.elderly_unused")
     return say("document.elderly_on", n=f"{check.n:,}") + verdict_in_words(say, check)
 
 
@@ -126,6 +126,6 @@ def verdict_of(gaps: Sequence[AgeGap]) -> AgeVerdict:
     return "undecided"
 
 
-def read_check(kept: dict[str, Any]) -> AgeCheck:
+def read_check(stored: dict[str, Any]) -> AgeCheck:
     """A check from its stored form (``dataclasses.asdict`` as JSON)."""
-    return AgeCheck(**{**kept, "gaps": tuple(AgeGap(**gap) for gap in kept["gaps"])})
+    return AgeCheck(**{**stored, "gaps": tuple(AgeGap(**gap) for gap in stored["gaps"])})

@@ -41,20 +41,20 @@ class DrawnQuality:
 
     Attributes
     ----------
-    drawn : ndarray of float64
+    draws : ndarray of float64
         ``(draws,)``
     """
 
     value: float
-    drawn: Floats
+    draws: Floats
 
     def figure(self) -> IntervalFigure:
         """With its percentile interval."""
-        return IntervalFigure(self.value, *percentiles(self.drawn, self.value))
+        return IntervalFigure(self.value, *percentiles(self.draws, self.value))
 
-    def less(self, other: DrawnQuality) -> DrawnQuality:
+    def less(self, base: DrawnQuality) -> DrawnQuality:
         """The difference of both, draw by draw: what they share cancels out."""
-        return DrawnQuality(self.value - other.value, self.drawn - other.drawn)
+        return DrawnQuality(self.value - base.value, self.draws - base.draws)
 
 
 @dataclass(frozen=True)
@@ -163,8 +163,8 @@ class DecidedModels:
 
     def narrower(self) -> tuple[Point, ...]:
         """Alternatives within the tolerance whose gap is narrower, the narrowest first."""
-        found = (p for p in self.points if p.narrower and p.gap is not None)
-        return tuple(sorted(found, key=lambda p: abs(p.gap.value) if p.gap else 0.0))
+        narrower_points = (p for p in self.points if p.narrower and p.gap is not None)
+        return tuple(sorted(narrower_points, key=lambda p: abs(p.gap.value) if p.gap else 0.0))
 
 
 @dataclass(frozen=True)
@@ -222,9 +222,9 @@ class Search:
 
     def of(self, name: str) -> Tried:
         """One of the models; raises ParameterError if there is none of that name."""
-        for one in self.tried:
-            if name in (one.name, one.model):
-                return one
+        for candidate in self.tried:
+            if name in (candidate.name, candidate.model):
+                return candidate
         raise ParameterError("unknown_alternative", name=name, known=tuple(tried.name for tried in self.tried))
 
     def group_in_words(self, group: Group | None) -> Text:
@@ -257,37 +257,42 @@ def cutoff_for(probabilities: Floats, share: float) -> float:
     return float(ends[int(np.argmin(np.abs(below - share)))])
 
 
-def too_close(asked: Sequence[Flags], accepted: Flags) -> bool:
-    """Whether sums by group over these people, beside those already asked for, would tell of fewer people than a group may have.
+def too_close(earlier_sets: Sequence[Flags], accepted: Flags) -> bool:
+    """Return whether sums by group over these people, next to those of earlier sets, would reveal sums over a small set of people.
 
-    The sums of two sets of people differ by the sums over whom only one of them holds. So either nobody is in one set alone, or at least
-    :data:`MIN_GROUP` are.
+    The sums of two sets differ by the sums over the people who are in one of them alone. Such a part must be empty, or have at least
+    :data:`MIN_GROUP` people.
     """
-    apart = (
-        int(np.count_nonzero(one & ~two)) for other in asked for one, two in ((other, accepted), (accepted, other))
-    )
-    return any(0 < count < MIN_GROUP for count in apart)
+    for earlier in earlier_sets:
+        only_earlier = int(np.count_nonzero(earlier & ~accepted))
+        only_accepted = int(np.count_nonzero(accepted & ~earlier))
+        if 0 < only_earlier < MIN_GROUP or 0 < only_accepted < MIN_GROUP:
+            return True
+    return False
 
 
 def marks(first: Flags, accepted: Sequence[Flags]) -> list[Counts]:
-    """What is summed by group: the first model's decisions, then of every other model its own and those that both accept."""
-    flags = [first, *(flag for other in accepted for flag in (other, other & first))]
+    """Return what is summed by group: whom the first model accepts, then for each other model whom it accepts and whom both accept."""
+    flags = [first]
+    for second in accepted:
+        flags.append(second)
+        flags.append(second & first)
     return [flag.astype(np.int64) for flag in flags]
 
 
 @dataclass(frozen=True)
 class Sums:
-    """Sums of :func:`marks` by group: ``(groups,)`` of the first model, ``(groups,)`` of another and of both."""
+    """Sums of :func:`marks` by group: ``(groups,)`` of the first model, ``(groups,)`` of a second one and of both."""
 
     first: Counts
-    other: Counts
+    second: Counts
     both: Counts
 
     def cells(self, groups: Sequence[Group]) -> Counts:
-        """``(groups, 4)`` records: accepted by both, by the first alone, by the other alone, by none."""
+        """``(groups, 4)`` records: accepted by both, by the first alone, by the second alone, by neither."""
         n = np.array([g.n for g in groups], dtype=np.int64)
         return np.stack(
-            [self.both, self.first - self.both, self.other - self.both, n - self.first - self.other + self.both],
+            [self.both, self.first - self.both, self.second - self.both, n - self.first - self.second + self.both],
             axis=-1,
         )
 
@@ -315,8 +320,8 @@ def cells_drawn(
     others = flags[1::2]
     both = flags[2::2]
     of_cell = [
-        4 * index + np.select([shared == 1, first == 1, other == 1], [0, 1, 2], 3)
-        for other, shared in zip(others, both, strict=True)
+        4 * index + np.select([shared == 1, first == 1, second == 1], [0, 1, 2], 3)
+        for second, shared in zip(others, both, strict=True)
     ]
     parts: list[list[NDArray[np.int64]]] = [[] for _ in of_cell]
     for some in weights:
@@ -334,19 +339,19 @@ class Cells:
     ----------
     counts : ndarray of int64
         ``(groups, 4)``, see :meth:`Sums.cells`.
-    drawn : ndarray of int64
+    draws : ndarray of int64
         ``(draws, groups, 4)``: over the draws of quality, or over draws of its own where a Host's sums are all that is known.
     """
 
     counts: Counts
-    drawn: Counts
+    draws: Counts
 
     @classmethod
     def of_sums(cls, sums: Sums, groups: Sequence[Group], draws: int, draw: np.random.Generator) -> Cells:
         """Drawn from the counts, which hold all that drawing records could change; independently of every other model's."""
         cells = sums.cells(groups)
-        drawn = draw.multinomial(int(cells.sum()), cells.ravel() / cells.sum(), size=draws)
-        return cls(cells, drawn.reshape(draws, *cells.shape))
+        flat = draw.multinomial(int(cells.sum()), cells.ravel() / cells.sum(), size=draws)
+        return cls(cells, flat.reshape(draws, *cells.shape))
 
 
 @dataclass(frozen=True)
@@ -355,14 +360,14 @@ class CutoffComparison:
 
     Attributes
     ----------
-    own : ndarray of int64
+    first_accepted : ndarray of int64
         ``(groups,)``: accepted by the first model.
     others : tuple of (Candidate, Cells or None)
         None if sums would tell of too few people.
     """
 
     first: Candidate
-    own: Counts
+    first_accepted: Counts
     others: tuple[tuple[Candidate, Cells | None], ...]
 
 
@@ -387,13 +392,15 @@ def judge(
     tolerance : float
         AUC that an alternative may lose.
     """
-    beside = [[_beside(d.first, other, cells, groups, reference) for other, cells in d.others] for d in decisions]
-    together = iter(_together([one for row in beside for one in row]))
+    compared = [
+        [_beside(d.first, candidate, cells, groups, reference) for candidate, cells in d.others] for d in decisions
+    ]
+    together = iter(_together([entry for row in compared for entry in row]))
     decided = []
-    for decision, row in zip(decisions, beside, strict=True):
-        none = Sums(decision.own, decision.own, decision.own).cells(groups)
+    for decision, row in zip(decisions, compared, strict=True):
+        none = Sums(decision.first_accepted, decision.first_accepted, decision.first_accepted).cells(groups)
         first = _beside(decision.first, decision.first, Cells(none, none[None]), groups, reference)
-        points = [first.point, *(_claimed(one, *next(together), tolerance) for one in row)]
+        points = [first.point, *(_claimed(entry, *next(together), tolerance) for entry in row)]
         leading = tuple(replace(point, frontier=_leads(point, points)) for point in points)
         decided.append(DecidedModels(decision.first.cutoff, leading))
     return tuple(decided)
@@ -401,21 +408,21 @@ def judge(
 
 def _together(row: Sequence[_Beside]) -> list[tuple[IntervalFigure | None, IntervalFigure | None]]:
     """Changes of AUC and of the gap's width, with intervals that hold for all of them at once."""
-    changes = [change for one in row for change in (one.auc, one.gap) if change is not None]
+    changes = [change for entry in row for change in (entry.auc, entry.gap) if change is not None]
     if row:
-        ends = simultaneous(np.array([c.value for c in changes]), np.stack([c.drawn for c in changes], axis=1))
+        ends = simultaneous(np.array([c.value for c in changes]), np.stack([c.draws for c in changes], axis=1))
     else:
         ends = None
     if ends is None:
         return [(None, None)] * len(row)
     figures = (IntervalFigure(c.value, float(low), float(high)) for c, low, high in zip(changes, *ends, strict=True))
-    return [(next(figures), None if one.gap is None else next(figures)) for one in row]
+    return [(next(figures), None if entry.gap is None else next(figures)) for entry in row]
 
 
-def _claimed(one: _Beside, auc: IntervalFigure | None, gap: IntervalFigure | None, tolerance: float) -> Point:
-    narrower = one.gap is not None and one.auc.value >= -tolerance and one.gap.value < 0
+def _claimed(compared: _Beside, auc: IntervalFigure | None, gap: IntervalFigure | None, tolerance: float) -> Point:
+    narrower = compared.gap is not None and compared.auc.value >= -tolerance and compared.gap.value < 0
     sure = narrower and auc is not None and gap is not None and auc.low >= -tolerance and gap.high < 0
-    return replace(one.point, auc_together=auc, gap_together=gap, narrower=narrower, sure=sure)
+    return replace(compared.point, auc_together=auc, gap_together=gap, narrower=narrower, sure=sure)
 
 
 def _beside(
@@ -424,7 +431,7 @@ def _beside(
     """A model beside the first one."""
     auc = candidate.auc.less(first.auc)
     share = float(candidate.accepted.mean())
-    ks = IntervalFigure(candidate.ks.value, *mirrored(candidate.ks.drawn, candidate.ks.value))  # see `performance`
+    ks = IntervalFigure(candidate.ks.value, *mirrored(candidate.ks.draws, candidate.ks.value))  # see `performance`
     point = Point(candidate.name, candidate.cutoff, share, candidate.auc.figure(), ks, auc.figure())
     if cells is None:
         return _Beside(point, auc, None)
@@ -432,14 +439,16 @@ def _beside(
     n = counts.sum(axis=1)
     shares = (counts[:, 0] + counts[:, 2]) / n
     widest = max((k for k in range(len(groups)) if k != reference), key=lambda k: abs(shares[k] - shares[reference]))
-    gap = DrawnQuality(float(_widths(counts[None], reference)[0]), _widths(cells.drawn, reference))
-    own = (float(shares[widest]), int(n[widest]))
-    base = (float(shares[reference]), int(n[reference]))
+    gap = DrawnQuality(float(_widths(counts[None], reference)[0]), _widths(cells.draws, reference))
+    widest_rate = (float(shares[widest]), int(n[widest]))
+    reference_rate = (float(shares[reference]), int(n[reference]))
     measured = replace(
         point,
         group=groups[widest],
-        gap=IntervalFigure(own[0] - base[0], *of_difference(*own, *base)),
-        ratio=IntervalFigure(own[0] / base[0], *of_ratio(*own, *base)) if base[0] > 0 else None,
+        gap=IntervalFigure(widest_rate[0] - reference_rate[0], *of_difference(*widest_rate, *reference_rate)),
+        ratio=IntervalFigure(widest_rate[0] / reference_rate[0], *of_ratio(*widest_rate, *reference_rate))
+        if reference_rate[0] > 0
+        else None,
         gap_change=gap.figure(),
     )
     return _Beside(measured, auc, gap)
@@ -450,9 +459,9 @@ def _widths(cells: Counts, reference: int) -> Floats:
     n = np.maximum(cells.sum(axis=2), 1)
     both = cells[..., 0]
     first = cells[..., 1]
-    other = cells[..., 2]
+    second = cells[..., 2]
     wide = []
-    for accepted in (both + other, both + first):
+    for accepted in (both + second, both + first):
         share = accepted / n
         wide.append(np.abs(share - share[:, [reference]]).max(axis=1))
     out: Floats = wide[0] - wide[1]
@@ -463,6 +472,6 @@ def _leads(point: Point, points: Sequence[Point]) -> bool:
     """Whether no other point is at least as good and as even, and better in one of both."""
     if point.gap is None:
         return False
-    own = point.auc.value, -abs(point.gap.value)
+    position = point.auc.value, -abs(point.gap.value)
     rivals = [(p.auc.value, -abs(p.gap.value)) for p in points if p.gap is not None]
-    return not any(rival[0] >= own[0] and rival[1] >= own[1] and rival != own for rival in rivals)
+    return not any(rival[0] >= position[0] and rival[1] >= position[1] and rival != position for rival in rivals)

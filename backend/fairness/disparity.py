@@ -259,21 +259,21 @@ def of_pairs(
         raise SecurityError("impossible_group_sums")
     large = []
     small = []
-    for (i, one), (j, other) in product(enumerate(features[0]), enumerate(features[1])):
-        name = f"{one.name or one.kind}{PAIR}{other.name or other.kind}"
+    for (i, first_group), (j, second_group) in product(enumerate(features[0]), enumerate(features[1])):
+        name = f"{first_group.name or first_group.kind}{PAIR}{second_group.name or second_group.kind}"
         if people[i, j] >= MIN_GROUP:
-            large.append((Group("pair", name, int(people[i, j])), int(accepted[i, j]), (one, other)))
+            large.append((Group("pair", name, int(people[i, j])), int(accepted[i, j]), (first_group, second_group)))
         else:
-            small.append((Group("pair", name, 0), (one, other)))
+            small.append((Group("pair", name, 0), (first_group, second_group)))
     groups = tuple(group for group, _, _ in large)
     _check_reference(feature, groups, reference)
     n = np.array([group.n for group in groups], dtype=np.int64)
-    chosen = np.array([count for _, count, _ in large], dtype=np.int64)
+    n_accepted = np.array([count for _, count, _ in large], dtype=np.int64)
     nobody = np.zeros_like(n)
     # Labels are not counted: everybody stands among those without the positive one.
-    cells = np.stack([nobody, chosen, nobody, n - chosen], axis=-1)
+    cells = np.stack([nobody, n_accepted, nobody, n - n_accepted], axis=-1)
     unknown = np.zeros(len(n))
-    counts = _Counts(groups, cells, unknown, unknown, chosen[None], labelled=False, labels=False)
+    counts = _Counts(groups, cells, unknown, unknown, n_accepted[None], labelled=False, labels=False)
     shares = _shares(cells, SELECTION)
     outcomes = []
     for k, group in enumerate(groups):
@@ -332,19 +332,19 @@ def of_cells(
     SecurityError
         The Host has named no such groups.
     """
-    named = []
+    pair_groups = []
     pairs = list[tuple[Group, Group] | None]()
     for group in groups:
         if group.kind == "rest":
-            named.append(group)
+            pair_groups.append(group)
             pairs.append(None)
         else:
             sides = sides_of(group)
             name = PAIR.join(side.name or side.kind for side in sides)
-            named.append(Group("pair", name, group.n))
+            pair_groups.append(Group("pair", name, group.n))
             pairs.append(sides)
-    found = from_sums(party, features, marking, named, sums, reference=reference, seed=seed)
-    return replace(found, pairs=tuple(pairs))
+    disparity = from_sums(party, features, marking, pair_groups, sums, reference=reference, seed=seed)
+    return replace(disparity, pairs=tuple(pairs))
 
 
 def from_records(
@@ -424,8 +424,8 @@ def as_evidence(disparity: Disparity, names: Sequence[Text]) -> tuple[Evidence, 
     def row(group: Group, measure: str, rate: Rate, cutoff: float | None = None) -> Evidence:
         return Evidence(words[group], measure, rate.n, rate.value, rate.low, rate.high, cutoff)
 
-    def by_itself(other: ComparedRate | ScoreCompared, measure: str, n: int) -> Evidence:
-        return row(other.group, f"{measure}, {PAIR_P}", Rate(n, other.p, None, None))
+    def by_itself(comparison: ComparedRate | ScoreCompared, measure: str, n: int) -> Evidence:
+        return row(comparison.group, f"{measure}, {PAIR_P}", Rate(n, comparison.p, None, None))
 
     rows = [row(o.group, measure, rate) for o in disparity.groups for measure, rate in o.rates.items()]
     rows += [row(group, SELECTION, SUPPRESSED) for group in disparity.small]
@@ -434,10 +434,10 @@ def as_evidence(disparity: Disparity, names: Sequence[Text]) -> tuple[Evidence, 
         if gap.reference is None:
             continue
         rows.append(row(gap.reference, f"{gap.measure}, {REFERENCE}", rates[gap.reference][gap.measure]))
-        for other in gap.others:
-            rows.append(row(other.group, f"{gap.measure}, {DIFFERENCE}", other.difference))
-            rows.append(row(other.group, f"{gap.measure}, {RATIO}", other.ratio))
-            rows.append(by_itself(other, gap.measure, other.difference.n))
+        for rate in gap.others:
+            rows.append(row(rate.group, f"{gap.measure}, {DIFFERENCE}", rate.difference))
+            rows.append(row(rate.group, f"{gap.measure}, {RATIO}", rate.ratio))
+            rows.append(by_itself(rate, gap.measure, rate.difference.n))
         rows.append(Evidence(ALL_GROUPS, f"{gap.measure}, {P}", gap.n, gap.p, None, None))
     rows += [row(outcome.group, SCORE, outcome.score) for outcome in disparity.groups if outcome.score.n]
     for compared in disparity.scores:
@@ -639,13 +639,13 @@ def _scores(outcomes: tuple[GroupOutcome, ...], reference: Group | None) -> tupl
     return tuple(_score(o, base) for o in outcomes if o is not base)
 
 
-def _score(own: GroupOutcome, base: GroupOutcome) -> ScoreCompared:
-    n = own.group.n
+def _score(group: GroupOutcome, base: GroupOutcome) -> ScoreCompared:
+    n = group.group.n
     base_n = base.group.n
-    apart = (own.score.value or 0.0) - (base.score.value or 0.0)
-    found = of_standardised(apart, own.deviation, n, base.deviation, base_n)
-    smd = SUPPRESSED if found is None else Rate(n + base_n, *found)
-    return ScoreCompared(own.group, smd, of_two_means(apart, own.deviation, n, base.deviation, base_n))
+    apart = (group.score.value or 0.0) - (base.score.value or 0.0)
+    smd_interval = of_standardised(apart, group.deviation, n, base.deviation, base_n)
+    smd = SUPPRESSED if smd_interval is None else Rate(n + base_n, *smd_interval)
+    return ScoreCompared(group.group, smd, of_two_means(apart, group.deviation, n, base.deviation, base_n))
 
 
 def _range(marking: Marking, counts: _Counts, reference: Group | None) -> tuple[AtCutoff, ...]:
@@ -653,13 +653,13 @@ def _range(marking: Marking, counts: _Counts, reference: Group | None) -> tuple[
     if reference is None:
         return ()
     base = counts.groups.index(reference)
-    found = []
+    at_cutoffs = []
     for cutoff, accepted in zip(marking.range, counts.accepted, strict=True):
         shares = [(int(a) / g.n, int(a), g.n) for a, g in zip(accepted, counts.groups, strict=True)]
         others = tuple(
-            _compared(group, *own, *shares[base][1:])
-            for k, (group, own) in enumerate(zip(counts.groups, shares, strict=True))
+            _compared(group, *counted, *shares[base][1:])
+            for k, (group, counted) in enumerate(zip(counts.groups, shares, strict=True))
             if k != base
         )
-        found.append(AtCutoff(cutoff, tuple(_rate(share, n) for share, _, n in shares), others))
-    return tuple(found)
+        at_cutoffs.append(AtCutoff(cutoff, tuple(_rate(share, n) for share, _, n in shares), others))
+    return tuple(at_cutoffs)

@@ -66,37 +66,37 @@ def of_standardised(
     -------
     (value, low, high), or None if nobody's score differs from anybody's.
     """
-    own = deviation**2
-    other = other_deviation**2
-    mean = (own + other) / 2
+    variance = deviation**2
+    other_variance = other_deviation**2
+    mean = (variance + other_variance) / 2
     if mean == 0:
         return None
     value = apart / sqrt(mean)
-    spread = value**2 * (own**2 / (n - 1) + other**2 / (other_n - 1)) / (8 * mean**2)
-    error = Z * sqrt(spread + own / (mean * (n - 1)) + other / (mean * (other_n - 1)))
+    spread = value**2 * (variance**2 / (n - 1) + other_variance**2 / (other_n - 1)) / (8 * mean**2)
+    error = Z * sqrt(spread + variance / (mean * (n - 1)) + other_variance / (mean * (other_n - 1)))
     return value, value - error, value + error
 
 
-def percentiles(drawn: NDArray[np.float64], value: float) -> tuple[float, float]:
+def percentiles(draws: NDArray[np.float64], value: float) -> tuple[float, float]:
     """Percentile interval of resampled figures, widened to hold `value`; NaN draws are left out."""
-    known = drawn[~np.isnan(drawn)]
-    if not len(known):
+    finite = draws[~np.isnan(draws)]
+    if not len(finite):
         return value, value
-    low, high = np.quantile(known, TAILS)
+    low, high = np.quantile(finite, TAILS)
     return min(float(low), value), max(float(high), value)
 
 
-def mirrored(drawn: NDArray[np.float64], value: float) -> tuple[float, float]:
+def mirrored(draws: NDArray[np.float64], value: float) -> tuple[float, float]:
     """Basic bootstrap interval (Davison and Hinkley 1997, eq. 5.6), widened to hold `value`: of a figure that samples make too large.
 
     A largest difference, as KS is, grows with the noise; resampled it grows once more, so that :func:`percentiles` lie on the wrong side.
     """
-    low, high = percentiles(drawn, value)
+    low, high = percentiles(draws, value)
     return 2 * value - high, 2 * value - low
 
 
 def simultaneous(
-    values: NDArray[np.float64], drawn: NDArray[np.float64]
+    values: NDArray[np.float64], draws: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
     """Intervals that hold the truths of all figures together: max-|t| over joint draws (Westfall and Young 1993, section 2.6).
 
@@ -109,18 +109,18 @@ def simultaneous(
     ----------
     values : ndarray of float64
         ``(figures,)``
-    drawn : ndarray of float64
+    draws : ndarray of float64
         ``(draws, figures)``; a draw in which a figure is NaN is left out.
 
     Returns
     -------
     (low, high), ``(figures,)`` each; None if fewer than two draws are known.
     """
-    known = drawn[~np.isnan(drawn).any(axis=1)]
-    if len(known) < 2 or not len(values):
+    finite = draws[~np.isnan(draws).any(axis=1)]
+    if len(finite) < 2 or not len(values):
         return None
-    errors = known.std(axis=0, ddof=1)
-    apart = np.abs(known - values)
+    errors = finite.std(axis=0, ddof=1)
+    apart = np.abs(finite - values)
     largest = np.divide(apart, errors, out=np.zeros_like(apart), where=errors > 0).max(axis=1)
-    factor = np.sort(largest)[min(len(known), ceil(CONFIDENCE * (len(known) + 1))) - 1]
+    factor = np.sort(largest)[min(len(finite), ceil(CONFIDENCE * (len(finite) + 1))) - 1]
     return values - factor * errors, values + factor * errors

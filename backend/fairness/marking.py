@@ -118,19 +118,19 @@ class Marking:
     def cells(self, groups: Sequence[Group], sums: Counts) -> tuple[tuple[Group, ...], Counts, Counts]:
         """Return the groups of the crossed feature, and ``(crossed groups, groups)`` people and accepted, from sums of all marks."""
         n = np.array([g.n for g in groups], dtype=np.int64)
-        own = read_groups(self.crossed_groups, int(n.sum()))
+        crossed = read_groups(self.crossed_groups, int(n.sum()))
         first = FIXED + len(self.others)
-        members = sums[first : first + len(own) - 1]
+        members = sums[first : first + len(crossed) - 1]
         people = np.vstack([members, n - members.sum(axis=0)])
-        return own, people, sums[first + len(own) - 1 :]
+        return crossed, people, sums[first + len(crossed) - 1 :]
 
     def variances(self, n: Counts, probability: Floats, squares: Counts) -> Floats:
         """``(groups,)``: variances of probabilities, from sums of probabilities and of squares."""
         if not len(n):
             return np.empty(0)
         from_centre = probability / n - self.centre
-        whole = squares * (self.scale / (1 << self.square_bits)) - n * from_centre**2
-        out: Floats = np.maximum(0.0, whole) / (n - 1)
+        squared_deviations = squares * (self.scale / (1 << self.square_bits)) - n * from_centre**2
+        out: Floats = np.maximum(0.0, squared_deviations) / (n - 1)
         return out
 
 
@@ -144,7 +144,7 @@ def mark(
     labels: NDArray[np.bool_],
     probabilities: Floats,
     *,
-    own: bool,
+    own_groups: bool,
     undecided: bool = False,
     crossed: tuple[str, Sequence[WireGroup], Index] | None = None,
 ) -> Marking:
@@ -152,7 +152,7 @@ def mark(
 
     Parameters
     ----------
-    own : bool
+    own_groups : bool
         Whether the Guest holds the groups, so that nothing is disclosed to it.
     undecided : bool
         Whether decisions may be left out where they would tell few records apart.
@@ -179,11 +179,11 @@ def mark(
         name, groups, index = crossed
         ways = [replace(way, crossed=name, crossed_groups=tuple(groups)) for way in ways]
     tried = (replace(way, square_bits=bits) for way in ways for bits in (SQUARE_BITS, COARSE_BITS))
-    found = next((way for way in tried if own or _names_nobody(way, labels, probabilities, index)), None)
-    if found is None:
+    marking = next((way for way in tried if own_groups or _names_nobody(way, labels, probabilities, index)), None)
+    if marking is None:
         accepted = int((probabilities < cutoff).sum())
         raise FewRecords("few_records_a_side", cutoff=cutoff, accepted=accepted, of=len(labels), least=MIN_GROUP)
-    return found
+    return marking
 
 
 def _names_nobody(
@@ -191,8 +191,8 @@ def _names_nobody(
 ) -> bool:
     """Whether sums over groups tell no few records apart: not by differences, nor, where groups are halves, by fitting one set alone."""
     half = len(labels) // 2
-    made, _ = marking.marks(labels, probabilities, crossed)
-    fits = half < MIN_GROUP or leaves_unknown(spread_of(made), [half, len(labels) - half])
+    mark_columns, _ = marking.marks(labels, probabilities, crossed)
+    fits = half < MIN_GROUP or leaves_unknown(spread_of(mark_columns), [half, len(labels) - half])
     return fits and smallest(marking, labels, probabilities, crossed) >= MIN_GROUP
 
 
@@ -223,7 +223,7 @@ def smallest(marking: Marking, labels: NDArray[np.bool_], probabilities: Floats,
         people = side.sum(axis=0)
         people = people[people.sum(axis=1) > 0]
         sizes += [n for n in people.sum(axis=0).tolist() if n]
-        sizes += [int(np.minimum(one, other).sum()) for one, other in combinations(people, 2)]
+        sizes += [int(np.minimum(first, second).sum()) for first, second in combinations(people, 2)]
         if crossed is None:
             sizes += people.sum(axis=1).tolist()
     if marking.labels:
@@ -238,15 +238,15 @@ def smallest(marking: Marking, labels: NDArray[np.bool_], probabilities: Floats,
 def _tenths(cutoff: float, probabilities: Floats) -> tuple[float, ...]:
     """Tenths of the scores that are far enough, in records, from each other, from the cut-off and from either end."""
     n = len(probabilities)
-    found: list[float] = []
-    taken = [0, n, int((probabilities < cutoff).sum())]
+    tenths: list[float] = []
+    boundaries = [0, n, int((probabilities < cutoff).sum())]
     for tenth in np.quantile(probabilities, np.arange(1, TENTHS) / TENTHS) if n else ():
         rounded = float(f"{tenth:.3g}")
         below = int((probabilities < rounded).sum())
-        if all(abs(below - other) >= MIN_GROUP for other in taken):
-            found.append(rounded)
-            taken.append(below)
-    return tuple(found)
+        if all(abs(below - boundary) >= MIN_GROUP for boundary in boundaries):
+            tenths.append(rounded)
+            boundaries.append(below)
+    return tuple(tenths)
 
 
 def check_cutoff(cutoff: float) -> None:

@@ -119,25 +119,25 @@ def associations(tables: Mapping[tuple[str, str], Table], seed: int) -> tuple[As
     return tuple(sorted(rows, key=lambda r: (-r.v, r.party, r.feature)))
 
 
-def as_evidence(found: tuple[Association, ...]) -> tuple[Evidence, ...]:
+def as_evidence(associations: tuple[Association, ...]) -> tuple[Evidence, ...]:
     """The evidence of a compliance finding on the attribute: the features that were found, the closest first."""
-    return tuple(Evidence(Text(a.feature), "Cramér's V", a.n, a.v, a.v_low, a.v_high) for a in found if a.found)
+    return tuple(Evidence(Text(a.feature), "Cramér's V", a.n, a.v, a.v_low, a.v_high) for a in associations if a.found)
 
 
 def permuted_chi_squared(table: Table, draw: np.random.Generator) -> Floats:
     """``(PERMUTATIONS,)``: χ² of random tables with the same margins."""
-    drawn = np.zeros((PERMUTATIONS, *table.shape), dtype=np.int64)
-    left = np.tile(table.sum(axis=0), (PERMUTATIONS, 1))  # of each column, for this row and those below
+    tables = np.zeros((PERMUTATIONS, *table.shape), dtype=np.int64)
+    remaining = np.tile(table.sum(axis=0), (PERMUTATIONS, 1))  # of each column, for this row and those below
     # A row after the other, and cell by cell, as if drawn from an urn; scipy.stats, which can, takes 50 MB.
-    for i, wanted in enumerate(table.sum(axis=1)):
-        missing = np.full(PERMUTATIONS, wanted)
-        others = left.sum(axis=1)
+    for i, row_total in enumerate(table.sum(axis=1)):
+        missing = np.full(PERMUTATIONS, row_total)
+        others = remaining.sum(axis=1)
         for j in range(table.shape[1]):
-            others -= left[:, j]
-            drawn[:, i, j] = draw.hypergeometric(left[:, j], others, missing)
-            missing -= drawn[:, i, j]
-        left -= drawn[:, i]
-    return chi_squared(drawn)
+            others -= remaining[:, j]
+            tables[:, i, j] = draw.hypergeometric(remaining[:, j], others, missing)
+            missing -= tables[:, i, j]
+        remaining -= tables[:, i]
+    return chi_squared(tables)
 
 
 def chi_squared(tables: NDArray[np.integer]) -> Floats:
@@ -160,8 +160,8 @@ def _corrected(phi: Floats, shape: tuple[int, ...], n: int, times: int) -> Float
     """V of φ² = χ²/n after Bergsma 2013."""
     r, c = shape[-2:]
     sides = [k - (k - 1) ** 2 / (n - 1) for k in (r, c)]
-    left = np.maximum(0.0, phi - times * (r - 1) * (c - 1) / (n - 1))
-    out: Floats = np.minimum(1.0, np.sqrt(left / (min(sides) - 1)))
+    corrected = np.maximum(0.0, phi - times * (r - 1) * (c - 1) / (n - 1))
+    out: Floats = np.minimum(1.0, np.sqrt(corrected / (min(sides) - 1)))
     return out
 
 

@@ -47,14 +47,14 @@ def _exact(counted: int, n: int, total: int, of: int) -> float:
 
 def of_two_means(apart: float, deviation: float, n: int, other_deviation: float, other_n: int) -> float:
     """Two-sided p-value of two means `apart` (Welch 1947), from standard deviations and numbers of records."""
-    own = deviation**2 / n
-    other = other_deviation**2 / other_n
-    if own + other == 0:
+    variance = deviation**2 / n
+    other_variance = other_deviation**2 / other_n
+    if variance + other_variance == 0:
         return 1.0 if apart == 0 else 0.0
     from scipy.special import stdtr  # noqa: PLC0415 - slow to import, and few runs need it; scipy.stats takes 50 MB
 
-    freedom = (own + other) ** 2 / (own**2 / (n - 1) + other**2 / (other_n - 1))
-    return float(2 * stdtr(freedom, -abs(apart) / sqrt(own + other)))
+    freedom = (variance + other_variance) ** 2 / (variance**2 / (n - 1) + other_variance**2 / (other_n - 1))
+    return float(2 * stdtr(freedom, -abs(apart) / sqrt(variance + other_variance)))
 
 
 def by_chance(counted: NDArray[np.int64], behind: NDArray[np.int64], draw: np.random.Generator) -> float:

@@ -260,7 +260,7 @@ class AskedSums:
         self, grouped: Grouped, labels: NDArray[np.bool_], probabilities: NDArray[np.float64], cutoff: float
     ) -> AnsweredSums:
         """Outcomes by a feature of the Guest's, summed by itself and kept like an answer: nobody is asked."""
-        marking = mark(cutoff, labels, probabilities, own=True)
+        marking = mark(cutoff, labels, probabilities, own_groups=True)
         marks, _ = marking.marks(labels, probabilities)
         sums = summed(marks, grouped.index, len(grouped.groups))
         table = AnsweredSums(asdict(marking), self.max_groups, "", _today(), grouped.groups, sums)
@@ -534,7 +534,7 @@ def ask_others(
     ids = context.runtime.table.take(rows).ids
     sums = AskedSums(context, sessions, TEST, GROUPS)
     with suppress(FewRecords):
-        sums.outcomes(questions, ids, *outcomes, mark(cutoff, *outcomes, own=False, undecided=True), others)
+        sums.outcomes(questions, ids, *outcomes, mark(cutoff, *outcomes, own_groups=False, undecided=True), others)
 
 
 def sum_own(context: MeasurementContext, sessions: Sessions, rows: Rows, outcomes: Outcomes, cutoff: float) -> None:

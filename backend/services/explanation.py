@@ -361,7 +361,7 @@ def _asked(
     ids = runtime.table.take(rows).ids
     if task == "binary":
         outcomes = runtime.labels()[rows] > 0, predicted[:, 0]
-        marking = mark(request.cutoff or CUTOFF, *outcomes, own=False, undecided=True)
+        marking = mark(request.cutoff or CUTOFF, *outcomes, own_groups=False, undecided=True)
         return sums.outcomes(questions, ids, *outcomes, marking, with_first(key, {}), min_size=MIN_PEOPLE)
     scale = Scale.of(predicted, task)
     about = {"low": scale.low.tolist(), "span": scale.span.tolist()}

@@ -454,7 +454,7 @@ def _of_records(
     return disparity.from_records(
         context.runtime.guest.name,
         feature.name,
-        mark(line, labels, probabilities, own=True),
+        mark(line, labels, probabilities, own_groups=True),
         grouped.groups,
         grouped.index,
         labels,
@@ -485,7 +485,7 @@ def _of_sums(
         of_joint = outcomes[0][at], outcomes[1][at]
         index = None
         if crossed is None:
-            marking = mark(line, *of_joint, own=False)
+            marking = mark(line, *of_joint, own_groups=False)
         else:
             column = table.columns[crossed.name][rows[at]]
             marking, index = _crossed_marking(line, of_joint, crossed, column, request.groups, questions)
@@ -573,7 +573,9 @@ def _crossed_marking(
         if not grouped.groups:
             raise refused
         try:
-            marking = mark(line, *outcomes, own=False, crossed=(crossed.name, to_wire(grouped.groups), grouped.index))
+            marking = mark(
+                line, *outcomes, own_groups=False, crossed=(crossed.name, to_wire(grouped.groups), grouped.index)
+            )
         except FewRecords:
             refused = FewRecords("few_records_together", feature=crossed.name, cutoff=line, least=MIN_GROUP)
         else:

@@ -288,7 +288,7 @@ class ValidationRun:
         groups, index = slices.periods(times[self._rows], GROUPS)
         key = (self._runtime.guest.name, self._runtime.federation.time)
         outcomes = self._outcomes(self._rows, self._margins)
-        marking = mark(self._suite.cutoff, *outcomes, own=True)
+        marking = mark(self._suite.cutoff, *outcomes, own_groups=True)
         sums = slices.summed(marking.marks(*outcomes)[0], index, len(groups))
         return slices.over_time(key, slices.slices(groups, sums, marking))
 
@@ -348,7 +348,7 @@ class ValidationRun:
             with work.part(0.0, ALIGNED):
                 questions, at = self._sessions.ask_about(session, self._request, rows)
             outcomes = self._outcomes(rows[at], margins[at])
-            marking = mark(self._suite.cutoff, *outcomes, own=False, undecided=True)
+            marking = mark(self._suite.cutoff, *outcomes, own_groups=False, undecided=True)
             with work.part(ALIGNED, 1.0):
                 return asked_sums.outcomes(
                     questions, self._runtime.table.take(rows[at]).ids, *outcomes, marking, features

@@ -145,7 +145,7 @@ def test_a_groups_mean_prediction(n):
     for seed in range(RUNS):
         labels, margins = people(n, seed)
         p, index, groups = sigmoid(margins), np.zeros(n, dtype=int), (Group("bin", "1", n),)
-        marking = mark(0.5, labels > 0, p, own=True)
+        marking = mark(0.5, labels > 0, p, own_groups=True)
         sums = slices.summed(marking.marks(labels > 0, p)[0], index, 1)
         # one group alone is none: a second of the same people stands beside it
         found = from_marks("h", "f", marking, groups * 2, np.hstack([sums, sums]), "")
@@ -166,7 +166,7 @@ def sliced(labels, margins, seed, groups=4):
     p = sigmoid(margins)
     index = np.random.default_rng(seed + 10_000).integers(0, groups, len(p))
     named = tuple(Group("bin", str(k + 1), int((index == k).sum())) for k in range(groups))
-    marking = mark(0.5, labels > 0, p, own=True)
+    marking = mark(0.5, labels > 0, p, own_groups=True)
     return slices.slices(named, slices.summed(marking.marks(labels > 0, p)[0], index, groups), marking)
 
 
@@ -229,7 +229,7 @@ def test_an_impact_ratio(gap):
         p = sigmoid(margins + gap * index)
         groups, marking = (
             (Group("code", "0", N - N // 3), Group("code", "1", N // 3)),
-            mark(0.5, labels > 0, p, own=True),
+            mark(0.5, labels > 0, p, own_groups=True),
         )
         own = slices.slices(groups, slices.summed(marking.marks(labels > 0, p)[0], index, 2), marking)
         (found,) = slices.impact_ratios({("bank", "f"): own})

@@ -155,7 +155,7 @@ def test_swap_sets_are_counted():
 
 def sliced(labels, p, index, cutoff=0.5):
     groups = [Group("bin", str(k + 1), int((index == k).sum())) for k in range(index.max() + 1)]
-    marking = mark(cutoff, labels > 0, p, own=True)
+    marking = mark(cutoff, labels > 0, p, own_groups=True)
     made, _ = marking.marks(labels > 0, p)
     return slices.slices(groups, slices.summed(made, index, len(groups)), marking)
 

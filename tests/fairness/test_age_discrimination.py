@@ -74,8 +74,8 @@ def test_a_kept_check_comes_back():
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_in_words_it_names_the_class_that_fares_best_and_says_what_is_not_known(language):
     say = Catalogue(language)
-    negative = in_words(say, check_ages("h", "age", *people(-0.2, 0.05)), used=True)
+    negative = in_words(say, check_ages("h", "age", *people(-0.2, 0.05)), is_split=True)
     assert "+0.0500" in negative and "2" in negative and "-0.2000" not in negative
-    sentences = {negative, in_words(say, check_ages("h", "age", *people(-0.1)), used=True)}
-    sentences |= {in_words(say, None, used=True), in_words(say, None, used=False)}
+    sentences = {negative, in_words(say, check_ages("h", "age", *people(-0.1)), is_split=True)}
+    sentences |= {in_words(say, None, is_split=True), in_words(say, None, is_split=False)}
     assert len(sentences) == 4

@@ -49,7 +49,7 @@ def sums_of(first, other):
 
 def decision(first, *others, measured=True, seed=1):
     own = np.array([first.accepted[k == INDEX].sum() for k in (0, 1)])
-    draw, times = np.random.default_rng(seed), len(first.auc.drawn)
+    draw, times = np.random.default_rng(seed), len(first.auc.draws)
     cells = [Cells.of_sums(sums_of(first, other), GROUPS, times, draw) if measured else None for other in others]
     return CutoffComparison(first, own, tuple(zip(others, cells, strict=True)))
 

@@ -48,14 +48,14 @@ def people(*counts):
 
 def by_sums(groups, index, labels, probabilities, cutoff=CUT, **options):
     """What a Host would have added up."""
-    marking = mark(cutoff, labels, probabilities, own=True)
+    marking = mark(cutoff, labels, probabilities, own_groups=True)
     each, _ = marking.marks(labels, probabilities)
     sums = np.array([[mark[index == k].sum() for k in range(len(groups))] for mark in each], dtype=np.int64)
     return from_sums("host", "f", marking, groups, sums, **{"seed": 0, **options})
 
 
 def by_records(groups, index, labels, probabilities, cutoff=CUT, **options):
-    marking = mark(cutoff, labels, probabilities, own=True)
+    marking = mark(cutoff, labels, probabilities, own_groups=True)
     return from_records("bank", "f", marking, groups, index, labels, probabilities, **{"seed": 0, **options})
 
 
@@ -149,7 +149,7 @@ def test_no_set_of_records_that_a_hosts_sums_tell_apart_is_small(n, seed, cutoff
     probabilities = np.round(draw.beta(1, 4, n) * ties) / ties
     labels = draw.random(n) < probabilities * 2
     try:
-        marking = mark(cutoff, labels, probabilities, own=False, undecided=undecided)
+        marking = mark(cutoff, labels, probabilities, own_groups=False, undecided=undecided)
     except ParameterError:
         assert not undecided
         return
@@ -174,7 +174,7 @@ def test_no_combination_of_a_hosts_sums_is_about_few_records(n, seed, cutoff, ti
     wire = [("code", str(k), int((index == k).sum())) for k in range(groups)]
     crossed = None if groups == 1 else ("age", wire, index)
     try:
-        marking = mark(cutoff, labels, probabilities, own=False, crossed=crossed)
+        marking = mark(cutoff, labels, probabilities, own_groups=False, crossed=crossed)
     except ParameterError:
         return
     marks, largest = marking.marks(labels, probabilities, None if groups == 1 else index)
@@ -195,7 +195,7 @@ def test_a_positive_record_less_another_intervals_negative_one_is_about_two_peop
     probabilities = np.repeat([0.1, 0.2, 0.9], 60)
     labels = np.repeat([False, True, False], 60)
     labels[[0, 60]] = True, False  # one of each in the other interval
-    marking = mark(0.5, labels, probabilities, own=False)
+    marking = mark(0.5, labels, probabilities, own_groups=False)
     along = dataclasses.replace(marking, others=(0.2,))
     # Positive labels less those between the cut-offs are one person less another one.
     assert smallest(along, labels, probabilities) == 2
@@ -232,19 +232,19 @@ def test_two_features_that_make_no_groups_are_compared_with_nothing():
 def test_what_would_tell_few_apart_is_not_asked_of_a_host():
     probabilities, labels = np.linspace(0, 0.6, 100), np.arange(100) % 2 == 0
     with pytest.raises(ParameterError, match="83 of 100 records are accepted"):
-        mark(0.5, labels, probabilities, own=False)
-    assert mark(0.5, labels, probabilities, own=True).labelled
-    both = mark(0.3, labels, probabilities, own=False)
+        mark(0.5, labels, probabilities, own_groups=False)
+    assert mark(0.5, labels, probabilities, own_groups=True).labelled
+    both = mark(0.3, labels, probabilities, own_groups=False)
     assert both.labelled and len(both.range) > 1
-    few = mark(0.3, labels & (np.arange(100) < 70), probabilities, own=False)  # 10 are declined and positive
+    few = mark(0.3, labels & (np.arange(100) < 70), probabilities, own_groups=False)  # 10 are declined and positive
     assert not few.labelled and few.labels
-    fewer = mark(0.3, np.arange(100) < 18, probabilities, own=False)
+    fewer = mark(0.3, np.arange(100) < 18, probabilities, own_groups=False)
     assert not fewer.labels and len(fewer.range) > 1
 
 
 def test_without_labels_acceptance_and_scores_are_reported_and_nothing_of_labels():
     groups, index, labels, probabilities = scattered()
-    marking = dataclasses.replace(mark(0.3, labels, probabilities, own=True), labelled=False, labels=False)
+    marking = dataclasses.replace(mark(0.3, labels, probabilities, own_groups=True), labelled=False, labels=False)
     each, _ = marking.marks(labels, probabilities)
     assert not each[1].any() and not each[2].any()
     found = from_sums(
@@ -259,7 +259,7 @@ def test_without_labels_acceptance_and_scores_are_reported_and_nothing_of_labels
 
 def test_rates_by_label_are_suppressed_where_labels_were_not_crossed_with_decisions():
     groups, index, labels, probabilities = scattered()
-    marking = dataclasses.replace(mark(0.3, labels, probabilities, own=True), labelled=False)
+    marking = dataclasses.replace(mark(0.3, labels, probabilities, own_groups=True), labelled=False)
     each, _ = marking.marks(labels, probabilities)
     sums = np.array([[m[index == k].sum() for k in range(2)] for m in each])
     found = from_sums("host", "f", marking, groups, sums, seed=0)

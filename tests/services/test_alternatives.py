@@ -146,7 +146,7 @@ def test_with_the_attribute_at_the_guest_gaps_are_drawn_on_the_records_that_qual
         wide.append(np.abs(shares[1] - shares[0]))
     drawn, values = [], []
     for k, point in enumerate(decided.points[1:], start=1):
-        drawn += [quality[k][0].drawn - quality[0][0].drawn, wide[k] - wide[0]]
+        drawn += [quality[k][0].draws - quality[0][0].draws, wide[k] - wide[0]]
         values += [point.auc_change.value, point.gap_change.value]
     low, high = simultaneous(np.array(values), np.stack(drawn, axis=1))
     shown = [figure for p in decided.points[1:] for figure in (p.auc_together, p.gap_together)]

@@ -79,7 +79,7 @@ class ValidatedDemo(TrainedDemo):
         table = self.runtime.table if party == "bank" else self.runtime._simulated.hosts[party]._gate.table
         column = table.columns[feature][[table.row_of[i] for i in people.index]]
         y, p = people.y.to_numpy(dtype=bool), people.p.to_numpy()
-        marks, _ = mark(standard().cutoff, y, p, own=False, undecided=True).marks(y, p)
+        marks, _ = mark(standard().cutoff, y, p, own_groups=False, undecided=True).marks(y, p)
         size = MIN_GROUP if party == "bank" else smallest_size(spread_of(marks), len(people), GROUPS, MIN_GROUP)
         found = group(known, column, GROUPS, size)
         return {(g.kind, g.name): people[found.index == k] for k, g in enumerate(found.groups)}

@@ -29,19 +29,19 @@ THIN = 0.005  # of a tree's cover: leaves with less are thin
 
 def discrimination(part: Performance) -> tuple[Figure, Figure]:
     """AUC with its interval, and Gini = 2 AUC - 1."""
-    found = part.figure("auc")
-    if found is None:
+    estimate = part.figure("auc")
+    if estimate is None:
         return Figure("auc", None), Figure("gini", None)
-    gini = Figure("gini", 2 * found.value - 1, 2 * found.low - 1, 2 * found.high - 1, part.n)
-    return Figure("auc", found.value, found.low, found.high, part.n), gini
+    gini = Figure("gini", 2 * estimate.value - 1, 2 * estimate.low - 1, 2 * estimate.high - 1, part.n)
+    return Figure("auc", estimate.value, estimate.low, estimate.high, part.n), gini
 
 
 def of_part(part: Performance, measure: str) -> Figure:
     """A figure of the model card under the suite's name; not disclosed where it does not apply."""
-    found = part.figure(measure)
-    if found is None:
+    estimate = part.figure(measure)
+    if estimate is None:
         return Figure(measure, None)
-    return Figure(measure, found.value, found.low, found.high, part.n)
+    return Figure(measure, estimate.value, estimate.low, estimate.high, part.n)
 
 
 def average_precision(labels: Floats, scores: Floats, weights: Floats | None = None) -> float:
@@ -109,19 +109,26 @@ def spiegelhalter(labels: Floats, probabilities: Floats) -> Figure:
 # Stability
 
 
-def shift(found: Stability) -> Figure:
+def shift(stability: Stability) -> Figure:
     """PSI of one part's predictions against another's; its lower end is 0 if chance explains it."""
-    return Figure("psi", found.psi, found.psi if found.moved else 0.0, found.psi, found.n, group=found.part)
+    return Figure(
+        "psi",
+        stability.psi,
+        stability.psi if stability.moved else 0.0,
+        stability.psi,
+        stability.n,
+        group=stability.part,
+    )
 
 
 def auc_gap(training: Performance, test: Performance) -> Figure:
     """AUC on training records less AUC on test records, which are other people: the intervals add in quadrature."""
-    seen = training.figure("auc")
-    unseen = test.figure("auc")
-    if seen is None or unseen is None:
+    in_training = training.figure("auc")
+    in_test = test.figure("auc")
+    if in_training is None or in_test is None:
         return Figure("auc_gap", None)
-    gap = seen.value - unseen.value
-    errors = hypot(seen.high - seen.low, unseen.high - unseen.low) / 2
+    gap = in_training.value - in_test.value
+    errors = hypot(in_training.high - in_training.low, in_test.high - in_test.low) / 2
     return Figure("auc_gap", gap, gap - errors, gap + errors, test.n)
 
 
@@ -135,18 +142,20 @@ def rank_agreement(gains: Floats, seed: int = SEED) -> Found:
     """
     import pandas as pd  # noqa: PLC0415 - slow to import, and few runs need it
 
-    used = gains[:, gains.sum(axis=0) > 0]
-    trees = len(used)
-    if trees < MIN_TREES or used.shape[1] < 3:
+    feature_gains = gains[:, gains.sum(axis=0) > 0]
+    trees = len(feature_gains)
+    if trees < MIN_TREES or feature_gains.shape[1] < 3:
         return "few_trees"
     times = np.random.default_rng(seed).multinomial(trees, np.full(trees, 1 / trees), size=RESAMPLES)
-    ranks = pd.DataFrame(np.vstack([used.sum(axis=0), times @ used])).rank(axis=1).to_numpy()
-    whole = ranks[0]
-    known = [np.corrcoef(whole, row)[0, 1] for row in ranks[1:] if np.ptp(row) > 0 and np.ptp(whole) > 0]
-    if not known:
+    ranks = pd.DataFrame(np.vstack([feature_gains.sum(axis=0), times @ feature_gains])).rank(axis=1).to_numpy()
+    full_ranks = ranks[0]
+    correlations = [
+        np.corrcoef(full_ranks, row)[0, 1] for row in ranks[1:] if np.ptp(row) > 0 and np.ptp(full_ranks) > 0
+    ]
+    if not correlations:
         return "few_trees"
-    low, high = np.quantile(known, TAILS)
-    return (Figure("rank_agreement", float(np.mean(known)), float(low), float(high)),)
+    low, high = np.quantile(correlations, TAILS)
+    return (Figure("rank_agreement", float(np.mean(correlations)), float(low), float(high)),)
 
 
 # Structure
@@ -204,25 +213,25 @@ def against_expectation(
 # Robustness: margins of the same people, as they are and changed
 
 
-def auc_fall(measure: str, labels: Floats, whole: Floats, changed: Floats, party: str, feature: str = "") -> Figure:
+def auc_fall(measure: str, labels: Floats, unchanged: Floats, changed: Floats, party: str, feature: str = "") -> Figure:
     """AUC as it is less AUC with changed values, both drawn on the same people."""
-    found = _drawn(len(labels), lambda weights: auc(labels, whole, weights) - auc(labels, changed, weights))
-    return Figure(measure, *found, len(labels), party, feature)
+    fall = _drawn(len(labels), lambda weights: auc(labels, unchanged, weights) - auc(labels, changed, weights))
+    return Figure(measure, *fall, len(labels), party, feature)
 
 
-def flips(whole: Floats, changed: Floats, cutoff: float, party: str) -> Figure:
+def flips(unchanged: Floats, changed: Floats, cutoff: float, party: str) -> Figure:
     """Share of the people whose decision changes; both are probabilities."""
-    share = float(((whole < cutoff) != (changed < cutoff)).mean())
-    return Figure("noise_flips", share, *wilson(share, len(whole)), len(whole), party)
+    share = float(((unchanged < cutoff) != (changed < cutoff)).mean())
+    return Figure("noise_flips", share, *wilson(share, len(unchanged)), len(unchanged), party)
 
 
-def without_host(labels: Floats, whole: Floats, changed: Floats, party: str) -> tuple[Figure, Figure]:
+def without_host(labels: Floats, unchanged: Floats, changed: Floats, party: str) -> tuple[Figure, Figure]:
     """AUC on probabilities without a Host, and how far the mean probability moves, whichever way."""
-    left = _drawn(len(labels), lambda weights: auc(labels, changed, weights))
-    moved = changed - whole
+    remaining_auc = _drawn(len(labels), lambda weights: auc(labels, changed, weights))
+    moved = changed - unchanged
     low, high = of_mean(abs(float(moved.mean())), float(moved.std(ddof=1)), len(moved))
     return (
-        Figure("out_auc", *left, len(labels), party),
+        Figure("out_auc", *remaining_auc, len(labels), party),
         Figure("out_shift", abs(float(moved.mean())), max(0.0, low), high, len(labels), party),
     )
 
@@ -246,24 +255,24 @@ def swap_sets(labels: Flags, champion: Flags, challenger: Flags) -> tuple[Figure
     champion, challenger : ndarray of bool
         ``(n,)``: who is approved. The difference of bad rates has Newcombe's interval and is disclosed from 20 people on each side.
     """
-    only = champion & ~challenger
-    other = challenger & ~champion
-    swapped = Figure("swapped", float((only | other).mean()), n=len(labels))
-    if min(only.sum(), other.sum()) < MIN_GROUP:
+    champion_only = champion & ~challenger
+    challenger_only = challenger & ~champion
+    swapped = Figure("swapped", float((champion_only | challenger_only).mean()), n=len(labels))
+    if min(champion_only.sum(), challenger_only.sum()) < MIN_GROUP:
         return swapped, Figure("swap_excess", None)
-    mine = float(labels[only].mean())
-    theirs = float(labels[other].mean())
-    ends = of_difference(mine, int(only.sum()), theirs, int(other.sum()))
-    return swapped, Figure("swap_excess", mine - theirs, *ends, int(only.sum() + other.sum()))
+    mine = float(labels[champion_only].mean())
+    theirs = float(labels[challenger_only].mean())
+    ends = of_difference(mine, int(champion_only.sum()), theirs, int(challenger_only.sum()))
+    return swapped, Figure("swap_excess", mine - theirs, *ends, int(champion_only.sum() + challenger_only.sum()))
 
 
 def challenger_gain(
     labels: Floats, champion: Floats, challenger: Floats, outputs: tuple[Outputs, Outputs], seed: int = SEED
 ) -> Figure:
     """AUC of the challenger less the champion's, drawn on the same people; both are margins."""
-    for found in paired_difference(labels, champion, challenger, outputs, seed):
-        if found.name == "auc":
-            return Figure("challenger_gain", found.value, found.low, found.high, len(labels))
+    for estimate in paired_difference(labels, champion, challenger, outputs, seed):
+        if estimate.name == "auc":
+            return Figure("challenger_gain", estimate.value, estimate.low, estimate.high, len(labels))
     return Figure("challenger_gain", None)
 
 

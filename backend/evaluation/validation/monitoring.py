@@ -75,31 +75,31 @@ def triggers() -> Suite:
     return shipped("monitoring.toml")
 
 
-def read_monitored(kept: dict[str, Any]) -> Monitored:
+def read_monitored(stored: dict[str, Any]) -> Monitored:
     """A run as it was kept (``dataclasses.asdict``, from JSON)."""
     lists = {
-        "tests": read_tests(kept["tests"]),
-        "tenths": tuple(Calibration(**row) for row in kept["tenths"]),
-        "unexamined": tuple((party, feature) for party, feature in kept["unexamined"]),
-        "new_codes": tuple((feature, code, n) for feature, code, n in kept.get("new_codes", ())),
-        "again": tuple((party, feature, day) for party, feature, day in kept.get("again", ())),
+        "tests": read_tests(stored["tests"]),
+        "tenths": tuple(Calibration(**row) for row in stored["tenths"]),
+        "unexamined": tuple((party, feature) for party, feature in stored["unexamined"]),
+        "new_codes": tuple((feature, code, n) for feature, code, n in stored.get("new_codes", ())),
+        "again": tuple((party, feature, day) for party, feature, day in stored.get("again", ())),
     }
-    return Monitored(**{**kept, **lists})
+    return Monitored(**{**stored, **lists})
 
 
-def shift(before: NDArray[np.intp], after: NDArray[np.intp], party: str, feature: str) -> Figure:
+def shift(reference: NDArray[np.intp], current: NDArray[np.intp], party: str, feature: str) -> Figure:
     """PSI of two parts counted in the same bins; not disclosed of fewer than 20 people, and its lower end is 0 if chance explains it."""
-    n = int(after.sum())
-    if min(int(before.sum()), n) < MIN_GROUP:
+    n = int(current.sum())
+    if min(int(reference.sum()), n) < MIN_GROUP:
         return Figure("psi", None, n=n, party=party, feature=feature)
-    psi, chance = moved_by(before, after)
+    psi, chance = moved_by(reference, current)
     return Figure("psi", psi, psi if psi > chance else 0.0, psi, n, party, feature)
 
 
-def column_shift(party: str, feature: Feature, before: Column, after: Column) -> Figure:
-    """PSI of a column in tenths, or codes, of the values `before`; missing values and codes that were not there are one bin more."""
-    bins = make_bins(feature, before, BINS)
-    first, second = (np.bincount(bins.index(column), minlength=bins.count + 1) for column in (before, after))
+def column_shift(party: str, feature: Feature, reference: Column, current: Column) -> Figure:
+    """PSI of a column in tenths, or codes, of the values `reference`; missing values and codes that were not there are one bin more."""
+    bins = make_bins(feature, reference, BINS)
+    first, second = (np.bincount(bins.index(column), minlength=bins.count + 1) for column in (reference, current))
     return shift(first, second, party, feature.name)
 
 
@@ -109,22 +109,22 @@ def tenths(labels: Floats, predicted: Floats, task: str) -> tuple[Calibration, .
     return tuple(row for row in calibration(labels, predicted, task, bins) if row.n >= MIN_GROUP)
 
 
-def ratios(found: Disparity) -> Found:
+def ratios(disparity: Disparity) -> Found:
     """Acceptance rates over that of the largest group."""
-    gap = next((gap for gap in found.gaps if gap.measure == "selection rate" and gap.reference), None)
+    gap = next((gap for gap in disparity.gaps if gap.measure == "selection rate" and gap.reference), None)
     if gap is None:
         return "few_people"
     return [
         Figure(
             "impact_ratio",
-            one.ratio.value,
-            one.ratio.low,
-            one.ratio.high,
-            one.group.n,
-            found.party,
-            found.feature,
-            one.group.kind,
-            one.group.name,
+            compared.ratio.value,
+            compared.ratio.low,
+            compared.ratio.high,
+            compared.group.n,
+            disparity.party,
+            disparity.feature,
+            compared.group.kind,
+            compared.group.name,
         )
-        for one in gap.others
+        for compared in gap.others
     ]

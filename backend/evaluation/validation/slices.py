@@ -50,9 +50,9 @@ class Slice:
     excess_error: float
 
 
-def summed(made: Sequence[Counts], index: NDArray[np.intp], groups: int) -> Counts:
+def summed(guest_marks: Sequence[Counts], index: NDArray[np.intp], groups: int) -> Counts:
     """``(marks, groups)``: sums of the Guest's own marks by the groups of its own feature."""
-    return np.array([[mark[index == k].sum() for k in range(groups)] for mark in made], dtype=np.int64)
+    return np.array([[mark[index == k].sum() for k in range(groups)] for mark in guest_marks], dtype=np.int64)
 
 
 def slices(groups: Sequence[Group], sums: Counts, marking: Marking) -> tuple[Slice, ...]:
@@ -66,7 +66,7 @@ def slices(groups: Sequence[Group], sums: Counts, marking: Marking) -> tuple[Sli
         n = group.n
         if n < MIN_GROUP:
             continue
-        predicted, loss, square = (int(own[k]) / (1 << SCORE_BITS) / n for own in (units, losses, squares))
+        predicted, loss, square = (int(mark_sums[k]) / (1 << SCORE_BITS) / n for mark_sums in (units, losses, squares))
         share = int(positive[k]) / n
         spread = max(square - loss**2, 0.0)
         squared = float(variances[k]) * (n - 1) / n + predicted**2
@@ -105,30 +105,30 @@ def _spread_of_excess(share: float, predicted: float, squared: float, loss: floa
         return spread
     slope = 1 - 2 * share
     both = (share + squared - loss) / 2
-    least = both**2 / share
+    lower_bound = both**2 / share
     if slope > 0:
-        at = least
+        at = lower_bound
     else:
-        at = max(least, squared - (predicted - both) ** 2 / (1 - share))
+        at = max(lower_bound, squared - (predicted - both) ** 2 / (1 - share))
     together = share - 2 * both + at - share * loss
     return max(0.0, spread + slope**2 * share * (1 - share) - 2 * slope * together)
 
 
-def weak_spots(found: dict[Key, tuple[Slice, ...]]) -> Found:
+def weak_spots(by_feature: dict[Key, tuple[Slice, ...]]) -> Found:
     """Per slice, the Brier score less that of quoting the slice's own share of positive labels; above 0 the model is no help there."""
-    z = _z(sum(map(len, found.values())))
-    return _figures(found, "slice_excess", lambda s: (s.excess, s.excess_error), z)
+    z = _z(sum(map(len, by_feature.values())))
+    return _figures(by_feature, "slice_excess", lambda s: (s.excess, s.excess_error), z)
 
 
-def calibration_gaps(found: dict[Key, tuple[Slice, ...]], measure: str = "group_gap") -> Found:
+def calibration_gaps(by_feature: dict[Key, tuple[Slice, ...]], measure: str = "group_gap") -> Found:
     """Per slice, how far predicted and observed shares are apart; the interval is what the predictions themselves leave to chance."""
-    z = _z(sum(map(len, found.values())))
+    z = _z(sum(map(len, by_feature.values())))
 
     def gap(s: Slice) -> tuple[float, float]:
         chance = max(s.predicted * (1 - s.predicted), 0.0)
         return abs(s.positive - s.predicted), (chance / s.group.n) ** 0.5
 
-    return _figures(found, measure, gap, z)
+    return _figures(by_feature, measure, gap, z)
 
 
 def region_gaps(test: dict[Key, tuple[Slice, ...]], training: dict[Key, tuple[Slice, ...]]) -> Found:
@@ -138,18 +138,18 @@ def region_gaps(test: dict[Key, tuple[Slice, ...]], training: dict[Key, tuple[Sl
     is left out.
     """
     alike = {
-        key: list(zip(own, training[key], strict=True))
-        for key, own in test.items()
-        if key in training and _names(own) == _names(training[key])
+        key: list(zip(test_slices, training[key], strict=True))
+        for key, test_slices in test.items()
+        if key in training and _names(test_slices) == _names(training[key])
     }
     z = _z(sum(map(len, alike.values())))
     out = []
     for key, pairs in alike.items():
-        for unseen, seen in pairs:
-            gap = unseen.loss - seen.loss
-            error = float(np.hypot(unseen.error, seen.error))
+        for in_test, in_training in pairs:
+            gap = in_test.loss - in_training.loss
+            error = float(np.hypot(in_test.error, in_training.error))
             out.append(
-                _figure("region_gap", key, unseen, [of_test for of_test, _ in pairs], gap, normal_ends(gap, error, z))
+                _figure("region_gap", key, in_test, [of_test for of_test, _ in pairs], gap, normal_ends(gap, error, z))
             )
     return out or "few_people"
 
@@ -163,16 +163,16 @@ def periods(times: NDArray[np.str_], max_periods: int) -> tuple[tuple[Group, ...
         ``(n,)``, which sort as time does. Fewer than 20 records left at the end join the last group.
     """
     distinct, at, counts = np.unique(times, return_inverse=True, return_counts=True)
-    wanted = max(MIN_GROUP, len(times) / max_periods)
+    min_size = max(MIN_GROUP, len(times) / max_periods)
     runs = list[list[int]]([[]])
-    held = 0
+    size = 0
     for k, n in enumerate(counts.tolist()):
         runs[-1].append(k)
-        held += n
-        if held >= wanted and k + 1 < len(counts):
+        size += n
+        if size >= min_size and k + 1 < len(counts):
             runs.append([])
-            held = 0
-    if len(runs) > 1 and held < MIN_GROUP:
+            size = 0
+    if len(runs) > 1 and size < MIN_GROUP:
         last = runs.pop()
         runs[-1] += last
     group_of = np.repeat(np.arange(len(runs)), [len(run) for run in runs])
@@ -182,9 +182,9 @@ def periods(times: NDArray[np.str_], max_periods: int) -> tuple[tuple[Group, ...
     return tuple(Group("code", name, n) for name, n in zip(names, sizes, strict=True)), index
 
 
-def over_time(key: Key, found: Sequence[Slice]) -> Found:
+def over_time(key: Key, feature_slices: Sequence[Slice]) -> Found:
     """Of the periods of one feature, lowest first: squared error less the first period's, and the gap of predicted and observed shares."""
-    periods = tuple(s for s in found if s.group.kind in ("bin", "code"))
+    periods = tuple(s for s in feature_slices if s.group.kind in ("bin", "code"))
     if len(periods) < 2:
         return "few_people"
     first = periods[0]
@@ -197,32 +197,32 @@ def over_time(key: Key, found: Sequence[Slice]) -> Found:
     return [figure for figure in out if isinstance(figure, Figure)]
 
 
-def impact_ratios(found: dict[Key, tuple[Slice, ...]]) -> Found:
+def impact_ratios(by_feature: dict[Key, tuple[Slice, ...]]) -> Found:
     """Per group of protected features, its acceptance rate over that of the largest group (29 CFR 1607.4(D), there the highest)."""
     out = []
-    for key, own in found.items():
-        if len(own) < 2:
+    for key, feature_slices in by_feature.items():
+        if len(feature_slices) < 2:
             continue
-        reference = max(own, key=lambda s: s.group.n)
-        for s in own:
+        reference = max(feature_slices, key=lambda s: s.group.n)
+        for s in feature_slices:
             if s is reference or s.accepted is None or reference.accepted is None:
                 continue
             if reference.accepted == 0:
-                out.append(_figure("impact_ratio", key, s, own, None, (None, None)))
+                out.append(_figure("impact_ratio", key, s, feature_slices, None, (None, None)))
                 continue
             ends = of_ratio(s.accepted, s.group.n, reference.accepted, reference.group.n)
-            out.append(_figure("impact_ratio", key, s, own, s.accepted / reference.accepted, ends))
+            out.append(_figure("impact_ratio", key, s, feature_slices, s.accepted / reference.accepted, ends))
     return out or "few_people"
 
 
 def _figures(
-    found: dict[Key, tuple[Slice, ...]], measure: str, of: Callable[[Slice], tuple[float, float]], z: float
+    by_feature: dict[Key, tuple[Slice, ...]], measure: str, of: Callable[[Slice], tuple[float, float]], z: float
 ) -> Found:
     out = []
-    for key, own in found.items():
-        for s in own:
+    for key, feature_slices in by_feature.items():
+        for s in feature_slices:
             value, error = of(s)
-            out.append(_figure(measure, key, s, own, value, normal_ends(value, error, z)))
+            out.append(_figure(measure, key, s, feature_slices, value, normal_ends(value, error, z)))
     return out or "few_people"
 
 
@@ -237,12 +237,12 @@ def _figure(
     """A figure of one of a feature's slices; a slice of what was put together names the groups that were not."""
     apart: tuple[str, ...] = ()
     if s.group.kind == "rest":
-        apart = tuple(other.group.name for other in all_slices if other.group.kind in ("code", "missing"))
+        apart = tuple(sibling.group.name for sibling in all_slices if sibling.group.kind in ("code", "missing"))
     return Figure(measure, value, *ends, s.group.n, key[0], key[1], s.group.kind, s.group.name, apart)
 
 
-def _names(found: Sequence[Slice]) -> list[tuple[str, str]]:
-    return [(s.group.kind, s.group.name) for s in found]
+def _names(feature_slices: Sequence[Slice]) -> list[tuple[str, str]]:
+    return [(s.group.kind, s.group.name) for s in feature_slices]
 
 
 def _z(many: int) -> float:

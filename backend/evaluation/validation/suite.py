@@ -222,7 +222,7 @@ Again = tuple[tuple[str, str, str], ...]
 def by_day(again: Again) -> dict[str, list[tuple[str, str]]]:
     """Day → (party, feature) of what was answered on it."""
     days: dict[str, list[tuple[str, str]]] = {}
-    for party, feature, day in sorted(again, key=lambda one: one[2]):
+    for party, feature, day in sorted(again, key=lambda answer: answer[2]):
         days.setdefault(day, []).append((party, feature))
     return days
 
@@ -280,26 +280,29 @@ def _read_figure(row: Mapping[str, Any]) -> Figure:
     return Figure(**{**row, "apart": tuple(row.get("apart", ()))})
 
 
-def read_tests(kept: list[dict[str, Any]]) -> tuple[Tested, ...]:
+def read_tests(stored: list[dict[str, Any]]) -> tuple[Tested, ...]:
     """Tests as they were kept."""
 
     def tested(row: dict[str, Any]) -> Tested:
-        figures = (Judged(**{**one, "figure": _read_figure(one["figure"])}) for one in row["figures"])
+        figures = (
+            Judged(**{**stored_figure, "figure": _read_figure(stored_figure["figure"])})
+            for stored_figure in row["figures"]
+        )
         return Tested(**{**row, "source": Text(**row["source"]), "figures": tuple(figures)})
 
-    return tuple(map(tested, kept))
+    return tuple(map(tested, stored))
 
 
-def read_validation(kept: dict[str, Any]) -> Validation:
+def read_validation(stored: dict[str, Any]) -> Validation:
     """A validation as it was kept (``dataclasses.asdict``, from JSON)."""
     lists = {
-        "tests": read_tests(kept["tests"]),
-        "tightened": tuple(kept["tightened"]),
-        "unexamined": tuple((party, feature) for party, feature in kept["unexamined"]),
-        "again": tuple((party, feature, day) for party, feature, day in kept.get("again", ())),
-        "without_decisions": tuple((party, feature) for party, feature in kept.get("without_decisions", ())),
+        "tests": read_tests(stored["tests"]),
+        "tightened": tuple(stored["tightened"]),
+        "unexamined": tuple((party, feature) for party, feature in stored["unexamined"]),
+        "again": tuple((party, feature, day) for party, feature, day in stored.get("again", ())),
+        "without_decisions": tuple((party, feature) for party, feature in stored.get("without_decisions", ())),
     }
-    return Validation(**{**kept, **lists})
+    return Validation(**{**stored, **lists})
 
 
 Found = Sequence[Figure] | Missing
@@ -327,19 +330,19 @@ class Suite:
     tightened: tuple[str, ...] = ()
     off: Mapping[str, str] = field(default_factory=dict)
 
-    def judge(self, found: Mapping[str, Found]) -> tuple[Tested, ...]:
+    def judge(self, measured: Mapping[str, Found]) -> tuple[Tested, ...]:
         """Every test's verdict, in the suite's order; a test that nothing was found for was not measured."""
-        return tuple(self._tested(test, found.get(test.id, "not_measured")) for test in self.tests)
+        return tuple(self._tested(test, measured.get(test.id, "not_measured")) for test in self.tests)
 
-    def _tested(self, test: Test, found: Found) -> Tested:
+    def _tested(self, test: Test, measured: Found) -> Tested:
         blank = Tested(test.id, test.group, test.floor, test.source, "not_provided")
         if test.id in self.off:
             return replace(blank, verdict="off", because=self.off[test.id])
-        if isinstance(found, str):
-            return replace(blank, missing=found)
+        if isinstance(measured, str):
+            return replace(blank, missing=measured)
         limits = {limit.measure: limit for limit in test.limit}
-        judged = [judge(limits[figure.measure], figure) for figure in found]
-        if all(one.figure.value is None for one in judged):
+        judged = [judge(limits[figure.measure], figure) for figure in measured]
+        if all(entry.figure.value is None for entry in judged):
             return replace(blank, missing="few_people")
         judged.sort(key=_badness, reverse=True)
         return replace(blank, verdict=judged[0].verdict, figures=tuple(judged))
@@ -387,17 +390,17 @@ def judge(limit: MeasureLimits, figure: Figure) -> Judged:
     return Judged(figure, limit.sense, limit.warn, limit.fail, verdict, shows_from)
 
 
-def _badness(one: Judged) -> tuple[int, float]:
+def _badness(judged: Judged) -> tuple[int, float]:
     """Worst verdict first, then how far the figure itself lies in the bad direction of its limit."""
-    value = one.figure.value
-    bound = next((b for b in (one.fail, one.warn) if b is not None), 0.0)
+    value = judged.figure.value
+    bound = next((b for b in (judged.fail, judged.warn) if b is not None), 0.0)
     if value is None:
         apart = 0.0
-    elif one.sense == "min":
+    elif judged.sense == "min":
         apart = bound - value
     else:
         apart = value - bound
-    return WORST[one.verdict], float(apart)
+    return WORST[judged.verdict], float(apart)
 
 
 def standard() -> Suite:
@@ -431,8 +434,8 @@ def with_config(suite: Suite, config: OperatorConfig) -> Suite:
     for name in (*config.off, *config.floors):
         if name not in tests:
             problems.append(Remark("unknown_test", {"test": name, "known": tuple(tests)}))
-    for name, own in config.limits.items():
-        problems += _loosened(measures[name], own) if name in measures else []
+    for name, operator_limit in config.limits.items():
+        problems += _loosened(measures[name], operator_limit) if name in measures else []
     for name, why in config.off.items():
         if name in tests and (tests[name].floor or name in config.floors):
             problems.append(Remark("floor_switched_off", {"test": name}))
@@ -460,23 +463,23 @@ def with_config(suite: Suite, config: OperatorConfig) -> Suite:
     )
 
 
-def _loosened(limit: MeasureLimits, own: OwnLimit) -> list[Remark]:
+def _loosened(limit: MeasureLimits, operator_limit: OwnLimit) -> list[Remark]:
     """Return a problem for each limit that is looser than the suite's."""
     code = "limit_too_high" if limit.sense == "max" else "limit_too_low"
     problems = []
-    for name, old, new in (("warn", limit.warn, own.warn), ("fail", limit.fail, own.fail)):
+    for name, old, new in (("warn", limit.warn, operator_limit.warn), ("fail", limit.fail, operator_limit.fail)):
         if old is not None and new is not None and limit.worse(new, old):
             values = {"measure": limit.measure, "name": name, "new": new, "old": old}
             problems.append(Remark(code, values))
     return problems
 
 
-def _tightened(limit: MeasureLimits, own: OwnLimit | None) -> MeasureLimits:
-    if own is None:
-        given = {}
+def _tightened(limit: MeasureLimits, operator_limit: OwnLimit | None) -> MeasureLimits:
+    if operator_limit is None:
+        thresholds = {}
     else:
-        given = {name: value for name, value in own if value is not None}
-    return limit.model_copy(update=given)
+        thresholds = {name: value for name, value in operator_limit if value is not None}
+    return limit.model_copy(update=thresholds)
 
 
 def read_config(file: Path) -> OperatorConfig:

@@ -36,13 +36,13 @@ def about_in_words(say: Say, figure: Figure, feature: str, party: str, codes: Ma
         if figure.measure == "cramers_v":  # its group is the attribute that the feature goes with
             attribute = codes.get(figure.group, figure.group)
             return say("validation_words.about_pair", measure=measure, feature=feature, attribute=attribute)
-        known = {
+        names_by_kind = {
             "elderly": say("measure.group_elderly"),
             "missing": say("measure.group_missing"),
             "rest": rest_in_words(say, figure.apart, codes),
             "bin": say("validation_words.bin", place=figure.group),
         }
-        group = known.get(figure.kind) or codes.get(figure.group, figure.group)
+        group = names_by_kind.get(figure.kind) or codes.get(figure.group, figure.group)
         return say("validation_words.about", measure=measure, feature=feature, group=group)
     if figure.party:
         return say("validation_words.about_party", measure=measure, party=party)
@@ -81,9 +81,9 @@ def rest_in_words(say: Say, apart: Collection[str], codes: Mapping[str, str]) ->
     if len(names) > NAMED_MEMBERS:
         members.append(say("measure.group_more", n=len(names) - NAMED_MEMBERS))
     comma = say("words.comma")
-    named = [codes.get(code, code) for code in apart if code]
-    if not listed and named:
-        members.append(say("measure.group_but", codes=comma.join(named)))
+    texts = [codes.get(code, code) for code in apart if code]
+    if not listed and texts:
+        members.append(say("measure.group_but", codes=comma.join(texts)))
     elif not listed:
         members.append(say("measure.group_other"))
     if without_value:

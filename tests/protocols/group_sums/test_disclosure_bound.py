@@ -68,10 +68,10 @@ def test_sums_of_scores_and_errors_of_forty_people_name_everybody_in_a_group_of_
 
 def test_what_is_marked_of_forty_people_fits_many_sets(forty):
     probabilities, labels, members = forty
-    chosen = mark(0.97, labels, probabilities, own=False, undecided=True)
+    chosen = mark(0.97, labels, probabilities, own_groups=False, undecided=True)
     marks, _ = chosen.marks(labels, probabilities)
     assert len(sets_that_fit(marks, [mark[members].sum() for mark in marks], 20)) > 100
-    assert mark(0.97, labels, probabilities, own=True).labels, "of its own groups the Guest leaves nothing out"
+    assert mark(0.97, labels, probabilities, own_groups=True).labels, "of its own groups the Guest leaves nothing out"
 
 
 def solved(marks, members):
