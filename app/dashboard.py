@@ -47,5 +47,5 @@ async def served(app: st.App) -> AsyncIterator[None]:
 
 
 app = st.App(
-    HERE / "main.py", lifespan=served, routes=[Route(f"/{one.stem}", page) for one in sorted(PAGES.glob("[a-z]*.py"))]
+    HERE / "main.py", lifespan=served, routes=[Route(f"/{file.stem}", page) for file in sorted(PAGES.glob("[a-z]*.py"))]
 )

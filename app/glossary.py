@@ -33,8 +33,8 @@ class Term:
 @cache
 def terms() -> tuple[Term, ...]:
     """All words, in the English order."""
-    found = tomllib.loads((files("assets") / "glossary.toml").read_text(encoding="utf-8"))["term"]
+    rows = tomllib.loads((files("assets") / "glossary.toml").read_text(encoding="utf-8"))["term"]
     return tuple(
         Term({name: row[name] for name in LANGUAGES}, {name: row[f"meaning_{name}"] for name in LANGUAGES})
-        for row in found
+        for row in rows
     )

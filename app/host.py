@@ -31,10 +31,10 @@ SHOWN = {"en": "EN", "zh": "中文"}
 server_figures.hide()
 st.set_page_config(page_title="Glassleaf", page_icon=ASSETS / "mark.svg", layout="wide")
 st.html(ASSETS / "page.css")
-asked = [st.query_params.get("lang", ""), st.context.locale or ""]  # what a link names, else the browser's
-first = next((one for said in asked for one in LANGUAGES if said.startswith(one)), LANGUAGES[0])
-left, right = st.columns([4, 1], vertical_alignment="center")
-with right:
+wishes = [st.query_params.get("lang", ""), st.context.locale or ""]  # what a link names, else the browser's
+first = next((language for wish in wishes for language in LANGUAGES if wish.startswith(language)), LANGUAGES[0])
+title_column, settings_column = st.columns([4, 1], vertical_alignment="center")
+with settings_column:
     language = st.segmented_control(
         Texts(first)("sidebar.language"),
         LANGUAGES,
@@ -57,21 +57,21 @@ try:
     operator = opened()
     if account is None and sign_in.from_elsewhere():
         sign_in.open_to_all(t, console=True)
-    with left:
+    with title_column:
         st.title(t("host.console", host=markdown(operator.title.in_language(t.language))), anchor=False)
         st.markdown(f":gray[{t('host.console_question')}]")
     if account is not None:
-        with right:
+        with settings_column:
             sign_in.who(t, account.name)
         if st.session_state.get("signed_in") != account.actor:
             operator.note_sign_in("oidc")
             st.session_state["signed_in"] = account.actor
-    shown = host_console.standing(operator)
+    state = host_console.standing(operator)
     host_console.draw(t, operator, "own")
-    host_console.follow(shown, opened)
+    host_console.follow(state, opened)
     operator.close()
 except SignInError as why:
-    with left:
+    with title_column:
         sign_in.draw(t, why, console=True)
 except GlassleafError as error:
     st.warning(markdown(worded(t, error)), icon=":material/report:", title=t("host.failed"))

@@ -61,30 +61,30 @@ try:
     st.button("", icon=":material/refresh:", key="draw_again")  # unseen; assets/page.js presses it under another theme
     st.set_page_config(page_title=frame.tab_title(t, here, records, federations))
     session.note_sign_in()
-    chosen = session.chosen_model()
+    model_id = session.chosen_model()
     if searching:
         pages = [*navigation.listed(role), "help"]
         names = {
             record.id: frame.model_name(t, record, federations.get(record.federation), states[record.id].name)
             for record in records
         }
-        view = session.view(chosen) if chosen else None
+        view = session.view(model_id) if model_id else None
         find = partial(search.hits, search.everything(t, pages, names, view, glossary.terms()))
-        known = session.samples(chosen).index if chosen and navigation.open_to("score", role) else ()
+        sample_ids = session.samples(model_id).index if model_id and navigation.open_to("score", role) else ()
         finder.window(
             t,
             find,
-            lambda typed: typed in known,
-            partial(session.choose_person, chosen or ""),
+            lambda typed: typed in sample_ids,
+            partial(session.choose_person, model_id or ""),
         )
-    if chosen and session.walking() and not session.presenting():
+    if model_id and session.walking() and not session.presenting():
         walk.line(t, role, here, session.end_walk)
-    places, others = tray.draw(t, here, chosen)
+    places, others = tray.draw(t, here, model_id)
     if navigation.open_to(here, role):
         page.run()
     else:
         sidebar.not_for(t, here, navigation.FOR[here], session.known_as())
-    if chosen and not session.presenting():
+    if model_id and not session.presenting():
         navigation.next_step(t, role, here)
     if user_jobs.started():
         session.rerun()

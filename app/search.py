@@ -49,19 +49,21 @@ def everything(
 
 def hits(groups: Groups, typed: str) -> dict[str, list[Hit]]:
     """Kind → what matches all typed words; whatever begins with them stands first."""
-    asked = typed.casefold().split()
-    if not asked:
+    typed_words = typed.casefold().split()
+    if not typed_words:
         return {}
-    found = {
-        kind: sorted((hit for hit in group if _matches(asked, hit.text)), key=lambda hit: not _begins(asked, hit))
+    by_kind = {
+        kind: sorted(
+            (hit for hit in group if _matches(typed_words, hit.text)), key=lambda hit: not _begins(typed_words, hit)
+        )
         for kind, group in groups.items()
     }
-    return {kind: group for kind, group in found.items() if group}
+    return {kind: group for kind, group in by_kind.items() if group}
 
 
-def _matches(asked: list[str], text: str) -> bool:
+def _matches(typed_words: list[str], text: str) -> bool:
     """Whether a text has all words, at the beginning of a word ("late" is not in "simulated"); 3 does not find 30."""
-    return all(re.search(_pattern(word), text) for word in asked)
+    return all(re.search(_pattern(word), text) for word in typed_words)
 
 
 def _pattern(word: str) -> str:
@@ -69,8 +71,8 @@ def _pattern(word: str) -> str:
     return begins + re.escape(word) + (r"(?!\d)" if word.isdecimal() else "")
 
 
-def _begins(asked: list[str], hit: Hit) -> bool:
-    return hit.text.startswith(asked[0])
+def _begins(typed_words: list[str], hit: Hit) -> bool:
+    return hit.text.startswith(typed_words[0])
 
 
 def _text(*parts: str) -> str:
@@ -114,9 +116,9 @@ def _trees(t: Texts, view: View) -> Iterator[Hit]:
         yield Hit(t("structure.tree", tree=number), _text(*names), "structure", {"tree": str(number)})
 
 
-def _models(named: Mapping[str, str]) -> Iterator[Hit]:
-    """Models, by name and id; `named` is id → name."""
-    for model_id, name in named.items():
+def _models(names: Mapping[str, str]) -> Iterator[Hit]:
+    """Models, by name and id; `names` is id → name."""
+    for model_id, name in names.items():
         yield Hit(f"{markdown(name)} · `{model_id[:8]}`", _text(model_id, name), "overview", {"model": model_id})
 
 

@@ -89,10 +89,10 @@ def view(model_id: str) -> View:
 
     The very same object as long as all that stands, so that charts of it are drawn once.
     """
-    said = service().compliance.assess(model_id)
+    report = service().compliance.assess(model_id)
     newest = _newest(os.environ.get("GLASSLEAF_HOME", ""), model_id)
-    if (view := newest[0]).compliance != said:
-        newest[0] = view = replace(view, compliance=said)
+    if (view := newest[0]).compliance != report:
+        newest[0] = view = replace(view, compliance=report)
     return view
 
 
@@ -151,8 +151,8 @@ def page(name: str) -> Path:
 
 def target(name: str) -> Page:
     """What a link to the page called `name` leads to: the page itself, for Streamlit would follow a file's path for every link."""
-    found: Page = kept("pages")[name]
-    return found
+    page: Page = kept("pages")[name]
+    return page
 
 
 # -- who ----------------------------------------
@@ -228,21 +228,21 @@ def note_sign_in() -> None:
         service().audit.note_sign_in("oidc")
 
 
-def attempt(done: str, act: Callable[[], object]) -> None:
-    """Do something that may be refused, and draw the page again, which shows the reason, or `done`."""
+def attempt(success: str, act: Callable[[], object]) -> None:
+    """Do something that may be refused, and draw the page again, which shows the reason, or `success`."""
     try:
         act()
     except GlassleafError as error:
         st.session_state["outcome"] = False, error
     else:
-        st.session_state["outcome"] = True, done
+        st.session_state["outcome"] = True, success
     st.rerun()
 
 
 def outcome() -> tuple[bool, Problem] | None:
     """What became of the last attempt (whether it succeeded, and the words), once."""
-    found: tuple[bool, Problem] | None = st.session_state.pop("outcome", None)
-    return found
+    result: tuple[bool, Problem] | None = st.session_state.pop("outcome", None)
+    return result
 
 
 # -- language ----------------------------------------
@@ -251,13 +251,13 @@ def outcome() -> tuple[bool, Problem] | None:
 def texts() -> Texts:
     """The catalogue in this session's language: the one that the first link names, else the browser's."""
     if "language" not in st.session_state:
-        asked = st.query_params.get("lang", "")
-        if asked in LANGUAGES:
-            st.session_state["language"] = asked
+        language = st.query_params.get("lang", "")
+        if language in LANGUAGES:
+            st.session_state["language"] = language
         else:
             st.session_state["language"] = _browsers()
-    chosen = st.session_state["language"]
-    return Texts(chosen if chosen in LANGUAGES else "en")
+    current = st.session_state["language"]
+    return Texts(current if current in LANGUAGES else "en")
 
 
 def _browsers() -> str:
@@ -312,19 +312,19 @@ def depart() -> None:
     _forget_who()
     if "address" not in st.session_state:  # nobody was let in, or another run took over before the page was known
         return
-    wanted: dict[str, str] = st.session_state.pop("address")
-    if wanted != st.query_params.to_dict():
-        st.query_params.from_dict(wanted)
-    own = {name: value for name, value in wanted.items() if name in st.session_state.get("published", ())}
-    keep(f"place:{st.session_state['here']}", (wanted.get("model"), own))
+    address: dict[str, str] = st.session_state.pop("address")
+    if address != st.query_params.to_dict():
+        st.query_params.from_dict(address)
+    published = {name: value for name, value in address.items() if name in st.session_state.get("published", ())}
+    keep(f"place:{st.session_state['here']}", (address.get("model"), published))
 
 
 def place(page_name: str, **links: str) -> dict[str, str]:
     """What a link to a page has to name: language, role and model, what was last chosen there, and `links`."""
     address = _address()
     carried = {name: address[name] for name in CARRIED if name in address}
-    model, own = kept(f"place:{page_name}", (None, {}))
-    return carried | (own if model == carried.get("model") else {}) | links
+    model, links_of_page = kept(f"place:{page_name}", (None, {}))
+    return carried | (links_of_page if model == carried.get("model") else {}) | links
 
 
 def presenting() -> bool:
@@ -372,25 +372,25 @@ def bind(name: str, options: Sequence[str], default: str | None) -> str:
     st.session_state[f"default:{name}"] = default
     linked = _address().get(name)
     if linked is not None and linked != st.session_state.get(f"link:{name}"):
-        found = [option for option in options if option == linked] or [o for o in options if o.startswith(linked)]
-        if len(found) == 1 or linked in options:
-            st.session_state[name] = found[0]
+        matches = [option for option in options if option == linked] or [o for o in options if o.startswith(linked)]
+        if len(matches) == 1 or linked in options:
+            st.session_state[name] = matches[0]
         else:
             st.session_state.setdefault("notices", []).append((name, linked))
     elif linked is None and going_back():
         st.session_state[name] = default
     if st.session_state.get(name) not in options:
-        kept = st.session_state.get(f"link:{name}")
-        st.session_state[name] = kept if kept in options else default
+        previous = st.session_state.get(f"link:{name}")
+        st.session_state[name] = previous if previous in options else default
     return name
 
 
 def linked(name: str, options: Container[str]) -> str | None:
     """What the address names as `name`, as long as it stands there; a link to something unknown leaves a notice."""
-    found = _address().get(name)
-    if found is None or found in options:
-        return found
-    st.session_state.setdefault("notices", []).append((name, found))
+    value = _address().get(name)
+    if value is None or value in options:
+        return value
+    st.session_state.setdefault("notices", []).append((name, value))
     forget(name)
     return None
 
@@ -412,8 +412,8 @@ def adopt(name: str, widget: str, clear: Sequence[str] = ()) -> None:
     linked = _address().get(name, "" if going_back() else None)
     if linked is not None and linked != st.session_state.get(f"link:{name}"):
         st.session_state[widget] = linked
-        for other in clear:
-            st.session_state.pop(other, None)
+        for widget_cleared in clear:
+            st.session_state.pop(widget_cleared, None)
 
 
 def announce(name: str, value: str) -> None:
@@ -489,9 +489,9 @@ def made(record: ModelRecord) -> str:
 
 def once(name: str, value: object) -> bool:
     """Whether `value` is new under `name` since the last time that this was asked."""
-    before = kept(name)
+    previous = kept(name)
     keep(name, value)
-    return bool(before != value)
+    return bool(previous != value)
 
 
 def choose(name: str, value: object) -> None:
@@ -505,9 +505,9 @@ def empty(names: Sequence[str]) -> None:
         st.session_state[name] = None
 
 
-def swap(one: str, other: str) -> None:
+def swap(first: str, second: str) -> None:
     """Exchange two choices, from a button's callback."""
-    st.session_state[one], st.session_state[other] = st.session_state[other], st.session_state[one]
+    st.session_state[first], st.session_state[second] = st.session_state[second], st.session_state[first]
 
 
 def selected_row(name: str) -> int | None:
@@ -534,20 +534,22 @@ def models() -> list[ModelRecord]:
 
 def chosen_model() -> str | None:
     """Id of the model chosen in the sidebar; None if there is no model yet."""
-    chosen = st.session_state.get("model")
-    return str(chosen) if chosen else None
+    model_id = st.session_state.get("model")
+    return str(model_id) if model_id else None
 
 
 def standing() -> Standing | None:
     """What the chosen model is called and how far it has come; None if there is no model yet."""
-    chosen = chosen_model()
-    return service().lifecycle.standing(chosen) if chosen else None
+    model_id = chosen_model()
+    return service().lifecycle.standing(model_id) if model_id else None
 
 
 def host_title(t: Texts, name: str) -> str:
     """What a Host is called where every federation that it belongs to calls it the same; else its name."""
     federations = service().federations.all()
-    titles = {t.party(one, name) for one in federations if name in [party.name for party in one.hosts]}
+    titles = {
+        t.party(federation, name) for federation in federations if name in [party.name for party in federation.hosts]
+    }
     return titles.pop() if len(titles) == 1 else name
 
 
@@ -569,8 +571,8 @@ def kept(name: str, default: Any = None) -> Any:
 
 def uploads(field: str) -> tuple[UploadedFile, ...]:
     """Files that the field of this key took, on whatever page one was since: until they are dropped, or others take their place."""
-    found: tuple[UploadedFile, ...] = kept(f"uploads:{field}", ())
-    return found
+    files: tuple[UploadedFile, ...] = kept(f"uploads:{field}", ())
+    return files
 
 
 def upload_shown(field: str, files: Sequence[UploadedFile]) -> tuple[UploadedFile, ...]:
@@ -583,26 +585,26 @@ def take_uploads(field: str) -> None:
     """What a field holds has changed: several files are added to those of before, one takes the place of another."""
     now = st.session_state[field]
     if isinstance(now, list):
-        shown = kept(f"shown:{field}", ())
-        left = (*(file for file in uploads(field) if file not in shown), *now)
+        files_before = kept(f"shown:{field}", ())
+        files = (*(file for file in uploads(field) if file not in files_before), *now)
     else:
-        left = () if now is None else (now,)
-    _leave_uploads(field, left)
+        files = () if now is None else (now,)
+    _leave_uploads(field, files)
 
 
 def drop_upload(field: str, file: UploadedFile) -> None:
     """Forget a file that a field took."""
-    _leave_uploads(field, tuple(one for one in uploads(field) if one != file))
+    _leave_uploads(field, tuple(upload for upload in uploads(field) if upload != file))
 
 
-def _leave_uploads(field: str, left: Sequence[UploadedFile]) -> None:
+def _leave_uploads(field: str, files: Sequence[UploadedFile]) -> None:
     """Keep these alone; Streamlit would hold the others to the end of the session."""
     context = get_script_run_ctx()
     if context is not None and isinstance(context.uploaded_file_mgr, MemoryUploadedFileManager):
         for file in uploads(field):
-            if file not in left:
+            if file not in files:
                 context.uploaded_file_mgr.remove_file(context.session_id, file.file_id)
-    keep(f"uploads:{field}", tuple(left))
+    keep(f"uploads:{field}", tuple(files))
 
 
 def rerun() -> None:

@@ -48,7 +48,7 @@ def markdown(text: str) -> str:
 
     No address becomes a link, and no ``:material/verified:`` our own icon.
     """
-    unlinked = _ADDRESS.sub(lambda found: found[0] + _JOINED, text)
+    unlinked = _ADDRESS.sub(lambda match: match[0] + _JOINED, text)
     plain = _SHORTCODE.sub(":" + _JOINED, unlinked)
     return _MARKDOWN.sub(r"\\\1", plain)
 
@@ -67,10 +67,10 @@ def label(text: str) -> str:
 
 def cut(text: str, width: int) -> str:
     """The beginning of `text` in about `width` letters (Chinese letters count double)."""
-    used = 0
+    length = 0
     for index, letter in enumerate(text):
-        used += 2 if letter > "\u2e80" else 1
-        if used > width:
+        length += 2 if letter > "\u2e80" else 1
+        if length > width:
             return text[:index].rstrip() + "…"
     return text
 
@@ -161,17 +161,17 @@ class Texts:
 
     def federations(self, every: Iterable[Federation]) -> dict[str, str]:
         """Short name → title, with the short name where others have the same title: a menu cannot tell equal lines apart."""
-        titles = {one.name: self.federation(one) for one in every}
+        titles = {federation.name: self.federation(federation) for federation in every}
         many = Counter(titles.values())
         return {name: self.noted(title, name if many[title] > 1 else "") for name, title in titles.items()}
 
     def label(self, federation: Federation) -> str:
         """What is predicted, in the chosen language."""
         label = federation.label
-        found = self.text(label.meaning)
-        if self.language == "zh" and found.endswith(NO_MEANING):  # made of the column's name and its value
-            found = found.replace(f" is {label.positive} ", f" = {label.positive} ")
-        return self._noted(found)
+        text = self.text(label.meaning)
+        if self.language == "zh" and text.endswith(NO_MEANING):  # made of the column's name and its value
+            text = text.replace(f" is {label.positive} ", f" = {label.positive} ")
+        return self._noted(text)
 
     def jurisdiction(self, name: str) -> str:
         """Where a rule pack applies."""
@@ -206,13 +206,13 @@ class Texts:
         """What is expected to take so long, in the unit that fits: two significant digits, for it was not measured."""
         return self._lasting(seconds, lambda value: bare(float(f"{value:.2g}")))
 
-    def _lasting(self, seconds: float, written: Callable[[float], str]) -> str:
+    def _lasting(self, seconds: float, write: Callable[[float], str]) -> str:
         if seconds < 1:
-            return f"{written(seconds * 1000)}{UNBROKEN}{self('words.ms')}"
+            return f"{write(seconds * 1000)}{UNBROKEN}{self('words.ms')}"
         for unit, length, end in UNITS:
             if seconds < end * length:
-                return f"{written(seconds / length)}{UNBROKEN}{self(f'words.{unit}')}"
-        return self("words.days", days=written(seconds / DAY))
+                return f"{write(seconds / length)}{UNBROKEN}{self(f'words.{unit}')}"
+        return self("words.days", days=write(seconds / DAY))
 
     def past(self, seconds: float) -> str:
         """How long ago something was, in whole units."""

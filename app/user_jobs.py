@@ -172,20 +172,20 @@ def progress(name: str) -> int:
 
 def speeds(model_id: str, guest: str) -> Mapping[str, Speed]:
     """Cipher → what this session's last scoring with that model and cipher took."""
-    found: dict[str, Speed] = session.kept(f"speeds:{model_id}", {})
+    by_cipher: dict[str, Speed] = session.kept(f"speeds:{model_id}", {})
     for kind in ("score", "people"):
         last = find(kind)
         if last is not None and last.result is not None and last.result.model_id == model_id:
-            found[last.result.cipher] = speed(last.result, guest)
-            session.keep(f"speeds:{model_id}", found)
-    return found
+            by_cipher[last.result.cipher] = speed(last.result, guest)
+            session.keep(f"speeds:{model_id}", by_cipher)
+    return by_cipher
 
 
 def works(model_id: str, *names: str) -> tuple[Work, ...]:
     """Kinds of work on one model, of which one runs at a time."""
     keys = {name: f"{name}:{model_id}" for name in names}
     jobs = {name: find(key) for name, key in keys.items()}
-    busy = any(running(found) for found in jobs.values())
+    busy = any(running(job) for job in jobs.values())
     return tuple(
         Work(name, jobs[name], refused(key), busy, partial(start, key), session.rerun) for name, key in keys.items()
     )

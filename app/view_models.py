@@ -124,8 +124,8 @@ def answer(view: View, leaf: Leaf) -> tuple[float, ...]:
     A forest that adds up holds each tree's answer divided by the number of trees; here it is whole again.
     """
     numbers = leaf.weights or (leaf.weight,)
-    whole = scale(view) in ("share", "class_share", "value") and view.model.outputs.aggregation == "sum"
-    if whole:
+    of_scale = scale(view) in ("share", "class_share", "value") and view.model.outputs.aggregation == "sum"
+    if of_scale:
         return tuple(number * len(view.model.trees) for number in numbers)
     return numbers
 
@@ -160,8 +160,8 @@ def speed(batch: ScoreBatch, guest: str) -> Speed:
     """How fast a scoring was and what it sent; `guest` is the Guest's name."""
     people = sum(score.scored for score in batch.scores)
 
-    def sent(wanted: Callable[[TranscriptEntry], bool]) -> float:
-        return sum(entry.bytes for entry in batch.transcript if wanted(entry)) / max(people, 1)
+    def sent(matches: Callable[[TranscriptEntry], bool]) -> float:
+        return sum(entry.bytes for entry in batch.transcript if matches(entry)) / max(people, 1)
 
     return Speed(
         people=people,
@@ -194,21 +194,21 @@ def crossings(
 
 def shares(view: View) -> tuple[Share, ...]:
     """Each party's part, Guest first, then the Hosts in order."""
-    found = []
+    party_shares = []
     for party in (view.model.guest, *view.model.hosts):
-        own = [row for row in view.importance if row.party == party]
-        found.append(
+        rows = [row for row in view.importance if row.party == party]
+        party_shares.append(
             Share(
                 party=party,
-                features=len(own),
-                used=sum(row.splits > 0 for row in own),
-                splits=sum(row.splits for row in own),
-                gain_share=sum(row.gain_share for row in own),
-                split_share=sum(row.split_share for row in own),
-                cover_share=sum(row.cover_share for row in own),
+                features=len(rows),
+                used=sum(row.splits > 0 for row in rows),
+                splits=sum(row.splits for row in rows),
+                gain_share=sum(row.gain_share for row in rows),
+                split_share=sum(row.split_share for row in rows),
+                cover_share=sum(row.cover_share for row in rows),
             )
         )
-    return tuple(found)
+    return tuple(party_shares)
 
 
 def used(importance: Iterable[FeatureImportance]) -> tuple[FeatureImportance, ...]:
@@ -218,18 +218,18 @@ def used(importance: Iterable[FeatureImportance]) -> tuple[FeatureImportance, ..
 
 def flags(report: ComplianceReport) -> Mapping[str, tuple[Finding, ...]]:
     """Feature name → its findings, worst first."""
-    found: dict[str, tuple[Finding, ...]] = {}
+    by_feature: dict[str, tuple[Finding, ...]] = {}
     for finding in report.findings:
-        found[finding.feature] = (*found.get(finding.feature, ()), finding)
-    return found
+        by_feature[finding.feature] = (*by_feature.get(finding.feature, ()), finding)
+    return by_feature
 
 
 def asked(report: ComplianceReport) -> Mapping[str, tuple[Question, ...]]:
     """Feature name → its questions that nobody has answered, worst first."""
-    found: dict[str, tuple[Question, ...]] = {}
+    by_feature: dict[str, tuple[Question, ...]] = {}
     for question in report.unanswered:
-        found[question.feature] = (*found.get(question.feature, ()), question)
-    return found
+        by_feature[question.feature] = (*by_feature.get(question.feature, ()), question)
+    return by_feature
 
 
 def key_of(finding: Finding) -> str:
@@ -250,13 +250,13 @@ def aliases(model: GuestModel) -> Mapping[str, str]:
 
 def where(model: GuestModel, feature: str) -> tuple[tuple[int, int], ...]:
     """(tree, node) of every split on `feature`, largest gain first; trees count from 0."""
-    found = [
+    places = [
         (split.gain, i, node)
         for i, tree in enumerate(model.trees)
         for node, split in tree.splits.items()
         if split.feature == feature
     ]
-    return tuple((i, node) for _, i, node in sorted(found, reverse=True))
+    return tuple((i, node) for _, i, node in sorted(places, reverse=True))
 
 
 def with_what_if(batch: ScoreBatch, what_if: float | None) -> ScoreBatch:
@@ -266,13 +266,13 @@ def with_what_if(batch: ScoreBatch, what_if: float | None) -> ScoreBatch:
     return replace(batch, what_if=what_if, scores=tuple(with_line(score, what_if) for score in batch.scores))
 
 
-def explained(found: Reasons, done: ScoreBatch) -> Reasons | None:
+def explained(reasons: Reasons, batch: ScoreBatch) -> Reasons | None:
     """Reasons with the scores as they are shown now (another cut-off decides again); None if they are of other scores."""
-    pairs = list(zip(found.people, done.scores, strict=False))
-    fits = found.model_id == done.model_id and len(found.people) == len(done.scores)
+    pairs = list(zip(reasons.people, batch.scores, strict=False))
+    fits = reasons.model_id == batch.model_id and len(reasons.people) == len(batch.scores)
     if not fits or any((p.score.id, p.score.units) != (s.id, s.units) for p, s in pairs):
         return None
-    return replace(found, people=tuple(replace(person, score=score) for person, score in pairs))
+    return replace(reasons, people=tuple(replace(person, score=score) for person, score in pairs))
 
 
 def gain(tree: GuestTree) -> float:
@@ -293,13 +293,13 @@ def parents(tree: GuestTree) -> Mapping[int, int]:
 def alive(tree: GuestTree, candidates: Sequence[int]) -> frozenset[int]:
     """Nodes on a way to one of the `candidates`, these included."""
     above = parents(tree)
-    found = set()
+    nodes = set()
     for leaf in candidates:
         node: int | None = leaf
-        while node is not None and node not in found:
-            found.add(node)
+        while node is not None and node not in nodes:
+            nodes.add(node)
             node = above.get(node)
-    return frozenset(found)
+    return frozenset(nodes)
 
 
 def positions(tree: GuestTree, top: int = 0, levels: int | None = None) -> Mapping[int, tuple[int, float]]:
@@ -307,7 +307,7 @@ def positions(tree: GuestTree, top: int = 0, levels: int | None = None) -> Mappi
 
     Ends are leaves and, where `levels` is given, the splits that many questions below `top`.
     """
-    found: dict[int, tuple[int, float]] = {}
+    places: dict[int, tuple[int, float]] = {}
     rows = count()
 
     def visit(node: int, depth: int) -> float:
@@ -316,11 +316,11 @@ def positions(tree: GuestTree, top: int = 0, levels: int | None = None) -> Mappi
             row = (visit(item.left, depth + 1) + visit(item.right, depth + 1)) / 2
         else:
             row = float(next(rows))
-        found[node] = (depth, row)
+        places[node] = (depth, row)
         return row
 
     visit(top, 0)
-    return found
+    return places
 
 
 def leaves_below(tree: GuestTree, node: int) -> int:

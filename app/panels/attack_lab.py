@@ -31,18 +31,18 @@ Results = Mapping[str, AttackResult]
 
 def chosen(t: Texts, attacks: Sequence[Attack]) -> list[Attack]:
     """The attacks of the severities that are asked for."""
-    there = [severity for severity in SEVERITIES if any(attack.severity == severity for attack in attacks)]
-    asked = st.pills(
+    severities = [severity for severity in SEVERITIES if any(attack.severity == severity for attack in attacks)]
+    picked = st.pills(
         t("attack_lab.severity"),
-        there,
+        severities,
         selection_mode="multi",
-        default=there,
+        default=severities,
         key="attack_lab_severity",
         format_func=lambda severity: _severity(t, severity),
         help=t("attack_lab.severity_help"),
         persist_state="session",
     )
-    return [attack for attack in attacks if attack.severity in (asked or there)]
+    return [attack for attack in attacks if attack.severity in (picked or severities)]
 
 
 def all_button(t: Texts, attacks: Sequence[Attack], running: bool) -> bool:
@@ -61,12 +61,12 @@ def all_button(t: Texts, attacks: Sequence[Attack], running: bool) -> bool:
 def follow(
     t: Texts,
     job: Job[tuple[AttackResult, ...]],
-    shown: int,
+    n_shown: int,
     redraw: Callable[[], None],
 ) -> None:
-    """Which attack is running, and a way to stop; `redraw` draws the whole page once more attacks are through than `shown`."""
-    text, known, measured = job.stage.partition(":")
-    if known:
+    """Which attack is running, and a way to stop; `redraw` draws the whole page once more attacks are through than `n_shown`."""
+    text, separator, measured = job.stage.partition(":")
+    if separator:
         words = t("attack_lab.running", name=t(f"attack.{text}_title"))
     else:
         words = t("attack_lab.starting")
@@ -74,8 +74,8 @@ def follow(
         step = ("setting_up", "first")[int(measured)]
     else:
         step = "further"
-    frame.working(t, job, words, "attacks", f"· {t(f'attack_lab.{step}', n=measured)}" if known else "")
-    if job.state != "running" or job.through > shown:
+    frame.working(t, job, words, "attacks", f"· {t(f'attack_lab.{step}', n=measured)}" if separator else "")
+    if job.state != "running" or job.through > n_shown:
         redraw()
 
 
@@ -130,11 +130,11 @@ def _tile(t: Texts, attack: Attack, result: AttackResult | None, stage: str, ope
     state = _state(attack, result, stage)
     figures = "" if result is None else _short_rates(t, result)
     if state in MARKS:
-        stands = f"  \n{MARKS[state].format(t(f'attack_lab.tile_{state}'))} {figures}"
+        state_line = f"  \n{MARKS[state].format(t(f'attack_lab.tile_{state}'))} {figures}"
     else:
-        stands = ""
+        state_line = ""
     with st.container(border=True, key=f"attack_tile_{state}_{attack.id}"):
-        st.markdown(f"**{t(f'attack.{attack.text}_title')}**{stands}")
+        st.markdown(f"**{t(f'attack.{attack.text}_title')}**{state_line}")
         with st.container(horizontal=True, gap="small"):
             pressed = st.button(
                 t("attack_lab.again" if result else "attack_lab.run"),
@@ -171,20 +171,20 @@ def _short_rates(t: Texts, result: AttackResult) -> str:
 
 
 def details(
-    t: Texts, attack: Attack, result: AttackResult | None, stage: str, stands: Callable[[], None] | None
+    t: Texts, attack: Attack, result: AttackResult | None, stage: str, draw_progress: Callable[[], None] | None
 ) -> None:
     """Draw what an attack would do, what stops it, and what became of its run.
 
-    `stands` draws how far a run of this attack alone is, or how it ended.
+    `draw_progress` draws how far a run of this attack alone is, or how it ended.
     """
     badge = f":gray-badge[{_severity(t, attack.severity)}]"
     with st.container(border=True, key="attack_details"):
         st.markdown(f"**{attack.id} · {t(f'attack.{attack.text}_title')}** {badge}\n\n{_explained(t, attack)}")
-        if stands is not None:
-            stands()
+        if draw_progress is not None:
+            draw_progress()
         elif stage.partition(":")[0] == attack.text:
             st.caption(f":material/hourglass_top: {t('attack_lab.now')}")
-        if result is not None and not (stage and stands is not None):
+        if result is not None and not (stage and draw_progress is not None):
             with st.container(key=result_key(attack.id)):
                 _outcome(t, result)
 
@@ -210,13 +210,13 @@ def _outcome(t: Texts, result: AttackResult) -> None:
     box = frame.box(t("attack_lab.more"), "science", f"attack_more_{result.id}")
     if box is None:
         return
-    found = f"attack.{result.text}_found"
+    text_key = f"attack.{result.text}_found"
     seconds = outcome.off.seconds + (outcome.on.seconds if outcome.on is not None else 0.0)
     with box:
         st.markdown(t(f"attack.{result.text}_setting", **_figures(result)))
-        if t.has(found):
-            st.markdown(t(found, **_figures(result)))
-        off, on = (None if one is None else f"{one.right:,} / {one.trials:,}" for one in (outcome.off, outcome.on))
+        if t.has(text_key):
+            st.markdown(t(text_key, **_figures(result)))
+        off, on = (None if game is None else f"{game.right:,} / {game.trials:,}" for game in (outcome.off, outcome.on))
         if on is None:
             counted = "attack_lab.counted_alone"
         else:
@@ -256,9 +256,9 @@ def _bars(t: Texts, result: AttackResult, works: bool) -> str:
     if result.defence_on is not None:
         words = t("attack_lab.with_optional" if result.outcome.optional else "attack_lab.with")
         rows.append((words, result.defence_on, palette.FINDING if works else palette.INK))
-    drawn = [(f"{name}  {percent(rate)}", rate, colour) for name, rate, colour in rows]
+    bars = [(f"{name}  {percent(rate)}", rate, colour) for name, rate, colour in rows]
     guessed = result.chance, f"{t('attack_lab.guessing')}  {percent(result.chance)}"
-    return charts.lying(drawn, 1.0, _rates(t, result), guessed)
+    return charts.lying(bars, 1.0, _rates(t, result), guessed)
 
 
 def table(t: Texts, attacks: Sequence[Attack], results: Results) -> None:

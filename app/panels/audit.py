@@ -52,8 +52,8 @@ def verify(t: Texts, view: View, checking: Work, start: Callable[[], Job[Verdict
 
 def _verdict(t: Texts, view: View, verdict: Verdict) -> None:
     """What the last check found."""
-    kept = t.listed([palette.plain(t, view.federation, host) for host in verdict.witnesses])
-    compared = t("audit.witnessed", hosts=markdown(kept), heads=f"{verdict.heads:,}")
+    witnesses = t.listed([palette.plain(t, view.federation, host) for host in verdict.witnesses])
+    compared = t("audit.witnessed", hosts=markdown(witnesses), heads=f"{verdict.heads:,}")
     witnessed = compared if verdict.witnesses else t("audit.no_witness")
     silent = [palette.plain(t, view.federation, host) for host in view.model.hosts if host not in verdict.witnesses]
     if silent and verdict.witnesses:
@@ -61,8 +61,8 @@ def _verdict(t: Texts, view: View, verdict: Verdict) -> None:
     if verdict.holds:
         st.success(t.joined(t("audit.holds", n=verdict.entries), witnessed), icon=ICONS[True])
     else:
-        found = "\n".join(f"- {markdown(problem)}" for problem in verdict.problems)
-        st.error(f"{t('audit.broken', n=len(verdict.problems))}\n\n{found}\n\n{witnessed}", icon=ICONS[False])
+        problems = "\n".join(f"- {markdown(problem)}" for problem in verdict.problems)
+        st.error(f"{t('audit.broken', n=len(verdict.problems))}\n\n{problems}\n\n{witnessed}", icon=ICONS[False])
     st.caption(t("audit.head"))
     st.code(verdict.head.hash, language=None, wrap_lines=True)
 
@@ -70,8 +70,8 @@ def _verdict(t: Texts, view: View, verdict: Verdict) -> None:
 def filters(t: Texts, entries: Sequence[Entry], federation: Federation, record: ModelRecord) -> list[Entry]:
     """The entries that pass the filters, newest first."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        there = sorted({entry.action for entry in entries})
-        actions = narrow(t, t("audit.action"), there, "audit_action", lambda action: action_in_words(t, action))
+        offered = sorted({entry.action for entry in entries})
+        actions = narrow(t, t("audit.action"), offered, "audit_action", lambda action: action_in_words(t, action))
         actors = sorted({entry.actor for entry in entries})
         people = narrow(t, t("audit.actor"), actors, "audit_actor", partial(frame.actor, t))
         outcomes = narrow(
@@ -80,17 +80,17 @@ def filters(t: Texts, entries: Sequence[Entry], federation: Federation, record: 
         parties = narrow(
             t, t("audit.by_party"), record.hosts, "audit_party", lambda name: palette.plain(t, federation, name)
         )
-        own = st.toggle(t("audit.own"), key="audit_own")
-    kept = [
+        of_model = st.toggle(t("audit.own"), key="audit_own")
+    matching = [
         entry
         for entry in entries
         if controls.passes(actions, entry.action)
         and controls.passes(people, entry.actor)
         and controls.passes(outcomes, _outcome(entry))
         and (not parties or _took_part(entry) & set(parties))
-        and (not own or entry.body.get("model_sha256") == record.content_hash)
+        and (not of_model or entry.body.get("model_sha256") == record.content_hash)
     ]
-    return kept[::-1]
+    return matching[::-1]
 
 
 def _outcome(entry: Entry) -> str:

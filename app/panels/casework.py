@@ -130,7 +130,7 @@ class Steps:
 
     def _chosen(self) -> str:
         t = self.t
-        chosen = st.segmented_control(
+        step = st.segmented_control(
             t("compliance.step"),
             list(STEPS),
             key=session.remember(f"step_{self.place}", list(STEPS)),
@@ -138,7 +138,7 @@ class Steps:
             required=True,
             label_visibility="collapsed",
         )
-        return chosen or "evidence"
+        return step or "evidence"
 
     def _step(self, step: str) -> None:
         t = self.t
@@ -162,12 +162,12 @@ class Steps:
         t = self.t
         work = self.work
         if work.attempted_at == self.place and work.said is not None:
-            said = f"said_{self.place}"
-            with st.container(key=said):
+            container = f"said_{self.place}"
+            with st.container(key=container):
                 frame.outcome(t, work.said)
             # a decision makes a new line of the card, for which a browser may go back to the top
             attention.to(
-                said,
+                container,
                 t("compliance.step"),
                 f"{len(work.history)}:{len(work.signing.lines)}",
                 frame.explained(t, work.said[1]),
@@ -219,15 +219,15 @@ class Steps:
         about = [r for r in work.history if (r.rule, r.feature) == (finding.rule_id, finding.feature)]
         reviews.standing(t, about, place)
         waiting = [
-            other.rule_id
-            for other in view.compliance.findings
-            if other.feature == finding.feature
-            and other.rule_id != finding.rule_id
-            and (other.rule_id, other.feature) not in work.standing
+            finding_of_feature.rule_id
+            for finding_of_feature in view.compliance.findings
+            if finding_of_feature.feature == finding.feature
+            and finding_of_feature.rule_id != finding.rule_id
+            and (finding_of_feature.rule_id, finding_of_feature.feature) not in work.standing
         ]
 
-        def review(rule: str, *given: str) -> object:
-            return work.decide(rule, finding.feature, *given)
+        def review(rule: str, *decision: str) -> object:
+            return work.decide(rule, finding.feature, *decision)
 
         reviews.form(
             t,
@@ -283,5 +283,5 @@ def measure(t: Texts, view: View, about: Examined, kinds: Sequence[str], work: C
         work.measure,
         evidence.measured,
         t("compliance.measure_why"),
-        lambda asked: evidence.of_kind(t, view, about, asked, place),
+        lambda request: evidence.of_kind(t, view, about, request, place),
     )

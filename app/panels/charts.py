@@ -30,7 +30,7 @@ TITLED = 48  # the same with its title
 BESIDE = 22  # pixels that the title of a standing axis takes
 BELOW = {"l": 0, "r": 0, "t": 0, "b": 0}
 P = ParamSpec("P")
-_drawn: Cache[tuple[object, go.Figure]] = Cache(64)  # what is shown, so that it stays itself, and the chart
+_charts: Cache[tuple[object, go.Figure]] = Cache(64)  # what is shown, so that it stays itself, and the chart
 
 
 def _settings(theme: palette.Theme) -> dict[str, Any]:
@@ -92,14 +92,14 @@ def figure(height: float, top: int = 0, **layout: Any) -> go.Figure:
     return chart.update_layout(**layout)
 
 
-def svg(parts: Sequence[str], height: float, sentence: str, left: int = 0, right: int = 0) -> str:
+def svg(parts: Sequence[str], height: float, sentence: str, left_margin: int = 0, right_margin: int = 0) -> str:
     """A drawing of the page's width; `sentence` is its text alternative.
 
-    Across, its parts stand in percent of what `left` and `right` leave, pixels for words beside it; down, in pixels.
+    Across, its parts stand in percent of what `left_margin` and `right_margin` leave, pixels for words beside it; down, in pixels.
     """
     about = html.escape(sentence.replace("**", "").replace("\\", ""))
-    if left or right:
-        room = f'style="box-sizing: border-box; padding: 0 {right}px 0 {left}px" overflow="visible" '
+    if left_margin or right_margin:
+        room = f'style="box-sizing: border-box; padding: 0 {right_margin}px 0 {left_margin}px" overflow="visible" '
     else:
         room = ""
     return (
@@ -163,11 +163,14 @@ def cached(draw: Callable[Concatenate[Texts, P], go.Figure]) -> Callable[Concate
     """
 
     @wraps(draw)
-    def drawn(t: Texts, /, *shown: P.args, **named: P.kwargs) -> go.Figure:
-        given = (*shown, *named.values())
-        same = (one if isinstance(one, str | int | float | None) else ("object", id(one)) for one in given)
-        key = (draw, t.language, dark(), *named, *same)
-        return _drawn.get(key, lambda: (given, draw(t, *shown, **named)))[1]
+    def drawn(t: Texts, /, *data: P.args, **options: P.kwargs) -> go.Figure:
+        arguments = (*data, *options.values())
+        same = (
+            argument if isinstance(argument, str | int | float | None) else ("object", id(argument))
+            for argument in arguments
+        )
+        key = (draw, t.language, dark(), *options, *same)
+        return _charts.get(key, lambda: (arguments, draw(t, *data, **options)))[1]
 
     return drawn
 
@@ -231,9 +234,9 @@ def bars(rows: Sequence[Bar], sentence: str, at: float | None = None) -> str:
             for row, line in enumerate(lines)
         ]
         top = depth + LINE * len(lines) + 2
-        left, right = (across(end(bar.start, bar.value)) for end in (min, max))
+        bar_start, bar_end = (across(end(bar.start, bar.value)) for end in (min, max))
         parts.append(
-            f'<rect x="{left:.2f}%" width="{right - left:.2f}%" y="{top}" height="14" fill="{bar.mark.colour}">'
+            f'<rect x="{bar_start:.2f}%" width="{bar_end - bar_start:.2f}%" y="{top}" height="14" fill="{bar.mark.colour}">'
             f"<title>{label(bar.hover)}</title></rect>"
         )
         if bar.low is not None and bar.high is not None:

@@ -30,10 +30,10 @@ def summary(t: Texts, view: View) -> None:
     """How much was assessed, against which rules, and how much was flagged, in one line."""
     report = view.compliance
     flagged = {finding.feature for finding in report.findings}
-    used = {finding.feature for finding in view_models.open_findings(report)}
+    in_use = {finding.feature for finding in view_models.open_findings(report)}
     against = sum(direction.contradicts for direction in view.directions)
     counts = {"assessed": report.assessed, "flagged": len(flagged)}
-    counts |= {"used": len(used)} if flagged else {}
+    counts |= {"used": len(in_use)} if flagged else {}
     counts |= {"against": against} if against else {}
     checked = sorted(pack.as_of.isoformat() for pack in report.packs) or [""]
     basis = t("compliance.basis", on=report.on, packs=len(report.packs), first=checked[0], last=checked[-1])
@@ -45,17 +45,17 @@ def summary(t: Texts, view: View) -> None:
         st.warning(f"{t('compliance.problems')}\n{lines}", icon=":material/rule:")
 
 
-def replaces(t: Texts, view: View, found: SideBySide) -> None:
+def replaces(t: Texts, view: View, comparison: SideBySide) -> None:
     """What changed against the model that this one replaces."""
     with st.container(border=True):
-        verdict.which(t, found.changes)
-        model_comparison.basis(t, view, found)
-        model_comparison.open_full(t, view, found)
+        verdict.which(t, comparison.changes)
+        model_comparison.basis(t, view, comparison)
+        model_comparison.open_full(t, view, comparison)
 
 
-def kept_out(t: Texts, view: View, found: Sequence[Examined], work: Casework) -> None:
+def kept_out(t: Texts, view: View, features: Sequence[Examined], work: Casework) -> None:
     """Features that the model was not given: what is left of a gap, what stands in for them, and a form to measure it."""
-    for row in found:
+    for row in features:
         if evidence.named(view, row.feature) is None:  # nobody has it any more
             continue
         words = t("compliance.kept_out", feature=evidence.brief(t, view, row.feature))
@@ -75,18 +75,18 @@ def sign(t: Texts, work: Casework) -> None:
 
 def packs(t: Texts, view: View) -> None:
     """Which bodies of law were applied, in which version, checked when, from where."""
-    found = view.compliance.packs
+    rule_packs = view.compliance.packs
     box = frame.box(t("compliance.packs"), "library_books", "packs")
     if box is None:
         return
     columns: frame.Columns = {
-        "pack": [markdown(t.text(pack.title)) for pack in found],
-        "jurisdiction": [markdown(t.jurisdiction(pack.jurisdiction)) for pack in found],
-        "scope": [markdown(t.text(pack.applies_to) or "–") for pack in found],
-        "version": [markdown(pack.version) for pack in found],
-        "as_of": [pack.as_of for pack in found],
-        "source": [markdown(t.text(pack.source)) for pack in found],
-        "origin": [t(f"compliance.{'built_in' if pack.built_in else 'own'}") for pack in found],
+        "pack": [markdown(t.text(pack.title)) for pack in rule_packs],
+        "jurisdiction": [markdown(t.jurisdiction(pack.jurisdiction)) for pack in rule_packs],
+        "scope": [markdown(t.text(pack.applies_to) or "–") for pack in rule_packs],
+        "version": [markdown(pack.version) for pack in rule_packs],
+        "as_of": [pack.as_of for pack in rule_packs],
+        "source": [markdown(t.text(pack.source)) for pack in rule_packs],
+        "origin": [t(f"compliance.{'built_in' if pack.built_in else 'own'}") for pack in rule_packs],
     }
     with box:
         frame.table({t(f"compliance.{name}"): values for name, values in columns.items()}, t("compliance.packs"))
@@ -94,17 +94,17 @@ def packs(t: Texts, view: View) -> None:
 
 def duties(t: Texts, view: View) -> None:
     """Rules about the model as a whole, those of one law at a time; those that are not in force say so."""
-    found = view.compliance.duties
-    forces = Counter(duty.force for duty in found)
+    every_duty = view.compliance.duties
+    forces = Counter(duty.force for duty in every_duty)
     counts = [
         t(f"compliance.duties_{force}", n=forces[force]) for force in ("in_force", "not_yet", "ended") if forces[force]
     ]
     words = t("compliance.duties_of_model", counts=t("words.comma").join(counts))
-    box = frame.box(words, "balance", "duties") if found else None
+    box = frame.box(words, "balance", "duties") if every_duty else None
     if box is None:
         return
     laws: dict[str, list[Duty]] = {}
-    for duty in found:
+    for duty in every_duty:
         laws.setdefault(t.text(duty.pack), []).append(duty)
 
     def counted(law: str) -> str:
@@ -113,13 +113,13 @@ def duties(t: Texts, view: View) -> None:
 
     with box:
         st.markdown(t("compliance.duties"))
-        chosen = st.pills(t("compliance.duties_law"), list(laws), format_func=counted, key="duties_law")
-        if chosen is not None:
-            _duties(t, laws[chosen])
+        law_name = st.pills(t("compliance.duties_law"), list(laws), format_func=counted, key="duties_law")
+        if law_name is not None:
+            _duties(t, laws[law_name])
 
 
-def _duties(t: Texts, own: Sequence[Duty]) -> None:
-    for duty in own:
+def _duties(t: Texts, duties: Sequence[Duty]) -> None:
+    for duty in duties:
         _law(t, duty)
         offers = markdown(t.text(duty.evidence))
         st.markdown(f":material/inventory_2: {t('words.about', what=t('compliance.offers'), said=offers)}")
@@ -147,23 +147,23 @@ def not_in_force(t: Texts, view: View) -> None:
     _matches(t, view, report.not_in_force, "not_in_force", t("compliance.not_in_force_why", on=report.on))
 
 
-def _matches(t: Texts, view: View, found: Sequence[Finding], kind: str, why: str) -> None:
+def _matches(t: Texts, view: View, matches: Sequence[Finding], kind: str, why: str) -> None:
     """A table of matches that are no findings; nothing if there are none."""
-    if not found:
+    if not matches:
         return
-    head = t(f"compliance.{kind}", n=len(found))
+    head = t(f"compliance.{kind}", n=len(matches))
     columns = {
-        "features.meaning": [markdown(t.text(x.meaning)) for x in found],
-        "words.party": [palette.name(t, view.federation, x.party) for x in found],
-        "compliance.rule": [markdown(t.text(x.title)) for x in found],
+        "features.meaning": [markdown(t.text(x.meaning)) for x in matches],
+        "words.party": [palette.name(t, view.federation, x.party) for x in matches],
+        "compliance.rule": [markdown(t.text(x.title)) for x in matches],
         "compliance.match": [
             t("compliance.matched", matched=markdown(x.matched), place=t(f"compliance.in_{x.matched_in}"))
-            for x in found
+            for x in matches
         ],
-        "words.gain": [percent(x.usage.gain_share) for x in found],
+        "words.gain": [percent(x.usage.gain_share) for x in matches],
     }
     if kind == "not_in_force":
-        columns |= {"compliance.force": [force(t, x) for x in found]}
+        columns |= {"compliance.force": [force(t, x) for x in matches]}
     with st.expander(head, icon=":material/playlist_remove:", key=kind):
         st.markdown(why)
         frame.table({t(key): values for key, values in columns.items()}, head)
@@ -171,15 +171,15 @@ def _matches(t: Texts, view: View, found: Sequence[Finding], kind: str, why: str
 
 def not_understood(t: Texts, view: View) -> None:
     """Features of which nobody says what they hold: whoever holds them has to; nothing if there are none."""
-    found = view.compliance.not_understood
-    if not found:
+    columns_unknown = view.compliance.not_understood
+    if not columns_unknown:
         return
-    head = t("not_understood.head", n=len(found))
+    head = t("not_understood.head", n=len(columns_unknown))
     with st.expander(head, icon=":material/contact_support:", key="not_understood"):
         st.markdown(t("not_understood.why"))
         columns = {
-            "not_understood.name": [code(one.feature) for one in found],
-            "words.party": [palette.name(t, view.federation, one.party) for one in found],
+            "not_understood.name": [code(row.feature) for row in columns_unknown],
+            "words.party": [palette.name(t, view.federation, row.party) for row in columns_unknown],
         }
         frame.table({t(key): values for key, values in columns.items()}, head)
 
@@ -202,7 +202,7 @@ def _contradiction(t: Texts, view: View, direction: LearnedDirection) -> None:
     row = next(r for r in view.importance if r.feature == direction.feature)
     with st.container(border=True, key=f"contradiction_{direction.feature}"):
         st.badge(t("importance.against_short"), icon=":material/swap_vert:", color="red")
-        held = t("compliance.held_by", party=palette.name(t, view.federation, direction.party))
+        holder = t("compliance.held_by", party=palette.name(t, view.federation, direction.party))
         sentence = t(
             "compliance.contradiction",
             expected=t(f"direction.{direction.expected}"),
@@ -213,7 +213,7 @@ def _contradiction(t: Texts, view: View, direction: LearnedDirection) -> None:
         )
         parts = [f"### {markdown(t.meaning(view.model.feature(direction.feature)))}"]
         parts += [
-            f"{held} · {code(direction.feature)}",
+            f"{holder} · {code(direction.feature)}",
             sentence,
             f":material/build: {t('compliance.contradiction_do')}",
         ]

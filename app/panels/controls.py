@@ -15,8 +15,8 @@ T = TypeVar("T")
 def choice(label: str, options: Sequence[T], key: str, words: Callable[[T], str], **settings: Any) -> T:
     """One of a few, the first unless `settings` name another default; remembered while the session lasts."""
     shared: dict[str, Any] = {"default": options[0], "required": True, "persist_state": "session"} | settings
-    chosen: T = st.segmented_control(label, options, key=key, format_func=words, **shared)
-    return chosen
+    option: T = st.segmented_control(label, options, key=key, format_func=words, **shared)
+    return option
 
 
 def narrow(
@@ -27,6 +27,6 @@ def narrow(
     return tuple(st.multiselect(label, options, key=key, format_func=words, placeholder=placeholder, **settings))
 
 
-def passes(wanted: Sequence[T], value: T) -> bool:
+def passes(filter_values: Sequence[T], value: T) -> bool:
     """Whether a value passes one filter."""
-    return not wanted or value in wanted
+    return not filter_values or value in filter_values

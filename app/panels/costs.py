@@ -23,10 +23,10 @@ def line(t: Texts, view: View, costs: Sequence[AnswerCost], *, reasons: bool) ->
         return
     values = {"hosts": _hosts(t, view, [cost.host for cost in costs])}
     values["score"] = _bits(t, max(cost.score for cost in costs))
-    told = [cost.reasons for cost in costs if cost.reasons is not None]
-    both = reasons and bool(told)
+    reason_bits = [cost.reasons for cost in costs if cost.reasons is not None]
+    both = reasons and bool(reason_bits)
     if both:
-        values["reasons"] = _bits(t, max(told))
+        values["reasons"] = _bits(t, max(reason_bits))
     st.caption(f":material/toll: {t('cost.both' if both else 'cost.score', **values)}")
 
 

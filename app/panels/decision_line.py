@@ -62,12 +62,12 @@ def bands(t: Texts, standing: PolicyStanding, view: View) -> Policy:
     if view.task == "number":
         return _number_bands(t, now)
     usual = min(99, max(1, round(100 * now.cutoff)))
-    before = now.refer_at
+    refer_at = now.refer_at
     low, high = st.slider(
         t("decide.lines"),
         1,
         99,
-        (usual if before is None else min(usual, max(1, round(100 * before))), usual),
+        (usual if refer_at is None else min(usual, max(1, round(100 * refer_at))), usual),
         format="%d %%",
         key="decide_lines",
         help=t("decide.lines_help"),
@@ -95,8 +95,8 @@ def _number_bands(t: Texts, now: Policy) -> Policy:
 
 def points(t: Texts, now: PointScale | None) -> PointScale | None:
     """Draw whether a score has points, and which odds they stand for."""
-    wanted = st.toggle(t("decide.points"), now is not None, key="decide_points", help=t("policy.points_help"))
-    if not wanted:
+    with_points = st.toggle(t("decide.points"), now is not None, key="decide_points", help=t("policy.points_help"))
+    if not with_points:
         return None
     usual = now or PointScale()
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -110,18 +110,18 @@ def points(t: Texts, now: PointScale | None) -> PointScale | None:
 
 def treatments(t: Texts, now: Treatments) -> Treatments:
     """Draw what happens to whom something is unusual about."""
-    chosen: dict[str, Any] = {}
+    by_mark: dict[str, Any] = {}
     for start in range(0, len(MARKS), 3):
         with st.container(horizontal=True, vertical_alignment="bottom"):
             for mark in MARKS[start : start + 3]:
-                chosen[mark] = st.selectbox(
+                by_mark[mark] = st.selectbox(
                     t(f"policy.unusual_{mark}"),
                     TREATMENTS,
                     TREATMENTS.index(now.of(mark)),
                     format_func=lambda name: t(f"policy.treat_{name}"),
                     key=f"decide_treat_{mark}",
                 )
-    return Treatments(**chosen)
+    return Treatments(**by_mark)
 
 
 def line_of(policy: Policy) -> float | None:
@@ -131,61 +131,61 @@ def line_of(policy: Policy) -> float | None:
     return policy.decline_at
 
 
-def draw(t: Texts, found: Frontier, standing: PolicyStanding, proposal: Policy) -> None:
+def draw(t: Texts, frontier: Frontier, standing: PolicyStanding, proposal: Policy) -> None:
     """Draw acceptance, outcomes and profit along the line: today's, the one that waits, and the one that is looked at."""
     task = proposal.task
-    shown = percent if task != "number" else number
+    text_of = percent if task != "number" else number
     looked_at = line_of(proposal)
     now = line_of(standing.policy)
     sentences = []
     if looked_at is not None:
-        values = _values(task, at_line(found.points, looked_at), shown(looked_at))
+        values = _values(task, at_line(frontier.points, looked_at), text_of(looked_at))
         sentences.append(t(f"decide.sentence_{task}", **values))
     if now is not None:
-        values = _values(task, at_line(found.points, now), shown(now))
+        values = _values(task, at_line(frontier.points, now), text_of(now))
         sentences.append(t(f"decide.now_{task}", **values))
-    part = t(f"score.part_{found.part}")
-    sentences.append(t("decide.measured_on", n=f"{found.people:,}", part=part))
+    part = t(f"score.part_{frontier.part}")
+    sentences.append(t("decide.measured_on", n=f"{frontier.people:,}", part=part))
     sentence = t.joined(*sentences)
     verticals = _verticals(t, standing, looked_at)
-    table = partial(_table, t, found, task)
-    frame.chart(t, _curves(t, found, task, verticals, sentence), sentence, table, "decide")
-    best = most_profitable(found.points)
+    table = partial(_table, t, frontier, task)
+    frame.chart(t, _curves(t, frontier, task, verticals, sentence), sentence, table, "decide")
+    best = most_profitable(frontier.points)
     if best is None or looked_at is None:
         return
-    here = at_line(found.points, looked_at)
+    here = at_line(frontier.points, looked_at)
     words = t("decide.profit", best=percent(best.cutoff), profit=amount(best.profit, ""), here=amount(here.profit, ""))
-    frame.chart(t, _profits(t, found, verticals, words), words, table, "decide_profit")
+    frame.chart(t, _profits(t, frontier, verticals, words), words, table, "decide_profit")
 
 
 def _values(task: str, point: LinePoint, line: str) -> dict[str, str]:
     """Return what a sentence says of one line."""
-    shown = percent if task != "number" else number
-    outcome = "–" if math.isnan(point.outcome) else shown(point.outcome)
+    text_of = percent if task != "number" else number
+    outcome = "–" if math.isnan(point.outcome) else text_of(point.outcome)
     return {"line": line, "accepted": percent(point.accepted), "outcome": outcome}
 
 
 def _verticals(t: Texts, standing: PolicyStanding, looked_at: float | None) -> list[tuple[float, str, str, int]]:
     """Return the lines that are drawn upright: place, name, dash and width."""
-    found = []
+    verticals = []
     now = line_of(standing.policy)
     if now is not None:
-        found.append((now, t("decide.today"), "dash", 2))
+        verticals.append((now, t("decide.today"), "dash", 2))
     if standing.proposed is None:
         waiting = None
     else:
         waiting = line_of(standing.proposed.policy)
     if waiting is not None:
-        found.append((waiting, t("decide.waiting"), "dashdot", 2))
+        verticals.append((waiting, t("decide.waiting"), "dashdot", 2))
     if looked_at is not None and looked_at not in (now, waiting):
-        found.append((looked_at, t("decide.looked_at"), "solid", 1))
-    return found
+        verticals.append((looked_at, t("decide.looked_at"), "solid", 1))
+    return verticals
 
 
-def _across(t: Texts, found: Frontier, task: str) -> lines.Axis:
+def _across(t: Texts, frontier: Frontier, task: str) -> lines.Axis:
     if task != "number":
         return lines.between(t("decide.line_axis"), 0.0, 1.0, lines.share)
-    return lines.rounded(t("decide.line_axis"), [point.cutoff for point in found.points], bare)
+    return lines.rounded(t("decide.line_axis"), [point.cutoff for point in frontier.points], bare)
 
 
 def _upright(verticals: Sequence[tuple[float, str, str, int]], low: float, high: float) -> list[lines.Line]:
@@ -193,51 +193,53 @@ def _upright(verticals: Sequence[tuple[float, str, str, int]], low: float, high:
 
 
 def _curves(
-    t: Texts, found: Frontier, task: str, verticals: Sequence[tuple[float, str, str, int]], sentence: str
+    t: Texts, frontier: Frontier, task: str, verticals: Sequence[tuple[float, str, str, int]], sentence: str
 ) -> str:
     """Return acceptance along the line, and as a second curve the share of bad or wrong outcomes."""
-    across = [point.cutoff for point in found.points]
-    drawn = [lines.Line(across, [point.accepted for point in found.points], t(f"decide.accepted_{task}"), width=3)]
+    across = [point.cutoff for point in frontier.points]
+    curves = [lines.Line(across, [point.accepted for point in frontier.points], t(f"decide.accepted_{task}"), width=3)]
     if task != "number":
-        known = [point for point in found.points if not math.isnan(point.outcome)]
-        outcomes = [point.outcome for point in known]
-        drawn.append(lines.Line([point.cutoff for point in known], outcomes, t(f"decide.outcome_{task}"), dash="dot"))
-    shown = percent if task != "number" else number
+        measured = [point for point in frontier.points if not math.isnan(point.outcome)]
+        outcomes = [point.outcome for point in measured]
+        curves.append(
+            lines.Line([point.cutoff for point in measured], outcomes, t(f"decide.outcome_{task}"), dash="dot")
+        )
+    text_of = percent if task != "number" else number
     hover = []
-    for point in found.points:
-        outcome = "–" if math.isnan(point.outcome) else shown(point.outcome)
-        words = [shown(point.cutoff), f"{t(f'decide.accepted_{task}')}: {percent(point.accepted)}"]
+    for point in frontier.points:
+        outcome = "–" if math.isnan(point.outcome) else text_of(point.outcome)
+        words = [text_of(point.cutoff), f"{t(f'decide.accepted_{task}')}: {percent(point.accepted)}"]
         words.append(f"{t(f'decide.outcome_{task}')}: {outcome}")
         hover.append((point.cutoff, "\n".join(words)))
     return lines.drawing(
-        [*drawn, *_upright(verticals, 0.0, 1.0)],
-        _across(t, found, task),
+        [*curves, *_upright(verticals, 0.0, 1.0)],
+        _across(t, frontier, task),
         lines.between(t("decide.share"), 0.0, 1.0, lines.share),
         sentence,
         hover,
     )
 
 
-def _profits(t: Texts, found: Frontier, verticals: Sequence[tuple[float, str, str, int]], sentence: str) -> str:
-    across = [point.cutoff for point in found.points]
-    profits = [point.profit for point in found.points]
+def _profits(t: Texts, frontier: Frontier, verticals: Sequence[tuple[float, str, str, int]], sentence: str) -> str:
+    across = [point.cutoff for point in frontier.points]
+    profits = [point.profit for point in frontier.points]
     up = lines.rounded(t("decide.profit_head"), [0.0, *profits], bare)
     hover = []
-    for point in found.points:
+    for point in frontier.points:
         hover.append((point.cutoff, f"{percent(point.cutoff)}\n{t('decide.profit_head')}: {amount(point.profit, '')}"))
-    drawn = [lines.Line(across, profits, t("decide.profit_head"), width=3), *_upright(verticals, up.low, up.high)]
-    return lines.drawing(drawn, _across(t, found, "binary"), up, sentence, hover)
+    curves = [lines.Line(across, profits, t("decide.profit_head"), width=3), *_upright(verticals, up.low, up.high)]
+    return lines.drawing(curves, _across(t, frontier, "binary"), up, sentence, hover)
 
 
-def _table(t: Texts, found: Frontier, task: str) -> frame.Columns:
+def _table(t: Texts, frontier: Frontier, task: str) -> frame.Columns:
     """Return some rows along the line."""
-    step = max(1, len(found.points) // ROWS)
-    rows = found.points[step - 1 :: step]
-    shown: Callable[[float], str] = percent if task != "number" else number
+    step = max(1, len(frontier.points) // ROWS)
+    rows = frontier.points[step - 1 :: step]
+    text_of: Callable[[float], str] = percent if task != "number" else number
     columns = {
-        t("decide.line_axis"): [shown(row.cutoff) for row in rows],
+        t("decide.line_axis"): [text_of(row.cutoff) for row in rows],
         t(f"decide.accepted_{task}"): [percent(row.accepted) for row in rows],
-        t(f"decide.outcome_{task}"): ["–" if math.isnan(row.outcome) else shown(row.outcome) for row in rows],
+        t(f"decide.outcome_{task}"): ["–" if math.isnan(row.outcome) else text_of(row.outcome) for row in rows],
     }
     if not math.isnan(rows[0].profit):
         columns[t("decide.profit_head")] = [amount(row.profit, "") for row in rows]
@@ -270,27 +272,27 @@ def by_group(
 
 def _groups(t: Texts, rates: Sequence[Evidence]) -> dict[str, list[Evidence]]:
     """Return group → its acceptance, lowest cut-off first."""
-    found: dict[str, list[Evidence]] = {}
+    by_group: dict[str, list[Evidence]] = {}
     for row in sorted(rates, key=lambda row: row.cutoff or 0.0):
-        found.setdefault(t.text(row.about), []).append(row)
-    return found
+        by_group.setdefault(t.text(row.about), []).append(row)
+    return by_group
 
 
 def _group_curves(
     t: Texts, rates: Sequence[Evidence], verticals: Sequence[tuple[float, str, str, int]], sentence: str
 ) -> str:
-    drawn = []
+    curves = []
     hover: dict[float, list[str]] = {}
     dashes = tuple(lines.DASHES)
     for place, (name, rows) in enumerate(_groups(t, rates).items()):
         cutoffs = [row.cutoff or 0.0 for row in rows]
         shares = [row.value or 0.0 for row in rows]
-        drawn.append(lines.Line(cutoffs, shares, name, dash=dashes[place % len(dashes)], dots=True))
+        curves.append(lines.Line(cutoffs, shares, name, dash=dashes[place % len(dashes)], dots=True))
         for cutoff, share in zip(cutoffs, shares, strict=True):
             hover.setdefault(cutoff, [percent(cutoff)]).append(f"{name}: {percent(share)}")
-    words = [(cutoff, "\n".join(said)) for cutoff, said in sorted(hover.items())]
+    words = [(cutoff, "\n".join(texts)) for cutoff, texts in sorted(hover.items())]
     return lines.drawing(
-        [*drawn, *_upright(verticals, 0.0, 1.0)],
+        [*curves, *_upright(verticals, 0.0, 1.0)],
         lines.between(t("decide.line_axis"), 0.0, 1.0, lines.share),
         lines.between(t("decide.accepted_binary"), 0.0, 1.0, lines.share),
         sentence,

@@ -92,14 +92,14 @@ class Ahead:
 
 def links(t: Texts, states: Mapping[str, LinkState]) -> dict[str, tuple[bool, str]]:
     """Return of each Host whether its link is up, and the state in words."""
-    found = {}
+    by_host = {}
     for host, link in states.items():
         if link.up:
             words = t("demonstration.connected", since=link.since)
         else:
             words = t("demonstration.not_connected")
-        found[host] = (link.up, words)
-    return found
+        by_host[host] = (link.up, words)
+    return by_host
 
 
 def make_room() -> None:
@@ -136,19 +136,19 @@ def deck(t: Texts, start: str, steps: Sequence[Json], parties: Sequence[Json], l
 
 def parties_of(t: Texts, federation: Federation, names: Sequence[str] = ()) -> list[Json]:
     """Return name, title and mark of the parties called `names`, by default all of them, the Guest first."""
-    found = []
+    parties = []
     for name in names or [party.name for party in federation.parties]:
         mark = palette.mark(federation, name)
         title = t.party(federation, name)
-        found.append({"name": name, "title": title, "glyph": mark.glyph, "colour": mark.colour})
-    return found
+        parties.append({"name": name, "title": title, "glyph": mark.glyph, "colour": mark.colour})
+    return parties
 
 
 def steps(
     t: Texts,
     federation: Federation,
     view: View | None,
-    shown: Shown | None,
+    run: Shown | None,
     look: Callable[[str], HostView] | None,
     ahead: Ahead | None = None,
 ) -> list[Json]:
@@ -164,20 +164,20 @@ def steps(
         What has to happen before anything can be run.
     """
     ahead = ahead or Ahead()
-    made = []
+    step_list = []
     for step in STEPS:
         words: Json = {"id": step, "title": t(f"demonstration.title_{step}"), "words": "", "waiting": ""}
-        why = _lacking(t, step, shown)
+        why = _lacking(t, step, run)
         if step == "parties":
             words |= _parties(t, federation, ahead)
         elif why:
             words |= {"words": _said_ahead(t, step, federation), "waiting": ahead.waiting or why}
             if step == "ask":
                 words |= {"press": ahead.press, "cards": _asked(t, federation, ahead)}
-        elif shown is not None and view is not None:
-            words |= _shown(t, view, step, shown, look)
-        made.append(words)
-    return made
+        elif run is not None and view is not None:
+            words |= _shown(t, view, step, run, look)
+        step_list.append(words)
+    return step_list
 
 
 def _said_ahead(t: Texts, step: str, federation: Federation) -> str:
@@ -191,40 +191,40 @@ def _said_ahead(t: Texts, step: str, federation: Federation) -> str:
     return ""
 
 
-def _lacking(t: Texts, step: str, shown: Shown | None) -> str:
+def _lacking(t: Texts, step: str, run: Shown | None) -> str:
     """Return why a step cannot be shown yet; empty if it can."""
     piece = NEEDS[step]
     if not piece:
         return ""
-    if shown is not None and piece in shown.failed:
+    if run is not None and piece in run.failed:
         return t("demonstration.failed")
-    have = {"score": shown and shown.scored, "attack": shown and shown.attack, "race": shown and shown.race}
+    have = {"score": run and run.scored, "attack": run and run.attack, "race": run and run.race}
     if have[piece] is not None:
         return ""
     return t(f"demonstration.waits_{piece}")
 
 
-def _shown(t: Texts, view: View, step: str, shown: Shown, look: Callable[[str], HostView] | None) -> Json:
+def _shown(t: Texts, view: View, step: str, run: Shown, look: Callable[[str], HostView] | None) -> Json:
     """Return a step of which everything is there."""
-    scored = shown.scored
-    attack = shown.attack
-    race = shown.race
-    made: Json = {}
+    scored = run.scored
+    attack = run.attack
+    race = run.race
+    content: Json = {}
     if step == "attack" and attack is not None:
-        made = _attack(t, attack)
+        content = _attack(t, attack)
     elif step == "race" and race is not None:
-        made = _race(t, race)
+        content = _race(t, race)
     elif step == "learned" and race is not None:
-        made = _learned(t, view, race)
+        content = _learned(t, view, race)
     elif step == "ask" and scored is not None:
-        made = _ask(t, view, scored)
+        content = _ask(t, view, scored)
     elif step == "hosts" and scored is not None:
-        made = _hosts(t, view, scored, shown.numbers, look)
+        content = _hosts(t, view, scored, run.numbers, look)
     elif step == "sum" and scored is not None:
-        made = _sum(t, view, scored)
+        content = _sum(t, view, scored)
     elif scored is not None:
-        made = _answer(t, view, shown, scored)
-    return made
+        content = _answer(t, view, run, scored)
+    return content
 
 
 def _parties(t: Texts, federation: Federation, ahead: Ahead) -> Json:
@@ -232,12 +232,12 @@ def _parties(t: Texts, federation: Federation, ahead: Ahead) -> Json:
     hosts = t.listed([t.party(federation, host.name) for host in federation.hosts])
     cards = []
     for party in parties_of(t, federation):
-        own = party["name"] == federation.guest.name
+        is_guest = party["name"] == federation.guest.name
         features = federation.party(party["name"]).features
         lines = [{"text": t("demonstration.knows", n=len(features))}]
         plain = sorted(features, key=needs_explanation)
         lines += [{"text": t.brief(feature), "kind": "quiet"} for feature in plain[:COLUMNS]]
-        if own:
+        if is_guest:
             lines.append({"text": t("demonstration.holds_key"), "icon": "key"})
         else:
             lines.append({"text": t("demonstration.never_shows"), "icon": "lock"})
@@ -305,7 +305,7 @@ def _hosts(
     # What one Host sends another is sealed from the Guest; how many numbers it is follows from the model.
     passed_on = [numbers[entry.receiver] for entry in vectors[1:]] + [1]
     for entry, out in zip(vectors, passed_on, strict=True):
-        seen = look(entry.receiver) if look is not None else None
+        host_view = look(entry.receiver) if look is not None else None
         names.append(t.party(view.federation, entry.receiver))
         hosts.append(
             {
@@ -313,7 +313,7 @@ def _hosts(
                 "count": numbers[entry.receiver],
                 "bytes": _hex(entry.each),
                 "box": _box(t, entry, t.party(view.federation, entry.sender)),
-                "dropped": [kept is False for kept in seen.entries] if seen is not None else [],
+                "dropped": [branch is False for branch in host_view.entries] if host_view is not None else [],
                 "said": t("demonstration.passes_on", n=out),
             }
         )
@@ -340,7 +340,7 @@ def _sum(t: Texts, view: View, scored: ScoreBatch) -> Json:
     }
 
 
-def _answer(t: Texts, view: View, shown: Shown, scored: ScoreBatch) -> Json:
+def _answer(t: Texts, view: View, run: Shown, scored: ScoreBatch) -> Json:
     score = scored.scores[0]
     binary = view.task == "binary"
     big = score.predicted or (number(score.margin) if view.task == "number" else percent(score.probability))
@@ -354,7 +354,7 @@ def _answer(t: Texts, view: View, shown: Shown, scored: ScoreBatch) -> Json:
         "points": t("demonstration.points", n=score.points) if score.points is not None else "",
         "at": score.probability if binary else 0.0,
         **(_bands(t, scored.policy) if binary else {"bands": None}),
-        **_reasons(t, view, shown, score),
+        **_reasons(t, view, run, score),
     }
 
 
@@ -381,15 +381,15 @@ def _bands(t: Texts, policy: Policy) -> Json:
     }
 
 
-def _reasons(t: Texts, view: View, shown: Shown, score: Score) -> Json:
-    if shown.reasons is None:
-        why = shown.failed.get("reasons")
-        said = t("demonstration.waits_reasons" if why is None else "demonstration.no_reasons")
+def _reasons(t: Texts, view: View, run: Shown, score: Score) -> Json:
+    if run.reasons is None:
+        why = run.failed.get("reasons")
+        explanation = t("demonstration.waits_reasons" if why is None else "demonstration.no_reasons")
         if isinstance(why, ApprovalPending):
             host = t.party(view.federation, why.host)
-            said = t("demonstration.waits_reasons_approval", host=host, number=why.number)
-        return {"why": t("demonstration.why"), "reasons": [], "reasons_said": said}
-    merged_reasons = shown.reasons.people[0].merged
+            explanation = t("demonstration.waits_reasons_approval", host=host, number=why.number)
+        return {"why": t("demonstration.why"), "reasons": [], "reasons_said": explanation}
+    merged_reasons = run.reasons.people[0].merged
     # A reason that must not count is what the bank has to see to, and no reason of the decision: it comes last.
     ordered = sorted(merged_reasons, key=lambda merged: any(reason.blockers for reason in merged))
     lines = [_reason(t, view, merged) for merged in ordered]
@@ -457,18 +457,18 @@ def _race(t: Texts, race: Compared) -> Json:
     # The fastest of the old ways, measured in the same run.
     fastest = min(row.exchange.total for row in race.runs.rows[1:])
     faster = fastest < race.runs.rows[0].exchange.total
-    said = t("demonstration.words_race_slower" if faster else "demonstration.words_race_faster")
-    return {"words": said, "lanes": lanes, "note": words}
+    sentence = t("demonstration.words_race_slower" if faster else "demonstration.words_race_faster")
+    return {"words": sentence, "lanes": lanes, "note": words}
 
 
 def _learned(t: Texts, view: View, race: Compared) -> Json:
     bits = race.runs.rows[0].learned[0].bits or 0.0
     cards = []
     for party in parties_of(t, view.federation, (view.model.guest, *view.model.hosts)):
-        own = party["name"] == view.model.guest
-        kind = "guest" if own else "host"
+        is_guest = party["name"] == view.model.guest
+        kind = "guest" if is_guest else "host"
         lines = [{"text": t(f"demonstration.got_{kind}")}]
-        if own:
+        if is_guest:
             # A bit is what one answer of yes or no can tell at most.
             lines.append({"text": t("demonstration.got_score", n=ceil(bits))})
         lines.append({"text": t(f"demonstration.never_{kind}"), "icon": "lock", "kind": "quiet"})

@@ -53,7 +53,7 @@ def filters(t: Texts, view: View) -> DictionaryFilters:
             persist_state="session",
             width=260,
         )
-        chosen = st.pills(
+        party_names = st.pills(
             t("words.party"),
             parties,
             selection_mode="multi",
@@ -73,39 +73,40 @@ def filters(t: Texts, view: View) -> DictionaryFilters:
             help=t("features.secureboost_help"),
             persist_state="session",
         )
-    return DictionaryFilters(search, tuple(chosen), use, statuses, packs, flagged, secureboost)
+    return DictionaryFilters(search, tuple(party_names), use, statuses, packs, flagged, secureboost)
 
 
-def matching(view: View, chosen: DictionaryFilters) -> list[tuple[str, Feature]]:
+def matching(view: View, filters: DictionaryFilters) -> list[tuple[str, Feature]]:
     """The features that pass the filters, most important first."""
     flags = view_models.flags(view.compliance)
-    hidden = view_models.aliases(view.model) if chosen.secureboost else {}
+    hidden = view_models.aliases(view.model) if filters.secureboost else {}
     splits = {row.feature: row.splits for row in view.importance}
     entries = {feature.name: (party, feature) for party, feature in view.model.dictionary}
-    found = []
+    rows = []
     for row in view.importance:
         party, feature = entries[row.feature]
-        shown = hidden.get(feature.name) or " ".join((feature.name, feature.meaning.en, feature.meaning.zh))
+        searchable = hidden.get(feature.name) or " ".join((feature.name, feature.meaning.en, feature.meaning.zh))
         if (
-            chosen.search in shown.lower()
-            and controls.passes(chosen.parties, party)
-            and (chosen.use == "all" or (chosen.use == "used") == bool(splits[feature.name]))
+            filters.search in searchable.lower()
+            and controls.passes(filters.parties, party)
+            and (filters.use == "all" or (filters.use == "used") == bool(splits[feature.name]))
             and (
-                not _asked(chosen) or (feature.name not in hidden and _flagged_so(flags.get(feature.name, ()), chosen))
+                not _asked(filters)
+                or (feature.name not in hidden and _flagged_so(flags.get(feature.name, ()), filters))
             )
         ):
-            found.append((party, feature))
-    return found
+            rows.append((party, feature))
+    return rows
 
 
-def _asked(chosen: DictionaryFilters) -> bool:
-    return bool(chosen.flagged or chosen.statuses or chosen.packs)
+def _asked(filters: DictionaryFilters) -> bool:
+    return bool(filters.flagged or filters.statuses or filters.packs)
 
 
-def _flagged_so(findings: Sequence[Finding], chosen: DictionaryFilters) -> bool:
+def _flagged_so(findings: Sequence[Finding], filters: DictionaryFilters) -> bool:
     """Whether one of a feature's findings has a status and a rule pack that are looked for."""
     return any(
-        controls.passes(chosen.statuses, f.status) and controls.passes(chosen.packs, f.pack.en) for f in findings
+        controls.passes(filters.statuses, f.status) and controls.passes(filters.packs, f.pack.en) for f in findings
     )
 
 
@@ -132,8 +133,8 @@ def table(
     marks = {party: palette.mark(view.federation, party) for party, _ in view.model.dictionary}
     glyphs = {mark.glyph: mark.colour for mark in marks.values()}
     parties = [t.party(view.federation, party) for party, _ in rows]
-    asked = view_models.asked(view.compliance)
-    flagged = [shown(f, _flagged(t, flags.get(f.name, ()), bool(asked.get(f.name)))) for _, f in rows]
+    questions = view_models.asked(view.compliance)
+    flagged = [shown(f, _flagged(t, flags.get(f.name, ()), bool(questions.get(f.name)))) for _, f in rows]
     text = st.column_config.TextColumn
     bar = st.column_config.ProgressColumn
     gains = bar(
@@ -161,10 +162,10 @@ def table(
     )
 
 
-def _flagged(t: Texts, findings: Sequence[Finding], asked: bool) -> str:
+def _flagged(t: Texts, findings: Sequence[Finding], has_question: bool) -> str:
     """The worst flag, and how many more there are; without one, whether something is asked."""
     if not findings:
-        return f"? {t('questions.open')}" if asked else ""
+        return f"? {t('questions.open')}" if has_question else ""
     more = f" +{len(findings) - 1}" if len(findings) > 1 else ""
     return f"⚑ {t(f'compliance.{findings[0].status}')}{more}"
 
@@ -173,12 +174,12 @@ def _top(view: View) -> float:
     return max([100 * row.gain_share for row in view.importance] + [1e-9])
 
 
-def summary(t: Texts, view: View, shown: int) -> str:
+def summary(t: Texts, view: View, n_shown: int) -> str:
     """How much of the dictionary is on the table, and what the model makes of it."""
-    used = view_models.used(view.importance)
-    top = t.listed([markdown(t.brief(view.model.feature(row.feature))) for row in used[:2]])
-    share = percent(sum(row.gain_share for row in used[:2]))
-    return t("features.summary", shown=shown, whole=len(view.importance), used=len(used), top=top, share=share)
+    rows_in_use = view_models.used(view.importance)
+    top = t.listed([markdown(t.brief(view.model.feature(row.feature))) for row in rows_in_use[:2]])
+    share = percent(sum(row.gain_share for row in rows_in_use[:2]))
+    return t("features.summary", shown=n_shown, whole=len(view.importance), used=len(rows_in_use), top=top, share=share)
 
 
 def picker(t: Texts, view: View, names: Sequence[str], secureboost: bool, key: str) -> None:

@@ -37,10 +37,10 @@ GROUP_LETTERS = 24  # letters of a group's name in a line
 LINES = 4  # groups in a chart of lines: more can hardly be told apart
 
 
-def sentences(t: Texts, found: Sequence[Evidence]) -> None:
+def sentences(t: Texts, evidence: Sequence[Evidence]) -> None:
     """How far scores of groups are apart by their spread, and ratios over the cut-offs; nothing if not measured."""
-    compared = _by_spread(found)
-    over = range_sentence(t, found)
+    compared = _by_spread(evidence)
+    over = range_sentence(t, evidence)
     if not compared:
         st.markdown(over)
         return
@@ -55,13 +55,13 @@ def sentences(t: Texts, found: Sequence[Evidence]) -> None:
     st.markdown(t.joined(apart, over), help=t("disparity.smd_about"))
 
 
-def scores(t: Texts, found: Sequence[Evidence], place: str) -> None:
+def scores(t: Texts, evidence: Sequence[Evidence], place: str) -> None:
     """Mean probabilities of groups, how far they are apart by their spread, and what chance would do; nothing if not measured."""
-    compared = _by_spread(found)
+    compared = _by_spread(evidence)
     if not compared:
         return
-    by_chance = {row.about: row.value for row in found if row.measure == f"{SCORE}, {PAIR_P}"}
-    means = [row for row in found if row.measure == SCORE]
+    by_chance = {row.about: row.value for row in evidence if row.measure == f"{SCORE}, {PAIR_P}"}
+    means = [row for row in evidence if row.measure == SCORE]
     table: frame.Columns = {
         t("disparity.head_group"): [_name(t, row) for row in means],
         t("disparity.head_mean_score"): [_ends(t, row, percent) for row in means],
@@ -73,15 +73,15 @@ def scores(t: Texts, found: Sequence[Evidence], place: str) -> None:
         frame.table(table, t("disparity.scores"))
 
 
-def _by_spread(found: Sequence[Evidence]) -> dict[Text, Evidence]:
+def _by_spread(evidence: Sequence[Evidence]) -> dict[Text, Evidence]:
     """Group → the standardised difference of its mean score."""
-    return {row.about: row for row in found if row.measure == f"{SCORE}, {SMD}" and row.value is not None}
+    return {row.about: row for row in evidence if row.measure == f"{SCORE}, {SMD}" and row.value is not None}
 
 
-def _by_cutoff(found: Sequence[Evidence]) -> list[Evidence]:
+def _by_cutoff(evidence: Sequence[Evidence]) -> list[Evidence]:
     """Ratios of acceptance over the range of cut-offs, each the lower rate over the higher one; empty if none is known."""
     ratios = []
-    for row in found:
+    for row in evidence:
         if row.measure != f"{BY_CUTOFF}, {RATIO}" or row.cutoff is None:
             continue
         if row.value is None:
@@ -92,17 +92,17 @@ def _by_cutoff(found: Sequence[Evidence]) -> list[Evidence]:
     return ratios if any(row.value is not None for row in ratios) else []
 
 
-def range_sentence(t: Texts, found: Sequence[Evidence]) -> str:
+def range_sentence(t: Texts, evidence: Sequence[Evidence]) -> str:
     """Between which ends the ratios lie, and at how many cut-offs one is below four fifths; empty if not measured."""
-    ratios = _by_cutoff(found)
-    known = [row.value for row in ratios if row.value is not None]
-    if not known:
+    ratios = _by_cutoff(evidence)
+    values = [row.value for row in ratios if row.value is not None]
+    if not values:
         return ""
     return t(
         "disparity.range_sentence",
         cutoffs=len({row.cutoff for row in ratios}),
-        low=number(min(known)),
-        high=number(max(known)),
+        low=number(min(values)),
+        high=number(max(values)),
         below=len({row.cutoff for row in ratios if row.value is not None and row.value < FOUR_FIFTHS}),
     )
 
@@ -115,14 +115,14 @@ def dots(t: Texts, accepted: Sequence[Evidence], alt: str, place: str) -> None:
     alt : str
         Text alternative of the chart.
     """
-    known = [row for row in accepted if row.value is not None and row.low is not None and row.high is not None]
-    names = [t.text(row.about) for row in known]
+    measured = [row for row in accepted if row.value is not None and row.low is not None and row.high is not None]
+    names = [t.text(row.about) for row in measured]
     twin: frame.Columns = {
         t("disparity.head_group"): names,
-        t("compliance.accepted"): [_ends(t, row, percent) for row in known],
-        t("disparity.head_records"): [f"{row.n:,}" for row in known],
+        t("compliance.accepted"): [_ends(t, row, percent) for row in measured],
+        t("disparity.head_records"): [f"{row.n:,}" for row in measured],
     }
-    frame.picture(_dots(t, known), alt, f"dots_{place}")
+    frame.picture(_dots(t, measured), alt, f"dots_{place}")
     frame.table_twin(t, twin, alt, f"dots_{place}")
 
 
@@ -142,7 +142,7 @@ def _dots(t: Texts, rows: Sequence[Evidence]) -> go.Figure:
         mode="markers",
         marker={"size": 12, "color": ink},
         error_x={"type": "data", "array": above, "arrayminus": below, "color": ink, "thickness": 2, "width": 6},
-        hovertext=[label(one) for one in words],
+        hovertext=[label(text) for text in words],
         hoverinfo="text",
         showlegend=False,
     )
@@ -162,10 +162,10 @@ def _dots(t: Texts, rows: Sequence[Evidence]) -> go.Figure:
     return figure
 
 
-def across(t: Texts, found: Sequence[Evidence], place: str) -> None:
+def across(t: Texts, evidence: Sequence[Evidence], place: str) -> None:
     """Ratios of acceptance of every group over the range of cut-offs: sentence, chart and table; nothing if not measured."""
-    ratios = _by_cutoff(found)
-    sentence = range_sentence(t, found)
+    ratios = _by_cutoff(evidence)
+    sentence = range_sentence(t, evidence)
     if not sentence:
         return
     cutoffs = sorted({row.cutoff for row in ratios if row.cutoff is not None})
@@ -178,10 +178,10 @@ def across(t: Texts, found: Sequence[Evidence], place: str) -> None:
         }
         return {t("disparity.head_cutoff"): [percent(cutoff) for cutoff in cutoffs], **ends}
 
-    drawn = {about: groups[about] for about in _lowest(ratios)}
-    frame.chart(t, _lines(t, ratios, drawn, sentence), sentence, twin, f"range_{place}")
-    if len(drawn) < len(groups):
-        some = t("disparity.range_lowest", n=len(drawn))
+    lowest = {about: groups[about] for about in _lowest(ratios)}
+    frame.chart(t, _lines(t, ratios, lowest, sentence), sentence, twin, f"range_{place}")
+    if len(lowest) < len(groups):
+        some = t("disparity.range_lowest", n=len(lowest))
     else:
         some = ""
     st.caption(t.joined(some, t("disparity.range_limits")))
@@ -201,25 +201,25 @@ def _lines(t: Texts, ratios: Sequence[Evidence], groups: dict[Text, str], senten
     cutoffs = [row.cutoff or 0.0 for row in ratios]
     first = min(cutoffs)
     last = max(cutoffs)
-    drawn = [lines.Line([first, last], [FOUR_FIFTHS] * 2, t("disparity.four_fifths"), charts.theme().quiet, 4)]
+    curves = [lines.Line([first, last], [FOUR_FIFTHS] * 2, t("disparity.four_fifths"), charts.theme().quiet, 4)]
     highest = 1.0
-    said: dict[float, list[str]] = {cutoff: [percent(cutoff)] for cutoff in cutoffs}
+    texts: dict[float, list[str]] = {cutoff: [percent(cutoff)] for cutoff in cutoffs}
     for i, (about, name) in enumerate(groups.items()):
-        own = {row.cutoff or 0.0: row for row in ratios if row.about == about and row.value is not None}
-        values = [row.value or 0.0 for row in own.values()]
+        by_cutoff = {row.cutoff or 0.0: row for row in ratios if row.about == about and row.value is not None}
+        values = [row.value or 0.0 for row in by_cutoff.values()]
         ends = [
             (value if row.low is None else row.low, value if row.high is None else row.high)
-            for row, value in zip(own.values(), values, strict=True)
+            for row, value in zip(by_cutoff.values(), values, strict=True)
         ]
         dash = tuple(lines.DASHES)[i % len(lines.DASHES)]
-        drawn.append(lines.Line(list(own), values, name, dash=dash, dots=True, ends=ends))
+        curves.append(lines.Line(list(by_cutoff), values, name, dash=dash, dots=True, ends=ends))
         highest = max([highest, *(high for _, high in ends)])
-        for cutoff, value in zip(own, values, strict=True):
-            said[cutoff].append(f"{name}: {number(value)}")
-    hover = [(cutoff, "\n".join(words)) for cutoff, words in said.items()]
+        for cutoff, value in zip(by_cutoff, values, strict=True):
+            texts[cutoff].append(f"{name}: {number(value)}")
+    hover = [(cutoff, "\n".join(words)) for cutoff, words in texts.items()]
     across = lines.between(t("disparity.range_axis"), first, last, lines.share)
     up = lines.rounded(t("disparity.ratio_axis"), [0.0, highest], bare)
-    return lines.drawing(drawn, across, up, sentence, hover)
+    return lines.drawing(curves, across, up, sentence, hover)
 
 
 def reference(t: Texts, feature: Feature | None, place: str, usual: str = "") -> str:
@@ -229,16 +229,16 @@ def reference(t: Texts, feature: Feature | None, place: str, usual: str = "") ->
     def words(group: str, t: Texts = t) -> str:
         if not group:
             return t("disparity.reference_largest")
-        named = t.codes(feature) if feature is not None else {}
-        return named.get(group) or t(bin_key(int(group), GROUPS), place=group, bins=GROUPS)
+        code_texts = t.codes(feature) if feature is not None else {}
+        return code_texts.get(group) or t(bin_key(int(group), GROUPS), place=group, bins=GROUPS)
 
     offered = ["", *(codes or [str(place) for place in range(1, GROUPS + 1)])]
-    named = [group for group in offered if group and usual == words(group, Texts("en"))]
+    matches = [group for group in offered if group and usual == words(group, Texts("en"))]
     return str(
         st.selectbox(
             t("disparity.reference"),
             offered,
-            offered.index(named[0]) if named else 0,
+            offered.index(matches[0]) if matches else 0,
             format_func=words,
             help=t("disparity.reference_help"),
             key=f"reference_{place}",

@@ -21,16 +21,16 @@ MEGABYTES = 2
 def panel(
     t: Texts,
     view: View,
-    found: Sequence[DossierSection],
+    dossiers: Sequence[DossierSection],
     lacking: Sequence[str],
     attempt: Attempt,
     take: Callable[[str, str], object],
 ) -> None:
     """Host by Host: its dossier as a table, or that it gave none; `take` gets a file's text and a public key."""
     for host in lacking:
-        named = palette.name(t, view.federation, host)
-        st.caption(f":material/rule: {t('dossier.incomplete', host=named)}")
-    for dossier in found:
+        host_name = palette.name(t, view.federation, host)
+        st.caption(f":material/rule: {t('dossier.incomplete', host=host_name)}")
+    for dossier in dossiers:
         title = palette.plain(t, view.federation, dossier.host)
         line = t("dossier.here", host=title, day=dossier.day, n=len(dossier.columns))
         with st.expander(markdown(line), icon=":material/verified:", key=f"dossier_{dossier.host}"):
@@ -49,13 +49,15 @@ def panel(
 
 
 def _columns(t: Texts, view: View, columns: Sequence[DossierColumn]) -> frame.Columns:
-    known = {feature.name: feature for _, feature in view.model.dictionary}
+    features = {feature.name: feature for _, feature in view.model.dictionary}
 
     def about(share: float) -> str:
         return t("dossier.about", share=f"{100 * share:.0f}")
 
     return {
-        t("dossier.head_column"): [t.meaning(known[c.name]) if c.name in known else t.text(c.meaning) for c in columns],
+        t("dossier.head_column"): [
+            t.meaning(features[c.name]) if c.name in features else t.text(c.meaning) for c in columns
+        ],
         t("dossier.head_source"): [c.source for c in columns],
         t("dossier.head_basis"): [c.lawful_basis for c in columns],
         t("dossier.head_refresh"): [c.refresh for c in columns],

@@ -44,13 +44,13 @@ def line(
     with st.container(horizontal=True, vertical_alignment="center", key="engine_line"):
         slot = st.container(width="content")
         with st.popover(t("engine.change"), icon=":material/tune:", type="tertiary", key="engine_panel"):
-            wanted = _wanted(t) if one_output else _alone(t)
-            automatic = wanted == SUITED
-            cipher: Engine = "rlwe" if (suited(people) if automatic else wanted) == "rlwe" else "paillier"
+            choice = _wanted(t) if one_output else _alone(t)
+            automatic = choice == SUITED
+            cipher: Engine = "rlwe" if (suited(people) if automatic else choice) == "rlwe" else "paillier"
             bits = _bits(t, "score") if cipher == "paillier" else DEFAULT_BITS
             for name in ENGINES if one_output else ENGINES[:1]:
                 _card(t, name, bits if name == "paillier" else 0, name == cipher, speeds.get(name))
-            said = ready(cipher, bits)
+            draw_line = ready(cipher, bits)
     words = [f"**{t(f'engine.name_{cipher}')}**" + (t("engine.bits", bits=bits) if cipher == "paillier" else "")]
     if automatic:
         words.append(t(f"engine.suits_{cipher}", n=people))
@@ -58,7 +58,7 @@ def line(
     if people > 1 and last is not None and last.people:
         words.append(t("engine.pace", rough=t.about(people / last.a_second)))
     with slot:
-        said(":material/lock: " + " · ".join(words))
+        draw_line(":material/lock: " + " · ".join(words))
     return cipher, bits
 
 
@@ -80,7 +80,7 @@ def _alone(t: Texts) -> str:
 
 def choose(t: Texts, page: str, width: Literal["stretch", "content"] = "content") -> tuple[Engine, int]:
     """The two widgets of a page that choose a cipher and, for Paillier, the bits of its key."""
-    chosen = controls.choice(
+    cipher = controls.choice(
         t("engine.cipher"),
         ENGINES,
         f"{page}_cipher",
@@ -88,7 +88,7 @@ def choose(t: Texts, page: str, width: Literal["stretch", "content"] = "content"
         help=t("glossary.cipher"),
         width=width,
     )
-    return chosen, _bits(t, page) if chosen == "paillier" else DEFAULT_BITS
+    return cipher, _bits(t, page) if cipher == "paillier" else DEFAULT_BITS
 
 
 def _bits(t: Texts, page: str) -> int:
@@ -102,14 +102,14 @@ def _bits(t: Texts, page: str) -> int:
     )
 
 
-def textbook_bits(done: ScoreBatch) -> int:
+def textbook_bits(batch: ScoreBatch) -> int:
     """The Paillier key that a scoring is compared with: its own size, or the one of like security."""
-    return done.key_bits if done.cipher == "paillier" else DEFAULT_BITS
+    return batch.key_bits if batch.cipher == "paillier" else DEFAULT_BITS
 
 
-def _card(t: Texts, name: Engine, bits: int, chosen: bool, measured: Speed | None) -> None:
+def _card(t: Texts, name: Engine, bits: int, is_chosen: bool, measured: Speed | None) -> None:
     """Two lines on a cipher, what it trades away on hover, and its last run here."""
-    icon = ":material/check_circle:" if chosen else ":material/circle:"
+    icon = ":material/check_circle:" if is_chosen else ":material/circle:"
     words = {"bits": f"{bits:,}", "bytes": f"{bits // 4:,}", "security": t(f"engine.security_{bits}") if bits else ""}
     st.markdown(f"{icon} **{t(f'engine.name_{name}')}**", help=t(f"engine.help_{name}", **words))
     st.caption(t(f"engine.first_{name}", **words) + "  \n" + t(f"engine.second_{name}", **words))

@@ -42,42 +42,42 @@ if TYPE_CHECKING:
 EVIDENCE = {"proxies": "link", "outcomes": "groups", "together": "join_inner"}
 
 
-def both(t: Texts, view: View, found: Examined, place: str) -> None:
+def both(t: Texts, view: View, finding: Examined, place: str) -> None:
     """What goes with a feature, and outcomes by its groups; what was not measured is a line, or both are."""
-    on = {"proxies": found.proxies_on, "outcomes": found.disparities_on}
-    lacking = [name for name in on if (found.proxies if name == "proxies" else found.disparities) is None]
+    on = {"proxies": finding.proxies_on, "outcomes": finding.disparities_on}
+    lacking = [name for name in on if (finding.proxies if name == "proxies" else finding.disparities) is None]
     with st.container(horizontal=True):
         for name in lacking:
             _titled(t, name, _not_measured(t, view, on[name]))
     if "proxies" not in lacking:
         _titled(t, "proxies")
-        proxies(t, view, found, place)
+        proxies(t, view, finding, place)
     if "outcomes" not in lacking:
         _titled(t, "outcomes")
-        outcomes(t, view, found, place)
-    together(t, view, found.feature, place)
-    if isinstance(found, Finding):
-        ages(t, found, place)
+        outcomes(t, view, finding, place)
+    together(t, view, finding.feature, place)
+    if isinstance(finding, Finding):
+        ages(t, finding, place)
 
 
 def of_kind(
     t: Texts,
     view: View,
-    found: Examined,
-    asked: DisparityRequest | ProxyRequest | AgeRequest,
+    finding: Examined,
+    request: DisparityRequest | ProxyRequest | AgeRequest,
     place: str,
 ) -> None:
     """What was measured of a feature so far, of the kind that is asked for."""
-    if isinstance(asked, ProxyRequest):
+    if isinstance(request, ProxyRequest):
         _titled(t, "proxies")
-        proxies(t, view, found, place)
-    elif isinstance(asked, DisparityRequest):
-        if not asked.crossed:
+        proxies(t, view, finding, place)
+    elif isinstance(request, DisparityRequest):
+        if not request.crossed:
             _titled(t, "outcomes")
-            outcomes(t, view, found, place)
-        together(t, view, found.feature, place)
-    elif isinstance(found, Finding):
-        ages(t, found, place)
+            outcomes(t, view, finding, place)
+        together(t, view, finding.feature, place)
+    elif isinstance(finding, Finding):
+        ages(t, finding, place)
 
 
 def _not_measured(t: Texts, view: View, on: Basis | None) -> str:
@@ -98,20 +98,20 @@ def _titled(t: Texts, name: str, more: str = "") -> None:
 
 def proxies(t: Texts, view: View, finding: Examined, place: str) -> None:
     """Which features go with the flagged one, the closest first, and how much the model uses each."""
-    found = finding.proxies
+    closest_features = finding.proxies
     on = finding.proxies_on
-    if found is None:
+    if closest_features is None:
         st.markdown(_not_measured(t, view, on))
         return
-    if not found:
+    if not closest_features:
         st.markdown(t("compliance.proxies_none", records=f"{on.n:,}") if on else t("compliance.proxies_none_n"))
         return
     gains = {row.feature: row.gain_share for row in view.importance}
-    closest = found[0]
+    closest = closest_features[0]
     st.markdown(
         t(
             "compliance.proxies_found",
-            n=len(found),
+            n=len(closest_features),
             closest=brief(t, view, closest.about.en),
             party=palette.name(t, view.federation, view.model.owner_of(closest.about.en)),
             v=interval(t, closest, number),
@@ -119,10 +119,10 @@ def proxies(t: Texts, view: View, finding: Examined, place: str) -> None:
         )
     )
     table: frame.Columns = {
-        t("compliance.other_feature"): [brief(t, view, row.about.en) for row in found],
-        t("compliance.v"): [interval(t, row, number) for row in found],
-        t("compliance.records"): [f"{row.n:,}" for row in found],
-        t("words.gain"): [percent(gains[row.about.en]) for row in found],
+        t("compliance.other_feature"): [brief(t, view, row.about.en) for row in closest_features],
+        t("compliance.v"): [interval(t, row, number) for row in closest_features],
+        t("compliance.records"): [f"{row.n:,}" for row in closest_features],
+        t("words.gain"): [percent(gains[row.about.en]) for row in closest_features],
     }
     with st.expander(t("frame.as_table"), icon=":material/table:", key=f"proxies_{place}"):
         frame.table(table, t("compliance.proxies"))
@@ -146,16 +146,16 @@ def together(t: Texts, view: View, feature: str, place: str) -> None:
             st.caption(f":material/visibility_off: {t('compliance.small', n=len(small), groups=t.listed(small))}")
 
 
-def _groups(t: Texts, view: View, name: str, found: Sequence[Evidence], on: Basis | None, place: str) -> None:
+def _groups(t: Texts, view: View, name: str, evidence: Sequence[Evidence], on: Basis | None, place: str) -> None:
     """Draw the groups of a feature, or of two together."""
-    accepted = [row for row in found if row.measure == "selection rate"]
-    compared = {(row.about, row.measure): row for row in found}
-    reference = next((row for row in found if row.measure == f"selection rate, {REFERENCE_GROUP}"), None)
-    furthest = widest(found)
+    accepted = [row for row in evidence if row.measure == "selection rate"]
+    compared = {(row.about, row.measure): row for row in evidence}
+    reference = next((row for row in evidence if row.measure == f"selection rate, {REFERENCE_GROUP}"), None)
+    furthest = widest(evidence)
     if sum(row.value is not None for row in accepted) < 2 or reference is None or furthest is None:
         st.markdown(t.joined(t("compliance.outcomes_none"), _at(t, on)))
         return
-    facts = [one for one in session.service().verdicts.of(view.record.id).of("outcomes") if one.about == name]
+    facts = [row for row in session.service().verdicts.of(view.record.id).of("outcomes") if row.about == name]
     for fact in facts:
         verdict.line(t, fact)
     apart = t.joined(_apart(t, reference, furthest, compared), _at(t, on))
@@ -163,7 +163,7 @@ def _groups(t: Texts, view: View, name: str, found: Sequence[Evidence], on: Basi
         if not facts:
             st.markdown(apart)
         disparity.dots(t, accepted, apart, place)
-    disparity.across(t, found, place)
+    disparity.across(t, evidence, place)
     table: frame.Columns = {
         t("compliance.group"): [group(t, row) for row in accepted],
         t("compliance.accepted"): [interval(t, row, percent) for row in accepted],
@@ -171,14 +171,14 @@ def _groups(t: Texts, view: View, name: str, found: Sequence[Evidence], on: Basi
         t("compliance.over"): [_against(t, row, compared, RATIO, number) for row in accepted],
         t("compliance.records"): [records(row) for row in accepted],
     }
-    rates = [row for row in found if row.measure.partition(", ")[0] in MEASURES]
+    rates = [row for row in evidence if row.measure.partition(", ")[0] in MEASURES]
     with st.expander(t("compliance.all_rates"), icon=":material/table:", key=f"rates_{place}"):
         st.markdown(apart)
-        disparity.sentences(t, found)
+        disparity.sentences(t, evidence)
         with st.container(key=f"cards_outcomes_{place}"):
             frame.table(table, t("compliance.outcomes"))
         st.caption(f":material/troubleshoot: {t('compliance.ratio', reference=group(t, reference))}")
-        disparity.scores(t, found, place)
+        disparity.scores(t, evidence, place)
         everything = {
             t("compliance.rate"): [measure_in_words(t, row.measure) for row in rates],
             t("compliance.group"): [group(t, row) for row in rates],
@@ -215,8 +215,8 @@ def _against(
     words: Callable[[float], str],
 ) -> str:
     """A group's rate against the reference group's; a dash for that group itself and where a rate is suppressed."""
-    found = compared.get((row.about, f"selection rate, {what}"))
-    return "–" if found is None else interval(t, found, words)
+    comparison = compared.get((row.about, f"selection rate, {what}"))
+    return "–" if comparison is None else interval(t, comparison, words)
 
 
 def _at(t: Texts, on: Basis | None) -> str:
@@ -232,7 +232,7 @@ def _at(t: Texts, on: Basis | None) -> str:
 
 def _apart(t: Texts, reference: Evidence, furthest: Evidence, compared: Mapping[tuple[Text, str], Evidence]) -> str:
     """The reference group's share of acceptance, the group that is furthest from it, and what chance alone would do."""
-    own = compared[furthest.about, "selection rate"]
+    share = compared[furthest.about, "selection rate"]
     by_chance = next((row.value for (_, measure), row in compared.items() if measure == f"selection rate, {P}"), None)
     p = disparity.chance(by_chance)
     return t(
@@ -241,8 +241,8 @@ def _apart(t: Texts, reference: Evidence, furthest: Evidence, compared: Mapping[
         reference_share=percent(reference.value or 0.0),
         reference_n=f"{reference.n:,}",
         furthest=group(t, furthest),
-        share=percent(own.value or 0.0),
-        n=f"{own.n:,}",
+        share=percent(share.value or 0.0),
+        n=f"{share.n:,}",
         gap=points(furthest.value or 0.0),
         gap_low=points(furthest.low or 0.0),
         gap_high=points(furthest.high or 0.0),
@@ -272,20 +272,20 @@ def ages(t: Texts, finding: Finding, place: str) -> None:
     if not finding.check:
         return
     st.markdown(f":material/elderly: **{t('document.elderly')}**", help=t("compliance.elderly_help"))
-    found = finding.ages
+    check = finding.ages
     refused = finding.ages_on.refused if finding.ages_on else ""
-    st.markdown(markdown(ages_in_words(t, found, finding.usage.splits > 0, refused)))
-    if found is None:
+    st.markdown(markdown(ages_in_words(t, check, finding.usage.splits > 0, refused)))
+    if check is None:
         return
-    rows = [(t("document.ages_elderly"), found.predicted, "", "")]
+    rows = [(t("document.ages_elderly"), check.predicted, "", "")]
     rows += [
         (
-            t("document.ages_younger", place=gap.place, classes=len(found.gaps)),
+            t("document.ages_younger", place=gap.place, classes=len(check.gaps)),
             gap.predicted,
             f"{gap.worse:+.4f}".replace("-", "−"),
             f"[{gap.low:+.4f}, {gap.high:+.4f}]".replace("-", "−"),
         )
-        for gap in found.gaps
+        for gap in check.gaps
     ]
     heads = [t(f"document.head_{head}") for head in ("ages", "mean_probability", "elderly_less", "interval_95")]
     with st.expander(t("compliance.all_ages"), icon=":material/table:", key=f"ages_{place}"):
@@ -303,8 +303,8 @@ def request(
     t: Texts, view: View, feature: str, kinds: Sequence[str], place: str
 ) -> DisparityRequest | ProxyRequest | AgeRequest:
     """The form: what to measure of a feature, and the cut-off where decisions are compared."""
-    left, right = st.columns(2, gap="large")
-    with left:
+    kind_column, settings_column = st.columns(2, gap="large")
+    with kind_column:
         kind = st.radio(
             t("compliance.measure_what"),
             kinds,
@@ -312,7 +312,7 @@ def request(
             captions=[t(f"compliance.kind_{name}_help") for name in kinds],
             key=f"kind_{place}",
         )
-    with right:
+    with settings_column:
         if kind == "proxies":
             st.caption(t("compliance.proxies_help" if view.task == "binary" else "compliance.measure_binary"))
             return ProxyRequest(view.record.id, feature)
@@ -330,13 +330,13 @@ def request(
 def _crossed(t: Texts, view: View, feature: str, place: str) -> str:
     """Ask for a second feature to count by, too; empty = none. Flagged ones come first."""
     flagged = {finding.feature for finding in view.compliance.findings}
-    partners = [one.name for one in session.service().fairness.partners(view.record, feature)]
+    partners = [partner.name for partner in session.service().fairness.partners(view.record, feature)]
     partners.sort(key=lambda name: name not in flagged)
 
     def words(name: str) -> str:
         return plain(t, view, name) if name else t("compliance.alone")
 
-    chosen = str(
+    crossed = str(
         st.selectbox(
             t("compliance.together_with"),
             ["", *partners],
@@ -345,11 +345,11 @@ def _crossed(t: Texts, view: View, feature: str, place: str) -> str:
             key=f"together_{place}",
         )
     )
-    host = session.service().fairness.answers_once(view.record, feature, chosen)
+    host = session.service().fairness.answers_once(view.record, feature, crossed)
     if host:
         name = palette.name(t, view.federation, host)
         st.caption(f":material/event_busy: {t('compliance.together_once', host=name, days=DAYS)}")
-    return chosen
+    return crossed
 
 
 def measured(t: Texts, view: View, job: Job[Any]) -> None:
@@ -377,8 +377,8 @@ def measured(t: Texts, view: View, job: Job[Any]) -> None:
         return
     st.caption(f":material/check_circle: {words}")
     if isinstance(result, Proxies) and result.not_examined:
-        left = t.listed([brief(t, view, name) for _, name in result.not_examined])
-        st.caption(t("compliance.not_examined", features=left))
+        not_examined = t.listed([brief(t, view, name) for _, name in result.not_examined])
+        st.caption(t("compliance.not_examined", features=not_examined))
 
 
 def named(view: View, name: str) -> tuple[str, Feature] | None:
@@ -392,9 +392,9 @@ def plain(t: Texts, view: View, name: str) -> str:
     """A feature's meaning in short, of two together both; its name where nobody has it any more."""
     names = features_of(name, [name] if named(view, name) else ())
     if len(names) > 1:
-        return PAIR.join(plain(t, view, one) for one in names)
-    found = named(view, name)
-    return t.brief(found[1]) if found else name
+        return PAIR.join(plain(t, view, part) for part in names)
+    entry = named(view, name)
+    return t.brief(entry[1]) if entry else name
 
 
 def brief(t: Texts, view: View, name: str) -> str:

@@ -27,10 +27,13 @@ def card(t: Texts, view: View, name: str) -> None:
     with st.container(border=True):
         st.markdown(f"### {markdown(t.meaning(feature))}", anchors=False)
         if t.language == "zh":
-            other = feature.meaning.en
+            other_language = feature.meaning.en
         else:
-            other = feature.meaning.zh
-        st.caption(code(feature.name) + (f" · {markdown(other)}" if other and other != t.meaning(feature) else ""))
+            other_language = feature.meaning.zh
+        st.caption(
+            code(feature.name)
+            + (f" · {markdown(other_language)}" if other_language and other_language != t.meaning(feature) else "")
+        )
         facts = {
             t("features.held_by"): palette.name(t, view.federation, party),
             **(
@@ -59,13 +62,13 @@ def card(t: Texts, view: View, name: str) -> None:
         for question in view.compliance.questions:
             if question.feature != name:
                 continue
-            asked = questions.words(t, question)
+            question_text = questions.words(t, question)
             if question.answer is None:
-                words = t("questions.open_one", asked=asked)
+                words = t("questions.open_one", asked=question_text)
                 links.page("compliance", words, "contact_support", {"model": view.record.id})
             else:
-                said = t.joined(asked, reviews.answered(t, question.answer))
-                st.markdown(f":material/{reviews.ICONS[question.answer.verdict]}: {said}")
+                answer_text = t.joined(question_text, reviews.answered(t, question.answer))
+                st.markdown(f":material/{reviews.ICONS[question.answer.verdict]}: {answer_text}")
         _splits(t, view, name)
 
 

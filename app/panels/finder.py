@@ -40,11 +40,11 @@ def window(
 
     def body() -> None:
         typed = st.text_input(t("search.field"), key="search_typed", live=True, placeholder=t("search.example"))
-        found = find(typed)
-        known = knows(typed.strip())
-        if typed.strip() and not found and not known:
+        hits_by_kind = find(typed)
+        is_person = knows(typed.strip())
+        if typed.strip() and not hits_by_kind and not is_person:
             st.info(t("search.nothing", typed=markdown(typed)), icon=":material/search_off:")
-        if known:
+        if is_person:
             with st.container(gap="xsmall"):
                 st.caption(t("search.people"))
                 words = markdown(typed.strip())
@@ -53,7 +53,7 @@ def window(
                     words, icon=place, key="search_person", on_click=choose, args=(typed.strip(),), width="stretch"
                 ):
                     links.go("score")
-        for kind, hits in found.items():
+        for kind, hits in hits_by_kind.items():
             with st.container(gap="xsmall"):
                 st.caption(t(f"search.{kind}"))
                 for hit in hits[:SHOWN]:

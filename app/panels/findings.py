@@ -42,23 +42,23 @@ class FindingFilters:
 
 def filters(t: Texts, view: View) -> FindingFilters:
     """The filters behind one button, which says how many are set."""
-    found = view.compliance.findings
-    there = [p for p in (view.model.guest, *view.model.hosts) if any(f.party == p for f in found)]
+    findings = view.compliance.findings
+    parties_flagged = [p for p in (view.model.guest, *view.model.hosts) if any(f.party == p for f in findings)]
     with st.popover(t("compliance.filter"), icon=":material/filter_list:", key="findings_filter"):
-        parties = narrow(t, "findings", "party", there, partial(palette.plain, t, view.federation), 320)
+        parties = narrow(t, "findings", "party", parties_flagged, partial(palette.plain, t, view.federation), 320)
         statuses, packs = by_law(t, view, "findings", 320)
         decisions = narrow(t, "findings", "decision", DECISIONS, lambda word: t(f"report.{word}"), 320)
-        used = st.toggle(t("compliance.only_used"), key="findings_used", persist_state="session")
-    return FindingFilters(parties, statuses, packs, decisions, used)
+        only_used = st.toggle(t("compliance.only_used"), key="findings_used", persist_state="session")
+    return FindingFilters(parties, statuses, packs, decisions, only_used)
 
 
 def by_law(t: Texts, view: View, page: str, width: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The filters by status and by rule pack."""
-    found = view.compliance.findings
-    packs = {finding.pack.en: t.text(finding.pack) for finding in found}
-    there = [status for status in view_models.SEVERITY if any(f.status == status for f in found)]
+    findings = view.compliance.findings
+    packs = {finding.pack.en: t.text(finding.pack) for finding in findings}
+    statuses = [status for status in view_models.SEVERITY if any(f.status == status for f in findings)]
     return (
-        narrow(t, page, "status", there, lambda status: t(f"compliance.{status}"), width),
+        narrow(t, page, "status", statuses, lambda status: t(f"compliance.{status}"), width),
         narrow(t, page, "pack", list(packs), packs.__getitem__, width),
     )
 
@@ -72,43 +72,43 @@ def narrow(
 
 
 def matching(
-    found: Sequence[Finding], chosen: FindingFilters, standing: Mapping[tuple[str, str], Review]
+    findings: Sequence[Finding], filters: FindingFilters, standing: Mapping[tuple[str, str], Review]
 ) -> list[Finding]:
     """The findings that pass the filters, in their order."""
 
     def passes(finding: Finding) -> bool:
         review = standing.get((finding.rule_id, finding.feature))
-        held = (
-            (chosen.parties, finding.party),
-            (chosen.statuses, finding.status),
-            (chosen.packs, finding.pack.en),
-            (chosen.decisions, review.verdict if review else "open"),
+        conditions = (
+            (filters.parties, finding.party),
+            (filters.statuses, finding.status),
+            (filters.packs, finding.pack.en),
+            (filters.decisions, review.verdict if review else "open"),
         )
-        return all(controls.passes(wanted, value) for wanted, value in held) and (
-            finding.usage.splits > 0 or not chosen.used
+        return all(controls.passes(filter_values, value) for filter_values, value in conditions) and (
+            finding.usage.splits > 0 or not filters.used
         )
 
-    return [finding for finding in found if passes(finding)]
+    return [finding for finding in findings if passes(finding)]
 
 
 def listed(t: Texts, view: View, work: Casework) -> None:
     """All findings that pass the filters, each of which opens; if there is none, what that does and does not say."""
-    found = view.compliance.findings
-    if not found:
+    findings = view.compliance.findings
+    if not findings:
         st.info(t("compliance.none", assessed=view.compliance.assessed), icon=":material/search_off:")
         return
-    left, right = st.columns([8, 1], vertical_alignment="center")
-    with right:
-        chosen = filters(t, view)
-    shown = matching(found, chosen, work.standing)
-    left.markdown(sentence(t, view, len(shown), work.standing))
-    if not shown:
+    sentence_column, filter_column = st.columns([8, 1], vertical_alignment="center")
+    with filter_column:
+        set_filters = filters(t, view)
+    passing = matching(findings, set_filters, work.standing)
+    sentence_column.markdown(sentence(t, view, len(passing), work.standing))
+    if not passing:
         st.info(t("compliance.none_pass"), icon=":material/filter_alt_off:")
     by_feature: dict[str, list[Finding]] = {}
-    for finding in shown:
+    for finding in passing:
         by_feature.setdefault(finding.feature, []).append(finding)
-    for index, own in frame.paged(list(by_feature.values()), "findings_page", LINES):
-        card(t, view, own, work, first=index == 0 and frame.BOXES_OPEN)
+    for index, of_feature in frame.paged(list(by_feature.values()), "findings_page", LINES):
+        card(t, view, of_feature, work, first=index == 0 and frame.BOXES_OPEN)
 
 
 def only(t: Texts, view: View, finding: Finding, work: Casework, show_all: Callable[[], None]) -> None:
@@ -118,58 +118,58 @@ def only(t: Texts, view: View, finding: Finding, work: Casework, show_all: Calla
     card(t, view, [finding], work, first=True)
 
 
-def sentence(t: Texts, view: View, shown: int, standing: Mapping[tuple[str, str], Review]) -> str:
+def sentence(t: Texts, view: View, n_shown: int, standing: Mapping[tuple[str, str], Review]) -> str:
     """How many there are, the worst of them, and how many wait for a decision."""
-    found = view.compliance.findings
-    worst = found[0]
+    findings = view.compliance.findings
+    worst = findings[0]
     words = {"status": t(f"compliance.{worst.status}").lower(), "share": percent(worst.usage.gain_share)}
-    words["features"] = f"{len({finding.feature for finding in found}):,}"
-    waiting = sum((f.rule_id, f.feature) not in standing for f in found)
-    parts = [t("compliance.sentence", n=len(found), worst=evidence.brief(t, view, worst.feature), **words)]
+    words["features"] = f"{len({finding.feature for finding in findings}):,}"
+    waiting = sum((f.rule_id, f.feature) not in standing for f in findings)
+    parts = [t("compliance.sentence", n=len(findings), worst=evidence.brief(t, view, worst.feature), **words)]
     parts.append(t("compliance.waiting", n=waiting))
-    if shown < len(found):
-        parts.append(t("compliance.narrowed", shown=shown))
+    if n_shown < len(findings):
+        parts.append(t("compliance.narrowed", shown=n_shown))
     return t.joined(*parts)
 
 
-def card(t: Texts, view: View, own: Sequence[Finding], work: Casework, *, first: bool) -> None:
+def card(t: Texts, view: View, of_feature: Sequence[Finding], work: Casework, *, first: bool) -> None:
     """One feature's findings: a line that says what they are, and once opened the work on one law's at a time."""
-    feature = own[0].feature
+    feature = of_feature[0].feature
     # a line that changes is a new one to Streamlit, so that a decision would close its card
-    opened = first or work.attempted_at in map(view_models.key_of, own)
-    box = st.expander(_headline(t, own, work), expanded=opened, key=f"finding_{feature}", on_change="rerun")
+    opened = first or work.attempted_at in map(view_models.key_of, of_feature)
+    box = st.expander(_headline(t, of_feature, work), expanded=opened, key=f"finding_{feature}", on_change="rerun")
     if not box.open:  # what nobody looks at is not sent
         return
     with box:
-        finding = _of_law(t, own, work) if len(own) > 1 else own[0]
+        finding = _of_law(t, of_feature, work) if len(of_feature) > 1 else of_feature[0]
         with st.container(horizontal=True):
-            held = t("compliance.held_by", party=palette.name(t, view.federation, finding.party))
+            holder = t("compliance.held_by", party=palette.name(t, view.federation, finding.party))
             meaning = markdown(t.text(finding.meaning))
-            st.markdown(f"### {meaning} :small[:gray[{held} ·] {code(feature)}]", anchors=False, width="stretch")
+            st.markdown(f"### {meaning} :small[:gray[{holder} ·] {code(feature)}]", anchors=False, width="stretch")
             if finding.quote:  # long, and the same for every feature
                 key = f"quote_{view_models.key_of(finding)}"
                 with st.popover(t("law.quote"), icon=":material/format_quote:", type="tertiary", key=key):
                     st.markdown(quoted(t, finding))
             link(t, view, finding)
         splits = view_models.where(view.model, feature)
-        shown = partial(_evidence, t, view, finding), partial(to_splits, t, view, feature, splits)
-        casework.Steps(t, view, finding, work, *shown).draw()
+        contents = partial(_evidence, t, view, finding), partial(to_splits, t, view, feature, splits)
+        casework.Steps(t, view, finding, work, *contents).draw()
 
 
-def _of_law(t: Texts, own: Sequence[Finding], work: Casework) -> Finding:
+def _of_law(t: Texts, of_feature: Sequence[Finding], work: Casework) -> Finding:
     """The finding of the law that was chosen, of several that flag one feature."""
-    by_key = {view_models.key_of(finding): finding for finding in own}
+    by_key = {view_models.key_of(finding): finding for finding in of_feature}
 
     def words(key: str) -> str:
         finding = by_key[key]
         title = markdown(t.text(finding.title))
         return f":material/{reviews.ICONS[_verdict(finding, work)]}: {markdown(t.jurisdiction(finding.jurisdiction))} · {title}"
 
-    key = session.remember(f"law_{own[0].feature}", list(by_key))
-    chosen = st.pills(
+    key = session.remember(f"law_{of_feature[0].feature}", list(by_key))
+    law = st.pills(
         t("compliance.law"), list(by_key), key=key, format_func=words, required=True, label_visibility="collapsed"
     )
-    return by_key.get(chosen or "", own[0])
+    return by_key.get(law or "", of_feature[0])
 
 
 def _verdict(finding: Finding, work: Casework) -> str:
@@ -177,8 +177,8 @@ def _verdict(finding: Finding, work: Casework) -> str:
     return review.verdict if review else "open"
 
 
-def _headline(t: Texts, own: Sequence[Finding], work: Casework) -> str:
-    worst = own[0]
+def _headline(t: Texts, of_feature: Sequence[Finding], work: Casework) -> str:
+    worst = of_feature[0]
     if worst.status in ("prohibited", "conditional"):
         colour = "red"
     else:
@@ -190,31 +190,31 @@ def _headline(t: Texts, own: Sequence[Finding], work: Casework) -> str:
     else:
         use = "compliance.unused"
     parts = [f"{badge} **{meaning}**", t(use, share=percent(worst.usage.gain_share))]
-    if len(own) > 1:
-        parts.append(t("compliance.laws", n=len(own)))
-    verdicts = [_verdict(finding, work) for finding in own]
+    if len(of_feature) > 1:
+        parts.append(t("compliance.laws", n=len(of_feature)))
+    verdicts = [_verdict(finding, work) for finding in of_feature]
     decided = sum(verdict != "open" for verdict in verdicts)
     alike = len(set(verdicts)) == 1
     if alike:
         text = t(f"report.{verdicts[0]}")
     else:
-        text = t("compliance.partly", n=decided, whole=len(own))
+        text = t("compliance.partly", n=decided, whole=len(of_feature))
     icon = reviews.ICONS[verdicts[0] if alike else "open"]
     return f"{' · '.join(parts)} :gray-badge[:material/{icon}: {text}]"
 
 
 def _evidence(t: Texts, view: View, finding: Finding) -> None:
     """What the rule says and why it matches, what was measured, and where the model asks about the feature."""
-    law, found = st.columns(2, gap="medium")
+    law, reasons = st.columns(2, gap="medium")
     with law:
         title = markdown(t.text(finding.title))
         explanation = markdown(t.text(finding.explanation))
         st.markdown(f":material/gavel: **{title}**\n\n{explanation}", help=t(f"compliance.{finding.status}_help"))
         st.caption(where(t, finding) if finding.quote else citation(t, finding))
-    with found:
+    with reasons:
         answers = [q.answer for q in view.compliance.questions if q.feature == finding.feature and q.answer]
         st.markdown(
-            _why(t, finding, [one for one in answers if one.verdict == "confirmed"])
+            _why(t, finding, [answer for answer in answers if answer.verdict == "confirmed"])
         )  # one element: many small ones would make the page slow
     with st.container(gap="xsmall"):
         evidence.both(t, view, finding, view_models.key_of(finding))
@@ -228,7 +228,7 @@ def _why(t: Texts, finding: Finding, yes: Sequence[Review]) -> str:
     matched = t("compliance.matched", matched=markdown(finding.matched), place=place)
     shares = {"gain": percent(usage.gain_share), "cover": percent(usage.cover_share)}
     use = t("compliance.evidence", n=usage.splits, splits=usage.splits, trees=usage.trees, **shares)
-    answers = (reviews.answered(t, one) for one in yes)
+    answers = (reviews.answered(t, answer) for answer in yes)
     parts.append(t.joined(matched, *answers, use if usage.splits else t("compliance.no_use")))
     parts.append(f":material/build: **{t('compliance.what_to_do')}**")
     parts.append(markdown(t.text(finding.remedy)))

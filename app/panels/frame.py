@@ -75,12 +75,12 @@ def header(t: Texts, page: str, notices: Sequence[tuple[str, str]], federation: 
         lines = [f":material/science: {t('frame.synthetic')}"]
     else:
         lines = []
-    found = session.standing()
-    if found is not None and found.said not in ("approved", "in_use"):
-        said = t(f"states.line_{found.said}")
+    standing = session.standing()
+    if standing is not None and standing.said not in ("approved", "in_use"):
+        state_line = t(f"states.line_{standing.said}")
         if federation is None:  # the page is on no model, so that "this model" would be none
-            said = t("states.line_of", model=markdown(_named(t, found)), line=said)
-        lines.append(f":material/{STATES[found.model.state]}: {said}")
+            state_line = t("states.line_of", model=markdown(_named(t, standing)), line=state_line)
+        lines.append(f":material/{STATES[standing.model.state]}: {state_line}")
     if lines:
         st.caption(" ".join(lines))
     for what, linked in notices:
@@ -89,21 +89,21 @@ def header(t: Texts, page: str, notices: Sequence[tuple[str, str]], federation: 
         )
 
 
-def _named(t: Texts, found: Standing) -> str:
+def _named(t: Texts, standing: Standing) -> str:
     """What the chosen model is called."""
     backend = session.service()
-    record = backend.models.get(found.model.model_id)
-    known = {federation.name: federation for federation in backend.federations.all()}
-    return model_name(t, record, known.get(record.federation), found.model.name)
+    record = backend.models.get(standing.model.model_id)
+    federations = {federation.name: federation for federation in backend.federations.all()}
+    return model_name(t, record, federations.get(record.federation), standing.model.name)
 
 
 def tab_title(t: Texts, page: str, records: Sequence[ModelRecord], federations: Mapping[str, Federation]) -> str:
     """What the browser's tab is called: the page, and the model that it shows."""
-    chosen = [record for record in records if record.id == session.chosen_model()]
-    found = session.standing()
-    name = found.model.name if found else ""
-    named = [model_name(t, record, federations.get(record.federation), name) for record in chosen]
-    return " · ".join([t(f"{page}.title"), *(named or ["Glassleaf"])])
+    records_open = [record for record in records if record.id == session.chosen_model()]
+    standing = session.standing()
+    name = standing.model.name if standing else ""
+    names = [model_name(t, record, federations.get(record.federation), name) for record in records_open]
+    return " · ".join([t(f"{page}.title"), *(names or ["Glassleaf"])])
 
 
 def model_name(t: Texts, record: ModelRecord, federation: Federation | None, name: str) -> str:
@@ -148,9 +148,9 @@ def explained(t: Texts, why: Problem) -> str:
     return "\n\n".join(markdown(line) for line in sentence.splitlines())
 
 
-def broken(t: Texts, found: Mapping[str, Problem]) -> None:
+def broken(t: Texts, problems: Mapping[str, Problem]) -> None:
     """Federations that cannot be used, each with the reason and what to do."""
-    for name, why in found.items():
+    for name, why in problems.items():
         st.warning(
             f"{explained(t, why)}\n\n{t('frame.broken_hint')}",
             icon=":material/link_off:",
@@ -167,19 +167,19 @@ def actor(t: Texts, name: str) -> str:
     return name
 
 
-def outcome(t: Texts, done: tuple[bool, Problem] | None, *, far: bool = False) -> None:
+def outcome(t: Texts, attempt: tuple[bool, Problem] | None, *, far: bool = False) -> None:
     """What became of the last attempt: a note that it succeeded, or why it did not.
 
     `far` = above the form that was sent, perhaps out of view: it is told in a corner of the window, too.
     """
-    if done is not None and far:
-        succeeded, words = done
+    if attempt is not None and far:
+        succeeded, words = attempt
         icon = ":material/check:" if succeeded else ":material/report:"
         st.toast(explained(t, words), icon=icon, duration=TOLD)
-    if done is not None and done[0]:
-        st.success(explained(t, done[1]), icon=":material/check:")
-    elif done is not None:
-        problem(t, done[1])
+    if attempt is not None and attempt[0]:
+        st.success(explained(t, attempt[1]), icon=":material/check:")
+    elif attempt is not None:
+        problem(t, attempt[1])
 
 
 def section(t: Texts, key: str, term: str | None = None) -> None:
@@ -199,8 +199,8 @@ def chart(t: Texts, figure: go.Figure | str, sentence: str, twin: Columns | Call
 
 def box(words: str, icon: str, key: str) -> DeltaGenerator | None:
     """A box under `words`; None while it is closed, for what nobody looks at is neither made nor sent."""
-    drawn = st.expander(words, BOXES_OPEN, icon=f":material/{icon}:", key=key, on_change="rerun")
-    return drawn if drawn.open else None
+    expander = st.expander(words, BOXES_OPEN, icon=f":material/{icon}:", key=key, on_change="rerun")
+    return expander if expander.open else None
 
 
 def fold(words: str, icon: str, key: str, draw: Callable[[], object]) -> None:
@@ -261,7 +261,7 @@ def table(columns: Columns, alt: str) -> None:
 
 def rows(
     t: Texts,
-    shown: Mapping[str, Sequence[str]],
+    columns: Mapping[str, Sequence[str]],
     key: str,
     alt: str,
     twin: Columns | Callable[[], Columns] | None = None,
@@ -271,18 +271,18 @@ def rows(
 
     Parameters
     ----------
-    shown : mapping of str to sequence of str
+    columns : mapping of str to sequence of str
         Plain text; the first column is what a row is about.
     twin : mapping of str to sequence, or callable, optional
         The columns of the table of all rows, where they are others; `looks` dress them.
     """
-    cards(shown, key, alt)
-    table_twin(t, twin or shown, alt, key, looks)
+    cards(columns, key, alt)
+    table_twin(t, twin or columns, alt, key, looks)
 
 
-def cards(shown: Mapping[str, Sequence[str]], key: str, alt: str) -> None:
+def cards(columns: Mapping[str, Sequence[str]], key: str, alt: str) -> None:
     """Rows of plain text, a few at a time, on a phone a card each; the first column is what a row is about."""
-    pages = -(-len(next(iter(shown.values()))) // ROWS)
+    pages = -(-len(next(iter(columns.values()))) // ROWS)
     read = st.container(key=f"cards_{key}")
     if pages > 1:
         at = min(st.pagination(pages, key=f"{key}_page"), pages)
@@ -291,7 +291,7 @@ def cards(shown: Mapping[str, Sequence[str]], key: str, alt: str) -> None:
     page = slice((at - 1) * ROWS, at * ROWS)
     with read:
         table(
-            {markdown(head): [palette.coloured(cell) for cell in column[page]] for head, column in shown.items()}, alt
+            {markdown(head): [palette.coloured(cell) for cell in column[page]] for head, column in columns.items()}, alt
         )
 
 
@@ -301,13 +301,13 @@ def row_height(texts: Iterable[str], letters: int) -> int:
     return ROW if lines == 1 else max(WRAPPING, 18 + 17 * lines)
 
 
-def paged(found: Sequence[T], key: str, many: int = CARDS) -> Iterator[tuple[int, T]]:
+def paged(items: Sequence[T], key: str, many: int = CARDS) -> Iterator[tuple[int, T]]:
     """A few of many, each with its position, to be drawn above the numbers of the pages: all at once would be slow."""
-    pages = -(-len(found) // many)
+    pages = -(-len(items) // many)
     cards = st.container(gap="xsmall")
     at = min(st.pagination(pages, key=key), pages) if pages > 1 else 1
     with cards:
-        yield from enumerate(found[(at - 1) * many : at * many], start=(at - 1) * many)
+        yield from enumerate(items[(at - 1) * many : at * many], start=(at - 1) * many)
 
 
 def picture(figure: go.Figure, sentence: str, key: str) -> None:
@@ -362,31 +362,31 @@ def follow(
         redraw()
 
 
-def progress(t: Texts, job: Job[Any], share: float, done: int) -> None:
+def progress(t: Texts, job: Job[Any], share: float, n_done: int) -> None:
     """A bar with what is done, the seconds so far and those still to go; `share` where the work is not weighed."""
     user_jobs.tick()
     waits.pause(t, job.waits)
     waits.silence(t, job.silence)
     # What comes before the first one or after the last one is not counted.
-    counts = done < job.total and job.total > 1 and job.stage not in ("start", "key")
+    counts = n_done < job.total and job.total > 1 and job.stage not in ("start", "key")
     if counts:
-        parts = [t("stage.count", done=f"{done:,}", total=f"{job.total:,}")]
+        parts = [t("stage.count", done=f"{n_done:,}", total=f"{job.total:,}")]
     else:
         parts = []
     parts.append(t("stage.elapsed", seconds=t.duration(job.seconds)))
-    left = job.eta.left()
+    seconds_left = job.eta.left()
     if job.cancelled():
         parts.append(t("stage.stopping"))
-    elif left is not None and job.silence is None:  # how long a silent Host takes is not known
-        parts.append(time_left(t, left))
+    elif seconds_left is not None and job.silence is None:  # how long a silent Host takes is not known
+        parts.append(time_left(t, seconds_left))
     elif job.seconds > SILENT:
         parts.append(t("stage.no_left"))
     st.progress(min(job.eta.share or share, 1.0), text=" · ".join(parts))
 
 
-def time_left(t: Texts, left: float) -> str:
+def time_left(t: Texts, seconds: float) -> str:
     """Seconds to go in words, as coarsely as they are known."""
-    return t("stage.soon" if left < SOON else "stage.left", seconds=t.about(rounded(left)))
+    return t("stage.soon" if seconds < SOON else "stage.left", seconds=t.about(rounded(seconds)))
 
 
 def stop(t: Texts, job: Job[Any], key: str) -> None:
@@ -398,25 +398,25 @@ def stop(t: Texts, job: Job[Any], key: str) -> None:
 
 def model_or_stop(t: Texts, page: str) -> str:
     """Id of the model chosen in the sidebar; if there is none, the page says what to do and ends here."""
-    chosen = session.chosen_model()
-    if chosen is None:
+    model_id = session.chosen_model()
+    if model_id is None:
         header(t, page, session.notices())
         empty(t, session.service().training.start_demo)
         st.stop()
-    return chosen
+    return model_id
 
 
 def empty(t: Texts, start: Callable[[], Job[str]]) -> None:
     """No model yet: say what the demo is and offer to make it, or how far it is."""
-    own = session.service().federations.others_than()
+    federations = session.service().federations.others_than()
     with st.container(border=True):
         st.markdown(f"## {t('empty.title')}")
-        st.markdown(t("empty.train_first", n=len(own)) if own else t("empty.text"))
+        st.markdown(t("empty.train_first", n=len(federations)) if federations else t("empty.text"))
         role = session.role()
         if role not in WHOSE["train"]:
-            roles = t.listed([t(f"sidebar.role_{one}") for one in WHOSE["train"]])
+            roles = t.listed([t(f"sidebar.role_{role_name}") for role_name in WHOSE["train"]])
             st.info(t("empty.not_for", role=t(f"sidebar.role_{role}"), roles=roles), icon=":material/badge:")
-        elif own:
+        elif federations:
             links.page("train", t("train.title"), "model_training")
         elif not demo_preparing(t):
             with st.container(horizontal=True, vertical_alignment="center"):

@@ -46,21 +46,21 @@ def glossary(t: Texts, terms: Sequence[Term], field: str) -> str:
     if not typed.strip():
         frame.fold(t("help.every_word", n=len(terms)), "menu_book", "help_every_word", partial(_words, t, terms))
         return typed
-    found = [term for term in terms if term.has(typed.strip())]
-    if not found:
+    matches = [term for term in terms if term.has(typed.strip())]
+    if not matches:
         st.info(t("help.no_word", typed=markdown(typed)), icon=":material/search_off:")
         return typed
-    _words(t, found)
+    _words(t, matches)
     return typed
 
 
-def _words(t: Texts, found: Sequence[Term]) -> None:
-    other = "en" if t.language == "zh" else "zh"
+def _words(t: Texts, terms: Sequence[Term]) -> None:
+    other_language = "en" if t.language == "zh" else "zh"
     frame.table(
         {
-            t("help.word"): [f"**{term.words[t.language]}**" for term in found],
-            t("help.other_language"): [term.words[other] for term in found],
-            t("help.meaning"): [term.meaning(t.language) for term in found],
+            t("help.word"): [f"**{term.words[t.language]}**" for term in terms],
+            t("help.other_language"): [term.words[other_language] for term in terms],
+            t("help.meaning"): [term.meaning(t.language) for term in terms],
         },
         t("help.glossary"),
     )

@@ -134,32 +134,32 @@ def _last_work(t: Texts, operator: HostOperator) -> str:
 
 def _work(live: HostLive | None) -> list[tuple[str, str, str, bool]]:
     """Return id, Guest, kind of work and whether it is stopped of all that reads records now; asking for approval does not."""
-    found = []
-    for one in () if live is None else live.running:
-        work = work_of(one.last)
+    works = []
+    for conversation in () if live is None else live.running:
+        work = work_of(conversation.last)
         if work:
-            found.append((one.id, one.guest, work, one.stopped))
-    return found
+            works.append((conversation.id, conversation.guest, work, conversation.stopped))
+    return works
 
 
 def _given(t: Texts, operator: HostOperator) -> None:
     """Draw what was given in the last week, by day: people, and bits about any one of them."""
     days = operator.given_by_day()
-    people = sum(one.people for one in days)
-    bits = max((one.bits for one in days), default=0.0)
+    people = sum(day.people for day in days)
+    bits = max((day.bits for day in days), default=0.0)
     st.markdown(t("host.given", n=people, bits=number(bits)) if people or bits else t("host.given_nothing"))
-    left, right = st.columns(2, gap="large")
-    with left:
-        _bars(t, t("host.given_bits"), days, [one.bits for one in days])
-    with right:
-        _bars(t, t("host.given_people"), days, [float(one.people) for one in days])
+    bits_column, people_column = st.columns(2, gap="large")
+    with bits_column:
+        _bars(t, t("host.given_bits"), days, [day.bits for day in days])
+    with people_column:
+        _bars(t, t("host.given_people"), days, [float(day.people) for day in days])
 
 
 def _bars(t: Texts, title: str, days: Sequence[GivenOnDay], values: list[float]) -> None:
     """Draw a bar for each day; nothing if all are empty."""
     if any(values):
         st.caption(title)
-        names = [one.day.strftime("%m-%d") for one in days]
+        names = [day.day.strftime("%m-%d") for day in days]
         table = pd.DataFrame({t("host.day"): names, title: values})
         st.bar_chart(table, x=t("host.day"), y=title, x_label="", y_label="", height=180, color=BAR, sort=False)
 
@@ -174,20 +174,22 @@ Standing = tuple[object, ...]
 
 def standing(operator: HostOperator) -> Standing:
     """Return all that an open console shows anew by itself, for :func:`follow`: to be taken before the page is drawn."""
-    requests = [(one.approval.number, one.approval.state, one.used_today) for one in operator.requests()]
+    requests = [
+        (request.approval.number, request.approval.state, request.used_today) for request in operator.requests()
+    ]
     live = operator.live
     links = None if live is None else live.links
     return requests, links, _work(live), operator.given_by_day()
 
 
-def follow(shown: Standing, opened: Callable[[], HostOperator]) -> None:
+def follow(state: Standing, opened: Callable[[], HostOperator]) -> None:
     """Draw the page again once anything was asked, decided or answered; `opened` opens the Host again, for it is closed by then."""
 
     @st.fragment(run_every=TICK)
     def look() -> None:
         try:
             with closing(opened()) as now:
-                same = standing(now) == shown
+                same = standing(now) == state
         except GlassleafError:  # a sign-in that has ended, say: the page says what it is
             same = False
         if not same:
@@ -233,20 +235,20 @@ def _waiting(t: Texts, operator: HostOperator, waiting: tuple[Request, ...], key
 
 
 def _heading(t: Texts, request: Request) -> None:
-    found = request.approval
-    state = "expired" if request.expired else found.state
-    kind = _kind(found.purpose) if "trees" in found.about else "sums"
+    approval = request.approval
+    state = "expired" if request.expired else approval.state
+    kind = _kind(approval.purpose) if "trees" in approval.about else "sums"
     if kind == "training":
-        name = _algorithm(t, found.name)
+        name = _algorithm(t, approval.name)
     else:
-        name = markdown(found.name)
+        name = markdown(approval.name)
     guest = markdown(request.guest.in_language(t.language))
-    asks = t(f"host.asks_{kind}", guest=guest, name=name, purpose=_purpose(t, found.purpose))
+    asks = t(f"host.asks_{kind}", guest=guest, name=name, purpose=_purpose(t, approval.purpose))
     st.markdown(f":material/{ICONS[state]}: **{asks}**")
-    past = t.past((datetime.now(UTC) - found.since).total_seconds())
-    words = [t("host.request", number=found.number), t("host.since", past=past)]
-    if found.decided:
-        words.append(t(f"host.state_{state}", person=markdown(found.person), day=found.decided[:10]))
+    past = t.past((datetime.now(UTC) - approval.since).total_seconds())
+    words = [t("host.request", number=approval.number), t("host.since", past=past)]
+    if approval.decided:
+        words.append(t(f"host.state_{state}", person=markdown(approval.person), day=approval.decided[:10]))
     st.caption(" · ".join(words))
 
 
@@ -433,10 +435,10 @@ def _refuse(t: Texts, operator: HostOperator, number_: int, step: str, key: str)
 
 
 def _decided(t: Texts, operator: HostOperator, key: str) -> None:
-    found = [one for one in operator.requests() if one.approval.state != "waiting"]
-    if not found:
+    requests = [request for request in operator.requests() if request.approval.state != "waiting"]
+    if not requests:
         st.markdown(t("host.nothing_decided"))
-    for request in found:
+    for request in requests:
         approval = request.approval
         with st.container(border=True, key=f"{key}_decided_{approval.number}"):
             _heading(t, request)
@@ -462,9 +464,9 @@ def _models(t: Texts, operator: HostOperator, key: str) -> None:
         with st.container(border=True, key=f"{key}_model_{model.id}"):
             guest = markdown(operator.title_of(model.guest).in_language(t.language))
             st.markdown(f"**{markdown(model.id)}** · {t('host.of_guest', guest=guest, trees=model.trees)}")
-            allowed = t.listed([_purpose(t, purpose) for purpose in model.purposes])
-            if allowed:
-                words = t("host.allowed", purposes=allowed)
+            purposes = t.listed([_purpose(t, purpose) for purpose in model.purposes])
+            if purposes:
+                words = t("host.allowed", purposes=purposes)
             else:
                 words = t("host.nothing_allowed")
             text = t("waits.model_bits", bits=number(model.capacity))
@@ -476,12 +478,12 @@ def _models(t: Texts, operator: HostOperator, key: str) -> None:
 
 def _people(t: Texts, operator: HostOperator, key: str) -> None:
     """Budgets, and what left about a person, for a request for access."""
-    people, told = operator.answered()
+    people, bits = operator.answered()
     days = operator.limits.days
-    st.markdown(t("waits.answered", n=people, bits=number(told), days=days))
-    most = operator.max_bits
-    if most:
-        st.markdown(t("waits.max_bits", bits=number(most), days=days, used=number(told)))
+    st.markdown(t("waits.answered", n=people, bits=number(bits), days=days))
+    max_bits = operator.max_bits
+    if max_bits:
+        st.markdown(t("waits.max_bits", bits=number(max_bits), days=days, used=number(bits)))
     else:
         st.markdown(t("waits.max_bits_none"))
     person = st.text_input(t("host.person"), key=f"{key}_person", help=t("host.person_help"), width=320).strip()
@@ -489,24 +491,24 @@ def _people(t: Texts, operator: HostOperator, key: str) -> None:
         return
     try:
         budget = operator.budget(person)
-        asked = st.button(t("host.left"), icon=":material/badge:", key=f"{key}_left", help=t("host.left_help"))
-        holdings = operator.left(person) if asked else ()
+        pressed = st.button(t("host.left"), icon=":material/badge:", key=f"{key}_left", help=t("host.left_help"))
+        holdings = operator.left(person) if pressed else ()
     except GlassleafError as error:
         st.warning(markdown(worded(t, error)), icon=":material/report:", title=t("host.failed"))
         return
-    left = {
+    budget_left = {
         t(f"host.kind_{kind}"): t("host.no_limit") if more < 0 else f"{more:,}" for kind, more in budget.left.items()
     }
-    st.table(left, border="horizontal", alt=t("host.budget"))
+    st.table(budget_left, border="horizontal", alt=t("host.budget"))
     st.caption(t("host.budget_note", bits=number(budget.told), days=budget.limits.days))
-    answers = {t(f"host.answer_{name}"): [getattr(one, name) for one in budget.answers] for name in COLUMNS}
+    answers = {t(f"host.answer_{name}"): [getattr(holding, name) for holding in budget.answers] for name in COLUMNS}
     if budget.answers:
         st.dataframe(pd.DataFrame(answers), hide_index=True, key=f"{key}_answers", alt=t("host.answers"))
-    for one in holdings:
-        if one.table in EXPLAINED:
-            st.markdown(t("host.held", what=t(f"host.table_{one.table}"), rows=len(one.about)))
-            if one.about:
-                st.dataframe(pd.DataFrame(list(one.about)), hide_index=True, alt=t(f"host.table_{one.table}"))
+    for holding in holdings:
+        if holding.table in EXPLAINED:
+            st.markdown(t("host.held", what=t(f"host.table_{holding.table}"), rows=len(holding.about)))
+            if holding.about:
+                st.dataframe(pd.DataFrame(list(holding.about)), hide_index=True, alt=t(f"host.table_{holding.table}"))
 
 
 def _traffic(t: Texts, operator: HostOperator, key: str) -> None:
@@ -514,13 +516,13 @@ def _traffic(t: Texts, operator: HostOperator, key: str) -> None:
     if not receipts:
         st.markdown(t("host.no_traffic") if operator.decides else t("waits.no_receipts"))
         return
-    sent = [sum(size_ for _, size_ in one.sent().values()) for one in receipts]
-    took = [sum(size_ for _, size_ in one.took().values()) for one in receipts]
+    sent = [sum(size_ for _, size_ in receipt.sent().values()) for receipt in receipts]
+    took = [sum(size_ for _, size_ in receipt.took().values()) for receipt in receipts]
     st.markdown(t("host.traffic", sent=size(sum(sent)), took=size(sum(took)), count=len(receipts)))
     rows = {
-        t("host.conversation"): [one.conversation[:12] for one in receipts],
-        t("host.peer"): [one.peer for one in receipts],
-        t("host.ended"): [one.created[:16].replace("T", " ") + " UTC" for one in receipts],
+        t("host.conversation"): [receipt.conversation[:12] for receipt in receipts],
+        t("host.peer"): [receipt.peer for receipt in receipts],
+        t("host.ended"): [receipt.created[:16].replace("T", " ") + " UTC" for receipt in receipts],
         t("host.sent"): sent,
         t("host.took"): took,
     }

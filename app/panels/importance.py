@@ -39,9 +39,9 @@ def chosen(t: Texts, view: View) -> tuple[Measure, bool]:
             default="gain",
             help=t("importance.measure_help"),
         )
-        used = len(view_models.used(view.importance))
-        everything = used <= SHOWN or st.toggle(
-            t("importance.all", n=used), key="importance_all", persist_state="session"
+        n_used = len(view_models.used(view.importance))
+        everything = n_used <= SHOWN or st.toggle(
+            t("importance.all", n=n_used), key="importance_all", persist_state="session"
         )
     return cast(Measure, measure), everything
 
@@ -53,12 +53,12 @@ def term(measure: str) -> str:
 
 def parties(view: View, rows: Sequence[Permuted]) -> tuple[Permuted, ...]:
     """Each party's whole: what was measured of all its features together, or of the one it has in use."""
-    found = []
+    rows_of_parties = []
     for party in (view.model.guest, *view.model.hosts):
-        own = [row for row in rows if row.party == party]
-        together = [row for row in own if not row.feature]
-        found += together or (own if len(own) == 1 else [])
-    return tuple(sorted(found, key=lambda row: -row.fall))
+        of_party = [row for row in rows if row.party == party]
+        together = [row for row in of_party if not row.feature]
+        rows_of_parties += together or (of_party if len(of_party) == 1 else [])
+    return tuple(sorted(rows_of_parties, key=lambda row: -row.fall))
 
 
 def by_feature(t: Texts, view: View, measure: str, rows: Rows, everything: bool) -> None:
@@ -66,21 +66,21 @@ def by_feature(t: Texts, view: View, measure: str, rows: Rows, everything: bool)
     ordered = _ordered(view, rows)
     learned = {direction.feature: direction for direction in view.directions}
     sentence = _sentence(t, view, measure, ordered, learned)
-    drawn = ordered if everything else ordered[:SHOWN]
-    legend = [palette.name(t, view.federation, party) for party in dict.fromkeys(row.party for row in drawn)]
-    words = dict.fromkeys(learned[row.feature].learned for row in drawn if row.feature in learned)
+    bars = ordered if everything else ordered[:SHOWN]
+    legend = [palette.name(t, view.federation, party) for party in dict.fromkeys(row.party for row in bars)]
+    words = dict.fromkeys(learned[row.feature].learned for row in bars if row.feature in learned)
     legend += [f"{SIGNS[word]} {frame.direction(t, view.task, word)}" for word in SIGNS if word in words]
     st.markdown(f"{sentence}  \n:small[{'  '.join(legend)}]")
     frame.drawing(
-        charts.bars([_bar(t, view, row, learned.get(row.feature)) for row in drawn], sentence), "importance_bars"
+        charts.bars([_bar(t, view, row, learned.get(row.feature)) for row in bars], sentence), "importance_bars"
     )
     frame.table_twin(t, lambda: _twin(t, view, ordered, learned), sentence, "importance_bars")
 
 
 def _ordered(view: View, rows: Rows) -> Rows:
     """Those of features in use, largest first."""
-    used = {row.feature for row in view_models.used(view.importance)}
-    return sorted((row for row in rows if row.feature in used), key=lambda row: -_value(row))
+    in_use = {row.feature for row in view_models.used(view.importance)}
+    return sorted((row for row in rows if row.feature in in_use), key=lambda row: -_value(row))
 
 
 def by_party(t: Texts, view: View, measure: str, rows: Rows) -> None:
@@ -190,8 +190,8 @@ def _sentence(t: Texts, view: View, measure: str, rows: Rows, learned: dict[str,
 def _bar(t: Texts, view: View, row: SteadyImportance | Permuted, direction: LearnedDirection | None) -> Bar:
     meaning = t.meaning(view.model.feature(row.feature))
     party = t.party(view.federation, row.party)
-    known = next(r for r in view.importance if r.feature == row.feature)
-    hover = t("importance.hover", splits=known.splits, trees=known.trees, share=_words(row)) + _within(t, row)
+    importance = next(r for r in view.importance if r.feature == row.feature)
+    hover = t("importance.hover", splits=importance.splits, trees=importance.trees, share=_words(row)) + _within(t, row)
     sign = SIGNS.get(direction.learned, "–") if direction else ""
     return Bar(
         words=meaning,
@@ -206,7 +206,7 @@ def _bar(t: Texts, view: View, row: SteadyImportance | Permuted, direction: Lear
 
 
 def _twin(t: Texts, view: View, rows: Rows, learned: dict[str, LearnedDirection]) -> frame.Columns:
-    known = {row.feature: row for row in view.importance}
+    importance = {row.feature: row for row in view.importance}
     table: dict[str, list[str]] = {
         t("features.meaning"): [t.meaning(view.model.feature(row.feature)) for row in rows],
         t("words.party"): [palette.plain(t, view.federation, row.party) for row in rows],
@@ -215,9 +215,9 @@ def _twin(t: Texts, view: View, rows: Rows, learned: dict[str, LearnedDirection]
         table[t("importance.column_worth")] = [_words(row) for row in rows]
     return table | {
         t("importance.interval"): [_ends(row) for row in rows],
-        t("words.gain"): [percent(known[row.feature].gain_share) for row in rows],
-        t("words.splits"): [percent(known[row.feature].split_share) for row in rows],
-        t("words.cover"): [percent(known[row.feature].cover_share) for row in rows],
+        t("words.gain"): [percent(importance[row.feature].gain_share) for row in rows],
+        t("words.splits"): [percent(importance[row.feature].split_share) for row in rows],
+        t("words.cover"): [percent(importance[row.feature].cover_share) for row in rows],
         t("features.learned"): [
             frame.direction(t, view.task, learned[row.feature].learned) if row.feature in learned else "–"
             for row in rows

@@ -58,17 +58,17 @@ def held_by_guest(view: View, feature: str) -> bool:
 def own(t: Texts, view: View, read: Callable[[], Dependence]) -> None:
     """The curve of one of the Guest's features, or why there is none."""
     try:
-        found = read()
+        dependence = read()
     except GlassleafError as error:
         st.info(frame.explained(t, error), icon=":material/info:")
         return
-    curve(t, view, found)
+    curve(t, view, dependence)
 
 
-def curve(t: Texts, view: View, found: Dependence) -> None:
+def curve(t: Texts, view: View, dependence: Dependence) -> None:
     """What the model says on average if everybody had the value."""
-    feature = view.model.feature(found.feature)
-    levels = found.levels
+    feature = view.model.feature(dependence.feature)
+    levels = dependence.levels
     names = [_level(t, feature, level) for level in levels]
     at = _widest([level.predicted for level in levels])
     sentence = _ends(t, view, "importance.curve", feature, names, [level.predicted[at] for level in levels], at)
@@ -80,9 +80,9 @@ def curve(t: Texts, view: View, found: Dependence) -> None:
     if numeric:
         figure = _steps(t, view, feature, levels, sentence)
     else:
-        figure = _dots(t, view, found.party, names, levels)
+        figure = _dots(t, view, dependence.party, names, levels)
     frame.chart(t, figure, sentence, table, "importance_curve")
-    st.caption(f":material/info: {t('importance.curve_caption', n=found.n, records=f'{found.n:,}')}")
+    st.caption(f":material/info: {t('importance.curve_caption', n=dependence.n, records=f'{dependence.n:,}')}")
 
 
 def _ends(
@@ -102,34 +102,34 @@ def _ends(
     )
 
 
-def means(t: Texts, view: View, found: GroupMeans) -> None:
+def means(t: Texts, view: View, group_means: GroupMeans) -> None:
     """Mean answers by group of a Host's feature, with what came if there are two outcomes."""
-    feature = view.model.feature(found.feature)
-    if not found.groups:
-        st.info(t("importance.means_none", records=f"{found.n:,}"), icon=":material/groups:")
+    feature = view.model.feature(group_means.feature)
+    if not group_means.groups:
+        st.info(t("importance.means_none", records=f"{group_means.n:,}"), icon=":material/groups:")
         return
-    names = [_group(t, feature, found, row) for row in found.groups]
-    at = _widest([row.mean for row in found.groups])
-    sentence = _ends(t, view, "importance.means", feature, names, [row.mean[at] for row in found.groups], at)
-    table = {t("importance.group"): names, t("importance.people"): [f"{row.group.n:,}" for row in found.groups]}
+    names = [_group(t, feature, group_means, row) for row in group_means.groups]
+    at = _widest([row.mean for row in group_means.groups])
+    sentence = _ends(t, view, "importance.means", feature, names, [row.mean[at] for row in group_means.groups], at)
+    table = {t("importance.group"): names, t("importance.people"): [f"{row.group.n:,}" for row in group_means.groups]}
     for k in range(_outputs(view)):
         table[_column(t, view, k)] = [
             t.noted(_answer(t, view, row.mean[k]), f"{_answer(t, view, row.low[k])} … {_answer(t, view, row.high[k])}")
-            for row in found.groups
+            for row in group_means.groups
         ]
-    if any(row.observed is not None for row in found.groups):
-        table[t("importance.observed")] = [percent(row.observed or 0.0) for row in found.groups]
-    frame.chart(t, _dots(t, view, found.party, names, found.groups), sentence, table, "importance_means")
-    if found.measured:
+    if any(row.observed is not None for row in group_means.groups):
+        table[t("importance.observed")] = [percent(row.observed or 0.0) for row in group_means.groups]
+    frame.chart(t, _dots(t, view, group_means.party, names, group_means.groups), sentence, table, "importance_means")
+    if group_means.measured:
         caption = "importance.means_before"
     else:
         caption = "importance.means_caption"
-    st.caption(f":material/lock: {t(caption, records=f'{found.n:,}', day=found.measured)}")
+    st.caption(f":material/lock: {t(caption, records=f'{group_means.n:,}', day=group_means.measured)}")
 
 
 def _steps(t: Texts, view: View, feature: Feature, levels: Sequence[Level], sentence: str) -> str:
     """A stair over the values, with the shares of the records below it, as an SVG."""
-    steps, lacking = ([level for level in levels if level.missing is known] for known in (False, True))
+    steps, lacking = ([level for level in levels if level.missing is is_missing] for is_missing in (False, True))
     cuts = [level.low for level in steps if level.low is not None]
     span = (cuts[-1] - cuts[0]) or abs(cuts[0]) or 1.0
     edges = [cuts[0] - span / 8, *cuts, cuts[-1] + span / 8]
@@ -300,13 +300,13 @@ def _level(t: Texts, feature: Feature, level: Level) -> str:
     return t("importance.between", low=bare(level.low), high=f"{bare(level.high)}{unit}")
 
 
-def _group(t: Texts, feature: Feature, found: GroupMeans, row: GroupMean) -> str:
+def _group(t: Texts, feature: Feature, group_means: GroupMeans, row: GroupMean) -> str:
     if row.group.kind == "bin":
-        bins = sum(other.group.kind == "bin" for other in found.groups)
+        bins = sum(row_of_group.group.kind == "bin" for row_of_group in group_means.groups)
         return t("importance.bin", place=row.group.name, bins=bins)
     if row.group.kind == "code":
         return t.codes(feature).get(row.group.name, row.group.name)
     if row.group.kind == "missing":
         return t("importance.no_value")
-    groups = [other.group for other in found.groups]
+    groups = [row_of_group.group for row_of_group in group_means.groups]
     return t.text(group_names(groups, feature)[groups.index(row.group)])

@@ -54,13 +54,13 @@ def directions(t: Texts, view: View) -> None:
 
 def _row(t: Texts, view: View, direction: LearnedDirection) -> tuple[str, ...]:
     """What a feature means, whose it is, the two directions, how sure the learned one is, and whether they agree."""
-    known = direction.learned in ("up", "down", "mixed")
+    has_direction = direction.learned in ("up", "down", "mixed")
     return (
         t.meaning(view.model.feature(direction.feature)),
         palette.plain(t, view.federation, direction.party),
         _arrow(t, view, direction.expected),
         _arrow(t, view, direction.learned),
-        f"{direction.strength:+.2f}".replace("-", "−") if known else "–",
+        f"{direction.strength:+.2f}".replace("-", "−") if has_direction else "–",
         _verdict(t, direction),
     )
 

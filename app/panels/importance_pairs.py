@@ -23,52 +23,54 @@ LETTER = 7.2
 SCALE = 72
 
 
-def pairs(t: Texts, view: View, found: Sequence[Interaction]) -> None:
+def pairs(t: Texts, view: View, interactions: Sequence[Interaction]) -> None:
     """A square for each pair of features, darker the more gain lies where they meet; all pairs in the table."""
-    if not found:
+    if not interactions:
         st.info(t("importance.no_pairs"), icon=":material/grid_on:")
         return
-    first = found[0]
+    first = interactions[0]
     names = [t.brief(view.model.feature(name)) for _, name in first.features]
     sentence = t(
         "importance.pairs",
         one=markdown(names[0]),
         other=markdown(names[1]),
         share=percent(first.share),
-        n=len(found),
+        n=len(interactions),
         trees=first.trees,
-        across=sum(pair.across for pair in found),
+        across=sum(pair.across for pair in interactions),
     )
-    frame.chart(t, _squares(t, view, found, sentence), sentence, lambda: _twin(t, view, found), "importance_pairs")
+    frame.chart(
+        t, _squares(t, view, interactions, sentence), sentence, lambda: _twin(t, view, interactions), "importance_pairs"
+    )
     st.caption(f":material/info: {t('importance.pairs_caption')}")
 
 
-def _twin(t: Texts, view: View, found: Sequence[Interaction]) -> frame.Columns:
+def _twin(t: Texts, view: View, interactions: Sequence[Interaction]) -> frame.Columns:
     """A row a pair: of 500 features there are tens of thousands."""
     return {
-        t("importance.pair_one"): [_full(t, view, *pair.features[0]) for pair in found],
-        t("importance.pair_other"): [_full(t, view, *pair.features[1]) for pair in found],
-        t("words.gain"): [percent(pair.share) for pair in found],
-        t("words.splits"): [pair.splits for pair in found],
-        t("words.trees"): [pair.trees for pair in found],
+        t("importance.pair_one"): [_full(t, view, *pair.features[0]) for pair in interactions],
+        t("importance.pair_other"): [_full(t, view, *pair.features[1]) for pair in interactions],
+        t("words.gain"): [percent(pair.share) for pair in interactions],
+        t("words.splits"): [pair.splits for pair in interactions],
+        t("words.trees"): [pair.trees for pair in interactions],
     }
 
 
-def _squares(t: Texts, view: View, found: Sequence[Interaction], sentence: str) -> str:
+def _squares(t: Texts, view: View, interactions: Sequence[Interaction], sentence: str) -> str:
     """The features that meet most, each a row and a column, as an SVG: the denser a square, the more gain lies there."""
     met: dict[tuple[str, str], float] = {}
-    for pair in found:
+    for pair in interactions:
         for feature in pair.features:
             met[feature] = met.get(feature, 0.0) + pair.gain
-    shown = sorted(met, key=lambda feature: -met[feature])[:SHOWN]
-    by_pair = {frozenset(pair.features): pair for pair in found}
-    most = max(pair.share for pair in found) or 1.0
-    named = [t.brief(view.model.feature(name)) for _, name in shown]
-    above = 24 + LETTER * max(wide(cut(words, ABOVE)) for words in named)
-    width = 100 / len(shown)
+    features = sorted(met, key=lambda feature: -met[feature])[:SHOWN]
+    by_pair = {frozenset(pair.features): pair for pair in interactions}
+    largest = max(pair.share for pair in interactions) or 1.0
+    names = [t.brief(view.model.feature(name)) for _, name in features]
+    above = 24 + LETTER * max(wide(cut(words, ABOVE)) for words in names)
+    width = 100 / len(features)
     parts = []
-    for row, (one, words) in enumerate(zip(shown, named, strict=True)):
-        sign = palette.mark(view.federation, one[0])
+    for row, (feature_of_row, words) in enumerate(zip(features, names, strict=True)):
+        sign = palette.mark(view.federation, feature_of_row[0])
         top = above + (SQUARE + charts.LINE + 8) * row
         glyph = f'<tspan fill="{sign.colour}">{sign.glyph}</tspan>'
         parts.append(
@@ -76,37 +78,37 @@ def _squares(t: Texts, view: View, found: Sequence[Interaction], sentence: str) 
             f'text-anchor="start" dy="0.35em">{glyph} {label(cut(words, ABOVE))}</text></svg>'
             f'<text x="0" y="{top + charts.TEXT:.0f}" text-anchor="start">{glyph} {label(cut(words, ABOVE))}</text>'
         )
-        for column, other in enumerate(shown):
-            cell = by_pair.get(frozenset((one, other)))
+        for column, feature_of_column in enumerate(features):
+            cell = by_pair.get(frozenset((feature_of_row, feature_of_column)))
             if cell is not None:
                 parts.append(
                     f'<rect x="{width * column:.2f}%" y="{top + charts.LINE + 2:.0f}" width="{width - 0.4:.2f}%" height="{SQUARE}" '
-                    f'fill-opacity="{_density(cell.share / most):.2f}"><title>{_hover(t, view, cell)}</title></rect>'
+                    f'fill-opacity="{_density(cell.share / largest):.2f}"><title>{_hover(t, view, cell)}</title></rect>'
                 )
-    below = above + (SQUARE + charts.LINE + 8) * len(shown)
-    return charts.svg([*parts, *_scale(t, most, below + 8)], below + SCALE, sentence)
+    below = above + (SQUARE + charts.LINE + 8) * len(features)
+    return charts.svg([*parts, *_scale(t, largest, below + 8)], below + SCALE, sentence)
 
 
 def _density(share: float) -> float:
     return 0.06 + 0.8 * share
 
 
-def _scale(t: Texts, most: float, top: float) -> list[str]:
+def _scale(t: Texts, largest: float, top: float) -> list[str]:
     """What the densities stand for: five of them, with the smallest and the largest share."""
     parts = [
         f'<rect x="{10 * at}%" y="{top:.0f}" width="10%" height="10" fill-opacity="{_density(at / 4):.2f}"/>'
         for at in range(5)
     ]
     parts += [
-        f'<text x="{x}%" y="{top + 26:.0f}">{words}</text>' for x, words in ((5, percent(0.0)), (45, percent(most)))
+        f'<text x="{x}%" y="{top + 26:.0f}">{words}</text>' for x, words in ((5, percent(0.0)), (45, percent(largest)))
     ]
     return [*parts, f'<text x="0" y="{top + 46:.0f}" text-anchor="start">{label(t("importance.pairs_scale"))}</text>']
 
 
 def _hover(t: Texts, view: View, pair: Interaction) -> str:
     names = [t.brief(view.model.feature(name)) for _, name in pair.features]
-    said = t("importance.hover", splits=pair.splits, trees=pair.trees, share=percent(pair.share))
-    return label("\n".join([*names, said.replace("<br>", "\n")]))
+    usage = t("importance.hover", splits=pair.splits, trees=pair.trees, share=percent(pair.share))
+    return label("\n".join([*names, usage.replace("<br>", "\n")]))
 
 
 def _full(t: Texts, view: View, party: str, feature: str) -> str:

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 def contributions(t: Texts, view: View, rows: Sequence[CohortImportance], everything: bool) -> None:
     """Bars to both sides of 0, the longest first; all features in the table."""
-    drawn = rows if everything else rows[:SHOWN]
+    bars_shown = rows if everything else rows[:SHOWN]
     bars = []
-    for row in drawn:
+    for row in bars_shown:
         meaning = t.meaning(view.model.feature(row.feature))
         party = t.party(view.federation, row.party)
         hover = f"{meaning}\n{party}\n{signed(row.mean)}"

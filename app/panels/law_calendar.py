@@ -16,42 +16,42 @@ if TYPE_CHECKING:
     from backend.services.compliance import LawCalendar
 
 
-def panel(t: Texts, found: LawCalendar) -> None:
+def panel(t: Texts, calendar: LawCalendar) -> None:
     """One line that says what is in force and what has changed since the last report; opened, the dates."""
-    if found.changed:
-        changes = t("law.line_changed", n=len(found.changed))
+    if calendar.changed:
+        changes = t("law.line_changed", n=len(calendar.changed))
     else:
         changes = ""
-    known = t("law.line", in_force=found.in_force, n=len(found.coming))
-    line = t("words.about", what=t("law.title"), said=known)
+    counts = t("law.line", in_force=calendar.in_force, n=len(calendar.coming))
+    line = t("words.about", what=t("law.title"), said=counts)
     box = frame.box(t.joined(line, changes), "calendar_month", "law_calendar")
     if box is not None:
         with box:
-            _opened(t, found)
+            _opened(t, calendar)
 
 
-def _opened(t: Texts, found: LawCalendar) -> None:
+def _opened(t: Texts, calendar: LawCalendar) -> None:
     """What changed since the last report, and the dates to come or past."""
-    in_force = t("law.sentence", in_force=found.in_force, on=found.on, n=len(found.coming))
-    st.markdown(t.joined(in_force, t("law.checked", quoted=found.quoted, unchecked=len(found.unchecked))))
-    if not found.since:
+    in_force = t("law.sentence", in_force=calendar.in_force, on=calendar.on, n=len(calendar.coming))
+    st.markdown(t.joined(in_force, t("law.checked", quoted=calendar.quoted, unchecked=len(calendar.unchecked))))
+    if not calendar.since:
         st.caption(t("law.no_report"))
-    elif not found.changed:
-        st.caption(t("law.unchanged", since=found.since))
+    elif not calendar.changed:
+        st.caption(t("law.unchanged", since=calendar.since))
     else:
-        st.markdown(t("law.changed", since=found.since, n=len(found.changed)))
-        _dates(t, found.changed, "law.table_changed", found.on)
+        st.markdown(t("law.changed", since=calendar.since, n=len(calendar.changed)))
+        _dates(t, calendar.changed, "law.table_changed", calendar.on)
     icons = {"coming": "event_upcoming", "ended": "event_busy", "stale": "history", "unchecked": "unpublished"}
-    there = [kind for kind in icons if getattr(found, kind)]
-    chosen = st.pills(
+    kinds = [kind for kind in icons if getattr(calendar, kind)]
+    kind_chosen = st.pills(
         t("law.dates"),
-        there,
+        kinds,
         key="law_dates",
-        format_func=lambda kind: f":material/{icons[kind]}: {t(f'law.dates_{kind}', n=len(getattr(found, kind)))}",
+        format_func=lambda kind: f":material/{icons[kind]}: {t(f'law.dates_{kind}', n=len(getattr(calendar, kind)))}",
         label_visibility="collapsed",
     )
-    if chosen is not None:
-        _dates(t, getattr(found, chosen), f"law.table_{chosen}", found.on)
+    if kind_chosen is not None:
+        _dates(t, getattr(calendar, kind_chosen), f"law.table_{kind_chosen}", calendar.on)
 
 
 def _dates(t: Texts, dates: Sequence[LawDate], alt: str, on: str) -> None:

@@ -76,9 +76,9 @@ def window(t: Texts, managing: Manager) -> None:
 def _described(t: Texts, managing: Manager) -> None:
     model = managing.standing.model
     with st.form("describe", border=False):
-        left, right = st.columns(2)
-        name = left.text_input(t("states.name"), model.name, max_chars=120, key=f"name_{model.model_id}")
-        owner = right.text_input(
+        name_column, owner_column = st.columns(2)
+        name = name_column.text_input(t("states.name"), model.name, max_chars=120, key=f"name_{model.model_id}")
+        owner = owner_column.text_input(
             t("states.owner"), model.owner, max_chars=120, key=f"owner_{model.model_id}", help=t("states.owner_help")
         )
         note = st.text_area(t("states.note"), model.note, height=80, key=f"note_{model.model_id}")
@@ -92,8 +92,8 @@ def _law(t: Texts, managing: Manager) -> tuple[Sequence[str], str]:
     model = managing.standing.model
     own_places = model.places.split(",") if model.places else []
     lived_in, made_for = managing.federation
-    left, right = st.columns(2)
-    places = left.multiselect(
+    places_column, product_column = st.columns(2)
+    places = places_column.multiselect(
         t("states.places"),
         PLACES,
         own_places,
@@ -102,13 +102,13 @@ def _law(t: Texts, managing: Manager) -> tuple[Sequence[str], str]:
         placeholder=_as_federation(t, t.listed([t(f"place.{place}") for place in lived_in])),
         help=t("states.law_help"),
     )
-    product = right.selectbox(
+    product = product_column.selectbox(
         t("states.product"),
         ("", *PRODUCTS),
         ("", *PRODUCTS).index(model.product),
         key=f"product_{model.model_id}",
-        format_func=lambda one: (
-            t(f"product.{one}") if one else _as_federation(t, t(f"product.{made_for}") if made_for else "")
+        format_func=lambda name: (
+            t(f"product.{name}") if name else _as_federation(t, t(f"product.{made_for}") if made_for else "")
         ),
         help=t("states.law_help"),
     )
@@ -132,19 +132,19 @@ def _steps(t: Texts, managing: Manager) -> None:
         return
     with st.form("steps", border=False):
         person = managing.account or named(t("states.person"), "step_person")
-        wanted = any(offer.reason and offer.mine for offer in managing.offers)
-        if wanted:
+        needs_reason = any(offer.reason and offer.mine for offer in managing.offers)
+        if needs_reason:
             reason = st.text_area(t("states.reason"), height=80, key="step_reason", help=t("states.reason_help"))
         else:
             reason = ""
         for offer in managing.offers:
-            left, right = st.columns([2, 3], vertical_alignment="center")
+            button_column, condition_column = st.columns([2, 3], vertical_alignment="center")
             words = t(f"states.step_{offer.name}")
             key = f"step_{offer.name}"
-            if left.form_submit_button(words, key=key, disabled=not offer.mine, width="stretch"):
-                done = t(f"states.done_{offer.name}")
-                _take(managing, done, partial(managing.step, offer.name, person, reason))
-            right.caption(_condition(t, offer, managing))
+            if button_column.form_submit_button(words, key=key, disabled=not offer.mine, width="stretch"):
+                success = t(f"states.done_{offer.name}")
+                _take(managing, success, partial(managing.step, offer.name, person, reason))
+            condition_column.caption(_condition(t, offer, managing))
 
 
 def _condition(t: Texts, offer: NextStep, managing: Manager) -> str:
@@ -176,11 +176,11 @@ def _history(t: Texts, steps: Sequence[ModelStep]) -> None:
             st.markdown(f"{line}  \n:small[{markdown(step.reason)}]" if step.reason else line)
 
 
-def _take(managing: Manager, done: str, act: Callable[[], object]) -> None:
+def _take(managing: Manager, success: str, act: Callable[[], object]) -> None:
     """Act, and close the window unless that was refused."""
 
     def close_after() -> None:
         act()
         managing.close()
 
-    managing.attempt(done, close_after)
+    managing.attempt(success, close_after)

@@ -104,11 +104,11 @@ def drawing(
 ) -> str:
     """Lines, and `bars` behind them, as an SVG; `hover` is what is said at a place of the lying axis and around it."""
     if bars is not None and bars.name:
-        named = [(f'stroke="{bars.colour}" stroke-width="10"', bars.name)]
+        legend_rows = [(f'stroke="{bars.colour}" stroke-width="10"', bars.name)]
     else:
-        named = []
-    named += [(line.look, line.name) for line in lines if line.name]
-    top = charts.LINE * len(named) + charts.TEXT
+        legend_rows = []
+    legend_rows += [(line.look, line.name) for line in lines if line.name]
+    top = charts.LINE * len(legend_rows) + charts.TEXT
     room = 8 + round(charts.LETTER * max(map(wide, y.ticks.values()))) + (charts.BESIDE if y.title else 0)
     plane = _Plane(x, y, top)
     parts = [
@@ -117,7 +117,7 @@ def drawing(
         plane.paths(lines),
         *(mark for line in lines for mark in plane.marks(line)),
         *plane.strips(hover),
-        f'<g transform="translate({-room})">{"".join(legend(named))}</g>',
+        f'<g transform="translate({-room})">{"".join(legend(legend_rows))}</g>',
     ]
     return charts.svg(parts, top + PLOT + charts.TITLED, sentence, room, charts.BESIDE)
 
@@ -153,8 +153,8 @@ class _Plane:
         for value, words in self.x.ticks.items():
             yield f'<text x="{self.across(value):.2f}%" y="{ground + charts.LINE}">{label(words)}</text>'
         yield f'<text x="50%" y="{ground + charts.TITLED - 8}">{label(self.x.title)}</text>'
-        beside = f"translate({charts.TEXT - room},{self.top + PLOT // 2}) rotate(-90)"
-        yield f'<text transform="{beside}">{label(self.y.title)}</text>'
+        transform = f"translate({charts.TEXT - room},{self.top + PLOT // 2}) rotate(-90)"
+        yield f'<text transform="{transform}">{label(self.y.title)}</text>'
 
     def bars(self, bars: Bars) -> Iterator[str]:
         """A rectangle a bar."""
@@ -186,10 +186,10 @@ class _Plane:
         for a, b in self.places(line) if line.dots else ():
             yield f'<circle cx="{a:.2f}%" cy="{self.top + b:.1f}" r="4.5" fill="{line.colour}"/>'
 
-    def strips(self, said: Sequence[tuple[float, str]]) -> Iterator[str]:
+    def strips(self, texts: Sequence[tuple[float, str]]) -> Iterator[str]:
         """What is said at each place, from half way to its neighbours."""
-        places = sorted((self.across(value), words) for value, words in said)
-        middles = [(one[0] + other[0]) / 2 for one, other in pairwise(places)]
+        places = sorted((self.across(value), words) for value, words in texts)
+        middles = [(first[0] + second[0]) / 2 for first, second in pairwise(places)]
         for (_, words), (low, high) in zip(places, pairwise([0.0, *middles, 100.0]), strict=False):
             if high > low:
                 title = f"<title>{label(words)}</title>"

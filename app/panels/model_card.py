@@ -78,9 +78,9 @@ def identity(t: Texts, view: View, card: ModelCard) -> None:
     frame.table(table, t("card.identity"))
     box = frame.box(t("card.parameters"), "tune", "card_parameters_box")
     if box is not None:
-        asked = {name: str(value) for name, value in record.parameters.items()}
-        named = parameters_in_words(Catalogue(t.language), asked, record.cipher, record.key_bits)
-        values = {t("card.fact"): list(named), t("card.is"): list(named.values())}
+        parameters = {name: str(value) for name, value in record.parameters.items()}
+        in_words = parameters_in_words(Catalogue(t.language), parameters, record.cipher, record.key_bits)
+        values = {t("card.fact"): list(in_words), t("card.is"): list(in_words.values())}
         with box:
             frame.data(values, "card_parameters", t("card.parameters"))
 
@@ -100,25 +100,27 @@ def _grown(t: Texts, record: ModelRecord) -> tuple[str, str]:
 
 def part(t: Texts, card: ModelCard) -> Performance:
     """Which part of the data is shown; the one to believe comes first."""
-    names = [found.part for found in card.parts]
+    names = [performance.part for performance in card.parts]
     if len(names) == 1:
         return card.parts[0]
-    chosen = controls.choice(t("card.part"), names, "card_part", lambda name: _part(t, name), help=t("glossary.parts"))
-    return next((found for found in card.parts if found.part == chosen), card.parts[0])
+    part_name = controls.choice(
+        t("card.part"), names, "card_part", lambda name: _part(t, name), help=t("glossary.parts")
+    )
+    return next((performance for performance in card.parts if performance.part == part_name), card.parts[0])
 
 
-def figures(t: Texts, view: View, card: ModelCard, shown: Performance) -> None:
+def figures(t: Texts, view: View, card: ModelCard, performance: Performance) -> None:
     """The figures with their intervals, and where the scores came from."""
-    first = shown.figures[0] if shown.figures else None
+    first = performance.figures[0] if performance.figures else None
     if first is None:
         st.info(t("card.nobody"), icon=":material/groups:")
         return
     st.markdown(
         t(
             "card.sentence",
-            n=shown.n,
-            people=f"{shown.n:,}",
-            part=_part(t, shown.part),
+            n=performance.n,
+            people=f"{performance.n:,}",
+            part=_part(t, performance.part),
             figure=_name(t, first),
             value=_value(t, view, first, first.value),
             low=_value(t, view, first, first.low),
@@ -126,7 +128,7 @@ def figures(t: Texts, view: View, card: ModelCard, shown: Performance) -> None:
         )
     )
     with st.container(horizontal=True):
-        for estimate in (e for e in shown.figures if e.name in TILES[view.task]):
+        for estimate in (e for e in performance.figures if e.name in TILES[view.task]):
             st.metric(
                 _name(t, estimate),
                 _value(t, view, estimate, estimate.value),
@@ -136,44 +138,44 @@ def figures(t: Texts, view: View, card: ModelCard, shown: Performance) -> None:
                 delta_color="off",
                 delta_arrow="off",
             )
-    title = t("card.all_figures", n=len(shown.figures))
+    title = t("card.all_figures", n=len(performance.figures))
     box = frame.box(title, "table", "card_figures_box")
     if box is not None:
         table: frame.Columns = {
-            t("card.figure"): [_name(t, e) for e in shown.figures],
-            t("importance.value"): [_value(t, view, e, e.value) for e in shown.figures],
-            t("importance.interval"): [_interval(t, view, e) for e in shown.figures],
+            t("card.figure"): [_name(t, e) for e in performance.figures],
+            t("importance.value"): [_value(t, view, e, e.value) for e in performance.figures],
+            t("importance.interval"): [_interval(t, view, e) for e in performance.figures],
         }
         with box:
             frame.data(table, "card_figures", title)
     st.caption(
-        f":material/error_med: {t.joined(t('card.interval'), t(f'card.source_{card.sources[shown.part]}'))}",
+        f":material/error_med: {t.joined(t('card.interval'), t(f'card.source_{card.sources[performance.part]}'))}",
         help=t("glossary.bootstrap"),
     )
     if card.record.weights:
         st.caption(f":material/balance: {t('card.weighted', column=markdown(card.record.weights))}")
-    if shown.part != card.parts[0].part:
-        st.caption(f":material/warning: {t(f'card.seen_{shown.part}')}")
+    if performance.part != card.parts[0].part:
+        st.caption(f":material/warning: {t(f'card.seen_{performance.part}')}")
 
 
 def stability(t: Texts, view: View, shifts: Sequence[Stability]) -> None:
     """How far predictions of the other parts are from those of the training rows."""
-    worst = max(shifts, key=lambda one: one.psi - one.chance)
-    moved = [one for one in shifts if one.moved]
+    worst = max(shifts, key=lambda shift: shift.psi - shift.chance)
+    moved = [shift for shift in shifts if shift.moved]
     words = {"part": _part(t, worst.part), "psi": number(worst.psi), "chance": number(worst.chance)}
     if not moved:
         reading = "stable"
-    elif max(one.psi for one in moved) < SMALL:
+    elif max(shift.psi for shift in moved) < SMALL:
         reading = "moved_little"
     else:
         reading = "moved"
     sentence = t(f"card.{reading}", **words)
     twin: frame.Columns = {
-        t("card.part"): [_part(t, one.part) for one in shifts],
-        t("importance.people"): [f"{one.n:,}" for one in shifts],
-        "PSI": [number(one.psi) for one in shifts],
-        t("card.chance"): [number(one.chance) for one in shifts],
-        t("card.reading"): [t("card.is_moved" if one.moved else "card.is_stable") for one in shifts],
+        t("card.part"): [_part(t, shift.part) for shift in shifts],
+        t("importance.people"): [f"{shift.n:,}" for shift in shifts],
+        "PSI": [number(shift.psi) for shift in shifts],
+        t("card.chance"): [number(shift.chance) for shift in shifts],
+        t("card.reading"): [t("card.is_moved" if shift.moved else "card.is_stable") for shift in shifts],
     }
     frame.chart(t, _shares(t, view, shifts, worst, sentence), sentence, twin, "card_stability")
     st.caption(f":material/info: {t('card.stability_caption')}")
@@ -182,30 +184,30 @@ def stability(t: Texts, view: View, shifts: Sequence[Stability]) -> None:
 def _shares(t: Texts, view: View, shifts: Sequence[Stability], worst: Stability, sentence: str) -> str:
     """The shares of each bin in the part that all are compared with, and in every other."""
     names = _bins(view, worst)
-    drawn = {_part(t, worst.reference): (worst.reference, [first for first, _ in worst.shares])}
-    drawn |= {
-        _part(t, one.part): (one.part, [second for _, second in one.shares])
-        for one in shifts
-        if len(one.shares) == len(names)
+    by_part = {_part(t, worst.reference): (worst.reference, [first for first, _ in worst.shares])}
+    by_part |= {
+        _part(t, shift.part): (shift.part, [second for _, second in shift.shares])
+        for shift in shifts
+        if len(shift.shares) == len(names)
     }
     title = t("card.bin_class" if view.task == "classes" else "card.bin")
     across = lines.Axis(title, 0.5, len(names) + 0.5, dict(enumerate(names, 1)))
-    down = lines.rounded("", [0.0, *(value for _, values in drawn.values() for value in values)], lines.share)
+    down = lines.rounded("", [0.0, *(value for _, values in by_part.values() for value in values)], lines.share)
     hover = [
-        (at + 1, "\n".join([names[at], *(f"{name}: {percent(values[at])}" for name, (_, values) in drawn.items())]))
+        (at + 1, "\n".join([names[at], *(f"{name}: {percent(values[at])}" for name, (_, values) in by_part.items())]))
         for at in range(len(names))
     ]
     parts = [
         lines.Line(range(1, len(names) + 1), values, name, dash=PARTS.get(part, "dashdot"), dots=True)
-        for name, (part, values) in drawn.items()
+        for name, (part, values) in by_part.items()
     ]
     return lines.drawing(parts, across, down, sentence, hover)
 
 
-def _bins(view: View, one: Stability) -> list[str]:
-    if view.task == "classes" and len(one.shares) == len(view.model.outputs.classes):
+def _bins(view: View, shift: Stability) -> list[str]:
+    if view.task == "classes" and len(shift.shares) == len(view.model.outputs.classes):
         return list(view.model.outputs.classes)
-    return [str(i + 1) for i in range(len(one.shares))]
+    return [str(i + 1) for i in range(len(shift.shares))]
 
 
 def _part(t: Texts, name: str) -> str:

@@ -24,33 +24,33 @@ STEP = 10  # of the points of a curve, every so many are in its table
 Draw = Callable[[Texts, View, Performance], None]
 
 
-def draw(t: Texts, view: View, shown: Performance) -> None:
+def draw(t: Texts, view: View, performance: Performance) -> None:
     """Two beside each other, in the order in which they are read."""
-    wanted: list[tuple[str, str, Draw]] = []
-    if shown.separation is not None:
-        wanted += [("card.roc", "roc", roc), ("card.ks", "ks", ks)]
-    if shown.calibration:
-        wanted.append(
+    charts: list[tuple[str, str, Draw]] = []
+    if performance.separation is not None:
+        charts += [("card.roc", "roc", roc), ("card.ks", "ks", ks)]
+    if performance.calibration:
+        charts.append(
             ("card.calibration_number" if view.task == "number" else "card.calibration", "calibration", calibration)
         )
-    if shown.spread is not None:
-        wanted.append(("card.residuals" if view.task == "number" else "card.spread", _spread_term(view), spread))
-    if shown.confusion:
-        wanted.append(("card.confusion", "predicted", confusion))
-    for begin in range(0, len(wanted), 2):
-        for column, (title, term, picture) in zip(st.columns(2, gap="large"), wanted[begin : begin + 2], strict=False):
+    if performance.spread is not None:
+        charts.append(("card.residuals" if view.task == "number" else "card.spread", _spread_term(view), spread))
+    if performance.confusion:
+        charts.append(("card.confusion", "predicted", confusion))
+    for begin in range(0, len(charts), 2):
+        for column, (title, term, picture) in zip(st.columns(2, gap="large"), charts[begin : begin + 2], strict=False):
             with column:
                 frame.section(t, title, term)
-                picture(t, view, shown)
+                picture(t, view, performance)
 
 
 def _spread_term(view: View) -> str:
     return "rmse" if view.task == "number" else "probability"
 
 
-def roc(t: Texts, view: View, shown: Performance) -> None:
+def roc(t: Texts, view: View, performance: Performance) -> None:
     """True against false positive rate."""
-    points = shown.separation
+    points = performance.separation
     if points is None:
         return
     tenth = next((i for i, false in enumerate(points.false_positive) if false >= 0.1), -1)
@@ -75,9 +75,9 @@ def _roc(t: Texts, points: Separation, sentence: str) -> str:
     return lines.drawing([_diagonal(0, 1), lines.Line(false, true, width=3)], across, down, sentence, hover)
 
 
-def ks(t: Texts, view: View, shown: Performance) -> None:
+def ks(t: Texts, view: View, performance: Performance) -> None:
     """The two outcomes' shares at or above each cut-off, with the widest gap marked."""
-    points = shown.separation
+    points = performance.separation
     if points is None:
         return
     at = points.widest
@@ -110,9 +110,9 @@ def _ks(t: Texts, points: Separation, sentence: str) -> str:
     )
 
 
-def calibration(t: Texts, view: View, shown: Performance) -> None:
+def calibration(t: Texts, view: View, performance: Performance) -> None:
     """Predicted against what came, in bins of about equal size."""
-    rows = shown.calibration
+    rows = performance.calibration
     numbers = view.task == "number"
     fits = sum(row.low <= row.predicted <= row.high for row in rows)
     far = max(rows, key=lambda row: abs(row.observed - row.predicted))
@@ -150,25 +150,27 @@ def _calibration(
     return lines.drawing([_diagonal(low, high), bins], across, down, sentence, hover)
 
 
-def spread(t: Texts, view: View, shown: Performance) -> None:
+def spread(t: Texts, view: View, performance: Performance) -> None:
     """How predictions of both outcomes, or residuals, are distributed."""
-    found = shown.spread
-    if found is None:
+    histogram = performance.spread
+    if histogram is None:
         return
     numbers = view.task == "number"
     if numbers:
         names = [t("card.residual")]
     else:
         names = [t("card.negative"), t("card.positive")]
-    sentence = _spread_sentence(t, view, found)
-    frame.chart(t, _spread(t, found, names, sentence), sentence, lambda: _bars(t, view, found, names), "card_spread")
+    sentence = _spread_sentence(t, view, histogram)
+    frame.chart(
+        t, _spread(t, histogram, names, sentence), sentence, lambda: _bars(t, view, histogram, names), "card_spread"
+    )
 
 
-def _spread(t: Texts, found: Spread, names: Sequence[str], sentence: str) -> str:
+def _spread(t: Texts, histogram: Spread, names: Sequence[str], sentence: str) -> str:
     """Bars of the first row, and if there is a second one its outline."""
     numbers = len(names) == 1
-    edges = found.edges
-    shares = [[count / max(sum(row), 1) for count in row] for row in found.counts]
+    edges = histogram.edges
+    shares = [[count / max(sum(row), 1) for count in row] for row in histogram.counts]
     hover = [
         ((low + high) / 2, "\n".join(f"{name}: {percent(row[at])}" for name, row in zip(names, shares, strict=True)))
         for at, (low, high) in enumerate(pairwise(edges))
@@ -185,23 +187,23 @@ def _spread(t: Texts, found: Spread, names: Sequence[str], sentence: str) -> str
     return lines.drawing(outlines, across, down, sentence, hover, bars)
 
 
-def confusion(t: Texts, view: View, shown: Performance) -> None:
+def confusion(t: Texts, view: View, performance: Performance) -> None:
     """True against predicted class."""
     classes = view.model.outputs.classes
-    rows = [[count / max(sum(row), 1) for count in row] for row in shown.confusion]
+    rows = [[count / max(sum(row), 1) for count in row] for row in performance.confusion]
     wrong = max(
         ((i, j) for i in range(len(classes)) for j in range(len(classes)) if i != j),
-        key=lambda at: shown.confusion[at[0]][at[1]],
+        key=lambda at: performance.confusion[at[0]][at[1]],
     )
     sentence = t(
         "card.confusion_sentence",
         true=markdown(classes[wrong[0]]),
         predicted=markdown(classes[wrong[1]]),
         share=percent(rows[wrong[0]][wrong[1]]),
-        people=f"{shown.confusion[wrong[0]][wrong[1]]:,}",
+        people=f"{performance.confusion[wrong[0]][wrong[1]]:,}",
     )
     twin = {t("card.class_true"): list(classes)}
-    twin |= {name: [f"{row[j]:,}" for row in shown.confusion] for j, name in enumerate(classes)}
+    twin |= {name: [f"{row[j]:,}" for row in performance.confusion] for j, name in enumerate(classes)}
     frame.chart(t, _squares(t, classes, rows, sentence), sentence, twin, "card_confusion")
 
 
@@ -225,8 +227,8 @@ def _squares(t: Texts, classes: Sequence[str], rows: Sequence[Sequence[float]], 
                 f'<text x="{x + width / 2:.2f}%" y="{middle}" pointer-events="none">{percent(share)}</text>'
             )
     parts.append(f'<text x="50%" y="{ground + charts.TITLED - 8}">{label(t("card.class_predicted"))}</text>')
-    beside = f"translate({charts.TEXT - room},{ground // 2}) rotate(-90)"
-    parts.append(f'<text transform="{beside}">{label(t("card.class_true"))}</text>')
+    transform = f"translate({charts.TEXT - room},{ground // 2}) rotate(-90)"
+    parts.append(f'<text transform="{transform}">{label(t("card.class_true"))}</text>')
     return charts.svg(parts, ground + charts.TITLED, sentence, room)
 
 
@@ -236,22 +238,22 @@ def _diagonal(low: float, high: float) -> lines.Line:
 
 
 def _rates(t: Texts, points: Separation) -> frame.Columns:
-    kept = sorted({*range(0, len(points.cutoffs), STEP), points.widest, len(points.cutoffs) - 1})
+    indices = sorted({*range(0, len(points.cutoffs), STEP), points.widest, len(points.cutoffs) - 1})
     return {
-        t("card.cutoff"): [percent(points.cutoffs[i]) for i in kept],
-        t("card.true_positive"): [percent(points.true_positive[i]) for i in kept],
-        t("card.false_positive"): [percent(points.false_positive[i]) for i in kept],
+        t("card.cutoff"): [percent(points.cutoffs[i]) for i in indices],
+        t("card.true_positive"): [percent(points.true_positive[i]) for i in indices],
+        t("card.false_positive"): [percent(points.false_positive[i]) for i in indices],
     }
 
 
-def _spread_sentence(t: Texts, view: View, found: Spread) -> str:
+def _spread_sentence(t: Texts, view: View, histogram: Spread) -> str:
     if view.task == "number":
-        counts = found.counts[0]
+        counts = histogram.counts[0]
         half = len(counts) // 2
         above = sum(counts[half:]) / max(sum(counts), 1)
         return t("card.residual_sentence", above=percent(above))
-    middle = len(found.edges) // 2
-    high = [sum(row[middle:]) / max(sum(row), 1) for row in found.counts]
+    middle = len(histogram.edges) // 2
+    high = [sum(row[middle:]) / max(sum(row), 1) for row in histogram.counts]
     return t(
         "card.spread_sentence",
         negative=percent(high[0]),
@@ -260,7 +262,7 @@ def _spread_sentence(t: Texts, view: View, found: Spread) -> str:
     )
 
 
-def _bars(t: Texts, view: View, found: Spread, names: list[str]) -> frame.Columns:
+def _bars(t: Texts, view: View, histogram: Spread, names: list[str]) -> frame.Columns:
     show = number if view.task == "number" else percent
-    ranges = {t("card.range"): [f"{show(a)} – {show(b)}" for a, b in pairwise(found.edges)]}
-    return ranges | dict(zip(names, found.counts, strict=True))
+    ranges = {t("card.range"): [f"{show(a)} – {show(b)}" for a, b in pairwise(histogram.edges)]}
+    return ranges | dict(zip(names, histogram.counts, strict=True))

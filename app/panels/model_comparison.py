@@ -71,45 +71,45 @@ def choose(
         st.button(t("compare_models.swap"), icon=":material/swap_horiz:", key="compare_swap", on_click=swap)
 
 
-def headline(t: Texts, view: View, found: SideBySide) -> None:
+def headline(t: Texts, view: View, comparison: SideBySide) -> None:
     """Which of the two is better, what is true of each, fact by fact, and on whom that rests."""
     judge = session.service().verdicts
-    both = [(called(t, view, side.record), judge.of(side.record.id)) for side in (found.before, found.after)]
-    verdict.which(t, found.changes, both)
-    basis(t, view, found)
+    both = [(called(t, view, side.record), judge.of(side.record.id)) for side in (comparison.before, comparison.after)]
+    verdict.which(t, comparison.changes, both)
+    basis(t, view, comparison)
 
 
-def details(t: Texts, view: View, found: SideBySide) -> None:
+def details(t: Texts, view: View, comparison: SideBySide) -> None:
     """What each uses, its size, and how groups fare."""
-    frame.fold(t("comparison.numbers"), "123", "compare_numbers_box", partial(numbers, t, found))
+    frame.fold(t("comparison.numbers"), "123", "compare_numbers_box", partial(numbers, t, comparison))
     frame.fold(
         t("comparison.importance_title"),
         "bar_chart",
         "compare_importance_box",
-        partial(importance, t, view, found),
+        partial(importance, t, view, comparison),
     )
     frame.fold(
         t("comparison.outcomes_title"),
         "groups",
         "compare_outcomes_box",
-        partial(outcomes, t, view, found),
+        partial(outcomes, t, view, comparison),
     )
 
 
-def basis(t: Texts, view: View, found: SideBySide) -> None:
+def basis(t: Texts, view: View, comparison: SideBySide) -> None:
     """What was left out of the second model, and on whom the comparison rests."""
     parts = []
-    if found.without:
-        left = t.listed([evidence.brief(t, view, name) for name in found.without])
-        parts.append(t("comparison.without", n=len(found.without), features=left))
-    if found.paired_on:
-        parts.append(t("comparison.paired", n=f"{found.paired_on:,}"))
+    if comparison.without:
+        features = t.listed([evidence.brief(t, view, name) for name in comparison.without])
+        parts.append(t("comparison.without", n=len(comparison.without), features=features))
+    if comparison.paired_on:
+        parts.append(t("comparison.paired", n=f"{comparison.paired_on:,}"))
     else:
-        if found.same_people:
+        if comparison.same_people:
             same = "comparison.same_people"
         else:
             same = "comparison.other_people"
-        parts.append(t(same, n=f"{found.before.record.metrics.n:,}"))
+        parts.append(t(same, n=f"{comparison.before.record.metrics.n:,}"))
     st.caption(t.joined(*parts))
 
 
@@ -125,24 +125,28 @@ def _digits(value: float) -> str:
     return number(value)
 
 
-def pairing(t: Texts, view: View, found: SideBySide, work: Work, begin: Callable[[], Job[ModelDifference]]) -> None:
+def pairing(
+    t: Texts, view: View, comparison: SideBySide, work: Work, begin: Callable[[], Job[ModelDifference]]
+) -> None:
     """Where both were tested on the same people and did not score them side by side yet: a button that has them do it."""
-    if found.same_people and not found.paired_on:
+    if comparison.same_people and not comparison.paired_on:
         offers.button(t, view, work, "compare_models.pair", begin)
 
 
-def open_full(t: Texts, view: View, found: SideBySide) -> None:
+def open_full(t: Texts, view: View, comparison: SideBySide) -> None:
     """To the comparison on a page of its own, and to the second model."""
-    both = {"model": found.before.record.id, "other": found.after.record.id}
+    both = {"model": comparison.before.record.id, "other": comparison.after.record.id}
     with st.container(horizontal=True):
         links.page("compare_models", t("comparison.open"), "compare_arrows", both)
-        links.to_model(both["other"], t("comparison.open_second", model=called(t, view, found.after.record)), "home")
+        links.to_model(
+            both["other"], t("comparison.open_second", model=called(t, view, comparison.after.record)), "home"
+        )
 
 
-def to_both(t: Texts, view: View, found: SideBySide) -> None:
+def to_both(t: Texts, view: View, comparison: SideBySide) -> None:
     """To either model, by its name."""
     with st.container(horizontal=True):
-        for key, side in (("first", found.before), ("second", found.after)):
+        for key, side in (("first", comparison.before), ("second", comparison.after)):
             words = t(f"comparison.open_{key}", model=called(t, view, side.record))
             links.to_model(side.record.id, words, "home")
 
@@ -153,14 +157,14 @@ def called(t: Texts, view: View, record: ModelRecord) -> str:
     return frame.model_name(t, record, view.federation, state.name)
 
 
-def numbers(t: Texts, found: SideBySide) -> None:
+def numbers(t: Texts, comparison: SideBySide) -> None:
     """Every figure of quality and size as a table."""
-    sizes = found.before.sizes, found.after.sizes
-    rows = [(t(f"figure.{f.name}"), _digits(f.before), _digits(f.after), _between(t, f)) for f in found.figures]
+    sizes = comparison.before.sizes, comparison.after.sizes
+    rows = [(t(f"figure.{f.name}"), _digits(f.before), _digits(f.after), _between(t, f)) for f in comparison.figures]
     for name in SIZES:
-        one = getattr(sizes[0], name)
-        other = getattr(sizes[1], name)
-        rows.append((t(f"sizes.{name}"), f"{one:,}", f"{other:,}", _change(one, other)))
+        first = getattr(sizes[0], name)
+        second = getattr(sizes[1], name)
+        rows.append((t(f"sizes.{name}"), f"{first:,}", f"{second:,}", _change(first, second)))
     _table(t, ("figure", "first", "second", "difference"), rows, "comparison.numbers")
 
 
@@ -174,34 +178,34 @@ def _between(t: Texts, figure: QualityFigure) -> str:
     return t("compliance.interval", value=change, low=_signed(figure.low), high=_signed(figure.high))
 
 
-def _change(before: float, after: float) -> str:
-    change = after - before
+def _change(first: float, second: float) -> str:
+    change = second - first
     if change == 0:
         return "0"
     return ("+" if change > 0 else "−") + bare(abs(change))
 
 
-def importance(t: Texts, view: View, found: SideBySide) -> None:
+def importance(t: Texts, view: View, comparison: SideBySide) -> None:
     """Paired bars: each feature's share of the gain in the first model, pale, and in the second."""
-    if not found.shifts:
+    if not comparison.shifts:
         st.info(t("comparison.no_shift"), icon=":material/search_off:")
         return
-    largest = max(found.shifts, key=lambda shift: abs(shift.change))
+    largest = max(comparison.shifts, key=lambda shift: abs(shift.change))
     sentence = t(
         "comparison.importance" if None not in (largest.before, largest.after) else "comparison.importance_out",
         feature=evidence.brief(t, view, largest.feature),
         before=_share(t, largest.before),
         after=_share(t, largest.after),
     )
-    if len(found.shifts) > SHOWN:
+    if len(comparison.shifts) > SHOWN:
         sentence = t.joined(sentence, t("report.first", n=SHOWN))
     twin: frame.Columns = {
-        t("features.meaning"): [evidence.plain(t, view, s.feature) for s in found.shifts],
-        t("words.party"): [palette.plain(t, view.federation, s.party) for s in found.shifts],
-        t("comparison.first"): [_share(t, s.before) for s in found.shifts],
-        t("comparison.second"): [_share(t, s.after) for s in found.shifts],
+        t("features.meaning"): [evidence.plain(t, view, s.feature) for s in comparison.shifts],
+        t("words.party"): [palette.plain(t, view.federation, s.party) for s in comparison.shifts],
+        t("comparison.first"): [_share(t, s.before) for s in comparison.shifts],
+        t("comparison.second"): [_share(t, s.after) for s in comparison.shifts],
     }
-    frame.chart(t, _paired(t, view, found.shifts[:SHOWN], sentence), sentence, twin, "comparison_importance")
+    frame.chart(t, _paired(t, view, comparison.shifts[:SHOWN], sentence), sentence, twin, "comparison_importance")
 
 
 def _share(t: Texts, share: float | None) -> str:
@@ -214,7 +218,7 @@ def _paired(t: Texts, view: View, shifts: Sequence[Shift], sentence: str) -> str
         [(f'stroke="{palette.INK}" stroke-width="{BAR}" opacity="{opacity}"', name) for opacity, name in looks.items()]
     )
     y = charts.LINE * (len(looks) + 1)
-    most = max(share or 0.0 for shift in shifts for share in (shift.before, shift.after)) or 1.0
+    largest = max(share or 0.0 for shift in shifts for share in (shift.before, shift.after)) or 1.0
     for shift in shifts:
         sign = palette.mark(view.federation, shift.party)
         words = f"{sign.glyph} {wrap(evidence.plain(t, view, shift.feature), ONE_LINE, 2)}"
@@ -223,7 +227,7 @@ def _paired(t: Texts, view: View, shifts: Sequence[Shift], sentence: str) -> str
             parts.append(f'<text y="{y + charts.TEXT}" text-anchor="start">{line}</text>')
             y += charts.LINE
         for share, opacity in ((shift.before, BEFORE), (shift.after, 1.0)):
-            width = 100 * (share or 0.0) / most
+            width = 100 * (share or 0.0) / largest
             y += 2
             parts.append(
                 f'<rect y="{y}" width="{width:.2f}%" height="{BAR}" fill="{sign.colour}" opacity="{opacity}"/>'
@@ -233,36 +237,36 @@ def _paired(t: Texts, view: View, shifts: Sequence[Shift], sentence: str) -> str
     return charts.svg(parts, y, sentence)
 
 
-def outcomes(t: Texts, view: View, found: SideBySide) -> None:
+def outcomes(t: Texts, view: View, comparison: SideBySide) -> None:
     """Decisions by group in both, each with interval and number of records; or that they were not measured."""
-    if not found.outcomes:
+    if not comparison.outcomes:
         st.markdown(t("comparison.no_outcomes"))
         return
     alone: list[str] = []
-    for feature in dict.fromkeys(pair.feature for pair in found.outcomes):
-        own = [pair for pair in found.outcomes if pair.feature == feature]
-        if all(pair.before is None or pair.after is None for pair in own):
+    for feature in dict.fromkeys(pair.feature for pair in comparison.outcomes):
+        pairs = [pair for pair in comparison.outcomes if pair.feature == feature]
+        if all(pair.before is None or pair.after is None for pair in pairs):
             alone.append(feature)
         else:
-            _of_feature(t, view, feature, own)
+            _of_feature(t, view, feature, pairs)
     if alone:
         names = t.listed([evidence.brief(t, view, feature) for feature in alone])
         box = frame.box(t("comparison.measured_in_one", n=len(alone), features=names), "looks_one", "measured_in_one")
         if box is not None:
             with box:
                 for feature in alone:
-                    _of_feature(t, view, feature, [pair for pair in found.outcomes if pair.feature == feature])
+                    _of_feature(t, view, feature, [pair for pair in comparison.outcomes if pair.feature == feature])
     st.caption(t("comparison.outcomes_note"))
 
 
-def _of_feature(t: Texts, view: View, feature: str, own: Sequence[OutcomePair]) -> None:
+def _of_feature(t: Texts, view: View, feature: str, pairs: Sequence[OutcomePair]) -> None:
     """Draw how far apart the groups of a feature are in both models, their acceptance, and all rates one press away."""
-    st.markdown(_apart(t, view, feature, own))
-    _rates(t, [pair for pair in own if pair.either.measure == "selection rate"], f"accepted_{feature}")
+    st.markdown(_apart(t, view, feature, pairs))
+    _rates(t, [pair for pair in pairs if pair.either.measure == "selection rate"], f"accepted_{feature}")
     rates = frame.box(t("compliance.all_rates"), "table", f"both_rates_{feature}")
     if rates is not None:
         with rates:
-            _rates(t, own, f"all_{feature}")
+            _rates(t, pairs, f"all_{feature}")
 
 
 def _rates(t: Texts, pairs: Sequence[OutcomePair], place: str) -> None:
@@ -279,33 +283,33 @@ def _rates(t: Texts, pairs: Sequence[OutcomePair], place: str) -> None:
         _table(t, ("rate", "group", "first", "second"), rows, "compliance.outcomes")
 
 
-def _apart(t: Texts, view: View, feature: str, own: Sequence[OutcomePair]) -> str:
+def _apart(t: Texts, view: View, feature: str, pairs: Sequence[OutcomePair]) -> str:
     """The gap between the groups' shares of acceptance, before and after."""
     words = evidence.brief(t, view, feature)
-    furthest = widest([pair.either for pair in own])
-    reference = next((p.either for p in own if p.either.measure == f"selection rate, {REFERENCE_GROUP}"), None)
+    furthest = widest([pair.either for pair in pairs])
+    reference = next((p.either for p in pairs if p.either.measure == f"selection rate, {REFERENCE_GROUP}"), None)
     if furthest is None or reference is None:  # suppressed
         return t("comparison.by_feature", feature=words)
-    pair = next(pair for pair in own if pair.either is furthest)
-    before, after = (_measured(t, row) for row in (pair.before, pair.after))
+    pair = next(pair for pair in pairs if pair.either is furthest)
+    first, second = (_measured(t, row) for row in (pair.before, pair.after))
     groups = {"group": evidence.group(t, furthest), "reference": evidence.group(t, reference)}
-    return t("comparison.gap", feature=words, **groups, before=before, after=after)
+    return t("comparison.gap", feature=words, **groups, before=first, after=second)
 
 
 def _measured(t: Texts, row: Evidence | None) -> str:
     if row is None:
         return t("comparison.not_measured")
-    shown = evidence.figure(t, row)
+    figure = evidence.figure(t, row)
     if row.value is None:
-        return shown
-    return t("comparison.of_n", value=shown, count=f"{row.n:,}")
+        return figure
+    return t("comparison.of_n", value=figure, count=f"{row.n:,}")
 
 
-def leaks(t: Texts, found: SideBySide) -> None:
+def leaks(t: Texts, comparison: SideBySide) -> None:
     """What scores of both give away, as it was measured before each was registered."""
-    for name, side in (("first", found.before), ("second", found.after)):
+    for name, side in (("first", comparison.before), ("second", comparison.after)):
         st.markdown(f"**{t(f'comparison.{name}')}** · {release.sentence(t, side.record)}")
-    measured = {leak.name: leak for leak in found.leaks}
+    measured = {leak.name: leak for leak in comparison.leaks}
     if not measured:
         return
     shares = ("named", "without_dither")
@@ -317,20 +321,20 @@ def leaks(t: Texts, found: SideBySide) -> None:
     st.caption(t("document.leak_note"))
 
 
-def findings(t: Texts, view: View, found: SideBySide) -> None:
+def findings(t: Texts, view: View, comparison: SideBySide) -> None:
     """Which rules speak of which features, in either model."""
-    if not found.findings:
+    if not comparison.findings:
         st.markdown(t("comparison.no_findings"))
         return
-    gone = sum(pair.after is None for pair in found.findings)
+    gone = sum(pair.after is None for pair in comparison.findings)
     fewer = t("comparison.gone", n=gone) if gone else ""
-    st.markdown(t.joined(t("comparison.findings", n=len(found.findings)), fewer))
+    st.markdown(t.joined(t("comparison.findings", n=len(comparison.findings)), fewer))
     columns = {
-        t("comparison.feature"): [evidence.plain(t, view, pair.either.feature) for pair in found.findings],
-        t("comparison.rule"): [t.text(pair.either.title) for pair in found.findings],
-        t("comparison.status"): [t(f"compliance.{pair.either.status}") for pair in found.findings],
-        t("comparison.first"): [_use(t, pair.before) for pair in found.findings],
-        t("comparison.second"): [_use(t, pair.after) for pair in found.findings],
+        t("comparison.feature"): [evidence.plain(t, view, pair.either.feature) for pair in comparison.findings],
+        t("comparison.rule"): [t.text(pair.either.title) for pair in comparison.findings],
+        t("comparison.status"): [t(f"compliance.{pair.either.status}") for pair in comparison.findings],
+        t("comparison.first"): [_use(t, pair.before) for pair in comparison.findings],
+        t("comparison.second"): [_use(t, pair.after) for pair in comparison.findings],
     }
     frame.rows(t, columns, "comparison_findings", t("comparison.findings_title"))
 
@@ -341,15 +345,15 @@ def _use(t: Texts, finding: Finding | None) -> str:
     return t("comparison.use", n=finding.usage.splits, gain=percent(finding.usage.gain_share))
 
 
-def made(t: Texts, view: View, found: SideBySide) -> None:
+def made(t: Texts, view: View, comparison: SideBySide) -> None:
     """How the two were made: what each party learned in training, and every parameter that differs."""
-    records = found.before.record, found.after.record
+    records = comparison.before.record, comparison.after.record
     rows = [
         (t("comparison.created"), *(record.created[:16].replace("T", " ") + " UTC" for record in records)),
         (t("comparison.algorithm"), *(markdown(frame.algorithm(t, record)) for record in records)),
         (t("comparison.grown_on"), *(_cipher(t, record) for record in records)),
     ]
-    for difference in found.differences:
+    for difference in comparison.differences:
         if difference.name != "algorithm":
             values = zip(records, (difference.before, difference.after), strict=True)
             rows.append(
@@ -369,8 +373,8 @@ def _name(t: Texts, name: str) -> str:
     """What was chosen: parties and features in this page's words, a parameter in the Train page's."""
     if t.has(f"comparison.{name}"):
         return t(f"comparison.{name}")
-    [said] = parameters_in_words(Catalogue(t.language), {name: ""}, "", 0)
-    return said
+    [text] = parameters_in_words(Catalogue(t.language), {name: ""}, "", 0)
+    return text
 
 
 def _value(t: Texts, view: View, record: ModelRecord, name: str, value: str) -> str:
@@ -382,8 +386,8 @@ def _value(t: Texts, view: View, record: ModelRecord, name: str, value: str) -> 
         if value:
             return t.listed([markdown(t.party(view.federation, host)) for host in value.split(", ")])
         return "–"
-    [said] = parameters_in_words(Catalogue(t.language), {name: value}, record.cipher, record.key_bits).values()
-    return markdown(said)
+    [text] = parameters_in_words(Catalogue(t.language), {name: value}, record.cipher, record.key_bits).values()
+    return markdown(text)
 
 
 def _table(t: Texts, heads: Sequence[str], rows: Sequence[Sequence[str]], title: str) -> None:

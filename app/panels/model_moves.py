@@ -54,13 +54,13 @@ def draw(t: Texts, packs: ModelPacks, federation: str, model_id: str) -> None:
 def _unpack(t: Texts, packs: ModelPacks, federation: str, file: bytes, passphrase: Passphrase) -> None:
     """Register a model, and tell what it needs to score here; or why nothing was registered."""
     try:
-        found = packs.unpack(federation, file, passphrase)
+        pack = packs.unpack(federation, file, passphrase)
     except GlassleafError as error:
         frame.problem(t, error)
         return
-    hosts = t.listed([markdown(host) for host in found.hosts])
-    if not found.hosts:
+    hosts = t.listed([markdown(host) for host in pack.hosts])
+    if not pack.hosts:
         more = ""
     else:
-        more = t("moves.halves" if found.simulated else "moves.approvals", hosts=hosts)
-    st.success(t.joined(t("moves.done", model=found.record.id), more), icon=":material/check:")
+        more = t("moves.halves" if pack.simulated else "moves.approvals", hosts=hosts)
+    st.success(t.joined(t("moves.done", model=pack.record.id), more), icon=":material/check:")

@@ -22,42 +22,42 @@ MEGABYTES = SAMPLES.max_bytes // 1_000_000
 NONE = ""
 
 
-def last(t: Texts, view: View, done: Monitored) -> None:
+def last(t: Texts, view: View, run: Monitored) -> None:
     """The verdict, every figure, and predicted against observed by tenth."""
     show = {"pass": st.success, "undecided": st.info, "warn": st.warning, "fail": st.error, "incomplete": st.warning}[
-        done.verdict
+        run.verdict
     ]
-    show(t(f"monitoring.overall_{done.verdict}"), icon=validation.ICONS[done.verdict])
-    counted = {"n": f"{done.n:,}", "failed": f"{done.failed:,}", "outcomes": f"{done.outcomes:,}"}
-    at = t("policy.measured", cutoff=policies.measured_at(t, done.cutoff, done.policy))
+    show(t(f"monitoring.overall_{run.verdict}"), icon=validation.ICONS[run.verdict])
+    counted = {"n": f"{run.n:,}", "failed": f"{run.failed:,}", "outcomes": f"{run.outcomes:,}"}
+    at = t("policy.measured", cutoff=policies.measured_at(t, run.cutoff, run.policy))
     st.markdown(t.joined(t("monitoring.sentence", **counted), at))
-    share = percent(done.partial / done.n)
-    st.markdown(t("monitoring.partial", n=done.partial, people=f"{done.n:,}", share=share))
-    for feature, code, n in done.new_codes:
+    share = percent(run.partial / run.n)
+    st.markdown(t("monitoring.partial", n=run.partial, people=f"{run.n:,}", share=share))
+    for feature, code, n in run.new_codes:
         words = t("monitoring.new_code", n=n, feature=markdown(feature), code=markdown(code))
         st.warning(words, icon=":material/new_label:")
-    validation.table(t, view, done.tests, "monitoring.figures")
-    validation.sources(t, done.tests, "monitoring")
-    if done.brier is not None:
-        st.markdown(f"{t('monitoring.brier')} **{number(done.brier)}**")
-    if done.tenths:
+    validation.table(t, view, run.tests, "monitoring.figures")
+    validation.sources(t, run.tests, "monitoring")
+    if run.brier is not None:
+        st.markdown(f"{t('monitoring.brier')} **{number(run.brier)}**")
+    if run.tenths:
         rows = {
-            t("monitoring.head_predicted"): [percent(row.predicted) for row in done.tenths],
-            t("monitoring.head_observed"): [percent(row.observed) for row in done.tenths],
-            t("monitoring.head_people"): [f"{row.n:,}" for row in done.tenths],
+            t("monitoring.head_predicted"): [percent(row.predicted) for row in run.tenths],
+            t("monitoring.head_observed"): [percent(row.observed) for row in run.tenths],
+            t("monitoring.head_people"): [f"{row.n:,}" for row in run.tenths],
         }
         frame.table(rows, t("monitoring.tenths"))
-    if done.unexamined:
-        st.caption(t("monitoring.unexamined", listed=validation.columns(t, view, done.unexamined)))
-    validation.answered_before(t, view, done.again)
-    st.caption(t.joined(t("monitoring.run_on", made=done.made[:16].replace("T", " ") + " UTC"), t("monitoring.note")))
+    if run.unexamined:
+        st.caption(t("monitoring.unexamined", listed=validation.columns(t, view, run.unexamined)))
+    validation.answered_before(t, view, run.again)
+    st.caption(t.joined(t("monitoring.run_on", made=run.made[:16].replace("T", " ") + " UTC"), t("monitoring.note")))
 
 
 def setup(t: Texts, view: View, service: Monitoring, samples: Samples) -> MonitoringRequest | None:
     """What is to be monitored; None until there is a sheet that can be used."""
-    known = {feature.name: feature for _, feature in view.federation.features()}
-    left, right = st.columns(2, gap="large")
-    with right:
+    features = {feature.name: feature for _, feature in view.federation.features()}
+    sheet_column, settings_column = st.columns(2, gap="large")
+    with settings_column:
         label = st.text_input(
             t("monitoring.label_label"),
             key="monitoring_label",
@@ -67,18 +67,18 @@ def setup(t: Texts, view: View, service: Monitoring, samples: Samples) -> Monito
         )
         feature = st.selectbox(
             t("monitoring.feature_label"),
-            [NONE, *known],
-            format_func=lambda name: t.brief(known[name]) if name else t("monitoring.feature_none"),
+            [NONE, *features],
+            format_func=lambda name: t.brief(features[name]) if name else t("monitoring.feature_none"),
             key="monitoring_feature",
             persist_state="session",
         )
-    with left:
-        given = upload.file(t, t("monitoring.sheet_label"), "monitoring_sheet", MEGABYTES)
-        if given is None:
+    with sheet_column:
+        file = upload.file(t, t("monitoring.sheet_label"), "monitoring_sheet", MEGABYTES)
+        if file is None:
             return None
-        take = partial(service.read, view.record.id, given.getvalue(), given.name, label=label.strip())
+        take = partial(service.read, view.record.id, file.getvalue(), file.name, label=label.strip())
         try:
-            later = upload.read(t, "monitoring", given.name, given.getvalue(), take)
+            later = upload.read(t, "monitoring", file.name, file.getvalue(), take)
         except GlassleafError as error:
             frame.problem(t, error)
             return None

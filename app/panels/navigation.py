@@ -91,8 +91,8 @@ def open_to(name: str, role: str) -> bool:
 def visible(role: str) -> dict[str, list[str]]:
     """Group → pages, in the order in which a role sees them."""
     order = sorted(GROUPS, key=lambda group: group != FIRST.get(role))
-    shown = {group: [name for name in GROUPS[group] if open_to(name, role)] for group in order}
-    return {group: names for group, names in shown.items() if names}
+    by_group = {group: [name for name in GROUPS[group] if open_to(name, role)] for group in order}
+    return {group: names for group, names in by_group.items() if names}
 
 
 def listed(role: str) -> list[str]:
@@ -105,17 +105,17 @@ def find(t: Texts) -> tuple[str, Page]:
     pages = {name: _page(t, name, name) for name in ICONS}
     # The bare address is a page of its own for Streamlit, so the first page has two: / and /overview.
     first = _page(t, FIRST_PAGE, "home", default=True)
-    asked = urlsplit(st.context.url or "").path.rsplit("/", 1)[-1]
-    if asked and asked not in (*pages, "home"):
-        unknown = [_page(t, NOWHERE, asked)]
+    page_name = urlsplit(st.context.url or "").path.rsplit("/", 1)[-1]
+    if page_name and page_name not in (*pages, "home"):
+        unknown = [_page(t, NOWHERE, page_name)]
     else:
         unknown = []
-    found = st.navigation([first, *pages.values(), *unknown], position="hidden")
+    page = st.navigation([first, *pages.values(), *unknown], position="hidden")
     # A link to / would lead from any other page to that page itself, as the browser reads it.
-    session.keep("pages", pages | {FIRST_PAGE: first} if found is first else pages)
-    if found in unknown:
-        return NOWHERE, found
-    return found.url_path or FIRST_PAGE, found
+    session.keep("pages", pages | {FIRST_PAGE: first} if page is first else pages)
+    if page in unknown:
+        return NOWHERE, page
+    return page.url_path or FIRST_PAGE, page
 
 
 def _page(t: Texts, name: str, address: str, *, default: bool = False) -> Page:
@@ -153,8 +153,8 @@ def tell_browser(t: Texts, role: str, here: str, *, walked: bool) -> None:
     """What Streamlit tells no browser, or in words of its own: the language of the page, that the links are a navigation,
     which one is open, that the first steps are over (a cookie keeps that), how files are taken, that the server is gone.
     """
-    shown = listed(role)
-    at = shown.index(here) if here in shown else None
+    pages = listed(role)
+    at = pages.index(here) if here in pages else None
     settings: dict[str, object] = {
         "language": t("nav.language_code"),
         "label": t("nav.label"),

@@ -73,33 +73,33 @@ def _of(t: Texts, details: NoticeDetailsPanel, party: str, name: str) -> str:
 
 def _form(t: Texts, details: NoticeDetailsPanel, attempt: Attempt) -> None:
     with st.form("notice_details", border=False):
-        given = {}
+        by_party = {}
         titles = [markdown(details.parties[party]) for party in details.stands]
         for tab, party in zip(st.tabs(titles), details.stands, strict=True):
             with tab:
-                given[party] = _fields(t, details, party)
+                by_party[party] = _fields(t, details, party)
         if st.form_submit_button(t("notice_details.save"), icon=":material/save:", key="notice_details_go"):
-            attempt(t("notice_details.saved"), lambda: details.keep(given))
+            attempt(t("notice_details.saved"), lambda: details.keep(by_party))
 
 
 def _fields(t: Texts, details: NoticeDetailsPanel, party: str) -> dict[str, Any]:
-    stands = details.stands[party]
-    given: dict[str, Any] = {}
-    for name in fields_of(stands.reporting_agency is None):
-        value = getattr(stands, name)
+    details_of_party = details.stands[party]
+    values: dict[str, Any] = {}
+    for name in fields_of(details_of_party.reporting_agency is None):
+        value = getattr(details_of_party, name)
         row = st.columns(2, vertical_alignment="bottom")
         if isinstance(value, Text):
-            given[name] = {
+            values[name] = {
                 "en": _input(t, row[0], party, label_of(name, "en"), value.en),
                 "zh": _input(t, row[1], party, label_of(name, "zh"), value.zh),
             }
         else:
-            given[name] = _input(t, row[0], party, name, value)
-    if stands.reporting_agency is not None:
-        given[AGENCY] = st.checkbox(
-            t(f"notice_details.{AGENCY}"), stands.reporting_agency, f"notice_details_{party}_{AGENCY}"
+            values[name] = _input(t, row[0], party, name, value)
+    if details_of_party.reporting_agency is not None:
+        values[AGENCY] = st.checkbox(
+            t(f"notice_details.{AGENCY}"), details_of_party.reporting_agency, f"notice_details_{party}_{AGENCY}"
         )
-    return given
+    return values
 
 
 def _input(t: Texts, place: DeltaGenerator, party: str, name: str, value: str) -> str:

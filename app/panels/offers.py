@@ -58,15 +58,18 @@ def form(
     offer: Offer,
     request: Callable[[], R],
     begin: Callable[[R], Job[Any]],
-    done: Callable[[Texts, View, Job[Any]], None],
+    draw_result: Callable[[Texts, View, Job[Any]], None],
     why: str = "",
-    known: Callable[[R], None] = lambda asked: None,
+    draw_known: Callable[[R], None] = lambda request: None,
 ) -> None:
-    """The form `request`, its button beside its progress and what `done` says of it, or before that `why`; below, what is `known`."""
+    """Draw the form `request`, and its button next to its progress and its result, or `why` before a first press.
+
+    `draw_result` draws the result of a job; `draw_known` draws, below the form, what is known about the question already.
+    """
     work = offer.work
-    asked = request()
-    left, right = st.columns([2, 3], gap="large", vertical_alignment="center")
-    with left:
+    question = request()
+    button_column, result_column = st.columns([2, 3], gap="large", vertical_alignment="center")
+    with button_column:
         if work.name == "evidence":
             icon = ":material/science:"
         else:
@@ -74,17 +77,17 @@ def form(
         words = t(f"compliance.go_{work.name}")
         key = f"{work.name}_go_{offer.place}"
         if st.button(words, type=frame.emphasis(), icon=icon, disabled=work.busy, key=key):
-            offer.begin(lambda: begin(asked))
+            offer.begin(lambda: begin(question))
             work.redraw()
-    with right:
+    with result_column:
         if offer.here and (work.job is not None or work.refused):
-            _progress(t, view, work, done)
+            _progress(t, view, work, draw_result)
         elif work.busy:
             _until_free(t, work.redraw)
         elif why:
             st.caption(why)
     with st.container(gap="xsmall"):
-        known(asked)
+        draw_known(question)
 
 
 @st.fragment(run_every=1.0)
@@ -95,10 +98,10 @@ def _until_free(t: Texts, redraw: Callable[[], None]) -> None:
         redraw()
 
 
-def _progress(t: Texts, view: View, work: Work, done: Callable[[Texts, View, Job[Any]], None]) -> None:
+def _progress(t: Texts, view: View, work: Work, draw_result: Callable[[Texts, View, Job[Any]], None]) -> None:
     if work.refused:
         frame.problem(t, work.refused)
     if work.job is not None and work.job.state == "running":
         run.train(t, view.federation, work.job, "", work.redraw)
     elif work.job is not None:
-        done(t, view, work.job)
+        draw_result(t, view, work.job)

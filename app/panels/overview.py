@@ -29,20 +29,20 @@ def sentence(t: Texts, view: View) -> None:
     """What it predicts, for whom, with whose data."""
     federation = view.federation
     hosts = view.model.hosts
-    known = {
+    values = {
         "label": markdown(t.label(federation)),
         "guest": markdown(t.party(federation, view.model.guest)),
         "hosts": t.listed([markdown(t.party(federation, host)) for host in hosts]),
     }
-    st.markdown(f"## {t('overview.sentence' if hosts else 'overview.sentence_alone', **known)}", anchors=False)
+    st.markdown(f"## {t('overview.sentence' if hosts else 'overview.sentence_alone', **values)}", anchors=False)
 
 
 def named(t: Texts, standing: Standing) -> None:
     """What it is called, who answers for it, what is worth knowing; nothing if nobody said."""
     model = standing.model
     # Until somebody is named, the owner is who runs this computer, which tells a reader nothing.
-    said = model.owner not in ("", system_user())
-    if said:
+    has_owner = model.owner not in ("", system_user())
+    if has_owner:
         owner = t("overview.owned", owner=markdown(model.owner))
     else:
         owner = ""
@@ -55,7 +55,7 @@ def named(t: Texts, standing: Standing) -> None:
         st.markdown(f":material/label: {' · '.join(filter(None, parts))}")
 
 
-def bar(t: Texts, standing: Standing, asked: int, manage: Callable[[], None]) -> None:
+def bar(t: Texts, standing: Standing, n_questions: int, manage: Callable[[], None]) -> None:
     """In use? Approved? What waits for an answer? And the way to change it."""
     model = standing.model
     approval = standing.approval
@@ -66,8 +66,8 @@ def bar(t: Texts, standing: Standing, asked: int, manage: Callable[[], None]) ->
         else:
             by = {"person": markdown(approval.person), "day": approval.time[:10]}
             st.badge(t("states.approved_by", **by), icon=":material/verified:", color="green")
-        if asked:
-            st.badge(t("questions.open_n", n=asked), icon=":material/contact_support:", color="orange")
+        if n_questions:
+            st.badge(t("questions.open_n", n=n_questions), icon=":material/contact_support:", color="orange")
         st.button(t("states.manage"), icon=":material/tune:", type="tertiary", key="manage", on_click=manage)
 
 
@@ -91,11 +91,11 @@ def figures(t: Texts, view: View) -> None:
     """How good it is, in a line, and the way to more."""
     record = view.record
     metrics = view.record.metrics
-    named = (
+    figure_texts = (
         f"**{t(f'figure.{name}')} {markdown(frame.figure(metrics, name, t.unit(view.federation.label)))}**"
         for name in view_models.FIGURES[view.task]
     )
-    parts = [*named, t("overview.trees", n=record.n_trees, trees=f"{record.n_trees:,}")]
+    parts = [*figure_texts, t("overview.trees", n=record.n_trees, trees=f"{record.n_trees:,}")]
     if view.task == "binary":
         parts.append(t("overview.rate", rate=percent(record.positive_rate)))
     where = t("overview.tested" if metrics.part == "test" else "overview.not_tested")
@@ -115,6 +115,6 @@ def privacy(t: Texts, view: View) -> None:
     numbers = {"classes": len(view.model.outputs.classes), "median": len(view.model.trees)}.get(kind, 1)
     hidden = sum(share.splits for share in shares[1:])
     splits = sum(share.splits for share in shares)
-    kept = t("overview.hidden", hidden=f"{hidden:,}", splits=f"{splits:,}")
+    at_hosts = t("overview.hidden", hidden=f"{hidden:,}", splits=f"{splits:,}")
     learned = t(f"overview.private_{kind}", numbers=f"{numbers:,}")
-    st.markdown(f":material/lock: {t.joined(learned, kept, t('overview.clear'))}")
+    st.markdown(f":material/lock: {t.joined(learned, at_hosts, t('overview.clear'))}")

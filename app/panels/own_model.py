@@ -29,9 +29,9 @@ MEGABYTES = 50
 def bring(t: Texts, federations: Sequence[Federation], outcomes: Callable[[str], Sequence[str]], begin: Bring) -> None:
     """Choose a federation and a file; check it, or check and keep it."""
     st.markdown(t("own_model.hint"))
-    by_name = {one.name: one for one in federations}
-    left, right = st.columns(2, gap="large")
-    with left:
+    by_name = {federation.name: federation for federation in federations}
+    file_column, options_column = st.columns(2, gap="large")
+    with file_column:
         name = st.selectbox(
             t("own_model.federation"),
             list(by_name),
@@ -40,18 +40,20 @@ def bring(t: Texts, federations: Sequence[Federation], outcomes: Callable[[str],
             help=t("glossary.federation"),
         )
         file = upload.file(t, t("own_model.file"), "own_model_file", MEGABYTES, TYPES)
-    with right:
-        given = _options(t, by_name[name], outcomes)
+    with options_column:
+        options = _options(t, by_name[name], outcomes)
     job = user_jobs.find(JOB)
     idle = file is not None and user_jobs.running(job) is None
     with st.container(horizontal=True):
         checked = st.button(t("own_model.check"), icon=":material/fact_check:", disabled=not idle, key="own_check")
-        kept = st.button(
+        imported = st.button(
             t("own_model.import"), type=frame.emphasis(), icon=":material/add:", disabled=not idle, key="own_import"
         )
-    if file is not None and (checked or kept):
+    if file is not None and (checked or imported):
         data = file.getvalue()
-        user_jobs.start(JOB, lambda: begin(name, file.name, data, keep=kept, **given), upload=Upload(file.name, data))
+        user_jobs.start(
+            JOB, lambda: begin(name, file.name, data, keep=imported, **options), upload=Upload(file.name, data)
+        )
         session.rerun()
     if frame.refused(t, JOB):
         return
@@ -61,9 +63,9 @@ def bring(t: Texts, federations: Sequence[Federation], outcomes: Callable[[str],
 
 def _job(t: Texts, job: Job[Brought]) -> None:
     """How far the checks are, or what became of them."""
-    held = user_jobs.upload(JOB)
-    if held is not None:
-        st.caption(f":material/description: {t('importing.kept', name=markdown(held.name))}")
+    file = user_jobs.upload(JOB)
+    if file is not None:
+        st.caption(f":material/description: {t('importing.kept', name=markdown(file.name))}")
     if job.state == "running":
         frame.follow(t, job, partial(_stage, t), "import", session.rerun)
     elif job.state == "done" and job.result is not None:
@@ -73,8 +75,8 @@ def _job(t: Texts, job: Job[Brought]) -> None:
 
 
 def _stage(t: Texts, stage: str) -> str:
-    known = f"importing.stage_{stage}"
-    return t(known if t.has(known) else f"stage.{stage}")
+    key = f"importing.stage_{stage}"
+    return t(key if t.has(key) else f"stage.{stage}")
 
 
 def _options(t: Texts, federation: Federation, outcomes: Callable[[str], Sequence[str]]) -> dict[str, Any]:
@@ -118,23 +120,23 @@ def _options(t: Texts, federation: Federation, outcomes: Callable[[str], Sequenc
     }
 
 
-def _proof(t: Texts, done: Brought) -> None:
+def _proof(t: Texts, imported: Brought) -> None:
     """What was shown: on how many records, against what, and how far apart."""
-    proof = done.proof
+    proof = imported.proof
     with st.container(border=True):
-        st.markdown(f":material/verified: **{t('own_model.proved', file=markdown(done.file))}**")
+        st.markdown(f":material/verified: **{t('own_model.proved', file=markdown(imported.file))}**")
         if proof.against:
             against = t("own_model.by_library", library=markdown(proof.against))
         else:
             against = t("own_model.by_model")
-        shown = {"rows": f"{proof.rows:,}", "against": against}
-        st.markdown(t("own_model.proof", **shown, difference=f"{proof.difference:.2g}", bound=f"{proof.bound:.2g}"))
+        counts = {"rows": f"{proof.rows:,}", "against": against}
+        st.markdown(t("own_model.proof", **counts, difference=f"{proof.difference:.2g}", bound=f"{proof.bound:.2g}"))
         if not math.isnan(proof.auc):
             st.markdown(t("own_model.auc", auc=number(proof.auc)), help=t("glossary.auc"))
         for note in proof.notes:
             st.caption(f":material/info: {frame.explained(t, note)}")
-        if not done.model_id:
+        if not imported.model_id:
             st.caption(t("own_model.not_kept"))
         else:
             st.markdown(t("own_model.kept"))
-            links.to_model(done.model_id, t("own_model.open"))
+            links.to_model(imported.model_id, t("own_model.open"))

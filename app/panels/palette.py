@@ -86,10 +86,10 @@ def coloured(cell: str) -> str:
     >>> coloured("● Linden Bank")
     ':color[●]{foreground="#3F77C9"} Linden Bank'
     """
-    glyph, space, rest = cell.partition(" ")
+    glyph, space, words = cell.partition(" ")
     for sign in (GUEST, *HOSTS):
         if space and glyph == sign.glyph:
-            return f':color[{glyph}]{{foreground="{sign.colour}"}} {markdown(rest)}'
+            return f':color[{glyph}]{{foreground="{sign.colour}"}} {markdown(words)}'
     return markdown(cell)
 
 

@@ -43,8 +43,8 @@ def _network(t: Texts, view: View, sentence: str) -> str:
     """Up to three Hosts stand below the Guest; more stand beside it, so that their names have room on a phone."""
     shares = view_models.shares(view)
     hosts = len(shares) - 1
-    beside = hosts > BELOW
-    if beside:
+    hosts_beside = hosts > BELOW
+    if hosts_beside:
         spots = [(16.0, LANE * hosts / 2), *((50.0, LANE * (i + 0.5)) for i in range(hosts))]
         height = LANE * hosts
     else:
@@ -62,18 +62,18 @@ def _network(t: Texts, view: View, sentence: str) -> str:
     for share, (x, y) in zip(shares, spots, strict=True):
         sign = palette.mark(view.federation, share.party)
         guest = share.party == view.model.guest
-        held = {"features": share.features, "used": share.used, "splits": share.splits}
-        hover = label(t("overview.guest_holds" if guest else "overview.host_holds", **held))
-        size = 40 if beside and not guest else 64
+        counts = {"features": share.features, "used": share.used, "splits": share.splits}
+        hover = label(t("overview.guest_holds" if guest else "overview.host_holds", **counts))
+        size = 40 if hosts_beside and not guest else 64
         at = f'x="{x:.2f}%" y="{y + size / 3:.0f}" font-size="{size}" fill="{sign.colour}"'
         mark = f"<text {at}>{sign.glyph}<title>{hover}</title></text>"
-        room = 22 if not beside and (guest or hosts < BELOW) else 15
-        name = wrap(t.party(view.federation, share.party), room, 2 if beside else 3)
+        room = 22 if not hosts_beside and (guest or hosts < BELOW) else 15
+        name = wrap(t.party(view.federation, share.party), room, 2 if hosts_beside else 3)
         lines = [f'<tspan font-weight="600">{line}</tspan>' for line in name.split("<br>")]
         lines.append(t("overview.feature_count", n=share.features))
         tall = charts.LINE * (len(lines) - 1)
         top, place = (y - 26 - tall, "") if guest else (y + 40, "")
-        if beside and not guest:
+        if hosts_beside and not guest:
             top = y + 4 - tall / 2
             place = 'dx="22" text-anchor="start"'
         words = [
@@ -107,14 +107,14 @@ def holdings(t: Texts, view: View) -> None:
         frame.table(table, t("overview.who_holds"))
 
 
-def aligned(t: Texts, federation: Federation, found: Alignment) -> str:
+def aligned(t: Texts, federation: Federation, alignment: Alignment) -> str:
     """How many people all parties hold, how they were found, and how many each party brought."""
-    brought = [f"{markdown(t.party(federation, party))} {count:,}" for party, count in found.records.items()]
+    brought = [f"{markdown(t.party(federation, party))} {count:,}" for party, count in alignment.records.items()]
     return t(
         "alignment.sentence",
-        n=found.joint,
-        people=f"{found.joint:,}",
-        seconds=t.duration(found.seconds),
-        method=t(f"alignment.by_{found.method}"),
+        n=alignment.joint,
+        people=f"{alignment.joint:,}",
+        seconds=t.duration(alignment.seconds),
+        method=t(f"alignment.by_{alignment.method}"),
         brought=t.listed(brought),
     )

@@ -42,8 +42,8 @@ def options(people: pd.DataFrame, current: str | None) -> list[str]:
 
 def parts_of(people: pd.DataFrame) -> list[str]:
     """Return the parts that the records have, in the order in which doors offer them."""
-    there = set(people["part"])
-    return [part for part in (*PARTS, OUTSIDE) if part in there] or [PARTS[0]]
+    parts = set(people["part"])
+    return [part for part in (*PARTS, OUTSIDE) if part in parts] or [PARTS[0]]
 
 
 def known(t: Texts, ids: Sequence[str], key: str) -> str:
@@ -62,8 +62,8 @@ def pick(
     """Choose one of the Guest's records or draw one at random, among all or those narrowed to; `current` is among them if it can be."""
     menu = st.container(horizontal=True, vertical_alignment="bottom", width="content")
     with st.popover(t("score.filter"), icon=":material/filter_list:", key="score_narrow"):
-        found = _chosen(t, view, people)
-    ids = [str(sample) for sample in found.index]
+        records = _chosen(t, view, people)
+    ids = [str(sample) for sample in records.index]
     if not ids:
         st.info(t("score.nobody"), icon=":material/person_off:")
         return None
@@ -71,11 +71,11 @@ def pick(
         listed = ids[:LISTED]
         if current in ids and current not in listed:
             listed = [current, *listed[:-1]]
-        chosen = st.selectbox(t("score.person"), listed, key=remember("sample", listed), width=150)
+        picked = st.selectbox(t("score.person"), listed, key=remember("sample", listed), width=150)
         st.button(
             t("score.random"), icon=":material/shuffle:", on_click=draw, args=("sample", listed), key="random_person"
         )
-    return str(chosen)
+    return str(picked)
 
 
 def _chosen(t: Texts, view: View, people: pd.DataFrame) -> pd.DataFrame:
@@ -88,7 +88,7 @@ def _chosen(t: Texts, view: View, people: pd.DataFrame) -> pd.DataFrame:
         lambda name: t("score.part_outside" if name == OUTSIDE else f"score.part_{name}"),
         help=t("glossary.parts"),
     )
-    found = people[people["part"] == part]
+    records = people[people["part"] == part]
     by = st.selectbox(
         t("score.filter"),
         (EVERYONE, *features),
@@ -97,31 +97,31 @@ def _chosen(t: Texts, view: View, people: pd.DataFrame) -> pd.DataFrame:
         persist_state="session",
     )
     if by:
-        found = _narrowed(t, features[by], found)
-    st.caption(t("score.matching", n=len(found), people=f"{len(found):,}", listed=LISTED))
-    return found
+        records = _narrowed(t, features[by], records)
+    st.caption(t("score.matching", n=len(records), people=f"{len(records):,}", listed=LISTED))
+    return records
 
 
-def _narrowed(t: Texts, feature: Feature, found: pd.DataFrame) -> pd.DataFrame:
-    column = found[feature.name]
+def _narrowed(t: Texts, feature: Feature, records: pd.DataFrame) -> pd.DataFrame:
+    column = records[feature.name]
     if feature.kind.value == "categorical":
         codes = sorted(column.dropna().unique())
-        chosen = st.multiselect(
+        codes_chosen = st.multiselect(
             t("score.values"),
             codes,
             key=f"score_filter_{feature.name}",
             format_func=lambda c: t.codes(feature).get(c, c),
         )
-        return found[column.isin(chosen)] if chosen else found
+        return records[column.isin(codes_chosen)] if codes_chosen else records
     low = float(np.nanmin(column))
     high = float(np.nanmax(column))
     if low >= high:
-        return found
+        return records
     title = t.noted(t("score.range"), t.unit(feature))
     first, last = st.slider(title, low, high, (low, high), key=f"score_filter_{feature.name}")
     if (first, last) != (low, high):
-        return found[column.between(first, last)]
-    return found
+        return records[column.between(first, last)]
+    return records
 
 
 def row(people: pd.DataFrame, sample: str) -> pd.Series[Any]:
@@ -131,16 +131,16 @@ def row(people: pd.DataFrame, sample: str) -> pd.Series[Any]:
 
 def card(t: Texts, view: View, row: pd.Series[Any]) -> None:
     """What the Guest holds about the chosen person, and what it does not."""
-    own = [feature for party, feature in view.model.dictionary if party == view.model.guest]
+    guest_features = [feature for party, feature in view.model.dictionary if party == view.model.guest]
     table = st.container()
-    pages = -(-len(own) // FACTS)
+    pages = -(-len(guest_features) // FACTS)
     if pages > 1:
         at = min(st.pagination(pages, key="person_page"), pages)
     else:
         at = 1
     facts = {
         markdown(t.meaning(feature)): f"**{markdown(shown(t, feature, row.get(feature.name)))}**"
-        for feature in own[(at - 1) * FACTS : at * FACTS]
+        for feature in guest_features[(at - 1) * FACTS : at * FACTS]
     }
     for host in view.model.hosts:
         count = sum(party == host for party, _ in view.model.dictionary)
@@ -175,7 +175,7 @@ def typed(
     empty : callable
         Empties the fields of these keys.
     """
-    own = [feature for party, feature in view.model.dictionary if party == view.model.guest]
+    guest_features = [feature for party, feature in view.model.dictionary if party == view.model.guest]
     st.caption(t("score.type_hint"))
     if start is not None:
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -186,7 +186,7 @@ def typed(
                 t("score.type_empty"),
                 icon=":material/backspace:",
                 on_click=empty,
-                args=([f"typed_{feature.name}" for feature in own],),
+                args=([f"typed_{feature.name}" for feature in guest_features],),
                 key="type_empty",
             )
     sample = st.text_input(
@@ -199,7 +199,7 @@ def typed(
     )
     values: dict[str, str | float | None] = {}
     with st.grid(2, min_column_width=190):
-        for feature in own:
+        for feature in guest_features:
             values[feature.name] = _field(t, feature, None if start is None else start.get(feature.name))
     return sample.strip() or t("score.new_id"), values
 
@@ -212,10 +212,10 @@ def assumed(t: Texts, view: View, start: pd.Series[Any]) -> tuple[dict[str, str 
     for party, feature in view.model.dictionary:
         if party != view.model.guest:
             continue
-        held = start.get(feature.name)
-        values[feature.name] = _field(t, feature, held, f"assumed_{start.name}", "rerun")
-        known = None if pd.isna(held) else held
-        if values[feature.name] != known:
+        record_value = start.get(feature.name)
+        values[feature.name] = _field(t, feature, record_value, f"assumed_{start.name}", "rerun")
+        unchanged = None if pd.isna(record_value) else record_value
+        if values[feature.name] != unchanged:
             changed.append(feature.name)
     return values, tuple(changed)
 
@@ -261,8 +261,8 @@ def upload(t: Texts, template: Callable[[], bytes]) -> Upload | None:
         on_click="ignore",
         key="template",
     )
-    found = uploads.file(t, t("upload.file"), "people_upload", SAMPLES.max_bytes // 1_000_000)
-    return None if found is None else Upload(found.name, found.getvalue())
+    file = uploads.file(t, t("upload.file"), "people_upload", SAMPLES.max_bytes // 1_000_000)
+    return None if file is None else Upload(file.name, file.getvalue())
 
 
 def sheet(t: Texts, view: View, read: SampleSheet) -> None:

@@ -31,16 +31,18 @@ def line(t: Texts, policy: Policy) -> None:
     st.caption(f":material/rule: {t.joined(t('policy.by', version=policy.version), bands(t, policy))}")
 
 
-def standing(t: Texts, found: PolicyStanding) -> None:
+def standing(t: Texts, policy_standing: PolicyStanding) -> None:
     """Draw the policy that holds, who set it, what waits for a second person, and what speaks against it."""
-    line(t, found.policy)
-    if found.version is not None:
-        described(t, found.policy)
-        st.caption(_who(t, found.version))
-    if found.proposed is not None:
-        words = t.joined(t("policy.waits", version=found.proposed.version), bands(t, found.proposed.policy))
+    line(t, policy_standing.policy)
+    if policy_standing.version is not None:
+        described(t, policy_standing.policy)
+        st.caption(_who(t, policy_standing.version))
+    if policy_standing.proposed is not None:
+        words = t.joined(
+            t("policy.waits", version=policy_standing.proposed.version), bands(t, policy_standing.proposed.policy)
+        )
         st.info(words, icon=":material/hourglass_empty:")
-    warned(t, found.warnings)
+    warned(t, policy_standing.warnings)
 
 
 def described(t: Texts, policy: Policy) -> None:
@@ -101,7 +103,7 @@ def history(t: Texts, versions: Sequence[PolicyVersion]) -> None:
 
 def bands(t: Texts, policy: Policy) -> str:
     """Return the bands of a policy as a sentence."""
-    shown = number if policy.task == "number" else percent
+    text_of = number if policy.task == "number" else percent
     if policy.task == "classes":
         if policy.refer_at is None:
             return ""
@@ -109,8 +111,8 @@ def bands(t: Texts, policy: Policy) -> str:
     if policy.decline_at is None:
         return ""
     if policy.refer_at is None:
-        return t(f"policy.two_{policy.declines}", decline=shown(policy.decline_at))
-    return t(f"policy.three_{policy.declines}", refer=shown(policy.refer_at), decline=shown(policy.decline_at))
+        return t(f"policy.two_{policy.declines}", decline=text_of(policy.decline_at))
+    return t(f"policy.three_{policy.declines}", refer=text_of(policy.refer_at), decline=text_of(policy.decline_at))
 
 
 def measured_at(t: Texts, cutoff: float, version: int | None) -> str:
@@ -118,14 +120,14 @@ def measured_at(t: Texts, cutoff: float, version: int | None) -> str:
     return t(f"policy.at_{line_kind(version)}", cutoff=percent(cutoff), version=version)
 
 
-def remembered(t: Texts, before: ScoreBatch) -> str:
+def remembered(t: Texts, batch: ScoreBatch) -> str:
     """Return when a person was scored before, and which version of the policy decided."""
-    version = before.scores[0].policy
+    version = batch.scores[0].policy
     if version:
         by = t("policy.by", version=version)
     else:
         by = t("policy.by_base_rate")
-    return t.joined(t("policy.remembered", day=before.decided[:10]), by)
+    return t.joined(t("policy.remembered", day=batch.decided[:10]), by)
 
 
 def reasons_of(t: Texts, score: Score) -> str:

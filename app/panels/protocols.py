@@ -67,19 +67,19 @@ def _shape(t: Texts) -> Shape:
         return int(st.slider(t(f"protocols.{name}"), limits[0], limits[-1], usual, key=f"protocols_{name}", **shared))
 
     trees = slider("trees")
-    left, right = st.columns(2)
-    with left:
+    depth_column, features_column = st.columns(2)
+    with depth_column:
         depth = slider("depth")
-    with right:
+    with features_column:
         features = slider("features")
-    chosen = Shape(trees, depth, features)
-    st.caption(t("protocols.leaves", leaves=f"{chosen.leaves:,}"))
-    return chosen
+    shape = Shape(trees, depth, features)
+    st.caption(t("protocols.leaves", leaves=f"{shape.leaves:,}"))
+    return shape
 
 
 def link(t: Texts) -> Link:
     """The network between any two parties."""
-    left, right = st.columns(2, gap="medium")
+    latency_column, bandwidth_column = st.columns(2, gap="medium")
 
     def slider(
         column: DeltaGenerator, name: str, values: Sequence[int], usual: int, words: Callable[[int], str]
@@ -88,13 +88,15 @@ def link(t: Texts) -> Link:
         shared |= {"key": f"protocols_{name}", "format_func": words}
         return int(column.select_slider(t(f"protocols.{name}"), values, value=usual, **shared))
 
-    latency = slider(left, "latency", LATENCIES, round(USUAL.latency * 1000), lambda n: t("protocols.ms", n=n))
-    bandwidth = slider(right, "bandwidth", BANDWIDTHS, int(USUAL.bandwidth), lambda n: f"{size(n)}/s")
+    latency = slider(
+        latency_column, "latency", LATENCIES, round(USUAL.latency * 1000), lambda n: t("protocols.ms", n=n)
+    )
+    bandwidth = slider(bandwidth_column, "bandwidth", BANDWIDTHS, int(USUAL.bandwidth), lambda n: f"{size(n)}/s")
     return Link(latency / 1000, float(bandwidth))
 
 
-def follow(t: Texts, job: Job[Compared], shown: Compared | None, redraw: Callable[[], None]) -> None:
-    """What is at work, and a way to stop; `redraw` draws the whole page once the job has ended or has more than is `shown`."""
+def follow(t: Texts, job: Job[Compared], result_drawn: Compared | None, redraw: Callable[[], None]) -> None:
+    """What is at work, and a way to stop; `redraw` draws the whole page once the job has ended or has more than is `result_drawn`."""
 
     def words(stage: str) -> str:
         step = {"number": job.done + 1, "total": job.total}
@@ -104,7 +106,7 @@ def follow(t: Texts, job: Job[Compared], shown: Compared | None, redraw: Callabl
             return t(f"protocols.{stage}", **step)
         return t(f"stage.{stage}")
 
-    frame.follow(t, job, words, "protocols", redraw, lambda: job.result is not shown)
+    frame.follow(t, job, words, "protocols", redraw, lambda: job.result is not result_drawn)
 
 
 def named(t: Texts, protocol: str) -> str:
@@ -117,19 +119,19 @@ def marked(t: Texts, protocol: str) -> str:
     return named(t, protocol) + ("" if protocol == OURS else " ◇")
 
 
-def model(t: Texts, done: Compared) -> str:
+def model(t: Texts, comparison: Compared) -> str:
     """On which model it was run."""
-    if done.shape is None:
+    if comparison.shape is None:
         return t("protocols.on_own")
-    shape = done.shape
+    shape = comparison.shape
     return t(
         "protocols.on_synthetic", n=shape.trees, depth=shape.depth, features=shape.features, leaves=f"{shape.leaves:,}"
     )
 
 
-def figures(t: Texts, done: Compared) -> None:
+def figures(t: Texts, comparison: Compared) -> None:
     """The race's table twin, in two tables that a phone puts below each other."""
-    rows = done.runs.rows
+    rows = comparison.runs.rows
     exchanges = [row.exchange for row in rows]
     tables = {
         "times": {
@@ -157,13 +159,13 @@ def figures(t: Texts, done: Compared) -> None:
         st.markdown("\n".join(f"- **{named(t, row.protocol)}.** {t(f'protocols.what_{row.protocol}')}" for row in rows))
 
 
-def learned(t: Texts, view: View, done: Compared) -> None:
+def learned(t: Texts, view: View, comparison: Compared) -> None:
     """What each party got to know, in bits a person."""
-    rows = done.runs.rows
+    rows = comparison.runs.rows
     table: frame.Columns = {
         t("protocols.protocol"): [marked(t, row.protocol) for row in rows],
         t("protocols.guest_learned"): [_guest(t, row) for row in rows],
-        t("protocols.hosts_learned"): [_hosts(t, view, done, row.learned[1:]) for row in rows],
+        t("protocols.hosts_learned"): [_hosts(t, view, comparison, row.learned[1:]) for row in rows],
     }
     frame.table(table, t("protocols.learned"))
     st.caption(t("protocols.learned_caption"))
@@ -176,12 +178,12 @@ def _guest(t: Texts, row: ProtocolResult) -> str:
     return t("protocols.learned_score", bits=bits(t, guest.score))
 
 
-def _hosts(t: Texts, view: View, done: Compared, hosts: Sequence[Learned]) -> str:
+def _hosts(t: Texts, view: View, comparison: Compared, hosts: Sequence[Learned]) -> str:
     if all(host.bits == 0 for host in hosts):
         return t("protocols.learned_nothing")
 
     def name(party: str) -> str:
-        if done.shape is not None:
+        if comparison.shape is not None:
             return t("words.host")
         return palette.name(t, view.federation, party)
 

@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 def listed(t: Texts, view: View, work: Casework) -> None:
     """What a person has to answer: what is asked of which feature, on which words, and a form; nothing if nothing is asked."""
-    found = view.compliance.questions
-    if not found:
+    questions = view.compliance.questions
+    if not questions:
         return
     waiting = len(view.compliance.unanswered)
     frame.section(t, "questions.title")
     st.markdown(
         t.joined(t("questions.waiting", n=waiting) if waiting else t("questions.none_waiting"), t("questions.why"))
     )
-    for index, question in frame.paged(found, "questions_page", LINES):
+    for index, question in frame.paged(questions, "questions_page", LINES):
         # the first finding is open already, and the page has two screens
         _question(t, view, question, work, first=index == 0 and not view.compliance.findings)
 
@@ -47,31 +47,31 @@ def _question(t: Texts, view: View, question: Question, work: Casework, *, first
     if not box.open:  # what nobody looks at is not sent
         return
     with box:
-        held = t("compliance.held_by", party=palette.name(t, view.federation, question.party))
+        holder = t("compliance.held_by", party=palette.name(t, view.federation, question.party))
         meaning = markdown(t.text(question.meaning))
-        st.markdown(f"### {meaning} :small[:gray[{held} ·] {code(question.feature)}]", anchors=False)
-        said = t(
+        st.markdown(f"### {meaning} :small[:gray[{holder} ·] {code(question.feature)}]", anchors=False)
+        matched = t(
             "compliance.matched",
             matched=markdown(question.sign.matched),
             place=t(f"compliance.in_{question.sign.matched_in}"),
         )
         why = t(f"questions.why_{question.sign.strength}", word=markdown(question.sign.weighed))
         status = t("questions.if_yes", status=t(f"compliance.{question.status}"), citation=cited(t, question))
-        st.markdown(f":material/search: {t.joined(said, why)}\n\n:material/gavel: {status}")
+        st.markdown(f":material/search: {t.joined(matched, why)}\n\n:material/gavel: {status}")
         if question.answer is not None:
             st.markdown(reviews.answered(t, question.answer))
 
         # one press answers those that wait and are asked for the same reason
         alike = [question]
-        for other in view.compliance.unanswered:
-            if other.sign.strength == question.sign.strength and (other.about, other.feature) != (
+        for unanswered in view.compliance.unanswered:
+            if unanswered.sign.strength == question.sign.strength and (unanswered.about, unanswered.feature) != (
                 question.about,
                 question.feature,
             ):
-                alike.append(other)
+                alike.append(unanswered)
 
-        def answer(one: Question, *given: str) -> object:
-            return work.decide(one.about, one.feature, *given)
+        def answer(question: Question, *decision: str) -> object:
+            return work.decide(question.about, question.feature, *decision)
 
         account = work.signing.account
         about = brief(t.text(question.meaning))

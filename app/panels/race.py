@@ -49,9 +49,9 @@ def verdict(t: Texts, rows: Sequence[ProtocolResult]) -> str:
     return words
 
 
-def draw(t: Texts, done: Compared) -> None:
+def draw(t: Texts, comparison: Compared) -> None:
     """The verdict, and a bar for each protocol that grows in simulated time."""
-    runs = done.runs
+    runs = comparison.runs
     wrong = [named(t, row.protocol) for row in runs.rows if not row.equal]
     if wrong:
         frame.problem(t, t("protocols.unequal", names=t.listed(wrong)))
@@ -65,9 +65,9 @@ def draw(t: Texts, done: Compared) -> None:
         + t(
             "protocols.ran",
             n=runs.samples,
-            model=model(t, done),
+            model=model(t, comparison),
             key=frame.cipher(t, runs.cipher, runs.key_bits),
-            pools=t(f"protocols.pools_{done.pools}"),
+            pools=t(f"protocols.pools_{comparison.pools}"),
         )
         + " "
         + t("protocols.only", words=t("protocols.comparison_only")),
@@ -142,7 +142,7 @@ def _at(
         )
         for name, lengths_of, marker in parts
     ]
-    beside = go.Scatter(
+    times_beside = go.Scatter(
         x=lengths,
         y=list(heights),
         mode="text",
@@ -152,39 +152,39 @@ def _at(
         showlegend=False,
         cliponaxis=False,
     )
-    return [*bars, beside]
+    return [*bars, times_beside]
 
 
 def _hover(t: Texts, row: ProtocolResult, end: float) -> str:
     """What a protocol does, its two times, and by how much its bar is cut."""
     exchange = row.exchange
-    said = [
+    lines_of_hover = [
         f"<b>{label(named(t, row.protocol))}</b>",
         wrap(t(f"protocols.what_{row.protocol}"), 48, 6),
         f"{t('protocols.compute')}: {t.duration(exchange.compute)}",
         f"{t('protocols.network_time')}: {t.duration(exchange.network)}",
     ]
     if exchange.total > end:
-        said.append(label(t("protocols.cut_here", times=number(exchange.total / end))))
-    return "<br>".join(said)
+        lines_of_hover.append(label(t("protocols.cut_here", times=number(exchange.total / end))))
+    return "<br>".join(lines_of_hover)
 
 
-def batches(t: Texts, done: Compared) -> None:
+def batches(t: Texts, comparison: Compared) -> None:
     """Fed-EINI against its baseline by the number of people scored together."""
-    measured = done.points
+    measured = comparison.points
     sentence = who_wins(t, leads(measured))
     frame.chart(t, _lines(t, measured, sentence), sentence, _table(t, measured), "protocols_batches")
-    runs = [done, *done.batches]
+    runs = [comparison, *comparison.batches]
     warm = max((run.runs.samples for run in runs if run.pools == "warm"), default=0)
     notes = [t("protocols.batches_caption")]
     if warm and any(run.pools == "cold" for run in runs):
         notes.append(t("protocols.batches_warm", n=warm))
-    if done.left_out:
-        notes.append(t("protocols.batches_left_out", sizes=t.listed([str(size) for size in done.left_out])))
+    if comparison.left_out:
+        notes.append(t("protocols.batches_left_out", sizes=t.listed([str(size) for size in comparison.left_out])))
     st.caption(t.joined(*notes))
 
 
-def who_wins(t: Texts, found: Sequence[Lead]) -> str:
+def who_wins(t: Texts, stretches: Sequence[Lead]) -> str:
     """Which of the two is faster from which size to which, and where the lines cross."""
 
     def sizes(lead: Lead) -> str:
@@ -195,10 +195,10 @@ def who_wins(t: Texts, found: Sequence[Lead]) -> str:
     def winner(lead: Lead) -> str:
         return named(t, PAIR[0 if lead.wins else 1])
 
-    if len(found) == 1:
-        return t("protocols.wins_all", name=winner(found[0]), sizes=sizes(found[0]))
-    each = [t("protocols.wins_at", name=winner(lead), sizes=sizes(lead)) for lead in found]
-    where = [f"{max(1, round(lead.until)):,}" for lead in found if lead.until is not None]
+    if len(stretches) == 1:
+        return t("protocols.wins_all", name=winner(stretches[0]), sizes=sizes(stretches[0]))
+    each = [t("protocols.wins_at", name=winner(lead), sizes=sizes(lead)) for lead in stretches]
+    where = [f"{max(1, round(lead.until)):,}" for lead in stretches if lead.until is not None]
     return t.joined(
         t("protocols.wins_some", each=t.listed(each)), t("protocols.cross", n=len(where), where=t.listed(where))
     )
@@ -223,7 +223,7 @@ def _lines(t: Texts, measured: Sequence[BatchTimes], sentence: str) -> str:
         t("protocols.people"), math.log10(people[0]), math.log10(people[-1]), {math.log10(n): f"{n:,}" for n in people}
     )
     names = [marked(t, protocol) for protocol in PAIR]
-    drawn = [
+    curves = [
         lines.Line(
             [math.log10(n) for n in people], [math.log10(value) for value in seconds], name, dash=dash, dots=True
         )
@@ -233,12 +233,12 @@ def _lines(t: Texts, measured: Sequence[BatchTimes], sentence: str) -> str:
         (math.log10(n), "\n".join(f"{name}: {t.duration(row[i])}" for name, row in zip(names, every, strict=True)))
         for i, n in enumerate(people)
     ]
-    found = leads(measured)
-    edges = [across.low, *(math.log10(lead.until) if lead.until else across.high for lead in found)]
+    stretches = leads(measured)
+    edges = [across.low, *(math.log10(lead.until) if lead.until else across.high for lead in stretches)]
     ahead = lines.Bars(
-        edges, [up.high if lead.wins else up.low for lead in found], t("protocols.ahead"), palette.FAINT, 0
+        edges, [up.high if lead.wins else up.low for lead in stretches], t("protocols.ahead"), palette.FAINT, 0
     )
-    return lines.drawing(drawn, across, up, sentence, hover, ahead)
+    return lines.drawing(curves, across, up, sentence, hover, ahead)
 
 
 def _ticks(low: float, high: float) -> list[float]:

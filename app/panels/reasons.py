@@ -37,21 +37,21 @@ class ReasonsForm(NamedTuple):
     pressed: bool
 
 
-def fits(view: View, done: ScoreBatch, sheet: SampleSheet | None, job: Job[Reasons] | None) -> bool:
+def fits(view: View, batch: ScoreBatch, sheet: SampleSheet | None, job: Job[Reasons] | None) -> bool:
     """Return whether reasons can be asked for now: of the person who was scored, while no others are being found."""
-    same = sheet is not None and tuple(sheet.ids) == tuple(score.id for score in done.scores)
-    return can_be_asked(view) and same and done.scores[0].scored and not (job is not None and job.state == "running")
+    same = sheet is not None and tuple(sheet.ids) == tuple(score.id for score in batch.scores)
+    return can_be_asked(view) and same and batch.scores[0].scored and not (job is not None and job.state == "running")
 
 
-def form(t: Texts, view: View, done: ScoreBatch, job: Job[Reasons] | None, *, enabled: bool) -> ReasonsForm:
+def form(t: Texts, view: View, batch: ScoreBatch, job: Job[Reasons] | None, *, enabled: bool) -> ReasonsForm:
     """Draw what asks for reasons: in a closed box below them once they were found."""
     place = st.container()
     offered = methods(view.model)
     if not can_be_asked(view):
         st.caption(t("reasons.unfit"))
         return ReasonsForm(place, offered[0], pressed=False)
-    known = job is not None and job.result is not None and explained(job.result, done) is not None
-    if known:
+    explained_already = job is not None and job.result is not None and explained(job.result, batch) is not None
+    if explained_already:
         box = frame.box(t("reasons.again"), "tune", "reasons_again")
     else:
         box = st.container()
@@ -78,29 +78,29 @@ def _compared(t: Texts, view: View) -> Against:
     if len(offered) == 1:
         st.caption(t(f"compared.only_{offered[0]}"))
         return offered[0]
-    chosen: Against = st.selectbox(
+    against: Against = st.selectbox(
         t("compared.title"),
         offered,
-        format_func=lambda one: t(f"compared.{one}"),
+        format_func=lambda way: t(f"compared.{way}"),
         key="reasons_against",
         help=t("compared.help"),
     )
-    return chosen
+    return against
 
 
 def draw(
     t: Texts,
     view: View,
-    done: ScoreBatch,
+    batch: ScoreBatch,
     job: Job[Reasons] | None,
-    own: pd.Series[Any] | None,
+    guest_values: pd.Series[Any] | None,
     notice: Callable[[Reasons, str, str, str], bytes] | None,
     redraw: Callable[[], None],
     again: Callable[[], None] | None = None,
 ) -> None:
     """Draw the job as it is: running, stopped, or its answer if it is about this score.
 
-    `own` are the Guest's values of the person; `notice` draws a notice, None if the score decides nothing.
+    `guest_values` are the Guest's values of the person; `notice` draws a notice, None if the score decides nothing.
     """
     if job is None:
         return
@@ -108,29 +108,29 @@ def draw(
         frame.follow(t, job, lambda stage: t(f"stage.{stage}"), "reasons", redraw)
     elif job.result is None:
         run.ended(t, job, again=again)
-    elif (found := explained(job.result, done)) is not None:
-        if _of_another_line(found, done):
-            st.info(t("compared.other_cutoff", cutoff=percent(found.cutoff)))
+    elif (reasons := explained(job.result, batch)) is not None:
+        if _of_another_line(reasons, batch):
+            st.info(t("compared.other_cutoff", cutoff=percent(reasons.cutoff)))
             return
-        _answer(t, view, found, own, notice)
+        _answer(t, view, reasons, guest_values, notice)
 
 
 def _answer(
     t: Texts,
     view: View,
-    found: Reasons,
-    own: pd.Series[Any] | None,
+    reasons: Reasons,
+    guest_values: pd.Series[Any] | None,
     notice: Callable[[Reasons, str, str, str], bytes] | None,
 ) -> None:
-    about = found.people[0]
+    about = reasons.people[0]
     if about.problems:
         frame.problems(t, about.problems)
         return
     st.markdown(t("reasons.sentence", n=len(about.merged)) if about.reasons else t("reasons.none"))
     if about.reasons:
         with st.container(key="reasons_listed"):  # small enough that four stand on the first screen
-            st.markdown("\n".join(_line(t, view, merged, own) for merged in about.merged))
-    st.caption(t(f"compared.said_{found.against}", people=f"{found.compared:,}"))
+            st.markdown("\n".join(_line(t, view, merged, guest_values) for merged in about.merged))
+    st.caption(t(f"compared.said_{reasons.against}", people=f"{reasons.compared:,}"))
     for reason in about.reasons:
         if reason.blockers:
             words = {"meaning": markdown(t.meaning(view.model.feature(reason.feature)))}
@@ -140,15 +140,15 @@ def _answer(
                 title=t("reasons.blocker_title"),
             )
     if notice is not None:
-        _notice(t, found, about, notice)
+        _notice(t, reasons, about, notice)
 
 
-def _line(t: Texts, view: View, merged: Sequence[Reason], own: pd.Series[Any] | None) -> str:
+def _line(t: Texts, view: View, merged: Sequence[Reason], guest_values: pd.Series[Any] | None) -> str:
     """One reason: what it means, who holds it, on which side the person is, and whether the model works against the expectation."""
     against = any({reason.expected, reason.learned} == {"up", "down"} for reason in merged)
     features = [view.model.feature(reason.feature) for reason in merged]
     parties = dict.fromkeys(reason.party for reason in merged)
-    values = [_value(t, view, *pair, own) for pair in zip(features, merged, strict=True)]
+    values = [_value(t, view, *pair, guest_values) for pair in zip(features, merged, strict=True)]
     comma = t("words.comma")
     line = t(
         "reasons.line",
@@ -161,14 +161,16 @@ def _line(t: Texts, view: View, merged: Sequence[Reason], own: pd.Series[Any] | 
     return f"- {line}" + (f" :material/warning: {t('reasons.against')}" if against else "")
 
 
-def _value(t: Texts, view: View, feature: Feature, reason: Reason, own: pd.Series[Any] | None) -> str:
+def _value(t: Texts, view: View, feature: Feature, reason: Reason, guest_values: pd.Series[Any] | None) -> str:
     """The person's value if the Guest holds it; a Host's stays there."""
-    if reason.party != view.model.guest or own is None or feature.name not in own:
+    if reason.party != view.model.guest or guest_values is None or feature.name not in guest_values:
         return ""
-    return markdown(person.shown(t, feature, own[feature.name]))
+    return markdown(person.shown(t, feature, guest_values[feature.name]))
 
 
-def _notice(t: Texts, found: Reasons, about: PersonReasons, notice: Callable[[Reasons, str, str, str], bytes]) -> None:
+def _notice(
+    t: Texts, reasons: Reasons, about: PersonReasons, notice: Callable[[Reasons, str, str, str], bytes]
+) -> None:
     if about.score.decision != "decline":
         st.caption(f":material/description: {t('reasons.notice_accepted')}")
         return
@@ -179,7 +181,7 @@ def _notice(t: Texts, found: Reasons, about: PersonReasons, notice: Callable[[Re
         for kind in NOTICE_FORMATS:
             st.download_button(
                 t(f"reasons.file_{kind}"),
-                partial(notice, found, about.score.id, t.language, kind),
+                partial(notice, reasons, about.score.id, t.language, kind),
                 f"glassleaf-notice.{kind}",
                 MIME[kind],
                 icon=":material/block:" if about.blocked else ":material/download:",
@@ -188,18 +190,18 @@ def _notice(t: Texts, found: Reasons, about: PersonReasons, notice: Callable[[Re
             )
 
 
-def _of_another_line(found: Reasons, done: ScoreBatch) -> bool:
+def _of_another_line(reasons: Reasons, batch: ScoreBatch) -> bool:
     """Return whether they compare with people who were only just approved at a line that has moved since."""
-    return found.against == "approved" and found.cutoff != done.cutoff
+    return reasons.against == "approved" and reasons.cutoff != batch.cutoff
 
 
-def learned(t: Texts, view: View, done: ScoreBatch, job: Job[Reasons] | None) -> None:
+def learned(t: Texts, view: View, batch: ScoreBatch, job: Job[Reasons] | None) -> None:
     """Draw what each party knows by the reasons that it did not know by the score; nothing if there are none of this score."""
     if job is not None and job.result is not None:
-        found = explained(job.result, done)
+        reasons = explained(job.result, batch)
     else:
-        found = None
-    if found is None or _of_another_line(found, done):
+        reasons = None
+    if reasons is None or _of_another_line(reasons, batch):
         return
     frame.section(t, "reasons.learned", "reasons")
     guest = view.model.guest
@@ -209,11 +211,11 @@ def learned(t: Texts, view: View, done: ScoreBatch, job: Job[Reasons] | None) ->
         st.markdown(t("words.says", who=palette.name(t, view.federation, host), said=t("reasons.learned_host")))
     cost = t(
         "reasons.cost",
-        features=f"{found.features:,}",
-        seconds=t.duration(found.seconds),
-        ciphertexts=f"{found.ciphertexts:,}",
-        cipher=frame.cipher(t, found.cipher, found.key_bits),
-        bytes=size(sum(entry.bytes for entry in found.transcript)),
+        features=f"{reasons.features:,}",
+        seconds=t.duration(reasons.seconds),
+        ciphertexts=f"{reasons.ciphertexts:,}",
+        cipher=frame.cipher(t, reasons.cipher, reasons.key_bits),
+        bytes=size(sum(entry.bytes for entry in reasons.transcript)),
     )
     st.markdown(f":material/lock: {cost}", help=t("reasons.cost_help"))
 

@@ -38,10 +38,10 @@ class Steps:
 def bound(t: Texts, algorithm: str) -> tuple[float | None, bool, int]:
     """The largest share of scores that may identify a path (None: the default), whether scores may be rounded, and the trees to approve."""
     box = frame.box(t("release.title"), "visibility_lock", "train_release")
-    named, coarser, trees = (st.session_state.get(key) for key in KEYS)
+    max_named, coarser, trees = (st.session_state.get(key) for key in KEYS)
     grows = algorithm == SecureBoostParameters.ALGORITHM
     if box is not None:
-        named = box.number_input(
+        max_named = box.number_input(
             t("release.max_share"),
             min_value=0.0,
             max_value=100.0,
@@ -67,7 +67,7 @@ def bound(t: Texts, algorithm: str) -> tuple[float | None, bool, int]:
                 persist_state="session",
             )
     approved = int(trees) if grows and trees else 0
-    return (None if named is None else named / 100), bool(coarser), approved
+    return (None if max_named is None else max_named / 100), bool(coarser), approved
 
 
 def foretold(t: Texts, remark: Remark | None) -> None:
@@ -103,17 +103,17 @@ def sealed(t: Texts, models: Sequence[Sealed], busy: bool, steps: Steps) -> None
 
 def _sealed(t: Texts, model: Sealed, busy: bool, steps: Steps) -> None:
     model_id = model.record.id
-    told = worded(t, told_by_scores(model.record.release, model.record.score_bits))
+    told_bits = worded(t, told_by_scores(model.record.release, model.record.score_bits))
     algorithm = frame.algorithm(t, model.record)
     trees = t("train.trees", n=model.record.n_trees)
-    st.markdown(t("release.sealed_model", id=model_id, algorithm=algorithm, trees=trees, told=told))
+    st.markdown(t("release.sealed_model", id=model_id, algorithm=algorithm, trees=trees, told=told_bits))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if model.bits is not None and model.bits < model.record.score_bits:
             words = t("release.do_coarser", bits=model.bits)
             if st.button(words, key=f"sealed_coarser_{model_id}", disabled=busy, icon=":material/grid_on:"):
                 steps.coarser(model)
         if model.trees < model.approved_trees:
-            wanted = st.number_input(
+            n_trees = st.number_input(
                 t("release.do_trees"),
                 min_value=model.trees + 1,
                 max_value=model.approved_trees,
@@ -122,7 +122,7 @@ def _sealed(t: Texts, model: Sealed, busy: bool, steps: Steps) -> None:
                 width=140,
             )
             if st.button(t("release.do_grow"), key=f"sealed_grow_{model_id}", disabled=busy, icon=":material/park:"):
-                steps.grow(model, int(wanted))
+                steps.grow(model, int(n_trees))
         measure = st.button(
             t("release.do_measure"),
             key=f"sealed_measure_{model_id}",

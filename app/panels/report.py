@@ -34,7 +34,7 @@ REASON = 160  # letters of a reason that a row shows; the table of all rows hold
 
 def files(
     t: Texts,
-    made: Report,
+    report: Report,
     export: Callable[[str, str, str], bytes],
     drawing: Work,
     start: Callable[[str, str, str], Job[ReportFile]],
@@ -46,7 +46,7 @@ def files(
 
     `linked` = the Hosts are at other companies, where one may be silent: a file is made in the background, and saved by a second press.
     """
-    model_id = made.content.identity.model
+    model_id = report.content.identity.model
     with st.container(horizontal=True):
         for form in ("pdf", "html", "json"):
             words = t(f"report.file_{form}")
@@ -58,7 +58,7 @@ def files(
             if st.button(words, type=look, icon=icon, key=f"report_{form}", disabled=drawing.busy):
                 drawing.start(partial(start, model_id, form, t.language))
                 drawing.redraw()
-    _drawing(t, made, drawing)
+    _drawing(t, report, drawing)
     st.caption(t.joined(t("report.files_note"), t("report.files_ask_hosts") if linked else ""))
     if pdf_language != t.language:
         st.caption(f":material/translate: {t('report.no_font')}")
@@ -83,7 +83,7 @@ def _download(
     )
 
 
-def _drawing(t: Texts, made: Report, drawing: Work) -> None:
+def _drawing(t: Texts, report: Report, drawing: Work) -> None:
     """How far the file is, or the one that was made last and whether it still says what is reported now."""
     job: Job[ReportFile] | None = drawing.job
     if drawing.refused:
@@ -96,18 +96,18 @@ def _drawing(t: Texts, made: Report, drawing: Work) -> None:
     elif job.result is None:
         run.ended(t, job)
     else:
-        drawn = job.result
+        report_file = job.result
         with st.container(border=True, horizontal=True, vertical_alignment="center"):
-            form = t(f"report.file_{drawn.form}")
-            time = drawn.issued[:16].replace("T", " ")
-            if drawn.form == "json":
+            form = t(f"report.file_{report_file.form}")
+            time = report_file.issued[:16].replace("T", " ")
+            if report_file.form == "json":
                 file = form
             else:
-                file = t.noted(form, t(f"report.in_{drawn.language}"))
-            same = drawn.content_sha256 == made.content_sha256
+                file = t.noted(form, t(f"report.in_{report_file.language}"))
+            same = report_file.content_sha256 == report.content_sha256
             words = t("report.file_ready" if same else "report.file_before", file=file, form=form, time=time)
             st.markdown(f":material/{'check_circle' if same else 'history'}: {words}", width="content")
-            _download(drawn.model_id, drawn.form, drawn.file, t("report.file_save", form=form))
+            _download(report_file.model_id, report_file.form, report_file.file, t("report.file_save", form=form))
 
 
 def answers(pairs: Sequence[tuple[str, str]]) -> None:
@@ -118,14 +118,18 @@ def answers(pairs: Sequence[tuple[str, str]]) -> None:
             st.markdown("  \n".join((f"**{markdown(question)}**", *lines)))
 
 
-def features(t: Texts, view: View, made: Report) -> None:
+def features(t: Texts, view: View, report: Report) -> None:
     """Used features as bars, in the colour of their party, with the direction."""
-    used = [f for f in made.content.features if f.usage.splits]
+    features_used = [f for f in report.content.features if f.usage.splits]
     # as every other page rounds them: a report holds shares that were rounded before
-    gain = {f.name: f.usage.gain_share for f in used} | {row.feature: row.gain_share for row in view.importance}
-    top = t.listed([markdown(brief(t.text(f.meaning))) for f in used[:2]])
-    sentence = t("report.sentence", n=len(used), top=top, share=percent(sum(gain[f.name] for f in used[:2])))
-    if len(used) > SHOWN:
+    gain = {f.name: f.usage.gain_share for f in features_used} | {
+        row.feature: row.gain_share for row in view.importance
+    }
+    top = t.listed([markdown(brief(t.text(f.meaning))) for f in features_used[:2]])
+    sentence = t(
+        "report.sentence", n=len(features_used), top=top, share=percent(sum(gain[f.name] for f in features_used[:2]))
+    )
+    if len(features_used) > SHOWN:
         sentence = t.joined(sentence, t("report.first", n=SHOWN))
     bars = [
         charts.Bar(
@@ -135,65 +139,65 @@ def features(t: Texts, view: View, made: Report) -> None:
             palette.mark(view.federation, f.party),
             warning=t("report.against") if f.contradicts else "",
         )
-        for f in used[:SHOWN]
+        for f in features_used[:SHOWN]
     ]
 
     def twin() -> frame.Columns:
         return {
-            t("features.meaning"): [t.text(f.meaning) for f in used],
-            t("words.party"): [palette.plain(t, view.federation, f.party) for f in used],
-            t("words.gain"): [percent(gain[f.name]) for f in used],
-            t("features.expected"): [frame.direction(t, view.task, f.expected) for f in used],
-            t("features.learned"): [frame.direction(t, view.task, f.learned) for f in used],
-            t("report.against"): [t("report.yes") if f.contradicts else "–" for f in used],
+            t("features.meaning"): [t.text(f.meaning) for f in features_used],
+            t("words.party"): [palette.plain(t, view.federation, f.party) for f in features_used],
+            t("words.gain"): [percent(gain[f.name]) for f in features_used],
+            t("features.expected"): [frame.direction(t, view.task, f.expected) for f in features_used],
+            t("features.learned"): [frame.direction(t, view.task, f.learned) for f in features_used],
+            t("report.against"): [t("report.yes") if f.contradicts else "–" for f in features_used],
         }
 
     frame.chart(t, charts.bars(bars, sentence), sentence, twin, "report_features")
 
 
 def decisions(
-    t: Texts, view: View, made: Report, attempt: Attempt, review: Callable[..., object], account: str
+    t: Texts, view: View, report: Report, attempt: Attempt, review: Callable[..., object], account: str
 ) -> None:
     """Every finding with what was decided, and a form to decide on one, as `account` where somebody is signed in."""
-    found = made.content.assessment.findings
-    if not found:
-        st.info(t("compliance.none", assessed=made.content.assessment.assessed), icon=":material/search_off:")
+    findings = report.content.assessment.findings
+    if not findings:
+        st.info(t("compliance.none", assessed=report.content.assessment.assessed), icon=":material/search_off:")
         return
-    named = [f"{t.brief(view.model.feature(f.feature))} · {t.text(f.title)}" for f in found]
+    names = [f"{t.brief(view.model.feature(f.feature))} · {t.text(f.title)}" for f in findings]
     columns = {
-        t("report.finding"): named,
-        t("report.status"): [t(f"compliance.{f.status}") for f in found],
-        t("report.decision"): [t(f"report.{f.decision.verdict if f.decision else 'open'}") for f in found],
-        t("document.head_person"): [f.decision.person if f.decision else "–" for f in found],
-        t("report.reason"): [f.decision.reason if f.decision else "–" for f in found],
+        t("report.finding"): names,
+        t("report.status"): [t(f"compliance.{f.status}") for f in findings],
+        t("report.decision"): [t(f"report.{f.decision.verdict if f.decision else 'open'}") for f in findings],
+        t("document.head_person"): [f.decision.person if f.decision else "–" for f in findings],
+        t("report.reason"): [f.decision.reason if f.decision else "–" for f in findings],
     }
-    shown = columns | {t("report.reason"): [cut(reason, REASON) for reason in columns[t("report.reason")]]}
-    frame.rows(t, shown, "report_decisions", t("report.decide"), columns)
+    short_columns = columns | {t("report.reason"): [cut(reason, REASON) for reason in columns[t("report.reason")]]}
+    frame.rows(t, short_columns, "report_decisions", t("report.decide"), columns)
     box = frame.box(t("report.decide_form"), "gavel", "report_decide_box")
     if box is None:
         return
     with box:
         index = st.selectbox(
-            t("report.finding"), range(len(found)), format_func=named.__getitem__, key="report_finding"
+            t("report.finding"), range(len(findings)), format_func=names.__getitem__, key="report_finding"
         )
-        chosen = found[index]
-        waiting = [f.rule_id for f in found if f.feature == chosen.feature and f is not chosen and not f.decision]
-        rules = [chosen.rule_id, *waiting]
+        finding = findings[index]
+        waiting = [f.rule_id for f in findings if f.feature == finding.feature and f is not finding and not f.decision]
+        rules = [finding.rule_id, *waiting]
         reviews.form(
             t,
             "report",
             attempt,
-            lambda rule, *given: review(rule, chosen.feature, *given),
+            lambda rule, *decision: review(rule, finding.feature, *decision),
             rules,
             account,
-            t.brief(view.model.feature(chosen.feature)),
+            t.brief(view.model.feature(finding.feature)),
         )
 
 
-def check(t: Texts, made: Report, own: Federation, checked: Callable[[bytes], Checked]) -> None:
+def check(t: Texts, report: Report, federation: Federation, checked: Callable[[bytes], Checked]) -> None:
     """The hashes, and a place to hand in a file that somebody was given."""
     st.markdown(t("report.hash_now"))
-    st.code(made.content_sha256, language=None, wrap_lines=True)
+    st.code(report.content_sha256, language=None, wrap_lines=True)
     st.markdown(t("report.check_shell"))
     file = upload.file(t, t("report.check_file"), "report_check", MAX_BYTES // 10**6, list(FORMS))
     if file is None:
@@ -202,24 +206,24 @@ def check(t: Texts, made: Report, own: Federation, checked: Callable[[bytes], Ch
         frame.problem(t, t("report.too_large"))
         return
     try:
-        found = checked(file.getvalue())
+        checked_file = checked(file.getvalue())
     except GlassleafError as error:
         st.error(frame.explained(t, error), icon=":material/gpp_bad:")
         return
-    identity = found.report.content.identity
-    issued = found.report.issued
+    identity = checked_file.report.content.identity
+    issued = checked_file.report.issued
     words = {"model": identity.model, "time": issued.time[:16].replace("T", " "), "actor": markdown(issued.actor)}
     holds = t("report.holds_nobody" if issued.actor == NOBODY else "report.holds", **words)
-    text = t.joined(holds, t(f"report.drawn_{found.drawn}"))
-    if found.verdict == "issued":
+    text = t.joined(holds, t(f"report.drawn_{checked_file.drawn}"))
+    if checked_file.verdict == "issued":
         st.success(text, icon=":material/verified:")
     else:
         st.warning(text, icon=":material/gpp_maybe:")
-    same = found.report.content_sha256 == made.content_sha256
+    same = checked_file.report.content_sha256 == report.content_sha256
     st.markdown(t("report.content_same" if same else "report.content_other"))
-    st.code(found.report.content_sha256, language=None, wrap_lines=True)
-    for name, entry in found.named_by:
-        title = t.federation(own) if name == own.name else name
+    st.code(checked_file.report.content_sha256, language=None, wrap_lines=True)
+    for name, entry in checked_file.named_by:
+        title = t.federation(federation) if name == federation.name else name
         st.markdown(t("report.named_by", number=f"{entry.number:,}", federation=markdown(title)))
-    if not found.named_by:
+    if not checked_file.named_by:
         st.markdown(t("report.not_named"))

@@ -64,40 +64,40 @@ def panel(t: Texts, details: ReportDetailsPanel, attempt: Attempt) -> None:
 def _form(t: Texts, details: ReportDetailsPanel, attempt: Attempt) -> None:
     st.caption(t("details.form_note"))
     with st.form("details", border=False):
-        given: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for group, names in GROUPS.items():
             st.subheader(t(f"details.group_{group}"), anchor=False)
-            given |= {name: _field(t, details, name) for name in names}
+            values |= {name: _field(t, details, name) for name in names}
         for name in BY_PARTY:
             st.subheader(t(f"details.{name}"), anchor=False)
-            given[name] = _by_party(t, details, name)
+            values[name] = _by_party(t, details, name)
         if st.form_submit_button(t("details.save"), icon=":material/save:", key="details_go"):
-            attempt(t("details.saved"), lambda: details.keep(given))
+            attempt(t("details.saved"), lambda: details.keep(values))
 
 
 def _field(t: Texts, details: ReportDetailsPanel, name: str) -> str:
-    stands = str(getattr(details.found, name, ""))
+    text = str(getattr(details.found, name, ""))
     key = f"details_{name}"
     title = t(f"details.{name}")
     why = t(f"details.{name}_help")
     if name == "challenger":
         models = ["", *details.others]
-        at = models.index(stands) if stands in models else 0
-        chosen: str = st.selectbox(
-            title, models, at, lambda one: details.others.get(one, t("details.no_choice")), key, why
+        at = models.index(text) if text in models else 0
+        challenger: str = st.selectbox(
+            title, models, at, lambda model_id: details.others.get(model_id, t("details.no_choice")), key, why
         )
-        return chosen
+        return challenger
     if name in LINES:
-        return st.text_input(title, stands, MAX_CHARS, key, help=why)
-    return st.text_area(title, stands, 80, MAX_CHARS, key, help=why)
+        return st.text_input(title, text, MAX_CHARS, key, help=why)
+    return st.text_area(title, text, 80, MAX_CHARS, key, help=why)
 
 
 def _by_party(t: Texts, details: ReportDetailsPanel, name: str) -> dict[str, str]:
-    stands: Mapping[str, str] = getattr(details.found, name, {})
+    texts_by_party: Mapping[str, str] = getattr(details.found, name, {})
     return {
         party: st.text_area(
             t("details.of_party", field=t(f"details.{name}"), party=markdown(title)),
-            stands.get(party, ""),
+            texts_by_party.get(party, ""),
             80,
             MAX_CHARS,
             f"details_{name}_{party}",

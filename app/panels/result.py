@@ -16,45 +16,47 @@ if TYPE_CHECKING:
     from backend.results import ScoreBatch
 
 
-def usable(done: ScoreBatch) -> bool:
+def usable(batch: ScoreBatch) -> bool:
     """Whether anybody was scored."""
-    return any(score.scored for score in done.scores)
+    return any(score.scored for score in batch.scores)
 
 
-def draw(t: Texts, view: View, done: ScoreBatch) -> None:
+def draw(t: Texts, view: View, batch: ScoreBatch) -> None:
     """One person's answer; if there is none, why."""
-    if not usable(done):
-        st.warning(t("score.nobody_scored", n=len(done.scores)), icon=":material/person_off:", title=t("frame.problem"))
-        if len(done.scores) == 1:
-            frame.problems(t, done.scores[0].problems)
+    if not usable(batch):
+        st.warning(
+            t("score.nobody_scored", n=len(batch.scores)), icon=":material/person_off:", title=t("frame.problem")
+        )
+        if len(batch.scores) == 1:
+            frame.problems(t, batch.scores[0].problems)
     else:
-        result_person.draw(t, view, done)
+        result_person.draw(t, view, batch)
 
 
-def said(t: Texts, view: View, done: ScoreBatch) -> str:
+def said(t: Texts, view: View, batch: ScoreBatch) -> str:
     """The answer in words, for whoever listens."""
-    if not usable(done):
-        return t("score.nobody_scored", n=len(done.scores))
-    if len(done.scores) == 1:
-        words = result_person.sentence(t, view, done)
+    if not usable(batch):
+        return t("score.nobody_scored", n=len(batch.scores))
+    if len(batch.scores) == 1:
+        words = result_person.sentence(t, view, batch)
         if view.task == "binary":
-            return t("score.said", decision=t(f"score.{done.scores[0].decision}"), words=words)
+            return t("score.said", decision=t(f"score.{batch.scores[0].decision}"), words=words)
         return words
-    return result_batch.sentence(t, view, done)
+    return result_batch.sentence(t, view, batch)
 
 
-def guarded(t: Texts, view: View, done: ScoreBatch) -> None:
+def guarded(t: Texts, view: View, batch: ScoreBatch) -> None:
     """Draw what shows that no Host tampered with the scores, and how far cover moves them."""
-    if done.canaries:
-        st.caption(f":material/verified_user: {t('score.canaries', n=done.canaries)}", help=t("glossary.canary"))
-    if done.dither:
-        words = t("score.dithered", width=markdown(amount(done.dither, t.unit(view.federation.label))))
+    if batch.canaries:
+        st.caption(f":material/verified_user: {t('score.canaries', n=batch.canaries)}", help=t("glossary.canary"))
+    if batch.dither:
+        words = t("score.dithered", width=markdown(amount(batch.dither, t.unit(view.federation.label))))
         st.caption(f":material/blur_on: {words}", help=t("glossary.dither"))
 
 
-def take_home(t: Texts, done: ScoreBatch, csv: Callable[[], bytes]) -> None:
+def take_home(t: Texts, batch: ScoreBatch, csv: Callable[[], bytes]) -> None:
     """Draw the button for the file, which `csv` makes on a click."""
-    if not usable(done):
+    if not usable(batch):
         return
     st.download_button(
         t("score.download"),
@@ -67,56 +69,56 @@ def take_home(t: Texts, done: ScoreBatch, csv: Callable[[], bytes]) -> None:
     )
 
 
-def learned(t: Texts, view: View, done: ScoreBatch) -> None:
+def learned(t: Texts, view: View, batch: ScoreBatch) -> None:
     """Who knows what now."""
     frame.section(t, "score.learned", "transcript")
-    transcript.learned(t, view, done)
+    transcript.learned(t, view, batch)
 
 
-def computed(t: Texts, view: View, done: ScoreBatch, one: Callable[[], float], bits: int) -> None:
+def computed(t: Texts, view: View, batch: ScoreBatch, seconds_a_person: Callable[[], float], bits: int) -> None:
     """How the scores came about: one person's parts, the messages, how long it took.
 
     Parameters
     ----------
-    one : callable
+    seconds_a_person : callable
         Measures the seconds that a textbook needs for a person under a key of `bits` bits, when everything else is there.
     """
-    if len(done.scores) == 1:
-        result_person.computed(t, view, done)
+    if len(batch.scores) == 1:
+        result_person.computed(t, view, batch)
     frame.section(t, "transcript.title", "transcript")
-    transcript.draw(t, view, done)
-    left, right = st.columns(2, gap="large")
-    with left:
+    transcript.draw(t, view, batch)
+    stages_column, textbook_column = st.columns(2, gap="large")
+    with stages_column:
         frame.section(t, "score.stages")
-        transcript.stages(t, view, done)
-    with right:
+        transcript.stages(t, view, batch)
+    with textbook_column:
         frame.section(t, "score.textbook", "textbook")
         slot = st.empty()
         slot.caption(t("score.textbook_measuring"))
-        _textbook(t, slot, done, one(), bits)
+        _textbook(t, slot, batch, seconds_a_person(), bits)
 
 
-def _textbook(t: Texts, slot: DeltaGenerator, done: ScoreBatch, one: float, bits: int) -> None:
-    """The seconds this took beside those of a textbook that needs `one` second(s) a person under a key of `bits` bits."""
-    people = sum(score.scored for score in done.scores)
-    here = done.seconds
-    there = one * people
-    faster = there >= here
+def _textbook(t: Texts, slot: DeltaGenerator, batch: ScoreBatch, seconds_a_person: float, bits: int) -> None:
+    """The seconds this took beside those of a textbook that needs `seconds_a_person` second(s) a person under a key of `bits` bits."""
+    people = sum(score.scored for score in batch.scores)
+    here = batch.seconds
+    textbook = seconds_a_person * people
+    faster = textbook >= here
     sentence = t(
         "score.textbook_faster" if faster else "score.textbook_slower",
         n=people,
         people=f"{people:,}",
-        times=number(there / here if faster else here / there),
+        times=number(textbook / here if faster else here / textbook),
         here=t.duration(here),
-        there=t.duration(there),
-        leaves=f"{done.leaves:,}",
+        there=t.duration(textbook),
+        leaves=f"{batch.leaves:,}",
     )
     ways = ("here", "there")
     names = [t(f"score.textbook_{way}") for way in ways]
-    took = [t.duration(here), t.duration(there)]
-    ciphers = [frame.cipher(t, done.cipher, done.key_bits), frame.cipher(t, "paillier", bits)]
+    took = [t.duration(here), t.duration(textbook)]
+    ciphers = [frame.cipher(t, batch.cipher, batch.key_bits), frame.cipher(t, "paillier", bits)]
     words = [f"{t.noted(name, cipher)}  {time}" for name, cipher, time in zip(names, ciphers, took, strict=True)]
-    bars = [(said, seconds, palette.INK) for said, seconds in zip(words, (here, there), strict=True)]
+    bars = [(label_of_bar, seconds, palette.INK) for label_of_bar, seconds in zip(words, (here, textbook), strict=True)]
     columns: frame.Columns = {
         t("score.textbook_way"): names,
         t("score.time"): took,
@@ -125,6 +127,6 @@ def _textbook(t: Texts, slot: DeltaGenerator, done: ScoreBatch, one: float, bits
     }
     with slot.container():
         st.markdown(sentence)
-        frame.drawing(charts.lying(bars, max(here, there), sentence), "textbook")
+        frame.drawing(charts.lying(bars, max(here, textbook), sentence), "textbook")
         frame.table_twin(t, columns, sentence, "textbook")
         st.caption(f":material/straighten: {t('score.textbook_note', bits=f'{bits:,}')}")

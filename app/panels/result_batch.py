@@ -27,31 +27,31 @@ OWN_MARKS = ("out_of_range", "missing_value")  # marks that no remark says
 BARS = 12  # classes, or ranges of a number, in the picture
 
 
-def unusual(t: Texts, view: View, done: ScoreBatch) -> None:
+def unusual(t: Texts, view: View, batch: ScoreBatch) -> None:
     """Draw what was not scored or not understood, with the number of people, the worst first."""
     lines = []
     for status, icon in (("failed", "error"), ("refused", "block")):
-        rows = [score for score in done.scores if score.status == status]
+        rows = [score for score in batch.scores if score.status == status]
         if rows:
             lines.append(f":material/{icon}: {t(f'people.{status}', n=len(rows), people=f'{len(rows):,}')}")
-    absent = Counter(host for score in done.scores if score.scored for host in score.not_held_by)
+    absent = Counter(host for score in batch.scores if score.scored for host in score.not_held_by)
     for host, n in absent.most_common():
         words = t("people.absent", n=n, people=f"{n:,}", host=palette.name(t, view.federation, host))
         lines.append(f":material/person_off: {words}")
-    marks = Counter(mark for score in done.scores for mark in score.marks if mark in OWN_MARKS)
+    marks = Counter(mark for score in batch.scores for mark in score.marks if mark in OWN_MARKS)
     for mark, n in marks.most_common():
         words = t("people.marked", n=n, people=f"{n:,}", mark=t(f"policy.mark_{mark}"))
         lines.append(f":material/rule: {words}")
-    counted = {_of_code(note) for note in done.notes}
-    for note in done.notes:
+    counted = {_of_code(note) for note in batch.notes}
+    for note in batch.notes:
         if note.code == "codes_not_listed" and note.values["name"] in counted:
             continue  # the rows that have the code are counted
         lines.append(f":material/help: {_worded(t, note)}")
-    marked = sum(bool(score.problems or score.remarks or score.marks) for score in done.scores)
+    marked = sum(bool(score.problems or score.remarks or score.marks) for score in batch.scores)
     if not lines and not marked:
-        st.success(t("people.nothing_unusual", n=len(done.scores)), icon=":material/check_circle:")
+        st.success(t("people.nothing_unusual", n=len(batch.scores)), icon=":material/check_circle:")
         return
-    heading = t("people.unusual", n=marked, marked=f"{marked:,}", people=f"{len(done.scores):,}")
+    heading = t("people.unusual", n=marked, marked=f"{marked:,}", people=f"{len(batch.scores):,}")
     if lines:
         st.warning("  \n".join(lines), icon=":material/report:", title=heading)
     else:
@@ -70,9 +70,9 @@ def _worded(t: Texts, remark: Remark) -> str:
     return markdown(errors.worded(t, remark, partial(session.host_title, t)))
 
 
-def draw(t: Texts, view: View, done: ScoreBatch, took: Speed) -> None:
+def draw(t: Texts, view: View, batch: ScoreBatch, took: Speed) -> None:
     """Draw what became of the people in figures, and how fast."""
-    good = [score for score in done.scores if score.scored]
+    good = [score for score in batch.scores if score.scored]
     with st.grid("auto", min_column_width=115):
         st.metric(t("score.scored"), f"{len(good):,}", border=True)
         if view.task == "binary":
@@ -83,16 +83,16 @@ def draw(t: Texts, view: View, done: ScoreBatch, took: Speed) -> None:
         elif view.task == "number" and good:
             mean = sum(score.margin for score in good) / len(good)
             st.metric(t("score.mean"), amount(mean, t.unit(view.federation.label)), border=True)
-        st.metric(t("score.failed"), f"{len(done.scores) - len(good):,}", help=t("score.failed_help"), border=True)
+        st.metric(t("score.failed"), f"{len(batch.scores) - len(good):,}", help=t("score.failed_help"), border=True)
         st.metric(t("score.a_second"), number(took.a_second), help=t("score.a_second_help"), border=True)
-    st.markdown(sentence(t, view, done))
+    st.markdown(sentence(t, view, batch))
 
 
-def sentence(t: Texts, view: View, done: ScoreBatch) -> str:
+def sentence(t: Texts, view: View, batch: ScoreBatch) -> str:
     """What became of many people, as Markdown."""
-    good = [score for score in done.scores if score.scored]
+    good = [score for score in batch.scores if score.scored]
     absent = sum(bool(score.not_held_by) for score in good)
-    per = t.duration(done.seconds / max(len(good), 1))
+    per = t.duration(batch.seconds / max(len(good), 1))
     understood_in_part = sum(score.status == "partial" for score in good)
     words = [
         t(
@@ -110,16 +110,16 @@ def sentence(t: Texts, view: View, done: ScoreBatch) -> str:
     return t.joined(*words)
 
 
-def histogram(t: Texts, view: View, done: ScoreBatch) -> None:
+def histogram(t: Texts, view: View, batch: ScoreBatch) -> None:
     """Draw how many of these people have which probability, class or value; nothing if nobody was scored."""
-    good = [score for score in done.scores if score.scored]
+    good = [score for score in batch.scores if score.scored]
     if not good:
         return
     words = t("people.histogram", n=len(good), people=f"{len(good):,}")
     if view.task == "binary":
         edges = [100 * edge for edge in np.linspace(0.0, 1.0, BINS + 1)]
         counts = np.histogram([100 * score.probability for score in good], edges)[0].tolist()
-        line = 100 * (done.cutoff if done.what_if is None else done.what_if)
+        line = 100 * (batch.cutoff if batch.what_if is None else batch.what_if)
         drawing = standing.bars_by_probability(t, edges, counts, line, None, words)
         names = [f"{low:.0f}–{high:.0f}\u00a0%" for low, high in pairwise(edges)]
     else:
@@ -142,13 +142,13 @@ def _by_value(t: Texts, view: View, good: Sequence[Score]) -> tuple[list[str], l
     return names, counts.tolist()
 
 
-def table(t: Texts, view: View, done: ScoreBatch) -> None:
+def table(t: Texts, view: View, batch: ScoreBatch) -> None:
     """Draw the scores as a table that a click on a head sorts, in the file's order at first."""
     columns: dict[str, tuple[Sequence[object], object]] = {}
-    columns[t("score.id")] = [score.id for score in done.scores], st.column_config.TextColumn(width=100)
-    for name, (cell, look) in _cells(t, view, done.scores).items():
-        columns[t(f"score.{name}")] = [cell(score) if score.scored else None for score in done.scores], look
-    notes = [_note(t, view, score) for score in done.scores]
+    columns[t("score.id")] = [score.id for score in batch.scores], st.column_config.TextColumn(width=100)
+    for name, (cell, look) in _cells(t, view, batch.scores).items():
+        columns[t(f"score.{name}")] = [cell(score) if score.scored else None for score in batch.scores], look
+    notes = [_note(t, view, score) for score in batch.scores]
     columns[t("score.note")] = notes, st.column_config.TextColumn(width=320)
     frame.dressed(columns, "people_scores", t("score.table"))
 

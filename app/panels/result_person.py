@@ -21,11 +21,11 @@ def draw(t: Texts, view: View, batch: ScoreBatch) -> None:
     """One person's answer: what is predicted and decided, in figures and in a sentence."""
     score = batch.scores[0]
     first, *others = _tiles(t, view, score)
-    title, shown, about = first
-    st.metric(title, shown, help=about or None)
+    title, figure, about = first
+    st.metric(title, figure, help=about or None)
     with st.grid("auto", min_column_width=120):
-        for title, shown, about in others:
-            st.metric(title, shown, help=about or None)
+        for title, figure, about in others:
+            st.metric(title, figure, help=about or None)
     st.markdown(sentence(t, view, batch))
     for words in (policies.reasons_of(t, score), policies.what_if(t, score)):
         if words:
@@ -88,8 +88,8 @@ def _chance(t: Texts, view: View) -> str:
 
 def _classes(t: Texts, view: View, score: Score) -> None:
     """The probability of every class, likeliest first."""
-    named = zip(view.model.outputs.classes, score.predictions, strict=True)
-    rows = sorted(named, key=lambda row: -row[1])
+    probabilities = zip(view.model.outputs.classes, score.predictions, strict=True)
+    rows = sorted(probabilities, key=lambda row: -row[1])
     first = rows[0]
     second = rows[1]
     sentence = t(
@@ -131,12 +131,12 @@ def _contribution(t: Texts, view: View, score: Score) -> None:
         ("total", 0.0, score.margin, palette.NOBODY, False),
     ]
     names = [t(f"score.{name}") for name, *_ in steps]
-    shown = [margin(t, view, length, change) for _, _, length, _, change in steps]
+    figures = [margin(t, view, length, change) for _, _, length, _, change in steps]
     bars = [
         charts.Bar(name, words, start + length, mark, f"{name}: {words}", start=start)
-        for name, words, (_, start, length, mark, _) in zip(names, shown, steps, strict=True)
+        for name, words, (_, start, length, mark, _) in zip(names, figures, steps, strict=True)
     ]
-    twin = {t("score.part_of"): names, _axis(t, view): shown}
+    twin = {t("score.part_of"): names, _axis(t, view): figures}
     frame.chart(t, charts.bars(bars, sentence), sentence, twin, "contribution")
     st.caption(f":material/lock: {t('score.together')}")
 
@@ -154,7 +154,7 @@ def margin(t: Texts, view: View, value: float, change: bool) -> str:
         return signed(value)
     plus = "+" if change and value >= 0 else ""
     if kind in ("share", "class_share"):
-        shown = percent(value)
+        text = percent(value)
     else:
-        shown = amount(value, t.unit(view.federation.label))
-    return plus + shown.replace("-", "−")
+        text = amount(value, t.unit(view.federation.label))
+    return plus + text.replace("-", "−")

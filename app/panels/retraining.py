@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 def request(t: Texts, view: View, finding: Finding, place: str) -> RetrainingRequest:
     """The form: features to do without, whether decisions are compared by the finding's groups, and the cut-off."""
-    left, right = st.columns(2, gap="large")
-    with left:
+    without_column, by_column = st.columns(2, gap="large")
+    with without_column:
         without = st.multiselect(
             t("retraining.without"),
             list(dict.fromkeys((finding.feature, *(f.feature for f in view.compliance.findings)))),
@@ -33,7 +33,7 @@ def request(t: Texts, view: View, finding: Finding, place: str) -> RetrainingReq
         st.caption(t("retraining.takes", seconds=t.duration(view.record.seconds)))
     by: tuple[str, ...] = ()
     cutoff: float | None = None
-    with right:
+    with by_column:
         if view.task == "binary" and st.checkbox(
             t("retraining.by"), value=True, key=f"by_{place}", help=t("retraining.by_help")
         ):
@@ -57,9 +57,9 @@ def done(t: Texts, view: View, job: Job[SideBySide]) -> None:
     )
 
 
-def beside(t: Texts, view: View, found: SideBySide) -> None:
+def beside(t: Texts, view: View, comparison: SideBySide) -> None:
     """The old model and the new: what changed in a sentence, figures and decisions by group; all of it on a page of its own."""
-    model_comparison.headline(t, view, found)
-    if found.outcomes:
-        model_comparison.outcomes(t, view, found)
-    model_comparison.open_full(t, view, found)
+    model_comparison.headline(t, view, comparison)
+    if comparison.outcomes:
+        model_comparison.outcomes(t, view, comparison)
+    model_comparison.open_full(t, view, comparison)

@@ -34,11 +34,11 @@ def what_if(t: Texts, policy: Policy, key: str = "score_cutoff") -> float | None
     if policy.task != "binary":
         return None
     usual = min(99, max(1, round(100 * policy.cutoff)))
-    chosen = int(st.slider(t("policy.line"), 1, 99, usual, format="%d %%", key=key, help=t("policy.line_help")))
-    if chosen == usual:
+    percent_line = int(st.slider(t("policy.line"), 1, 99, usual, format="%d %%", key=key, help=t("policy.line_help")))
+    if percent_line == usual:
         return None
-    st.caption(f":material/help: {t('policy.what_if', cutoff=f'{chosen} %')}")
-    return chosen / 100
+    st.caption(f":material/help: {t('policy.what_if', cutoff=f'{percent_line} %')}")
+    return percent_line / 100
 
 
 def what_if_box(t: Texts, policy: Policy) -> float | None:
@@ -69,29 +69,29 @@ def pools_filling(draw: Callable[[], None], filled: Callable[[], bool]) -> None:
         st.rerun()
 
 
-def lacking(levels: Sequence[PoolLevel], taken: Mapping[str, int]) -> int:
-    """Obfuscators that are still to be made until a score is fast: as many as it has `taken` then, at most a quarter of a pool.
+def lacking(levels: Sequence[PoolLevel], usage: Mapping[str, int]) -> int:
+    """Obfuscators that are still to be made until a score is fast: as many as it has `usage` then, at most a quarter of a pool.
 
     A party of which it is not known what is taken of its pool has to have a quarter.
     """
-    wanted = {level.party: min(level.target // 4, taken.get(level.party, level.target)) for level in levels}
-    return sum(max(0, wanted[level.party] - level.ready) for level in levels)
+    needed_of = {level.party: min(level.target // 4, usage.get(level.party, level.target)) for level in levels}
+    return sum(max(0, needed_of[level.party] - level.ready) for level in levels)
 
 
 def readiness(t: Texts, words: str, read: Callable[[], int]) -> None:
     """The line on the cipher, and how many obfuscators the next score waits for, how long at the pace of the last that came."""
-    left = read()
+    n_lacking = read()
     now = time.monotonic()
-    since, before, each = session.kept("pools_lacking", (now, left, 0.0))
-    if left > before:  # other people, or another key
+    since, previous, each = session.kept("pools_lacking", (now, n_lacking, 0.0))
+    if n_lacking > previous:  # other people, or another key
         since = now
-        before = left
+        previous = n_lacking
         each = 0.0
-    elif left < before:
-        since, before, each = now, left, (now - since) / (before - left)
-    session.keep("pools_lacking", (since, before, each))
-    parts = [words, t("engine.preparing") if left else t("engine.ready")]
-    still = left * each - (now - since)
+    elif n_lacking < previous:
+        since, previous, each = now, n_lacking, (now - since) / (previous - n_lacking)
+    session.keep("pools_lacking", (since, previous, each))
+    parts = [words, t("engine.preparing") if n_lacking else t("engine.ready")]
+    still = n_lacking * each - (now - since)
     if still > 0:  # else they come slower than before: nothing is known
         parts.append(frame.time_left(t, still))
     st.caption(" · ".join(parts))
@@ -99,28 +99,28 @@ def readiness(t: Texts, words: str, read: Callable[[], int]) -> None:
 
 def needed(view: View, levels: Sequence[PoolLevel], cipher: str) -> list[PoolLevel]:
     """The pools that a scoring under `cipher` draws from."""
-    kept = [level for level in levels if level.target]
+    with_pool = [level for level in levels if level.target]
     if cipher == "rlwe":
-        return [level for level in kept if level.party != view.model.guest]  # it draws its randomness as it goes
-    return kept
+        return [level for level in with_pool if level.party != view.model.guest]  # it draws its randomness as it goes
+    return with_pool
 
 
 def _prepared(
-    t: Texts, view: View, read: Callable[[], Sequence[PoolLevel]], cipher: str, taken: Mapping[str, int]
+    t: Texts, view: View, read: Callable[[], Sequence[PoolLevel]], cipher: str, usage: Mapping[str, int]
 ) -> None:
     """One line on whether the next score will be fast; nothing if no randomness is kept."""
     levels = needed(view, read(), cipher)
     if levels:
-        icon, words = ("hourglass_top", t("score.warming")) if lacking(levels, taken) else ("check", t("score.warm"))
+        icon, words = ("hourglass_top", t("score.warming")) if lacking(levels, usage) else ("check", t("score.warm"))
         st.caption(f":material/{icon}: {words}", help=t(f"score.pools_{cipher}"))
 
 
-def pools(t: Texts, view: View, read: Callable[[], Sequence[PoolLevel]], cipher: str, taken: Mapping[str, int]) -> None:
+def pools(t: Texts, view: View, read: Callable[[], Sequence[PoolLevel]], cipher: str, usage: Mapping[str, int]) -> None:
     """How much randomness each party has ready for `cipher`; nothing if none is kept."""
     levels = needed(view, read(), cipher)
     if not levels:
         return
-    _prepared(t, view, read, cipher, taken)
+    _prepared(t, view, read, cipher, usage)
     with st.grid("auto", min_column_width=170):
         for level in levels:
             ready = min(level.ready, level.target)  # the last handful may overshoot
@@ -150,7 +150,7 @@ def follow(
 
 
 def _live(t: Texts, view: View, job: Job[Any], kind: str) -> None:
-    done = user_jobs.progress(kind)
+    n_done = user_jobs.progress(kind)
     with st.container(border=True):
         if job.stage in STAGES:
             reached = STAGES.index(job.stage)
@@ -173,8 +173,8 @@ def _live(t: Texts, view: View, job: Job[Any], kind: str) -> None:
                 lines.append(f":material/more_horiz: :gray[{words}]")
         st.markdown("  \n".join(lines))
         many = job.total > 1
-        share = done / job.total if many else reached / len(STAGES)
-        frame.progress(t, job, share, done)
+        share = n_done / job.total if many else reached / len(STAGES)
+        frame.progress(t, job, share, n_done)
         frame.stop(t, job, kind)
 
 
@@ -191,18 +191,18 @@ def ended(t: Texts, job: Job[Any], cancelled: str = "stage.cancelled", again: Ca
 
 
 @st.fragment(run_every=0.5)
-def train(t: Texts, chosen: Federation, job: Job[Any], name: str, redraw: Callable[[], None]) -> None:
+def train(t: Texts, federation: Federation, job: Job[Any], name: str, redraw: Callable[[], None]) -> None:
     """A training: its stage, how far it is, the curves so far, and a way to stop; `redraw` draws the page once it has ended."""
-    who = [party.name for party in (chosen.guest, *chosen.hosts)]
-    turn = palette.name(t, chosen, job.party) if job.party in who else ""
+    who = [party.name for party in (federation.guest, *federation.hosts)]
+    turn = palette.name(t, federation, job.party) if job.party in who else ""
     frame.working(t, job, t(f"stage.{job.stage}"), "train", turn)
     if job.points:
-        curves(t, chosen.label, job.points, name, "train_live")
+        curves(t, federation.label, job.points, name, "train_live")
     if job.state != "running":
         redraw()
 
 
-def trained(t: Texts, chosen: Federation, job: Job[ModelRecord], again: Callable[[], None] | None = None) -> None:
+def trained(t: Texts, federation: Federation, job: Job[ModelRecord], again: Callable[[], None] | None = None) -> None:
     """The new model and where to look at it, or why there is none; `again` trains the same once more."""
     record = job.result
     if record is None:
@@ -214,17 +214,17 @@ def trained(t: Texts, chosen: Federation, job: Job[ModelRecord], again: Callable
             trees=t("train.trees", n=record.n_trees),
             leaves=f"{record.n_leaves:,}",
             seconds=t.duration(job.seconds),
-            quality=frame.quality(t, record, markdown(t.unit(chosen.label))),
+            quality=frame.quality(t, record, markdown(t.unit(federation.label))),
         ),
         icon=":material/check_circle:",
         title=t("train.registered"),
     )
     if record.alignment is not None and record.hosts:
-        st.markdown(f":material/join_inner: {parties.aligned(t, chosen, record.alignment)}")
+        st.markdown(f":material/join_inner: {parties.aligned(t, federation, record.alignment)}")
     links.to_model(record.id, t("train.open"))
     release.taken(t, record)
     if record.curve:
-        curves(t, chosen.label, record.curve, record.algorithm, "train_done")
+        curves(t, federation.label, record.curve, record.algorithm, "train_done")
 
 
 def curves(t: Texts, label: Label, points: Sequence[TreeProgress], name: str, key: str) -> None:
@@ -247,16 +247,16 @@ def curves(t: Texts, label: Label, points: Sequence[TreeProgress], name: str, ke
     note = {"forest": "train.out_of_bag", "opboost": "train.noisy"}.get(name)
     if note:
         st.caption(f":material/info: {t(note)}")
-    drawn = [("rmse" if number_label else "log_loss", "log_loss")] + ([] if number_label else [("auc", "auc")])
+    measures = [("rmse" if number_label else "log_loss", "log_loss")] + ([] if number_label else [("auc", "auc")])
     if len(points) > 1:
-        for column, (title, field) in zip(st.columns(len(drawn)), drawn, strict=True):
+        for column, (title, field) in zip(st.columns(len(measures)), measures, strict=True):
             with column:
                 words = t(f"train.{title}")
                 unit = t.unit(label) if title == "rmse" else ""
                 st.markdown(f"**{words}**")
                 frame.drawing(_lines(t, points, field, unit, words), f"{key}_{title}")
     columns: dict[str, Sequence[Any]] = {t("train.round"): [point.tree for point in points]}
-    for title, field in drawn:
+    for title, field in measures:
         for part in ("training", "validation"):
             values = [number(getattr(point, f"{field}_{part}")) for point in points]
             columns[t.noted(t(f"figure.{title}"), t(f"score.part_{part}"))] = values
@@ -279,11 +279,11 @@ def _lines(t: Texts, points: Sequence[TreeProgress], field: str, unit: str, sent
         (at, "\n".join(f"{name}: {amount(row[i], unit)}" for name, row in values.items()))
         for i, at in enumerate(rounds)
     ]
-    known = [value for row in values.values() for value in row if not math.isnan(value)]
+    values_measured = [value for row in values.values() for value in row if not math.isnan(value)]
     parts = [
         lines.Line(rounds, row, name, dash=dash, dots=True)
         for (name, row), dash in zip(values.items(), ("dot", "solid"), strict=True)
     ]
     across = lines.between(t("train.round_axis"), 0, rounds[-1], bare)
-    up = lines.rounded(unit, known or [0.0], "{:,.6g}".format)
+    up = lines.rounded(unit, values_measured or [0.0], "{:,.6g}".format)
     return lines.drawing(parts, across, up, sentence, hover)

@@ -74,9 +74,9 @@ class ScoringPanel:
     def last(self) -> ScoreBatch | None:
         """Return the last scores, if this model gave them."""
         job = self.job
-        done = job.result if job is not None else None
-        if done is not None and done.model_id == self.view.record.id:
-            return done
+        batch = job.result if job is not None else None
+        if batch is not None and batch.model_id == self.view.record.id:
+            return batch
         return None
 
     def begin(self, request: ScoringRequest, assumed: tuple[str, ...] = (), upload: Upload | None = None) -> None:
@@ -96,14 +96,14 @@ class ScoringPanel:
             session.keep(f"followed:{self.kind}", id(self.running))
             run.follow(self.t, self.view, self.running, self.kind, session.rerun)
 
-    def received(self, done: ScoreBatch) -> None:
+    def received(self, batch: ScoreBatch) -> None:
         """Tell the service that an answer was drawn, which need not be held any longer, and remember it for the session."""
-        if not session.once(f"received:{self.kind}", (done.run, done.seconds)):
+        if not session.once(f"received:{self.kind}", (batch.run, batch.seconds)):
             return
-        session.service().scoring.handed_over(done)
+        session.service().scoring.handed_over(batch)
         if self.about is None or not self.about.assumed:
             when = session.clock(user_jobs.since(self.kind), st.context.timezone)
-            session.keep("scored", standing.noted(session.kept("scored", ()), done, when))
+            session.keep("scored", standing.noted(session.kept("scored", ()), batch, when))
 
     def cipher(self, people: int) -> tuple[engine.Engine, int]:
         """Draw the line on the cipher for so many people, and behind it the choice; return the cipher and the bits of its key."""
@@ -127,20 +127,20 @@ class ScoringPanel:
     def _on_line(self, people: int, cipher: str, bits: int) -> Callable[[str], None]:
         """Draw the parties' pools; return what draws the line on the cipher with how far they are."""
         backend = session.service()
-        taken: dict[str, int] = {}
+        usage: dict[str, int] = {}
         if cipher == "paillier":
             backend.federations.warm_up(self.view.record.federation, bits)
             obfuscators = backend.scoring.obfuscators(self.view.record.id)
-            taken = {party: people * count for party, count in obfuscators.items()}
+            usage = {party: people * count for party, count in obfuscators.items()}
         read = partial(backend.federations.pools, self.view.record.federation)
-        run.pools(self.t, self.view, read, cipher, taken)
-        kept = bool(run.needed(self.view, read(), cipher))
+        run.pools(self.t, self.view, read, cipher, usage)
+        has_pools = bool(run.needed(self.view, read(), cipher))
 
         def lacking() -> int:
-            return run.lacking(run.needed(self.view, read(), cipher), taken)
+            return run.lacking(run.needed(self.view, read(), cipher), usage)
 
         def said(words: str) -> None:
-            if not kept:
+            if not has_pools:
                 st.caption(words)
                 return
             draw = partial(run.readiness, self.t, words, lacking)
@@ -152,32 +152,32 @@ class ScoringPanel:
 
         return said
 
-    def how(self, done: ScoreBatch, more: Callable[[], None] = lambda: None) -> None:
+    def how(self, batch: ScoreBatch, more: Callable[[], None] = lambda: None) -> None:
         """Draw how nobody saw what the scores were computed on, and `more` about what was learned, once it is opened."""
-        if result.usable(done):
+        if result.usable(batch):
             opened = frame.box(self.t("score.how"), "visibility_off", f"{self.kind}_how")
         else:
             opened = None
         if opened is None:
             return
         with opened:
-            seen = self._moment(done)
-            if done.recalled and not seen.carried:
+            moment = self._moment(batch)
+            if batch.recalled and not moment.carried:
                 st.caption(f":material/history: {self.t('transcript.from_journal')}")
             frame.section(self.t, "transcript.sight")
-            sight.draw(self.t, self.view, seen, "seen")
-            result.learned(self.t, self.view, done)
-            result.guarded(self.t, self.view, done)
-            bits = engine.textbook_bits(done)
+            sight.draw(self.t, self.view, moment, "seen")
+            result.learned(self.t, self.view, batch)
+            result.guarded(self.t, self.view, batch)
+            bits = engine.textbook_bits(batch)
             seconds = partial(session.service().models.textbook_seconds, self.view.record.id, bits)
             more()
-            result.computed(self.t, self.view, done, seconds, bits)
+            result.computed(self.t, self.view, batch, seconds, bits)
 
-    def _moment(self, done: ScoreBatch) -> sight.ScoringMoment:
+    def _moment(self, batch: ScoreBatch) -> sight.ScoringMoment:
         """Return what the parties have seen; through a Host's eyes in the synthetic demo alone."""
-        scored: Sequence[str] = tuple(score.id for score in done.scores if score.scored)
-        shown = self.view.federation.synthetic and self.view.federation.link is None
+        scored: Sequence[str] = tuple(score.id for score in batch.scores if score.scored)
+        in_demo = self.view.federation.synthetic and self.view.federation.link is None
         look = None
-        if shown and len(scored) == 1 and scored[0] in self.people.index:
+        if in_demo and len(scored) == 1 and scored[0] in self.people.index:
             look = partial(session.service().demonstration.look_as, self.view.record.id, person=scored[0])
-        return sight.ScoringMoment(done.transcript, scored, done, look)
+        return sight.ScoringMoment(batch.transcript, scored, batch, look)

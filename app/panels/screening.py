@@ -24,103 +24,105 @@ def federation(t: Texts, federations: Sequence[Federation], key: str) -> None:
     )
 
 
-def dates(t: Texts, chosen: Federation) -> tuple[str, str]:
+def dates(t: Texts, federation: Federation) -> tuple[str, str]:
     """Between which two dates drift is measured; both empty if it is not."""
-    if not chosen.time:
+    if not federation.time:
         st.caption(f":material/event_busy: {t('screen.no_time')}")
         return "", ""
-    left, right = st.columns(2)
-    with left:
-        before = st.text_input(t("screen.before"), key=f"screen_before_{chosen.name}", help=t("screen.dates_help"))
-    with right:
-        since = st.text_input(t("screen.since"), key=f"screen_since_{chosen.name}")
-    return before.strip(), since.strip()
+    before_column, since_column = st.columns(2)
+    with before_column:
+        before_date = st.text_input(
+            t("screen.before"), key=f"screen_before_{federation.name}", help=t("screen.dates_help")
+        )
+    with since_column:
+        since_date = st.text_input(t("screen.since"), key=f"screen_since_{federation.name}")
+    return before_date.strip(), since_date.strip()
 
 
-def cost(t: Texts, chosen: Federation, price: Mapping[str, float]) -> None:
+def cost(t: Texts, federation: Federation, price: Mapping[str, float]) -> None:
     """What each Host books about each person, before anything is asked."""
     st.markdown(t("screen.gives_away"))
     for host, bits in price.items():
-        words = t("screen.price", host=palette.name(t, chosen, host), bits=f"{bits:.1f}")
+        words = t("screen.price", host=palette.name(t, federation, host), bits=f"{bits:.1f}")
         st.markdown(f":material/toll: {words}")
 
 
-def result(t: Texts, chosen: Federation, done: Screening) -> None:
+def result(t: Texts, federation: Federation, screening: Screening) -> None:
     """Bars by feature, the highest first, in the colours of the parties; a table of all figures; what was left out."""
-    known = {(party, feature.name): feature for party, feature in chosen.features()}
-    shown = [one for one in done.features if (one.party, one.feature) in known]
-    sentence = _sentence(t, chosen, done, shown, known)
-    bars = [_bar(t, chosen, one, known[one.party, one.feature]) for one in shown]
-    frame.chart(t, charts.bars(bars, sentence), sentence, lambda: _table(t, chosen, shown, known), "screening")
-    st.caption(_basis(t, done))
-    days = sorted({one.measured for one in shown if one.measured})
+    features = {(party, feature.name): feature for party, feature in federation.features()}
+    rows = [row for row in screening.features if (row.party, row.feature) in features]
+    sentence = _sentence(t, federation, screening, rows, features)
+    bars = [_bar(t, federation, row, features[row.party, row.feature]) for row in rows]
+    frame.chart(t, charts.bars(bars, sentence), sentence, lambda: _table(t, federation, rows, features), "screening")
+    st.caption(_basis(t, screening))
+    days = sorted({row.measured for row in rows if row.measured})
     if days:
         st.caption(f":material/history: {t('screen.answered', day=t.listed(days))}")
-    for one in done.left_out:
-        if (one.party, one.feature) in known:
-            what = markdown(t.meaning(known[one.party, one.feature]))
-            words = t("words.about", what=what, said=markdown(one.reason.sentence(t.language)))
+    for row in screening.left_out:
+        if (row.party, row.feature) in features:
+            what = markdown(t.meaning(features[row.party, row.feature]))
+            words = t("words.about", what=what, said=markdown(row.reason.sentence(t.language)))
             st.caption(f":material/visibility_off: {words}")
 
 
 def _sentence(
     t: Texts,
-    chosen: Federation,
-    done: Screening,
-    shown: Sequence[ScreenedFeature],
-    known: Mapping[tuple[str, str], Feature],
+    federation: Federation,
+    screening: Screening,
+    rows: Sequence[ScreenedFeature],
+    features: Mapping[tuple[str, str], Feature],
 ) -> str:
     """Which feature is worth most, and how many of the Hosts' add something."""
-    if not shown:
+    if not rows:
         return t("screen.none_shown")
-    best = shown[0]
+    best = rows[0]
     words = t(
         "screen.best",
-        feature=markdown(t.meaning(known[best.party, best.feature])),
-        party=palette.name(t, chosen, best.party),
+        feature=markdown(t.meaning(features[best.party, best.feature])),
+        party=palette.name(t, federation, best.party),
         iv=number(best.iv),
     )
-    of_hosts = [one for one in shown if one.adds is not None]
+    of_hosts = [row for row in rows if row.adds is not None]
     if not of_hosts:
         return t.joined(words, t("screen.not_known_what_adds"))
-    adding = sum(one.adds != "nothing" for one in of_hosts)
+    adding = sum(row.adds != "nothing" for row in of_hosts)
     return t.joined(words, t("screen.adding", n=adding, total=len(of_hosts)))
 
 
-def _bar(t: Texts, chosen: Federation, one: ScreenedFeature, feature: Feature) -> charts.Bar:
-    worth = t(f"screen.worth_{one.worth}")
-    figures = f"{number(one.iv)} · {worth}"
+def _bar(t: Texts, federation: Federation, row: ScreenedFeature, feature: Feature) -> charts.Bar:
+    worth = t(f"screen.worth_{row.worth}")
+    figures = f"{number(row.iv)} · {worth}"
     warning = ""
-    if one.adds == "nothing":
+    if row.adds == "nothing":
         warning = t("screen.bar_adds_nothing")
-    elif one.worth == "suspicious":
-        figures = number(one.iv)
+    elif row.worth == "suspicious":
+        figures = number(row.iv)
         warning = worth  # said once
-    hover = t("screen.hover", missing=_missing(t, one), distinct=_distinct(t, one))
-    return charts.Bar(t.meaning(feature), figures, one.iv, palette.mark(chosen, one.party), hover, warning=warning)
+    hover = t("screen.hover", missing=_missing(t, row), distinct=_distinct(t, row))
+    return charts.Bar(t.meaning(feature), figures, row.iv, palette.mark(federation, row.party), hover, warning=warning)
 
 
 def _table(
     t: Texts,
-    chosen: Federation,
-    shown: Sequence[ScreenedFeature],
-    known: Mapping[tuple[str, str], Feature],
+    federation: Federation,
+    rows: Sequence[ScreenedFeature],
+    features: Mapping[tuple[str, str], Feature],
 ) -> frame.Columns:
     return {
-        t("screen.feature"): [t.meaning(known[one.party, one.feature]) for one in shown],
-        t("screen.party"): [palette.plain(t, chosen, one.party) for one in shown],
-        t("screen.iv"): [number(one.iv) for one in shown],
-        t("screen.iv_chance"): [number(one.iv_chance) for one in shown],
-        t("screen.worth"): [t(f"screen.worth_{one.worth}") for one in shown],
-        t("screen.direction"): [t(f"screen.direction_{one.direction}") for one in shown],
-        t("screen.added"): [_figure(one.added) for one in shown],
-        t("screen.added_chance"): [_figure(one.added_chance) for one in shown],
-        t("screen.adds"): ["–" if one.adds is None else t(f"screen.adds_{one.adds}") for one in shown],
-        t("screen.missing"): [_missing(t, one) for one in shown],
-        t("screen.distinct"): [_distinct(t, one) for one in shown],
-        t("screen.psi"): [_figure(one.psi) for one in shown],
-        t("screen.psi_chance"): [_figure(one.psi_chance) for one in shown],
-        t("screen.groups"): [_groups(one) for one in shown],
+        t("screen.feature"): [t.meaning(features[row.party, row.feature]) for row in rows],
+        t("screen.party"): [palette.plain(t, federation, row.party) for row in rows],
+        t("screen.iv"): [number(row.iv) for row in rows],
+        t("screen.iv_chance"): [number(row.iv_chance) for row in rows],
+        t("screen.worth"): [t(f"screen.worth_{row.worth}") for row in rows],
+        t("screen.direction"): [t(f"screen.direction_{row.direction}") for row in rows],
+        t("screen.added"): [_figure(row.added) for row in rows],
+        t("screen.added_chance"): [_figure(row.added_chance) for row in rows],
+        t("screen.adds"): ["–" if row.adds is None else t(f"screen.adds_{row.adds}") for row in rows],
+        t("screen.missing"): [_missing(t, row) for row in rows],
+        t("screen.distinct"): [_distinct(t, row) for row in rows],
+        t("screen.psi"): [_figure(row.psi) for row in rows],
+        t("screen.psi_chance"): [_figure(row.psi_chance) for row in rows],
+        t("screen.groups"): [_groups(row) for row in rows],
     }
 
 
@@ -128,29 +130,31 @@ def _figure(value: float | None) -> str:
     return "–" if value is None else number(value)
 
 
-def _missing(t: Texts, one: ScreenedFeature) -> str:
-    if one.missing == one.missing_most:
-        return percent(one.missing)
-    return t("screen.at_most", share=percent(one.missing_most))
+def _missing(t: Texts, row: ScreenedFeature) -> str:
+    if row.missing == row.missing_most:
+        return percent(row.missing)
+    return t("screen.at_most", share=percent(row.missing_most))
 
 
-def _distinct(t: Texts, one: ScreenedFeature) -> str:
-    if one.most is None:
-        return t("screen.or_more", n=f"{one.fewest:,}")
-    if one.fewest == one.most:
-        return f"{one.fewest:,}"
-    return f"{one.fewest:,}–{one.most:,}"
+def _distinct(t: Texts, row: ScreenedFeature) -> str:
+    if row.most is None:
+        return t("screen.or_more", n=f"{row.fewest:,}")
+    if row.fewest == row.most:
+        return f"{row.fewest:,}"
+    return f"{row.fewest:,}–{row.most:,}"
 
 
-def _groups(one: ScreenedFeature) -> str:
+def _groups(row: ScreenedFeature) -> str:
     """The share of the positive outcome in each group, in the groups' order."""
-    return " ".join(f"{group.name or group.kind}:{percent(group.positives / group.n)}" for group in one.groups)
+    return " ".join(f"{group.name or group.kind}:{percent(group.positives / group.n)}" for group in row.groups)
 
 
-def _basis(t: Texts, done: Screening) -> str:
-    words = t("screen.basis", records=f"{done.records:,}", positives=f"{done.positives:,}")
-    if done.bands > 1:
-        words = t.joined(words, t("screen.bands", n=done.bands))
-    if done.periods is not None:
-        words = t.joined(words, t("screen.periods", first=f"{done.periods[0]:,}", second=f"{done.periods[1]:,}"))
+def _basis(t: Texts, screening: Screening) -> str:
+    words = t("screen.basis", records=f"{screening.records:,}", positives=f"{screening.positives:,}")
+    if screening.bands > 1:
+        words = t.joined(words, t("screen.bands", n=screening.bands))
+    if screening.periods is not None:
+        words = t.joined(
+            words, t("screen.periods", first=f"{screening.periods[0]:,}", second=f"{screening.periods[1]:,}")
+        )
     return words

@@ -47,25 +47,25 @@ def _follow(t: Texts, job: Job[ServingTrial], redraw: Callable[[], None]) -> Non
         redraw()
 
 
-def _draw(t: Texts, view: View, done: ServingTrial) -> None:
+def _draw(t: Texts, view: View, trial: ServingTrial) -> None:
     """Which batches went on without some trees, and what that did to the predictions."""
-    lost = done.without
+    lost = trial.without
     words = t(
         "serving.sentence",
-        batches=len(done.batches),
+        batches=len(trial.batches),
         lost=len(lost),
         missing=len(lost[0].missing) if lost else 0,
-        trees=done.trees,
+        trees=trial.trees,
         shift=_change(t, view, max((batch.shift for batch in lost), default=0.0)),
     )
     st.markdown(words)
-    st.markdown(t("serving.back", batch=done.whole_again) if done.whole_again else t("serving.not_back"))
-    _bars(t, done, "serving_done")
+    st.markdown(t("serving.back", batch=trial.whole_again) if trial.whole_again else t("serving.not_back"))
+    _bars(t, trial, "serving_done")
     twin: frame.Columns = {
-        t("serving.batch"): [batch.number for batch in done.batches],
-        t("serving.answered"): [done.trees - len(batch.missing) for batch in done.batches],
-        t("serving.shift"): [_change(t, view, batch.shift) for batch in done.batches],
-        t("score.time"): [t.duration(batch.seconds) for batch in done.batches],
+        t("serving.batch"): [batch.number for batch in trial.batches],
+        t("serving.answered"): [trial.trees - len(batch.missing) for batch in trial.batches],
+        t("serving.shift"): [_change(t, view, batch.shift) for batch in trial.batches],
+        t("score.time"): [t.duration(batch.seconds) for batch in trial.batches],
     }
     frame.table_twin(t, twin, t("serving.title"), "serving")
     st.caption(t("serving.caption"))
@@ -78,18 +78,20 @@ def _change(t: Texts, view: View, shift: float) -> str:
     return amount(100 * shift, t("document.points"))
 
 
-def _bars(t: Texts, done: ServingTrial, key: str) -> None:
+def _bars(t: Texts, trial: ServingTrial, key: str) -> None:
     """Trees that answered, batch by batch."""
 
     def hover(batch: ServedBatch) -> str:
-        there = done.trees - len(batch.missing)
-        return t("serving.hover", batch=batch.number, there=there, trees=done.trees, seconds=t.duration(batch.seconds))
+        answering = trial.trees - len(batch.missing)
+        return t(
+            "serving.hover", batch=batch.number, there=answering, trees=trial.trees, seconds=t.duration(batch.seconds)
+        )
 
-    numbers = [batch.number for batch in done.batches]
-    there = [done.trees - len(b.missing) for b in done.batches]
-    words = t("serving.alt", batches=len(done.batches), lost=len(done.without))
-    bars = lines.Bars([n - 0.5 for n in (*numbers, len(numbers) + 1)], there, colour=palette.GUEST.colour, gap=0.15)
-    across = lines.between(t("serving.batch"), 0.5, done.request.batches + 0.5, bare)
-    up = lines.between(t("serving.answered"), 0, done.trees, bare)
-    hovers = [(batch.number, hover(batch)) for batch in done.batches]
+    numbers = [batch.number for batch in trial.batches]
+    answered = [trial.trees - len(b.missing) for b in trial.batches]
+    words = t("serving.alt", batches=len(trial.batches), lost=len(trial.without))
+    bars = lines.Bars([n - 0.5 for n in (*numbers, len(numbers) + 1)], answered, colour=palette.GUEST.colour, gap=0.15)
+    across = lines.between(t("serving.batch"), 0.5, trial.request.batches + 0.5, bare)
+    up = lines.between(t("serving.answered"), 0, trial.trees, bare)
+    hovers = [(batch.number, hover(batch)) for batch in trial.batches]
     frame.drawing(lines.drawing([], across, up, words, hovers, bars), key)

@@ -39,31 +39,31 @@ def models(
         federation = federations.get(record.federation)
         title = t.federation(federation) if federation else record.federation
         if len(federations) > 1:
-            before = f"{cut(re.split(r'[:：]', title)[0], 9)} › "
+            prefix = f"{cut(re.split(r'[:：]', title)[0], 9)} › "
         else:
-            before = ""
-        return f"{before}{named(t, record, states[model_id], ROOM - wide(before))}"
+            prefix = ""
+        return f"{prefix}{named(t, record, states[model_id], ROOM - wide(prefix))}"
 
     now = session.chosen_model()
     if now in by_id and session.once("model_named", placed(now)):
         session.choose(
             key, now
-        )  # else a browser would go on showing the words that it was chosen by, such as an earlier state
-    chosen = st.selectbox(t("sidebar.model"), list(by_id), key=key, format_func=placed, help=t("glossary.model"))
-    record = by_id[chosen]
-    found = states[chosen]
+        )  # else a browser would go on showing the words that it was picked by, such as an earlier state
+    picked = st.selectbox(t("sidebar.model"), list(by_id), key=key, format_func=placed, help=t("glossary.model"))
+    record = by_id[picked]
+    state = states[picked]
     if record.federation in federations:
         unit = t.unit(federations[record.federation].label)
     else:
         unit = ""
     words = t("sidebar.summary", n=record.n_trees, quality=frame.quality(t, record, unit), id=record.id[:8])
-    st.caption(f":material/{frame.STATES[found.state]}: {words}")
+    st.caption(f":material/{frame.STATES[state.state]}: {words}")
 
 
 def named(t: Texts, record: ModelRecord, state: ModelState, room: int = ROOM) -> str:
     """A model's name and state, as the picker has them: the name is cut, so that the state is read whole."""
-    after = f" · {t(f'states.{state.state}')}"
-    return f"{_called(t, record, state, room - wide(after))}{after}"
+    suffix = f" · {t(f'states.{state.state}')}"
+    return f"{_called(t, record, state, room - wide(suffix))}{suffix}"
 
 
 def _called(t: Texts, record: ModelRecord, state: ModelState, room: int) -> str:
@@ -75,19 +75,19 @@ def _called(t: Texts, record: ModelRecord, state: ModelState, room: int) -> str:
             return name
         return f"{cut(name, room - MARK - 2)} {mark}"
     moment = session.made(record)
-    whole = f"{moment} · {mark}"
-    if len(whole) <= room:
-        return whole
+    full_name = f"{moment} · {mark}"
+    if len(full_name) <= room:
+        return full_name
     return f"{moment.split()[0]} · {mark}"
 
 
 def footer(t: Texts, account: str, roles: Sequence[str]) -> None:
     """Below the navigation: language, role and version."""
     with st.container(key="footer", gap="xsmall"):
-        left, right = st.columns(2, gap="xsmall")
-        with left:
+        language_column, role_column = st.columns(2, gap="xsmall")
+        with language_column:
             _language(t)
-        with right:
+        with role_column:
             _role(t, roles, account)
         if account:
             sign_in.who(t, account)
@@ -125,6 +125,6 @@ def _role(t: Texts, roles: Sequence[str], account: str) -> None:
 def not_for(t: Texts, page: str, roles: Sequence[str], account: str) -> None:
     """In place of a page that the chosen role is not meant to use."""
     st.title(t(f"{page}.title"), anchor=False)
-    named = t.listed([t(f"sidebar.role_{role}") for role in roles])
+    role_names = t.listed([t(f"sidebar.role_{role}") for role in roles])
     words = "sign_in.not_for" if account else "sidebar.not_for"
-    st.info(t(words, roles=named), icon=":material/badge:")
+    st.info(t(words, roles=role_names), icon=":material/badge:")

@@ -86,32 +86,32 @@ def _strip(t: Texts, view: View, scene: ScoringMoment, party: str, key: str) -> 
 def _columns(t: Texts, view: View, party: str) -> None:
     """The names of its columns; what they hold is shown by nobody else."""
     features = [feature for owner, feature in view.model.dictionary if owner == party]
-    shown = [markdown(t.brief(feature)) for feature in features[:NAMED]]
+    names = [markdown(t.brief(feature)) for feature in features[:NAMED]]
     if len(features) > NAMED:
-        named = t("words.comma").join(shown)
+        listed = t("words.comma").join(names)
     else:
-        named = t.listed(shown)
+        listed = t.listed(names)
     if len(features) > NAMED:
         more = t("transcript.more", n=len(features) - NAMED)
     else:
         more = ""
     every = "  \n".join(markdown(t.meaning(feature)) for feature in features)
-    st.caption(t("transcript.columns", names=named, more=more), help=every if more else None)
+    st.caption(t("transcript.columns", names=listed, more=more), help=every if more else None)
 
 
 def _guest(t: Texts, view: View, scene: ScoringMoment) -> None:
     sent, back = crossings(scene.entries, view.model.guest)
     ways = (("sent", sent), ("back", back))
-    seen = [_bytes(t, f"transcript.{way}", entries, scene.people) for way, entries in ways if entries]
+    texts = [_bytes(t, f"transcript.{way}", entries, scene.people) for way, entries in ways if entries]
     if scene.done is not None:
-        seen.append(f":material/lock_open: {_sum(t, view, scene.done)}")
-    if seen:
-        st.markdown("\n\n".join(seen))  # one element: many small ones would make the page slow
+        texts.append(f":material/lock_open: {_sum(t, view, scene.done)}")
+    if texts:
+        st.markdown("\n\n".join(texts))  # one element: many small ones would make the page slow
 
 
-def _sum(t: Texts, view: View, done: ScoreBatch) -> str:
+def _sum(t: Texts, view: View, batch: ScoreBatch) -> str:
     """What the Guest reads in the end: one number a person."""
-    good = [score for score in done.scores if score.scored]
+    good = [score for score in batch.scores if score.scored]
     if len(good) != 1:
         return t("transcript.sums", n=len(good))
     score = good[0]
@@ -127,16 +127,16 @@ def _host(t: Texts, view: View, scene: ScoringMoment, party: str) -> None:
         st.caption(t("transcript.nothing" if scene.done is not None else "transcript.nothing_yet"))
         return
     if len(scene.people) == 1:
-        shown = markdown(scene.people[0])
+        people = markdown(scene.people[0])
     else:
-        shown = f"{len(scene.people):,}"
-    seen = [t("transcript.reads_id" if len(scene.people) == 1 else "transcript.reads_ids", id=shown)]
-    seen += [_bytes(t, "transcript.came", came, scene.people), squares(came[0].entries)]
+        people = f"{len(scene.people):,}"
+    texts = [t("transcript.reads_id" if len(scene.people) == 1 else "transcript.reads_ids", id=people)]
+    texts += [_bytes(t, "transcript.came", came, scene.people), squares(came[0].entries)]
     if sent:
         last = sent[0].receiver == view.model.guest
-        seen.append(_bytes(t, "transcript.answered" if last else "transcript.passed_on", sent, scene.people))
-        seen.append(squares(1 if last else sent[0].entries))
-    st.markdown("\n\n".join(filter(None, seen)))
+        texts.append(_bytes(t, "transcript.answered" if last else "transcript.passed_on", sent, scene.people))
+        texts.append(squares(1 if last else sent[0].entries))
+    st.markdown("\n\n".join(filter(None, texts)))
     st.caption(f":material/lock: {t('transcript.unread')}")
 
 
@@ -156,22 +156,26 @@ def _bytes(t: Texts, key: str, entries: Sequence[TranscriptEntry], people: Seque
         "size": size(sum(entry.unreadable for entry in entries)),
     }
     sample = entries[0].sample
-    shown = " ".join(sample[at : at + BYTES].hex() for at in range(0, len(sample), BYTES))
-    return t(key, **words) + "  \n" + (f"`{shown} …`" if shown else f":gray[{t('transcript.in_the_clear')}]")
+    first_bytes = " ".join(sample[at : at + BYTES].hex() for at in range(0, len(sample), BYTES))
+    return (
+        t(key, **words) + "  \n" + (f"`{first_bytes} …`" if first_bytes else f":gray[{t('transcript.in_the_clear')}]")
+    )
 
 
-def _looked(t: Texts, seen: HostView) -> None:
+def _looked(t: Texts, host_view: HostView) -> None:
     """A Host's own view: in the synthetic demo alone."""
     st.caption(f":material/science: {t('transcript.look_note')}")
-    if not seen.values:
+    if not host_view.values:
         st.markdown(t("transcript.no_record"))
         return
     facts = {
         markdown(t.meaning(feature)): f"**{markdown(person.shown(t, feature, value))}**"
-        for feature, value in seen.values
+        for feature, value in host_view.values
     }
     st.table(facts, border="horizontal", alt=t("transcript.look"))
-    marks = "".join({True: OPEN, False: OUT, None: CLOSED}[entry] for entry in seen.entries[:DRAWN])
-    st.markdown(marks + (f" +{len(seen.entries) - DRAWN:,}" if len(seen.entries) > DRAWN else ""))
-    other = len(seen.entries) - seen.kept - seen.ruled_out
-    st.caption(t("transcript.look_squares", kept=f"{seen.kept:,}", out=f"{seen.ruled_out:,}", other=f"{other:,}"))
+    marks = "".join({True: OPEN, False: OUT, None: CLOSED}[entry] for entry in host_view.entries[:DRAWN])
+    st.markdown(marks + (f" +{len(host_view.entries) - DRAWN:,}" if len(host_view.entries) > DRAWN else ""))
+    n_unknown = len(host_view.entries) - host_view.kept - host_view.ruled_out
+    st.caption(
+        t("transcript.look_squares", kept=f"{host_view.kept:,}", out=f"{host_view.ruled_out:,}", other=f"{n_unknown:,}")
+    )

@@ -39,15 +39,15 @@ class ScoredPerson:
         return f"{self.score.id} · {self.time}"
 
 
-def noted(before: Sequence[ScoredPerson], done: ScoreBatch, time: str) -> tuple[ScoredPerson, ...]:
+def noted(people: Sequence[ScoredPerson], batch: ScoreBatch, time: str) -> tuple[ScoredPerson, ...]:
     """The session's people with those of one more run, newest first."""
-    if len(done.scores) >= FEW:
-        return tuple(before)
-    new = [ScoredPerson(time, done.model_id, score) for score in done.scores if score.scored]
-    return (*new, *before)[:KEPT]
+    if len(batch.scores) >= FEW:
+        return tuple(people)
+    new = [ScoredPerson(time, batch.model_id, score) for score in batch.scores if score.scored]
+    return (*new, *people)[:KEPT]
 
 
-def among(t: Texts, view: View, card: ModelCard, done: ScoreBatch | None, cutoff: float) -> None:
+def among(t: Texts, view: View, card: ModelCard, batch: ScoreBatch | None, cutoff: float) -> None:
     """The cut-off, and whoever was just scored, among the people whose scores the Guest has had before."""
     if view.task != "binary" or not card.parts:
         return
@@ -57,8 +57,8 @@ def among(t: Texts, view: View, card: ModelCard, done: ScoreBatch | None, cutoff
     if spread is None or separation is None:
         return
     who = t(f"score.before_{card.sources[part.part]}", n=part.n, people=f"{part.n:,}")
-    if done is not None:
-        scores = [score for score in done.scores if score.scored]
+    if batch is not None:
+        scores = [score for score in batch.scores if score.scored]
     else:
         scores = []
     if len(scores) == 1:
@@ -111,60 +111,62 @@ def _whole(share: float) -> str:
 
 def session(t: Texts, view: View, history: Sequence[ScoredPerson], people: pd.DataFrame) -> None:
     """Who was scored with this model in this session, and two of them side by side."""
-    own = [one for one in history if one.model_id == view.record.id]
-    if len(own) < 2:
+    scored_people = [person for person in history if person.model_id == view.record.id]
+    if len(scored_people) < 2:
         return
     opened = frame.box(t("score.history"), "history", "score_history_box")
     if opened is not None:
         with opened:
-            _session(t, view, own, people)
+            _session(t, view, scored_people, people)
 
 
-def _session(t: Texts, view: View, own: Sequence[ScoredPerson], people: pd.DataFrame) -> None:
-    st.markdown(t("score.history_sentence", n=len(own)))
+def _session(t: Texts, view: View, scored_people: Sequence[ScoredPerson], people: pd.DataFrame) -> None:
+    st.markdown(t("score.history_sentence", n=len(scored_people)))
     columns = {
-        t("score.id"): [one.score.id for one in own],
-        t("score.when"): [one.time for one in own],
-        **{title: [cells(one.score) for one in own] for title, cells in _figures(t, view).items()},
+        t("score.id"): [first.score.id for first in scored_people],
+        t("score.when"): [first.time for first in scored_people],
+        **{title: [cells(first.score) for first in scored_people] for title, cells in _figures(t, view).items()},
     }
     frame.cards(columns, "history", t("score.history"))
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        one = _choice(t("score.first"), own, 0, "score_one")
-        other = _choice(t("score.second"), own, 1, "score_other")
-    beside(t, view, one.score, other.score, people)
+        first = _choice(t("score.first"), scored_people, 0, "score_one")
+        second = _choice(t("score.second"), scored_people, 1, "score_other")
+    beside(t, view, first.score, second.score, people)
 
 
-def _choice(title: str, own: Sequence[ScoredPerson], start: int, key: str) -> ScoredPerson:
-    at: int = st.selectbox(title, range(len(own)), index=start, format_func=lambda i: own[i].name, key=key, width=230)
-    return own[min(at, len(own) - 1)]
+def _choice(title: str, scored_people: Sequence[ScoredPerson], start: int, key: str) -> ScoredPerson:
+    at: int = st.selectbox(
+        title, range(len(scored_people)), index=start, format_func=lambda i: scored_people[i].name, key=key, width=230
+    )
+    return scored_people[min(at, len(scored_people) - 1)]
 
 
 def _figures(t: Texts, view: View) -> dict[str, Any]:
     """Title → how it is read out of a score."""
     if view.task == "number":
-        found: dict[str, Any] = {t("score.value"): lambda score: signed(score.margin)}
+        readers: dict[str, Any] = {t("score.value"): lambda score: signed(score.margin)}
     elif view.task == "classes":
-        found = {t("score.predicted"): lambda score: score.predicted, t("score.probability"): _chance}
+        readers = {t("score.predicted"): lambda score: score.predicted, t("score.probability"): _chance}
     else:
-        found = {t("score.decision"): lambda score: t(f"score.{score.decision}"), t("score.probability"): _chance}
+        readers = {t("score.decision"): lambda score: t(f"score.{score.decision}"), t("score.probability"): _chance}
     if view.model.outputs.aggregation == "sum":
         parts = {"guest_part": t("score.guest_part"), "hosts_part": t("score.hosts_part")}
-        found |= {title: lambda score, name=name: signed(getattr(score, name)) for name, title in parts.items()}
-    return found
+        readers |= {title: lambda score, name=name: signed(getattr(score, name)) for name, title in parts.items()}
+    return readers
 
 
 def _chance(score: Score) -> str:
     return percent(score.probability)
 
 
-def beside(t: Texts, view: View, one: Score, other: Score, people: pd.DataFrame) -> None:
+def beside(t: Texts, view: View, first_score: Score, second_score: Score, people: pd.DataFrame) -> None:
     """Two people side by side: their scores, and what the Guest holds about them; what differs is bold."""
-    rows = [(title, cells(one), cells(other)) for title, cells in _figures(t, view).items()]
+    rows = [(title, cells(first_score), cells(second_score)) for title, cells in _figures(t, view).items()]
     for party, feature in view.model.dictionary:
         if party == view.model.guest:
-            first, second = (_held(t, people, score.id, feature) for score in (one, other))
+            first, second = (_held(t, people, score.id, feature) for score in (first_score, second_score))
             rows.append((t.meaning(feature), first, second))
-    names = [f"1 · {one.id}", f"2 · {other.id}"]
+    names = [f"1 · {first_score.id}", f"2 · {second_score.id}"]
     columns: frame.Columns = {
         t("score.compared"): [markdown(title) for title, _, _ in rows],
         **{markdown(name): [_cell(row[1 + at], row[1] != row[2]) for row in rows] for at, name in enumerate(names)},

@@ -14,9 +14,9 @@ MEGABYTES = 1
 
 
 def panel(
-    t: Texts, part: str, template: Callable[[], str], keep: Callable[[str], object], said: str, attempt: Attempt
+    t: Texts, part: str, template: Callable[[], str], keep: Callable[[str], object], success: str, attempt: Attempt
 ) -> None:
-    """What `template` gives, and what `keep` takes, of one part of the dashboard; `said` once it is kept."""
+    """What `template` gives, and what `keep` takes, of one part of the dashboard; `success` once it is kept."""
     st.download_button(
         t("details.download"),
         lambda: template().encode(),
@@ -29,4 +29,4 @@ def panel(
     file = upload.file(t, t("details.upload"), f"{part}_file", MEGABYTES, ["toml"])
     if file is not None and st.button(t("details.take"), key=f"{part}_take", icon=":material/upload_file:"):
         text = file.getvalue().decode("utf-8", errors="replace")
-        attempt(said, lambda: keep(text))
+        attempt(success, lambda: keep(text))

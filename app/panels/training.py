@@ -64,42 +64,44 @@ def federation(t: Texts, federations: Sequence[Federation], key: str) -> None:
     )
 
 
-def parties(t: Texts, chosen: Federation) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def parties(t: Texts, federation: Federation) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Which Hosts take part and which features stay out; returns (hosts, excluded feature names)."""
     hosts = st.pills(
         t("train.hosts"),
-        [host.name for host in chosen.hosts],
+        [host.name for host in federation.hosts],
         selection_mode="multi",
-        default=[host.name for host in chosen.hosts],
-        key=f"train_hosts_{chosen.name}",
-        format_func=lambda name: palette.name(t, chosen, name),
+        default=[host.name for host in federation.hosts],
+        key=f"train_hosts_{federation.name}",
+        format_func=lambda name: palette.name(t, federation, name),
         help=t("glossary.host"),
     )
     offered = {
-        feature.name: feature for party, feature in chosen.features() if party == chosen.guest.name or party in hosts
+        feature.name: feature
+        for party, feature in federation.features()
+        if party == federation.guest.name or party in hosts
     }
     excluded = st.multiselect(
         t("train.exclude"),
         list(offered),
-        key=f"train_exclude_{chosen.name}",
+        key=f"train_exclude_{federation.name}",
         format_func=lambda name: t.meaning(offered[name]),
         help=t("train.exclude_help"),
         placeholder=t("train.exclude_none"),
     )
-    st.caption(f":material/target: {_label(t, chosen)}")
+    st.caption(f":material/target: {_label(t, federation)}")
     return tuple(hosts), tuple(excluded)
 
 
-def _label(t: Texts, chosen: Federation) -> str:
+def _label(t: Texts, federation: Federation) -> str:
     """What is to be predicted, and of which kind it is."""
-    words = {"label": markdown(t.label(chosen)), "classes": len(chosen.label.classes)}
-    return t(f"train.label_{chosen.label.task}", **words)
+    words = {"label": markdown(t.label(federation)), "classes": len(federation.label.classes)}
+    return t(f"train.label_{federation.label.task}", **words)
 
 
 def algorithm(t: Texts, task: str) -> str:
     """Which way of growing a model, each with what it is and what it gives away."""
     offered = [name for name in ALGORITHMS if task in TASKS.get(name, (task,))]
-    chosen = st.radio(
+    name_chosen = st.radio(
         t("train.algorithm"),
         offered,
         key=f"train_algorithm_{task}",
@@ -115,7 +117,7 @@ def algorithm(t: Texts, task: str) -> str:
     left_out = [t(f"algorithm.name_{name}") for name in ALGORITHMS if name not in offered]
     if left_out:
         st.caption(f":material/info: {t('train.left_out', names=t.listed(left_out))}")
-    return str(chosen)
+    return str(name_chosen)
 
 
 def alignment(t: Texts, name: str) -> str:
@@ -149,40 +151,40 @@ def parameters(
     columns : sequence of str
         Of the Guest's file, any of which may hold sample weights.
     """
-    asked = [
+    names = [
         f.name
         for f in fields(ALGORITHMS[name])
         if f.name not in (*ELSEWHERE, BY_FEATURE, BY_COLUMN) and task in TASKS.get(f.name, (task,))
     ]
-    chosen: dict[str, Any] = {"alignment": method}
+    values: dict[str, Any] = {"alignment": method}
     with st.grid("auto", min_column_width=150):
         for field in FIRST[name]:
-            chosen[field] = _field(t, name, field)
-    rest = [field for field in asked if field not in FIRST[name]]
+            values[field] = _field(t, name, field)
+    further = [field for field in names if field not in FIRST[name]]
     more = frame.box(t("train.more"), "tune", f"train_more_{name}")
     if more is None:
-        chosen |= {field: st.session_state.get(f"train_{name}_{field}", _usual(name, field)) for field in rest}
+        values |= {field: st.session_state.get(f"train_{name}_{field}", _usual(name, field)) for field in further}
     else:
         with more, st.grid("auto", min_column_width=150):
-            for field in rest:
-                chosen[field] = _field(t, name, field)
+            for field in further:
+                values[field] = _field(t, name, field)
     if task in TASKS[BY_FEATURE]:
-        chosen |= _constraints(t, name, ordered)
-    chosen[BY_COLUMN] = _weights(t, columns)
-    chosen |= _arithmetic(t, name)
+        values |= _constraints(t, name, ordered)
+    values[BY_COLUMN] = _weights(t, columns)
+    values |= _arithmetic(t, name)
     try:
-        return ALGORITHMS[name](**chosen)
+        return ALGORITHMS[name](**values)
     except GlassleafError as error:
         frame.problem(t, error)
         return None
 
 
-def ordered(t: Texts, chosen: Federation, hosts: Collection[str], excluded: Collection[str]) -> dict[str, str]:
+def ordered(t: Texts, federation: Federation, hosts: Collection[str], excluded: Collection[str]) -> dict[str, str]:
     """Features offered to the training whose values have an order, in words."""
     return {
         feature.name: t.meaning(feature)
-        for party, feature in chosen.features()
-        if (party == chosen.guest.name or party in hosts)
+        for party, feature in federation.features()
+        if (party == federation.guest.name or party in hosts)
         and feature.name not in excluded
         and feature.kind.value != "categorical"
     }
@@ -196,13 +198,13 @@ def _constraints(t: Texts, name: str, features: Mapping[str, str]) -> dict[str, 
         box.markdown(t("parameter.constraints_help" if offered else "lda.hidden_order"))
     if not offered:
         return {}
-    taken: dict[str, int] = {}
+    directions: dict[str, int] = {}
     for way, sign in (("rise", 1), ("fall", -1)):
-        free = [feature for feature in features if feature not in taken]
+        free = [feature for feature in features if feature not in directions]
         key = f"train_{name}_{way}"
-        named = [feature for feature in st.session_state.get(key, ()) if feature in free]
+        features_chosen = [feature for feature in st.session_state.get(key, ()) if feature in free]
         if box is not None:
-            named = box.multiselect(
+            features_chosen = box.multiselect(
                 t(f"lda.{way}"),
                 free,
                 format_func=lambda feature: features[feature],
@@ -210,8 +212,8 @@ def _constraints(t: Texts, name: str, features: Mapping[str, str]) -> dict[str, 
                 placeholder=t("lda.no_feature"),
                 persist_state="session",
             )
-        taken |= dict.fromkeys(named, sign)
-    return {BY_FEATURE: write_constraints(taken)}
+        directions |= dict.fromkeys(features_chosen, sign)
+    return {BY_FEATURE: write_constraints(directions)}
 
 
 def _weights(t: Texts, columns: Sequence[str]) -> str:
@@ -291,14 +293,14 @@ def _usual(name: str, field: str) -> Any:
     return getattr(ALGORITHMS[name](), field)
 
 
-def cost(t: Texts, chosen: Federation, wanted: Parameters, records: Sequence[ModelRecord]) -> None:
+def cost(t: Texts, federation: Federation, parameters: Parameters, records: Sequence[ModelRecord]) -> None:
     """How long it may take, from a measured run of the same algorithm and cipher on the same data; else that none was measured."""
-    scheme = getattr(wanted, "cipher", RANKS).removesuffix("-short")
+    scheme = getattr(parameters, "cipher", RANKS).removesuffix("-short")
     measured = [
         record
         for record in records
-        if record.federation == chosen.name
-        and view_models.algorithm(record) == wanted.ALGORITHM
+        if record.federation == federation.name
+        and view_models.algorithm(record) == parameters.ALGORITHM
         and record.cipher == scheme
         and record.n_trees
     ]
@@ -306,52 +308,52 @@ def cost(t: Texts, chosen: Federation, wanted: Parameters, records: Sequence[Mod
         st.caption(f":material/schedule: {t('train.no_cost')}")
         return
     last = measured[0]
-    asked = getattr(wanted, "trees", 1)
-    grown = max(1, last.n_trees // (view_models.trees_a_round(last, chosen)))
+    n_trees = getattr(parameters, "trees", 1)
+    grown = max(1, last.n_trees // (view_models.trees_a_round(last, federation)))
     words = {"trees": t("train.rounds", n=grown), "seconds": t.duration(last.seconds)}
-    if asked == grown:
+    if n_trees == grown:
         st.caption(f":material/schedule: {t('train.cost_same', **words)}")
         return
-    rough = t.duration(last.seconds / grown * asked)
-    st.caption(f":material/schedule: {t('train.cost', rough=rough, asked=t('train.rounds', n=asked), **words)}")
+    rough = t.duration(last.seconds / grown * n_trees)
+    st.caption(f":material/schedule: {t('train.cost', rough=rough, asked=t('train.rounds', n=n_trees), **words)}")
 
 
-def models(t: Texts, chosen: Federation, records: Sequence[ModelRecord], states: Mapping[str, ModelState]) -> None:
+def models(t: Texts, federation: Federation, records: Sequence[ModelRecord], states: Mapping[str, ModelState]) -> None:
     """A federation's models, newest first: the sentence and the picture of the newest, all as rows, a link to the chosen one."""
-    figures = view_models.FIGURES[chosen.label.task]
-    unit = t.unit(chosen.label)
-    names = {one.id: t.model(states[one.id].name) for one in records}
-    called = {one.id: cut(names[one.id], NAME) or _unnamed(t, one) for one in records}
-    words = _sentence(t, chosen, records, called)
+    figures = view_models.FIGURES[federation.label.task]
+    unit = t.unit(federation.label)
+    names = {record.id: t.model(states[record.id].name) for record in records}
+    called = {record.id: cut(names[record.id], NAME) or _unnamed(t, record) for record in records}
+    words = _sentence(t, federation, records, called)
     st.markdown(words)
-    frame.drawing(_dots(t, chosen, _drawn(chosen, records), called, words), "models_picture")
+    frame.drawing(_dots(t, federation, _drawn(federation, records), called, words), "models_picture")
     trees = t("words.trees")
     leaves = t("words.leaves")
     seconds = t("overview.training_time")
     hosts = t("train.data")
-    shown = {
-        t("states.name"): [names[one.id] or one.id for one in records],
-        t("overview.algorithm"): [frame.algorithm(t, one) for one in records],
-        **{t(f"figure.{name}"): [frame.figure(one.metrics, name, unit) for one in records] for name in figures},
-        trees: [f"{one.n_trees:,}" for one in records],
-        leaves: [f"{one.n_leaves:,}" for one in records],
-        seconds: [t.duration(one.seconds) for one in records],
-        t("train.made"): [session.made(one) for one in records],
-        t("train.cipher"): [_arithmetic_of(t, one) for one in records],
-        hosts: [_data_of(t, chosen, one) for one in records],
+    cells = {
+        t("states.name"): [names[record.id] or record.id for record in records],
+        t("overview.algorithm"): [frame.algorithm(t, record) for record in records],
+        **{t(f"figure.{name}"): [frame.figure(record.metrics, name, unit) for record in records] for name in figures},
+        trees: [f"{record.n_trees:,}" for record in records],
+        leaves: [f"{record.n_leaves:,}" for record in records],
+        seconds: [t.duration(record.seconds) for record in records],
+        t("train.made"): [session.made(record) for record in records],
+        t("train.cipher"): [_arithmetic_of(t, record) for record in records],
+        hosts: [_data_of(t, federation, record) for record in records],
     }
-    sortable = {t(f"figure.{name}"): [_shown(one, name) for one in records] for name in figures} | {
-        trees: [one.n_trees for one in records],
-        leaves: [one.n_leaves for one in records],
-        seconds: [one.seconds for one in records],
+    sortable = {t(f"figure.{name}"): [_shown(record, name) for record in records] for name in figures} | {
+        trees: [record.n_trees for record in records],
+        leaves: [record.n_leaves for record in records],
+        seconds: [record.seconds for record in records],
     }
     number = st.column_config.NumberColumn
     text = st.column_config.TextColumn
-    looks = {t(f"figure.{name}"): _figure_column(t, chosen, name, unit) for name in figures}
+    looks = {t(f"figure.{name}"): _figure_column(t, federation, name, unit) for name in figures}
     looks |= {trees: number(help=t("glossary.tree"), format="localized"), leaves: number(format="localized")}
     looks |= {seconds: number(format=f"%.1f {t('words.s')}")}
     looks |= {hosts: text(help=t("train.data_help"))}
-    frame.rows(t, shown, "models", t("train.models"), {**shown, **sortable}, looks)
+    frame.rows(t, cells, "models", t("train.models"), {**cells, **sortable}, looks)
     if len({(record.parameters.get("seed"), record.hosts, record.exclude) for record in records}) > 1:
         st.caption(f":material/info: {t('train.unlike')}")
     by_id = {record.id: record for record in records}
@@ -360,7 +362,7 @@ def models(t: Texts, chosen: Federation, records: Sequence[ModelRecord], states:
             st.selectbox(
                 t("sidebar.model"),
                 list(by_id),
-                format_func=lambda one: sidebar.named(t, by_id[one], states[one]),
+                format_func=lambda model_id: sidebar.named(t, by_id[model_id], states[model_id]),
                 key="train_opened",
                 width=360,
             )
@@ -376,10 +378,10 @@ def _shown(record: ModelRecord, name: str) -> float:
     return 100 * value if name == "accuracy" else value
 
 
-def _figure_column(t: Texts, chosen: Federation, name: str, unit: str) -> Any:
+def _figure_column(t: Texts, federation: Federation, name: str, unit: str) -> Any:
     title = t.noted(t(f"figure.{name}"), unit if name == "rmse" else "")
     shape = {"accuracy": "%.1f %%", "rmse": "%.4g"}.get(name, "%.3f")
-    return st.column_config.NumberColumn(title, format=shape, help=frame.about(t, chosen.label.task, name))
+    return st.column_config.NumberColumn(title, format=shape, help=frame.about(t, federation.label.task, name))
 
 
 def _arithmetic_of(t: Texts, record: ModelRecord) -> str:
@@ -390,28 +392,28 @@ def _arithmetic_of(t: Texts, record: ModelRecord) -> str:
     return frame.cipher(t, record.cipher, record.key_bits)
 
 
-def _data_of(t: Texts, chosen: Federation, record: ModelRecord) -> str:
+def _data_of(t: Texts, federation: Federation, record: ModelRecord) -> str:
     """Marks of the Hosts that took part, and how many features were left out."""
-    marks = " ".join(palette.mark(chosen, host).glyph for host in record.hosts if host in _hosts(chosen)) or "–"
+    marks = " ".join(palette.mark(federation, host).glyph for host in record.hosts if host in _hosts(federation)) or "–"
     return marks + (f" · {t('train.without', n=len(record.exclude))}" if record.exclude else "")
 
 
-def _hosts(chosen: Federation) -> list[str]:
-    return [host.name for host in chosen.hosts]
+def _hosts(federation: Federation) -> list[str]:
+    return [host.name for host in federation.hosts]
 
 
-def _known(chosen: Federation, records: Sequence[ModelRecord]) -> list[ModelRecord]:
+def _known(federation: Federation, records: Sequence[ModelRecord]) -> list[ModelRecord]:
     """The models whose deciding figure is known, best first."""
-    name = view_models.FIGURES[chosen.label.task][0]
-    sign = 1 if chosen.label.task == "number" else -1
-    known = [record for record in records if not math.isnan(_shown(record, name))]
-    return sorted(known, key=lambda record: sign * _shown(record, name))
+    name = view_models.FIGURES[federation.label.task][0]
+    sign = 1 if federation.label.task == "number" else -1
+    measured = [record for record in records if not math.isnan(_shown(record, name))]
+    return sorted(measured, key=lambda record: sign * _shown(record, name))
 
 
-def _drawn(chosen: Federation, records: Sequence[ModelRecord]) -> list[ModelRecord]:
+def _drawn(federation: Federation, records: Sequence[ModelRecord]) -> list[ModelRecord]:
     """The newest models, and the best one wherever it stands."""
     newest = list(records[:SHOWN])
-    best = _known(chosen, records)[:1]
+    best = _known(federation, records)[:1]
     return newest if not best or best[0] in newest else newest[:-1] + best
 
 
@@ -420,18 +422,18 @@ def _unnamed(t: Texts, record: ModelRecord) -> str:
     return f"{frame.algorithm(t, record)} {session.made(record)}"
 
 
-def _sentence(t: Texts, chosen: Federation, records: Sequence[ModelRecord], called: Mapping[str, str]) -> str:
+def _sentence(t: Texts, federation: Federation, records: Sequence[ModelRecord], called: Mapping[str, str]) -> str:
     """Which model is best and which was made fastest."""
-    known = _known(chosen, records)
-    if len(known) < 2:
+    measured = _known(federation, records)
+    if len(measured) < 2:
         return t("train.models_few")
-    best = known[0]
-    fast = min(known, key=lambda record: record.seconds)
+    best = measured[0]
+    fast = min(measured, key=lambda record: record.seconds)
 
     def facts(record: ModelRecord) -> dict[str, str]:
         return {
             "name": markdown(called[record.id]),
-            "quality": markdown(frame.quality(t, record, t.unit(chosen.label))),
+            "quality": markdown(frame.quality(t, record, t.unit(federation.label))),
             "seconds": t.duration(record.seconds),
         }
 
@@ -442,31 +444,31 @@ def _sentence(t: Texts, chosen: Federation, records: Sequence[ModelRecord], call
 
 
 def _dots(
-    t: Texts, chosen: Federation, records: Sequence[ModelRecord], called: Mapping[str, str], sentence: str
+    t: Texts, federation: Federation, records: Sequence[ModelRecord], called: Mapping[str, str], sentence: str
 ) -> str:
     """A dot a model under its words, so that a phone has room for both; the best one is filled."""
-    name = view_models.FIGURES[chosen.label.task][0]
-    unit = t.unit(chosen.label)
+    name = view_models.FIGURES[federation.label.task][0]
+    unit = t.unit(federation.label)
     values = [_shown(record, name) for record in records]
-    known = [value for value in values if not math.isnan(value)]
-    best = (min if name == "rmse" else max)(known, default=0.0)
-    low = min(known, default=0.0)
-    high = max(known, default=1.0)
+    measured = [value for value in values if not math.isnan(value)]
+    best = (min if name == "rmse" else max)(measured, default=0.0)
+    low = min(measured, default=0.0)
+    high = max(measured, default=1.0)
     room = (high - low) * 0.08 or abs(high) * 0.05 or 0.05
     low = low - room
     high = high + room
     parts = []
     for row, (record, value) in enumerate(zip(records, values, strict=True)):
-        shown = label(frame.figure(record.metrics, name, unit))
+        figure = label(frame.figure(record.metrics, name, unit))
         about = f"{label(called[record.id])} · {t('train.trees', n=record.n_trees)} · {t.duration(record.seconds)}"
         y = LANE * row + charts.TEXT
-        parts.append(f'<text y="{y}" text-anchor="start"><tspan font-weight="600">{shown}</tspan>  {about}</text>')
+        parts.append(f'<text y="{y}" text-anchor="start"><tspan font-weight="600">{figure}</tspan>  {about}</text>')
         parts.append(f'<line x2="100%" y1="{y + 15}" y2="{y + 15}" stroke="{palette.FAINT}"/>')
         if not math.isnan(value):
             fill = palette.INK if value == best else charts.background()
             parts.append(
                 f'<circle cx="{100 * (value - low) / (high - low):.2f}%" cy="{y + 15}" r="6" fill="{fill}" stroke="{palette.INK}" '
-                f'stroke-width="2"><title>{shown}</title></circle>'
+                f'stroke-width="2"><title>{figure}</title></circle>'
             )
     ground = LANE * len(records) + charts.TEXT
     suffix = "\u00a0%" if name == "accuracy" else ""
@@ -484,32 +486,32 @@ def learned(t: Texts, records: Sequence[ModelRecord]) -> None:
         for name, guest, hosts in ways:
             with st.container(border=True, height="stretch"):
                 who = {"guest": guest, "host": hosts}
-                said = [t("words.about", what=t(f"words.{one}"), said=words) for one, words in who.items()]
-                st.markdown("\n\n".join([f"**{markdown(name)}**", *said]))
+                texts = [t("words.about", what=t(f"words.{role}"), said=words) for role, words in who.items()]
+                st.markdown("\n\n".join([f"**{markdown(name)}**", *texts]))
 
 
 def _learned(t: Texts, record: ModelRecord) -> tuple[str, str, str]:
     """A training's algorithm, what the Guest learned, what each Host learned; by its parameters."""
     name = view_models.algorithm(record)
-    asked = record.parameters
+    parameters = record.parameters
     guest = [t(f"algorithm.guest_{name}")]
     hosts = [t(f"algorithm.hosts_{name}")]
     if name != view_models.IMPORTED:
         title = t(f"algorithm.name_{name}")
     else:
         title = t("algorithm.imported")
-    if name == "forest" and asked.get("aggregation") == "median":
+    if name == "forest" and parameters.get("aggregation") == "median":
         title = f"{title} · {t('choice.aggregation_median')}"
-    if asked.get("shuffle_sides"):
+    if parameters.get("shuffle_sides"):
         title = f"{title} · {t('parameter.shuffle_sides')}"
         guest.append(t("algorithm.guest_shuffled"))
-    if asked.get("aggregation") == "median":
+    if parameters.get("aggregation") == "median":
         guest.append(t("algorithm.guest_median"))
-    if asked.get("complete"):
+    if parameters.get("complete"):
         hosts.append(t("algorithm.hosts_complete"))
-    if asked.get("label_bound"):
-        hosts.append(t("algorithm.hosts_bounded", bits=f"{asked['label_bound']:g}"))
-    if asked.get("goss_other"):
+    if parameters.get("label_bound"):
+        hosts.append(t("algorithm.hosts_bounded", bits=f"{parameters['label_bound']:g}"))
+    if parameters.get("goss_other"):
         hosts.append(t("algorithm.hosts_goss"))
     if record.cipher == "none" and name != view_models.IMPORTED:
         title = f"{title} · {t('engine.label_none')}"

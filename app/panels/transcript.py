@@ -26,9 +26,9 @@ ARROWHEAD = (
 LOCK = f'<tspan font-family="{palette.ICONS}" font-size="14">lock</tspan> '
 
 
-def draw(t: Texts, view: View, done: ScoreBatch) -> None:
+def draw(t: Texts, view: View, batch: ScoreBatch) -> None:
     """Who sent what to whom, and who can read it."""
-    entries = done.transcript
+    entries = batch.transcript
     if not entries:
         return
     total = sum(entry.bytes for entry in entries)
@@ -113,21 +113,21 @@ def _hover(t: Texts, entry: TranscriptEntry) -> str:
     return label("\n".join(lines))
 
 
-def stages(t: Texts, view: View, done: ScoreBatch) -> None:
-    """How long each stage took."""
-    listed = sum(stage.seconds for stage in done.stages)
-    slowest = max(done.stages, key=lambda stage: stage.seconds)
+def stages(t: Texts, view: View, batch: ScoreBatch) -> None:
+    """How long stage stage took."""
+    listed = sum(stage.seconds for stage in batch.stages)
+    slowest = max(batch.stages, key=lambda stage: stage.seconds)
     words = {"slowest": t(f"stage.{slowest.name}"), "part": t.duration(slowest.seconds)}
-    rest = max(0.0, done.seconds - listed)
-    st.markdown(t("score.stages_sentence", total=t.duration(done.seconds), rest=t.duration(rest), **words))
-    parties = [palette.name(t, view.federation, one.party) if one.party else "–" for one in done.stages]
+    unlisted = max(0.0, batch.seconds - listed)
+    st.markdown(t("score.stages_sentence", total=t.duration(batch.seconds), rest=t.duration(unlisted), **words))
+    parties = [palette.name(t, view.federation, stage.party) if stage.party else "–" for stage in batch.stages]
     columns: frame.Columns = {
-        t("score.stage"): [t(f"stage.{stage.name}") for stage in done.stages],
+        t("score.stage"): [t(f"stage.{stage.name}") for stage in batch.stages],
         t("words.party"): parties,
-        t("score.time"): [t.duration(stage.seconds) for stage in done.stages],
+        t("score.time"): [t.duration(stage.seconds) for stage in batch.stages],
     }
     frame.table(columns, t("score.stages"))
-    took = speed(done, view.model.guest)
+    took = speed(batch, view.model.guest)
     st.markdown(
         t(
             "score.traffic" if took.between else "score.traffic_direct",
@@ -138,33 +138,33 @@ def stages(t: Texts, view: View, done: ScoreBatch) -> None:
     )
 
 
-def learned(t: Texts, view: View, done: ScoreBatch) -> None:
+def learned(t: Texts, view: View, batch: ScoreBatch) -> None:
     """What each party knows after this run that it did not know before."""
     with st.container(border=True):
         guest = palette.name(t, view.federation, view.model.guest)
-        people = sum(score.scored for score in done.scores)
+        people = sum(score.scored for score in batch.scores)
         count = {"n": people, "people": f"{people:,}"}
         classes = len(view.model.outputs.classes)
         trees = f"{len(view.model.trees):,}"
-        known = t(f"score.learned_guest_{released(view)}", **count, classes=classes, trees=trees)
-        lines = [t("words.says", who=guest, said=known)]
+        guest_text = t(f"score.learned_guest_{released(view)}", **count, classes=classes, trees=trees)
+        lines = [t("words.says", who=guest, said=guest_text)]
         for host in view.model.hosts:
             who = palette.name(t, view.federation, host)
             lines.append(t("words.says", who=who, said=t("score.learned_host", **count)))
         st.markdown("\n\n".join(lines))
-        if done.cipher == "none":
+        if batch.cipher == "none":
             st.markdown(f":material/science: {t('score.plain')}")
         elif released(view) == "median":
-            cipher = frame.cipher(t, done.cipher, done.key_bits)
+            cipher = frame.cipher(t, batch.cipher, batch.key_bits)
             st.markdown(f":material/lock_open: {t('score.hidden_median', cipher=cipher)}")
         else:
             st.markdown(
                 ":material/lock: "
                 + t(
-                    f"score.hidden_{done.cipher}",
-                    cipher=frame.cipher(t, done.cipher, done.key_bits),
-                    entries=f"{done.ciphertexts_per_sample:,}",
-                    leaves=f"{done.leaves:,}",
+                    f"score.hidden_{batch.cipher}",
+                    cipher=frame.cipher(t, batch.cipher, batch.key_bits),
+                    entries=f"{batch.ciphertexts_per_sample:,}",
+                    leaves=f"{batch.leaves:,}",
                 ),
-                help=t(f"score.hidden_{done.cipher}_help"),
+                help=t(f"score.hidden_{batch.cipher}_help"),
             )

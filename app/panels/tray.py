@@ -87,10 +87,12 @@ def draw(t: Texts, page: str, model: str | None) -> tuple[Places, frozenset[str]
     session.keep("watched", tuple(job.name for job in every if job.state == "running"))
     user_jobs.at_every_tick(partial(_announce, t, page))
     jobs = [job for job in every if not job.seen]
-    own = [job for job in jobs if _of(job, page, model)]
-    known = (job.name for job in own if (job.job is not None or job.state == "cancelled") and not _waiting(job))
-    user_jobs.note_seen(*known)
-    for job in own:
+    of_page = [job for job in jobs if _of(job, page, model)]
+    names_seen = (
+        job.name for job in of_page if (job.job is not None or job.state == "cancelled") and not _waiting(job)
+    )
+    user_jobs.note_seen(*names_seen)
+    for job in of_page:
         if job.job is None and job.state != "cancelled":
             _note(t, job)
     others = [job for job in jobs if not (_of(job, page, model) or session.presenting())]
@@ -113,17 +115,17 @@ def _announce(t: Texts, page: str) -> None:
     session.keep("watched", tuple(name for name in watched if name not in ended))
     for name, job in ended.items():
         kind, _, models = name.partition(":")
-        shown = PAGES[kind] == page or session.presenting()
+        page_shows_it = PAGES[kind] == page or session.presenting()
         if job.seconds < AWAY or job.cancelled() or isinstance(job.failure, ApprovalPending):
             continue
         title = json.dumps(t(f"jobs.tab_{job.state}", kind=t(f"jobs.kind_{kind}")))
         mark = "<span class=glassleaf-ended></span>"
         st.html(f"{mark}<script>{ENDED}({title})</script>", unsafe_allow_javascript=True)
-        if job.seconds < LONG or shown:
+        if job.seconds < LONG or page_shows_it:
             continue
         session.keep("announced", (*session.kept("announced", ()), name))
-        known = {record.id for record in session.models()}
-        if known & set(models.split("~")):
+        model_ids = {record.id for record in session.models()}
+        if model_ids & set(models.split("~")):
             place = {"model": models.split("~")[0]}
         else:
             place = {}
@@ -135,8 +137,8 @@ def _announce(t: Texts, page: str) -> None:
 
 def follow(t: Texts, places: Places, names: Collection[str]) -> None:
     """Let the lines follow their jobs, where the page has no clock of its own: two could drop what is drawn at a job's end."""
-    shown = [job for job in user_jobs.known() if job.name in names and not job.seen]
-    if user_jobs.ticking() or not any(job.state in BUSY for job in shown):
+    jobs = [job for job in user_jobs.known() if job.name in names and not job.seen]
+    if user_jobs.ticking() or not any(job.state in BUSY for job in jobs):
         return
     user_jobs.note_clock()
     places.still.empty()
@@ -168,11 +170,11 @@ def _follow(
 def _lines(t: Texts, jobs: Sequence[JobStatus], *, still: bool = False) -> None:
     if not jobs:
         return
-    known = {record.id for record in session.models()}
+    model_ids = {record.id for record in session.models()}
     with st.container(horizontal=True, gap="medium", key="jobs_tray" if still else "jobs_tray_live"):
         for job in jobs:
             words = f"**{t(f'jobs.kind_{job.kind}')}** · {_state(t, job, still)}"
-            if known.issuperset(_models(job)):
+            if model_ids.issuperset(_models(job)):
                 place = {"model": _models(job)[0]}
             else:
                 place = {}
@@ -195,13 +197,13 @@ def _state(t: Texts, status: JobStatus, still: bool) -> str:
     if job.cancelled():
         return t("stage.cancelling")
     share = job.eta.share
-    left = job.eta.left()
+    seconds_left = job.eta.left()
     if not share:
         return t("jobs.running")
     if still:
         return t("jobs.drawn", share=percent(round(share, 2)))
     words = t("jobs.share", share=percent(round(share, 2)))
-    return words if left is None else f"{words} · {frame.time_left(t, left)}"
+    return words if seconds_left is None else f"{words} · {frame.time_left(t, seconds_left)}"
 
 
 def _note(t: Texts, job: JobStatus) -> None:
@@ -209,9 +211,9 @@ def _note(t: Texts, job: JobStatus) -> None:
     words = {"kind": t(f"jobs.kind_{job.kind}"), "started": _when(job.started)}
     key = f"jobs.{job.state}_note"
     if job.state == "done":
-        found = job.kind == "train" and job.result in {record.id for record in session.models()}
-        found = found or user_jobs.find(job.name) is not None
-        if job.kind in KEPT or found:
+        result_exists = job.kind == "train" and job.result in {record.id for record in session.models()}
+        result_exists = result_exists or user_jobs.find(job.name) is not None
+        if job.kind in KEPT or result_exists:
             key = "jobs.kept_note"
         else:
             key = "jobs.lost_note"

@@ -113,9 +113,9 @@ def figure(
     if marked is not None and marked in positions:
         _ring(sight, marked)
     for party in (view.model.guest, *view.model.hosts):
-        own = [node for node in positions if node in tree.splits and tree.splits[node].owner == party]
-        if own:
-            _splits(sight, party, own)
+        nodes = [node for node in positions if node in tree.splits and tree.splits[node].owner == party]
+        if nodes:
+            _splits(sight, party, nodes)
     _leaves(sight)
     _folded(sight)
     picture.update_xaxes(visible=False, range=[-0.55, depth + 0.6])
@@ -143,20 +143,20 @@ def _edges(sight: _Sight) -> None:
     lines: dict[tuple[bool, bool], tuple[list[float | None], list[float | None]]] = {}
     words: dict[bool, list[tuple[float, float, str]]] = {}
     for node, split in sight.ways:
-        own = split.owner == sight.view.model.guest
+        of_guest = split.owner == sight.view.model.guest
         x, y = sight.positions[node]
-        if own:
+        if of_guest:
             keys = ("structure.yes", "structure.no")
         else:
             keys = _sides(sight.view, split)
         for child, key in zip((split.left, split.right), keys, strict=True):
             cx, cy = sight.positions[child]
-            xs, ys = lines.setdefault((own, child in sight.alive), ([], []))
+            xs, ys = lines.setdefault((of_guest, child in sight.alive), ([], []))
             xs += [x, x + 0.54, x + 0.54, cx, None]
             ys += [y, y, cy, cy, None]
             words.setdefault(child in sight.alive, []).append((x + 0.56, cy + 0.09, sight.t(key)))
-    for (own, way_open), (xs, ys) in lines.items():
-        line = {"color": palette.INK, "width": 2 if way_open else 1, "dash": "solid" if own else "dash"}
+    for (of_guest, way_open), (xs, ys) in lines.items():
+        line = {"color": palette.INK, "width": 2 if way_open else 1, "dash": "solid" if of_guest else "dash"}
         sight.picture.add_scatter(x=xs, y=ys, mode="lines", line=line, opacity=1.0 if way_open else 0.3, **QUIET)
     for way_open, labels in words.items():
         _write(
@@ -185,26 +185,27 @@ def _sides(view: View, split: Split) -> tuple[str, str]:
 def rule(t: Texts, view: View, index: int, node: int) -> str:
     """What a split asks: the Guest's threshold or categories, or who keeps them."""
     split = view.model.trees[index].splits[node]
-    own = view.model.rules.get((index, node))
-    if own is None:
+    guest_rule = view.model.rules.get((index, node))
+    if guest_rule is None:
         return t("structure.kept", party=t.party(view.federation, split.owner))
     feature = view.model.feature(split.feature)
-    if own.threshold is not None:
-        return t("structure.below", threshold=bare(own.threshold), unit=t.after(feature))
+    if guest_rule.threshold is not None:
+        return t("structure.below", threshold=bare(guest_rule.threshold), unit=t.after(feature))
     codes = t.codes(feature)
     return t(
-        "structure.one_of", listed=t("words.comma").join(codes.get(code, code) for code in sorted(own.left_categories))
+        "structure.one_of",
+        listed=t("words.comma").join(codes.get(code, code) for code in sorted(guest_rule.left_categories)),
     )
 
 
-def _splits(sight: _Sight, party: str, own: list[int]) -> None:
+def _splits(sight: _Sight, party: str, splits: list[int]) -> None:
     t = sight.t
     sign = palette.mark(sight.view.federation, party)
     title = label(t.party(sight.view.federation, party))
     sight.picture.add_scatter(
         x=[None], y=[None], mode="markers", name=title, marker={"size": 12, "symbol": sign.symbol, "color": sign.colour}
     )
-    for nodes in ([n for n in own if n in sight.alive], [n for n in own if n not in sight.alive]):
+    for nodes in ([n for n in splits if n in sight.alive], [n for n in splits if n not in sight.alive]):
         if not nodes:
             continue
         spots = {"x": [sight.positions[node][0] for node in nodes], "y": [sight.positions[node][1] for node in nodes]}
@@ -339,7 +340,7 @@ def outline(
 ) -> None:
     """What `figure` shows as a list, each node below the one that leads to it: on a phone a picture's words would meet."""
     tree = view.model.trees[index]
-    drawn = view_models.positions(tree, top, LEVELS if len(tree.leaves) > WHOLE else None)
+    positions = view_models.positions(tree, top, LEVELS if len(tree.leaves) > WHOLE else None)
     if candidates is None:
         alive = None
     else:
@@ -359,11 +360,11 @@ def outline(
         lines.append(f"{'    ' * depth}- {lead}{ring}{words}")
         if not isinstance(item, Split):
             return
-        if item.left not in drawn:
+        if item.left not in positions:
             lines[-1] += f" :small[:gray[{t('structure.folded', n=view_models.leaves_below(tree, node))}]]"
             return
-        own = item.owner == view.model.guest
-        if own:
+        of_guest = item.owner == view.model.guest
+        if of_guest:
             ways = ("structure.yes", "structure.no")
         else:
             ways = _sides(view, item)
@@ -382,11 +383,11 @@ def _split_line(t: Texts, view: View, index: int, node: int) -> str:
     split = view.model.trees[index].splits[node]
     sign = palette.mark(view.federation, split.owner)
     if split.owner == view.model.guest:
-        asked = markdown(rule(t, view, index, node))
+        condition = markdown(rule(t, view, index, node))
     else:
-        asked = ":material/lock:"
+        condition = ":material/lock:"
     about = markdown(t.brief(view.model.feature(split.feature)))
-    return f':color[{sign.glyph}]{{foreground="{sign.colour}"}} **{about}** {asked}'
+    return f':color[{sign.glyph}]{{foreground="{sign.colour}"}} **{about}** {condition}'
 
 
 def _leaf_line(t: Texts, view: View, leaf: Leaf) -> str:

@@ -119,8 +119,8 @@ def mark(t: Texts, view: View, index: int, node: int) -> None:
             links.to_feature(t, view.record.id, split.feature)
             for step, icon in ((-1, "arrow_back"), (1, "arrow_forward")):
                 if 0 <= at + step < len(where):
-                    other, there = where[at + step]
-                    links.to_split(t, view.record.id, other, there, icon)
+                    tree_index, other_node = where[at + step]
+                    links.to_split(t, view.record.id, tree_index, other_node, icon)
         st.caption(t("structure.marked_place", place=at + 1, n=len(where)))
 
 

@@ -27,17 +27,17 @@ T = TypeVar("T")
 
 def file(t: Texts, label: str, key: str, megabytes: int, types: Sequence[str] = tuple(SUFFIXES)) -> UploadedFile | None:
     """The field that takes a file, by default a table, and what it took: also after another page was looked at meanwhile."""
-    found = st.file_uploader(
+    upload = st.file_uploader(
         label, type=types, key=key, max_upload_size=megabytes, on_change=session.take_uploads, args=(key,)
     )
-    earlier = session.upload_shown(key, () if found is None else (found,))
+    earlier = session.upload_shown(key, () if upload is None else (upload,))
     _earlier(t, key, earlier)
-    return found if found is not None else next(iter(earlier), None)
+    return upload if upload is not None else next(iter(earlier), None)
 
 
 def files(t: Texts, label: str, key: str, megabytes: int, types: Sequence[str]) -> list[UploadedFile]:
     """As :func:`file`, of several."""
-    found = st.file_uploader(
+    uploads = st.file_uploader(
         label,
         type=types,
         accept_multiple_files=True,
@@ -46,9 +46,9 @@ def files(t: Texts, label: str, key: str, megabytes: int, types: Sequence[str]) 
         on_change=session.take_uploads,
         args=(key,),
     )
-    earlier = session.upload_shown(key, found)
+    earlier = session.upload_shown(key, uploads)
     _earlier(t, key, earlier)
-    return [*earlier, *found]
+    return [*earlier, *uploads]
 
 
 def _earlier(t: Texts, key: str, files: Sequence[UploadedFile]) -> None:
@@ -122,22 +122,22 @@ def account(t: Texts, key: str, document: Callable[[], dict[str, Any]]) -> None:
     )
 
 
-def sheet(t: Texts, found: SampleSheet) -> None:
+def sheet(t: Texts, samples: SampleSheet) -> None:
     """How many rows of a sheet can be used, and what is wrong with the others."""
-    rows = len(found.ids)
-    bad = len(found.problems)
-    st.markdown(t("upload.rows", n=rows, rows=f"{rows:,}", usable=f"{found.usable:,}", bad=f"{bad:,}"))
-    if not found.usable:
+    rows = len(samples.ids)
+    bad = len(samples.problems)
+    st.markdown(t("upload.rows", n=rows, rows=f"{rows:,}", usable=f"{samples.usable:,}", bad=f"{bad:,}"))
+    if not samples.usable:
         st.warning(t("upload.none_usable"), icon=":material/block:")
-    for note in found.notes:
+    for note in samples.notes:
         st.caption(f":material/info: {markdown(note.sentence(t.language))}")
-    if found.problems:
-        problems(t, found)
+    if samples.problems:
+        problems(t, samples)
 
 
-def problems(t: Texts, found: SampleSheet) -> None:
+def problems(t: Texts, samples: SampleSheet) -> None:
     """Every row that cannot be used, with the whole reason; a few at once, and all as a file."""
-    texts = {row: found.problem(row, t.language) for row in found.problems}
+    texts = {row: samples.problem(row, t.language) for row in samples.problems}
     rows = list(texts)
     pages = -(-len(rows) // LISTED)
     with st.container(border=True):
@@ -146,10 +146,10 @@ def problems(t: Texts, found: SampleSheet) -> None:
             at = min(st.pagination(pages, key="upload_problems"), pages)
         else:
             at = 1
-        shown = rows[(at - 1) * LISTED : at * LISTED]
-        lines.markdown("\n".join(f"- {markdown(texts[row])}" for row in shown))
+        rows_of_page = rows[(at - 1) * LISTED : at * LISTED]
+        lines.markdown("\n".join(f"- {markdown(texts[row])}" for row in rows_of_page))
         if pages > 1:
-            columns = {t("score.id"): [found.ids[row] for row in rows], t("upload.problem"): list(texts.values())}
+            columns = {t("score.id"): [samples.ids[row] for row in rows], t("upload.problem"): list(texts.values())}
             st.download_button(
                 t("upload.problems_file"),
                 frame.csv_file(columns),

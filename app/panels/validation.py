@@ -44,56 +44,62 @@ def setup(t: Texts, view: View, models: Sequence[ModelRecord]) -> tuple[str, str
     """The challenger's id and the feature that tells the time; empty = none."""
     record = view.record
     others = [m.id for m in models if (m.federation, m.task) == (record.federation, record.task) and m.id != record.id]
-    left, right = st.columns(2, gap="large")
-    with left:
+    challenger_column, time_column = st.columns(2, gap="large")
+    with challenger_column:
         challenger = st.selectbox(
             t("validation.challenger_label"),
             [NONE, *others],
-            format_func=lambda one: one or t("validation.challenger_none"),
+            format_func=lambda model_id: model_id or t("validation.challenger_none"),
             key="validation_challenger",
             help=t("validation.challenger_help"),
         )
-    known = {feature.name: feature for _, feature in view.federation.features()}
-    with right:
+    features = {feature.name: feature for _, feature in view.federation.features()}
+    with time_column:
         time = st.selectbox(
             t("validation.time_label"),
-            [NONE, *known],
-            format_func=lambda name: t.brief(known[name]) if name else t("validation.time_none"),
+            [NONE, *features],
+            format_func=lambda name: t.brief(features[name]) if name else t("validation.time_none"),
             key="validation_time",
         )
     return challenger or NONE, time or NONE
 
 
-def basis(t: Texts, view: View, done: Validation) -> None:
+def basis(t: Texts, view: View, validation_run: Validation) -> None:
     """What the suite was run on, and what an operator changed."""
     st.caption(
         t(
             "validation.sentence",
-            passed=done.count("pass"),
-            undecided=done.count("undecided"),
-            warned=done.count("warn"),
-            failed=done.count("fail"),
-            missing=done.count("not_provided"),
-            off=done.count("off"),
-            n=f"{done.n:,}",
-            cutoff=policies.measured_at(t, done.cutoff, done.policy),
+            passed=validation_run.count("pass"),
+            undecided=validation_run.count("undecided"),
+            warned=validation_run.count("warn"),
+            failed=validation_run.count("fail"),
+            missing=validation_run.count("not_provided"),
+            off=validation_run.count("off"),
+            n=f"{validation_run.n:,}",
+            cutoff=policies.measured_at(t, validation_run.cutoff, validation_run.policy),
         )
     )
-    for test in done.off:
+    for test in validation_run.off:
         words = {"test": t(f"validation.test_{test.id}"), "because": markdown(test.because)}
         st.warning(t("validation.switched_off", **words), icon=ICONS["off"])
-    if done.tightened:
+    if validation_run.tightened:
         st.caption(
-            t("validation.tightened", listed=t.listed([t(f"validation.measure_{name}") for name in done.tightened]))
+            t(
+                "validation.tightened",
+                listed=t.listed([t(f"validation.measure_{name}") for name in validation_run.tightened]),
+            )
         )
-    if done.unexamined:
+    if validation_run.unexamined:
         st.warning(
-            t("validation.unexamined", listed=columns(t, view, done.unexamined)), icon=":material/visibility_off:"
+            t("validation.unexamined", listed=columns(t, view, validation_run.unexamined)),
+            icon=":material/visibility_off:",
         )
-    answered_before(t, view, done.again)
-    if done.without_decisions:
-        st.caption(t("validation.without_decisions", listed=columns(t, view, done.without_decisions)))
-    st.caption(t("validation.made", version=done.version, made=done.made[:16].replace("T", " ") + " UTC"))
+    answered_before(t, view, validation_run.again)
+    if validation_run.without_decisions:
+        st.caption(t("validation.without_decisions", listed=columns(t, view, validation_run.without_decisions)))
+    st.caption(
+        t("validation.made", version=validation_run.version, made=validation_run.made[:16].replace("T", " ") + " UTC")
+    )
 
 
 def answered_before(t: Texts, view: View, again: Again) -> None:
@@ -104,14 +110,14 @@ def answered_before(t: Texts, view: View, again: Again) -> None:
 
 def columns(t: Texts, view: View, keys: Iterable[tuple[str, str]]) -> str:
     """Features of parties, each by its meaning and whose it is, as Markdown."""
-    named = ((evidence.plain(t, view, feature), t.party(view.federation, party)) for party, feature in keys)
-    return t.listed([markdown(t.noted(meaning, party)) for meaning, party in named])
+    meanings = ((evidence.plain(t, view, feature), t.party(view.federation, party)) for party, feature in keys)
+    return t.listed([markdown(t.noted(meaning, party)) for meaning, party in meanings])
 
 
-def tests(t: Texts, view: View, done: Validation) -> None:
+def tests(t: Texts, view: View, validation_run: Validation) -> None:
     """Draw every test with its verdict, worst figure and thresholds; those that pass, and where tests come from, one press away."""
-    passed = [test for test in done.tests if test.verdict == "pass"]
-    others = _worst_first([test for test in done.tests if test.verdict != "pass"])
+    passed = [test for test in validation_run.tests if test.verdict == "pass"]
+    others = _worst_first([test for test in validation_run.tests if test.verdict != "pass"])
     if others:
         table(t, view, others, "validation.tests")
     if passed:
@@ -126,24 +132,24 @@ def _worst_first(tests: Sequence[Tested]) -> list[Tested]:
     return sorted(tests, key=lambda test: WORST_FIRST.index(test.verdict))
 
 
-def table(t: Texts, view: View, shown: Sequence[Tested], name: str) -> None:
+def table(t: Texts, view: View, rows_tested: Sequence[Tested], name: str) -> None:
     """A row a test, on a phone a card: verdict, worst figure with its thresholds; `name` is a text's key."""
-    known = {feature.name: feature for _, feature in (*view.model.dictionary, *view.federation.features())}
+    features = {feature.name: feature for _, feature in (*view.model.dictionary, *view.federation.features())}
     rows = {
-        t("validation.head_test"): [_named(t, test) for test in shown],
-        t("validation.head_figure"): [_worst(t, view, known, test) for test in shown],
+        t("validation.head_test"): [_named(t, test) for test in rows_tested],
+        t("validation.head_figure"): [_worst(t, view, features, test) for test in rows_tested],
     }
     with st.container(key=f"cards_{name.replace('.', '_')}"):
         frame.table(rows, t(name))
 
 
-def sources(t: Texts, shown: Sequence[Tested], place: str) -> None:
+def sources(t: Texts, rows_tested: Sequence[Tested], place: str) -> None:
     """Draw where each test comes from, one press away."""
     box = frame.box(t("validation.sources"), "menu_book", f"{place}_sources")
     if box is not None:
         rows = {
-            t("validation.head_test"): [markdown(t(f"validation.test_{test.id}")) for test in shown],
-            t("validation.head_source"): [markdown(t.text(test.source)) for test in shown],
+            t("validation.head_test"): [markdown(t(f"validation.test_{test.id}")) for test in rows_tested],
+            t("validation.head_source"): [markdown(t.text(test.source)) for test in rows_tested],
         }
         with box:
             frame.table(rows, t("validation.sources"))
@@ -156,42 +162,46 @@ def _named(t: Texts, test: Tested) -> str:
     return f"**{name}** · {verdict}{floor}  \n{t(f'validation.what_{test.id}')}"
 
 
-def _worst(t: Texts, view: View, known: Mapping[str, Feature], test: Tested) -> str:
+def _worst(t: Texts, view: View, features: Mapping[str, Feature], test: Tested) -> str:
     if test.verdict == "off":
         return markdown(test.because)
     if test.missing:
         return t(f"validation.missing_{test.missing}")
-    one = test.figures[0]
-    words = markdown(f"{_about(t, view, known, one)}: {value_in_words(t, one.figure, number)}")
-    limits = limit_in_words(t, one.figure.measure, one.sense, one.warn, one.fail)
+    judged = test.figures[0]
+    words = markdown(f"{_about(t, view, features, judged)}: {value_in_words(t, judged.figure, number)}")
+    limits = limit_in_words(t, judged.figure.measure, judged.sense, judged.warn, judged.fail)
     if len(test.figures) == 1:
         more = ""
     else:
         more = t("validation.compared", n=len(test.figures))
-    return f"{t.noted(words, more)}  \n{limits}{seen_in_words(t, one.figure.measure, one.sense, one.shows_from)}"
+    return (
+        f"{t.noted(words, more)}  \n{limits}{seen_in_words(t, judged.figure.measure, judged.sense, judged.shows_from)}"
+    )
 
 
-def _about(t: Texts, view: View, known: Mapping[str, Feature], judged: Judged) -> str:
-    one = judged.figure
-    feature = known.get(one.feature)
+def _about(t: Texts, view: View, features: Mapping[str, Feature], judged: Judged) -> str:
+    figure = judged.figure
+    feature = features.get(figure.feature)
     codes = t.codes(feature) if feature else {}
-    if one.measure == "cramers_v" and one.group in known:
-        codes = {one.group: t.brief(known[one.group])}
-    named = t.brief(feature) if feature else one.feature
-    return about_in_words(t, one, named, t.party(view.federation, one.party) if one.party else "", codes)
+    if figure.measure == "cramers_v" and figure.group in features:
+        codes = {figure.group: t.brief(features[figure.group])}
+    feature_name = t.brief(feature) if feature else figure.feature
+    return about_in_words(
+        t, figure, feature_name, t.party(view.federation, figure.party) if figure.party else "", codes
+    )
 
 
-def headroom(t: Texts, done: Validation) -> None:
+def headroom(t: Texts, validation_run: Validation) -> None:
     """How much of the room to failing each test has used up."""
-    found = []
-    for test in done.tests:
-        used = [room for one in test.figures if (room := headroom_used(one)) is not None]
-        if used:
-            found.append((test, *used[0]))
-    if not found:
+    measured = []
+    for test in validation_run.tests:
+        rooms = [room for judged in test.figures if (room := headroom_used(judged)) is not None]
+        if rooms:
+            measured.append((test, *rooms[0]))
+    if not measured:
         return
-    found.sort(key=lambda row: (WORST_FIRST.index(row[0].verdict), -row[1]))
-    failing = sum(test.verdict == "fail" for test, *_ in found)
+    measured.sort(key=lambda row: (WORST_FIRST.index(row[0].verdict), -row[1]))
+    failing = sum(test.verdict == "fail" for test, *_ in measured)
     colours = {"fail": charts.theme().warning, "warn": charts.theme().doubt, "undecided": charts.theme().doubt}
     bars = [
         charts.Bar(
@@ -202,14 +212,14 @@ def headroom(t: Texts, done: Validation) -> None:
             low=best,
             high=worst,
         )
-        for test, share, best, worst in found
+        for test, share, best, worst in measured
     ]
-    sentence = t("validation.chart_sentence", failing=failing, n=len(found))
+    sentence = t("validation.chart_sentence", failing=failing, n=len(measured))
     twin: frame.Columns = {
-        t("validation.head_test"): [t(f"validation.test_{test.id}") for test, *_ in found],
-        t("validation.head_group"): [t(f"validation.group_{test.group}") for test, *_ in found],
-        t("validation.used"): [_room(share) for _, share, *_ in found],
-        t("validation.head_verdict"): [t(f"validation.verdict_{test.verdict}") for test, *_ in found],
+        t("validation.head_test"): [t(f"validation.test_{test.id}") for test, *_ in measured],
+        t("validation.head_group"): [t(f"validation.group_{test.group}") for test, *_ in measured],
+        t("validation.used"): [_room(share) for _, share, *_ in measured],
+        t("validation.head_verdict"): [t(f"validation.verdict_{test.verdict}") for test, *_ in measured],
     }
     frame.chart(t, charts.bars(bars, sentence, 1.0), sentence, twin, "validation_room")
 

@@ -88,7 +88,7 @@ def _table(t: Texts, facts: Sequence[Fact]) -> None:
         frame.table(columns, t("verdict.title"))
 
 
-def which(t: Texts, found: Changes, both: Sequence[tuple[str, Verdict]] = ()) -> None:
+def which(t: Texts, comparison: Changes, both: Sequence[tuple[str, Verdict]] = ()) -> None:
     """Draw which of two models is better, then what is worse, and every fact that was compared once they are opened.
 
     Parameters
@@ -96,18 +96,18 @@ def which(t: Texts, found: Changes, both: Sequence[tuple[str, Verdict]] = ()) ->
     both : sequence of (str, Verdict), optional
         What each of the two is called, which may be the same, and what is true of it, drawn below the answer.
     """
-    st.markdown(f"**{markdown(t.text(found.headline))}**")
+    st.markdown(f"**{markdown(t.text(comparison.headline))}**")
     for name, judged in both:
         headline(t, judged, name)
-    worse = [change for change in found.changes if change.way == "worse"]
+    worse = [change for change in comparison.changes if change.way == "worse"]
     if worse:
         _changes(t, worse, "cards_changes_worse")
-    if len(worse) < len(found.changes):
+    if len(worse) < len(comparison.changes):
         frame.fold(
-            t("verdict.all", n=len(found.changes)),
+            t("verdict.all", n=len(comparison.changes)),
             "fact_check",
             "verdict_changes",
-            partial(_changes, t, found.changes, "cards_changes"),
+            partial(_changes, t, comparison.changes, "cards_changes"),
         )
 
 

@@ -352,7 +352,9 @@ class _Run:
 
     def _marking(self, probabilities: Floats, of_guest: bool) -> Marking:
         """How people are marked: by decision and score alone, since outcomes may be known of some."""
-        marking = mark(self._line.cutoff, np.zeros(len(probabilities), dtype=np.bool_), probabilities, own_groups=of_guest)
+        marking = mark(
+            self._line.cutoff, np.zeros(len(probabilities), dtype=np.bool_), probabilities, own_groups=of_guest
+        )
         return replace(marking, labelled=False, labels=False)
 
     def _sums(self, purpose: Measure, part: str, groups: int, ids: Sequence[str]) -> tuple[AskedSums, Sessions]:
