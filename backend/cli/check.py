@@ -40,9 +40,9 @@ def print_steps(steps: Iterable[CheckedStep], as_json: bool) -> None:
     rows = []
     lines = []
     for step in steps:
-        sentence = step.said.sentence(language)
+        sentence = step.remark.sentence(language)
         fix = step.fix.sentence(language) if step.fix is not None else ""
-        rows.append({"step": step.step, "ok": step.ok, "code": step.said.code, "words": sentence, "fix": fix})
+        rows.append({"step": step.step, "ok": step.ok, "code": step.remark.code, "words": sentence, "fix": fix})
         lines.append(f"{'well ' if step.ok else 'WRONG'}  {step.step:12} {sentence}")
         if fix:
             lines.append(f"       {'to fix it':12} {fix}")

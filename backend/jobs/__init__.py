@@ -1,6 +1,6 @@
-"""Long work: in the background or not, it can be followed and stopped. Does not know what the work is.
+"""Long work that can be followed and stopped, in the background or not. Does not know what the work is.
 
-Who follows makes a :class:`Job`; who works asks and reports in :mod:`backend.jobs.work`, whoever follows.
+The follower makes a :class:`Job`; the work asks and reports in :mod:`backend.jobs.work`.
 """
 
 from backend.jobs.job import Job, Waits

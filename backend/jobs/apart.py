@@ -1,7 +1,7 @@
-"""Work in a process of its own that ends with it, for what leaves much memory behind: no allocator gives all of it back.
+"""Run a function in a process that ends with it. This is for work that leaves much memory behind, which no allocator gives back in full.
 
-The process is this one's own, and nobody else's: what it is asked and what it found pass through its pipes, never by command line or
-environment. How far it is comes back the same way. One works at a time, so that several users together take no more memory than one.
+The request, the share of the work that is done and the result pass through the process's pipes, never by command line or environment.
+One process runs at a time, so that several users together take no more memory than one.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from backend.jobs import work
 
 R = TypeVar("R")
 ROOT = Path(__file__).resolve().parents[2]
-POLL = 0.1  # seconds between two looks whether the work was stopped
-_one = threading.Lock()
+POLL_SECONDS = 0.1  # how often it is checked whether the work was stopped
+_one_process = threading.Lock()
 
 
 def apart(function: Callable[..., R], *task: Any) -> R:
-    """``function(*task)`` in a process of its own; what it raises is raised here.
+    """Return ``function(*task)``, computed in a separate process; what it raises is raised here.
 
     Parameters
     ----------
@@ -39,65 +39,68 @@ def apart(function: Callable[..., R], *task: Any) -> R:
     RuntimeError
         The process died.
     """
-    while not _one.acquire(timeout=POLL):
+    request = pickle.dumps((function, task), protocol=pickle.HIGHEST_PROTOCOL)
+    while not _one_process.acquire(timeout=POLL_SECONDS):
         work.check()
     try:
-        raised, found = _answer(pickle.dumps((function, task), protocol=pickle.HIGHEST_PROTOCOL))
+        is_error, answer = _answer(request)
     finally:
-        _one.release()
-    if raised:
-        raise found
-    result: R = found
+        _one_process.release()
+    if is_error:
+        raise answer
+    result: R = answer
     return result
 
 
-def _answer(asked: bytes) -> tuple[bool, Any]:
-    """What came of it, as the process says last; it does not outlive this call."""
+def _answer(request: bytes) -> tuple[bool, Any]:
+    """Return whether the process failed, and its result or error. The process does not outlive this call."""
     command = [sys.executable, "-m", "backend.jobs.apart"]
-    told: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT) as process:  # noqa: S603 (ours)
-        talk = threading.Thread(target=_talk, args=(process, asked, told.put), daemon=True)
+        talk = threading.Thread(target=_talk, args=(process, request, messages.put), daemon=True)
         talk.start()
         try:
             while True:
                 work.check()
                 with suppress(queue.Empty):
-                    said = told.get(timeout=POLL)
-                    if not isinstance(said, float):
-                        return said or (True, RuntimeError("the process died"))
-                    work.reached(said)
+                    message = messages.get(timeout=POLL_SECONDS)
+                    if isinstance(message, float):
+                        work.reached(message)
+                    else:
+                        return message or (True, RuntimeError("the process died"))
         finally:
             process.kill()  # does nothing once it has ended
             talk.join()
 
 
-def _talk(process: subprocess.Popen[bytes], asked: bytes, tell: Callable[[Any], None]) -> None:
-    """Ask, and tell what the process says: shares of the work that are done, and the answer; None if it ends without one."""
+def _talk(process: subprocess.Popen[bytes], request: bytes, pass_on: Callable[[Any], None]) -> None:
+    """Send the request and pass on the process's messages: shares of the work, then the answer, then None once it has ended."""
     if process.stdin is None or process.stdout is None:
         return
     with suppress(OSError, EOFError, pickle.UnpicklingError):  # it has ended
-        process.stdin.write(asked)
+        process.stdin.write(request)
         process.stdin.close()
         while True:
-            tell(pickle.load(process.stdout))  # noqa: S301 - written by our own process
-    tell(None)
+            message = pickle.load(process.stdout)  # noqa: S301 - written by our own process
+            pass_on(message)
+    pass_on(None)
 
 
 def serve() -> None:
-    """In the process: do what is asked, and write how far it is and what came of it."""
-    out = sys.stdout.buffer
-    sys.stdout = sys.stderr  # whatever is printed is no answer
+    """In the process: read the request, run it, and write the share that is done and the answer."""
+    pipe = sys.stdout.buffer
+    sys.stdout = sys.stderr  # what is printed must not be taken for an answer
 
-    def say(said: object) -> None:
-        out.write(pickle.dumps(said, protocol=pickle.HIGHEST_PROTOCOL))
-        out.flush()
+    def say(message: object) -> None:
+        pipe.write(pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL))
+        pipe.flush()
 
     try:
         function, task = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by the process that this one works for
         with work.watched(lambda: None, lambda share: say(float(share))):
-            found = function(*task)
-        say((False, found))
-    except Exception as error:  # raised again by whoever asked
+            result = function(*task)
+        say((False, result))
+    except Exception as error:  # raised again in the process that sent the request
         say((True, error))
 
 

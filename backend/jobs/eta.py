@@ -8,28 +8,28 @@ from collections.abc import Callable
 
 EARLIEST = 0.1  # share of the work before which a pace is a guess
 PRIOR = 0.1  # weight of the last run's seconds beside the share that is done; it fades as the work goes on
-STEADY = 1.2  # estimates that differ by more make the pace unsteady, and nothing is said
+STEADY = 1.2  # estimates that differ by more make the pace unsteady, and no time is shown
 LONGEST_SILENCE = 0.25  # of the whole time: a report that is later makes the pace unsteady
-LEAST_SHARE = 0.03  # of the work: the later half of the time needs as much for an estimate of its own
+LEAST_SHARE = 0.03  # of the work: the later half of the time needs as much for a separate estimate
 
-# The seconds that are said from SOON on; two neighbours are within a third of whatever lies between them.
-SAID = (
+# The seconds that are shown from SOON on; any time between two neighbours is within a third of one of them.
+SHOWN_SECONDS = (
     *(8, 10, 12, 15, 20, 30, 40, 50),
     *(60 * minutes for minutes in (1, 1.5, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50)),
     *(3600 * hours for hours in (1, 1.5, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 36)),
 )
-MIDDLE = math.sqrt(3 / 4 * 3 / 2)  # what is said holds from a quarter less to a half more; this is the middle by ratio
-LESS = 10.0  # seconds: "less than" this is said of what is left below SOON
+MIDDLE = math.sqrt(3 / 4 * 3 / 2)  # a shown time holds from a quarter less to a half more; this is the middle by ratio
+LESS = 10.0  # seconds: "less than" this is shown if the remaining time is below SOON
 SOON = LESS / math.sqrt(2)
 
 
-def rounded(left: float) -> float:
-    """Return `left` seconds as they are said; below :data:`SOON` the reader is told "less than" the result."""
-    if left < SOON:
+def rounded(remaining: float) -> float:
+    """Return `remaining` seconds as they are shown; below :data:`SOON` the page shows "less than" the result."""
+    if remaining < SOON:
         return LESS
-    if left >= SAID[-1]:
-        return left
-    return min(SAID, key=lambda seconds: abs(math.log(seconds * MIDDLE / left)))
+    if remaining >= SHOWN_SECONDS[-1]:
+        return remaining
+    return min(SHOWN_SECONDS, key=lambda seconds: abs(math.log(seconds * MIDDLE / remaining)))
 
 
 class Eta:
@@ -61,23 +61,24 @@ class Eta:
             self._began = self._clock()  # preparations before the first piece tell nothing about its pace
 
     def left(self) -> float | None:
-        """Return the seconds to go; None if the pace is not known or unsteady."""
+        """Return the remaining seconds; None if the pace is not known or unsteady."""
         passed = self._clock() - self._began
         reports = tuple(self._reports)  # another thread appends
-        last, done = reports[-1]
-        if done < EARLIEST and not self.last_run_seconds:
+        last, share = reports[-1]
+        if share < EARLIEST and not self.last_run_seconds:
             return None
         # The whole time by the mean pace, to which the last run adds a share of the work at its own pace.
-        prior = PRIOR * (1 - done) if self.last_run_seconds else 0.0
-        whole = (prior * self.last_run_seconds + last) / (prior + done)
-        estimates = [whole]
-        if done >= EARLIEST:
-            estimates.append(last / done)
+        prior = PRIOR * (1 - share) if self.last_run_seconds else 0.0
+        total_seconds = (prior * self.last_run_seconds + last) / (prior + share)
+        estimates = [total_seconds]
+        if share >= EARLIEST:
+            estimates.append(last / share)
         # The whole time by the pace of the later half of the time.
-        half, done_by_half = max(report for report in reports if report[0] <= last / 2)
-        if done - done_by_half >= LEAST_SHARE:
-            estimates.append(last + (last - half) / (done - done_by_half) * (1 - done))
+        half, share_by_half = max(report for report in reports if report[0] <= last / 2)
+        later_share = share - share_by_half
+        if later_share >= LEAST_SHARE:
+            estimates.append(last + (last - half) / later_share * (1 - share))
         shortest = max(min(estimates) - passed, SOON)
-        if max(estimates) - passed > STEADY * shortest or passed - last > LONGEST_SILENCE * whole:
+        if max(estimates) - passed > STEADY * shortest or passed - last > LONGEST_SILENCE * total_seconds:
             return None
-        return max(whole - passed, 0.0)
+        return max(total_seconds - passed, 0.0)

@@ -27,14 +27,14 @@ _log = logging.getLogger("glassleaf")
 
 @dataclass(frozen=True)
 class Waits:
-    """For whom work waits at this moment, by itself: it goes on without being asked.
+    """The Hosts for which work waits now. It continues by itself once they answer.
 
     Attributes
     ----------
     kind : {"busy", "down"}
         The Hosts have too much to do, or cannot be reached.
     why : Remark
-        What the Hosts said, or why they cannot be reached.
+        The Hosts' own words, or why they cannot be reached.
     """
 
     kind: Literal["busy", "down"]
@@ -43,31 +43,31 @@ class Waits:
 
 
 class Job(Generic[T]):
-    """One piece of work in a thread of its own.
+    """One piece of work in a separate thread.
 
     Attributes
     ----------
     state : {"running", "done", "failed", "cancelled"}
     stage, party : str
-        What is being done now, and by whom.
+        The present stage, and the party that works on it.
     done, total : int
         Trees or samples.
     through : int
-        The highest that `done` was: some stages of a round count again.
+        The highest value of `done` so far: some stages of a round count again.
     points : tuple of TreeProgress
         Training curve so far.
     result : T or None
-        Of a finished job; some show a part of it while they run.
+        The result of a finished job; some jobs show a part of it while they run.
     failure : GlassleafError or None
-        What stopped it; worded where it is read, and never a traceback.
+        The error that stopped the job, as a code; never a traceback.
     eta : Eta
         The share of the work that is done, and the seconds until its end.
     size : str
-        What tells this work from other work of its kind that takes longer or shorter, e.g. the number of people.
+        What makes this work longer or shorter than other work of its kind, e.g. the number of people.
     waits : Waits or None
-        For whom it waits at this moment.
+        The Hosts for which the job waits now.
     silence : Silence or None
-        Who has not answered for a while at this moment.
+        The parties that have not answered for a while.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class Job(Generic[T]):
 
     @classmethod
     def ended(cls, result: T | None, state: State, failure: GlassleafError | None = None) -> Job[T]:
-        """Return a job that ended before this process began, with its result or what stopped it."""
+        """Return a job that ended before this process began, with its result or the error that stopped it."""
         job = cls(lambda _: cast(T, result), 0)
         job.result = result
         job.state = state
@@ -120,7 +120,7 @@ class Job(Generic[T]):
         return job
 
     def keep_transcript(self, transcript: tuple[TranscriptEntry, ...]) -> None:
-        """The messages of a conversation that has ended."""
+        """Show the messages of a conversation that has ended."""
         self.read_transcript = lambda: transcript
 
     @property
@@ -139,12 +139,12 @@ class Job(Generic[T]):
         return 0.0 if self._ended is None else self._clock() - self._ended
 
     def then(self, act: Callable[[], object]) -> None:
-        """Call `act` once the work has ended, in its thread; at once where it has."""
+        """Call `act` once the work has ended, in its thread; at once if it has ended."""
         with self._lock:
-            waits = self._ended is None
-            if waits:
+            has_ended = self._ended is not None
+            if not has_ended:
                 self._at_end.append(act)
-        if not waits:
+        if has_ended:
             act()
 
     def cancel(self) -> None:
@@ -152,7 +152,7 @@ class Job(Generic[T]):
         self._stop.set()
 
     def cancelled(self) -> bool:
-        """Whether it was asked to stop."""
+        """Return whether the job was asked to stop."""
         return self._stop.is_set()
 
     def wait(self, timeout: float | None = None) -> Job[T]:
@@ -161,14 +161,14 @@ class Job(Generic[T]):
         return self
 
     def get(self) -> T:
-        """Wait for the end and return the result, or raise what stopped it."""
+        """Wait for the end and return the result, or raise the error that stopped the job."""
         self._thread.join()
         if self.failure is not None:
             raise self.failure
         return cast(T, self.result)
 
     def at(self, stage: str, party: str = "", done: int | None = None) -> None:
-        """Note where the work stands."""
+        """Note the present stage, its party, and the trees or samples that are done."""
         self.stage = stage
         self.party = party
         if done is not None:
@@ -177,7 +177,7 @@ class Job(Generic[T]):
             self._count()
 
     def begin_again(self) -> None:
-        """The present work begins from its start, e.g. another model; what was done before it, where it is a part, stays done."""
+        """Restart the count of the present work, e.g. for another model. If it is a part of the whole, the parts before it stay done."""
         self.points = ()
         self.done = 0
         self.through = 0
@@ -191,7 +191,7 @@ class Job(Generic[T]):
         self._count()
 
     def _count(self) -> None:
-        """Take every piece for as long as any other, unless the work reports its own shares."""
+        """Report the share by the number of pieces, as if all took equally long, unless the work reports its own shares."""
         if self.total > 1 and not self._shares_are_reported:
             self.eta.reached(self.through / self.total)
 
@@ -206,7 +206,7 @@ class Job(Generic[T]):
         self.silence = silence
 
     def check(self) -> None:
-        """Raise Cancelled if it was asked to stop."""
+        """Raise Cancelled if the job was asked to stop."""
         if self.cancelled():
             raise Cancelled("stopped_by_user")
 
@@ -230,5 +230,5 @@ class Job(Generic[T]):
         for act in self._at_end:
             try:
                 act()
-            except GlassleafError as error:  # what was to be noted of it; the work is done
+            except GlassleafError as error:  # only the note of the end failed; the work is done
                 _log.warning("The end of a job could not be noted: %s", error)

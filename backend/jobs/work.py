@@ -1,6 +1,6 @@
-"""The work that a thread is at: whether it was stopped, and how far it is. Who works long asks and reports here; nobody hands it down.
+"""The work of a thread: whether it was stopped, and the share that is done. Long work asks and reports here.
 
-If nobody follows, both do nothing.
+Without a follower, both do nothing. The follower is kept in a context variable, so no function has to pass it on.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 R = TypeVar("R")
-LOOK = 0.2  # seconds between two looks whether work was stopped that something else is made for
+POLL_SECONDS = 0.2  # how often it is checked whether the work was stopped
 Reached = Callable[[float], None]
 
 
 @dataclass(frozen=True)
 class Silence:
-    """Who has not answered, and for how many seconds."""
+    """The parties that have not answered, and for how many seconds."""
 
     parties: tuple[str, ...]
     seconds: float
@@ -28,18 +28,18 @@ class Silence:
 
 @dataclass(frozen=True)
 class Watch:
-    """Who follows the work of this thread.
+    """The follower of this thread's work.
 
     Attributes
     ----------
     check : callable
         Raises Cancelled if the work was stopped.
     reached : callable
-        Told the share of the whole that is done, 0..1.
+        Called with the share of the whole work that is done, 0..1.
     silent : callable
-        Told who has not answered for a while; None once somebody has.
+        Called with the parties that have not answered for a while; with None once a party has answered.
     start, end : float
-        The part of the whole that the present work is.
+        The present work's first and last share of the whole work.
     """
 
     check: Callable[[], None]
@@ -72,7 +72,7 @@ def watched(
 
 @contextmanager
 def unwatched() -> Iterator[None]:
-    """Within, nobody follows this thread's work, so that it ends even if what led to it was stopped: keep it short."""
+    """Within, this thread's work has no follower, so that it ends even if the work around it was stopped: keep it short."""
     token = _watch.set(None)
     try:
         yield
@@ -81,13 +81,13 @@ def unwatched() -> Iterator[None]:
 
 
 def under_way() -> bool:
-    """Whether anybody's work is followed in this process: what can wait should leave it the cores."""
+    """Return whether a thread's work is followed in this process. Background work should then leave it the cores."""
     return bool(_under_way)
 
 
 @contextmanager
 def waiting() -> Iterator[None]:
-    """Within, this thread's work only waits for what is made in the background, and leaves it the cores."""
+    """Within, this thread's work only waits for background work, and leaves it the cores."""
     watch = _watch.get()
     if watch is None:
         yield
@@ -111,39 +111,40 @@ def reached(share: float) -> None:
     watch = _watch.get()
     if watch is not None:
         watch.check()
-        watch.reached(watch.start + min(max(share, 0.0), 1.0) * (watch.end - watch.start))
+        share = min(max(share, 0.0), 1.0)
+        watch.reached(watch.start + share * (watch.end - watch.start))
 
 
 def begins() -> bool:
-    """Whether nothing of the whole comes before the present work."""
+    """Return whether the present work is the first of the whole."""
     watch = _watch.get()
     return watch is None or not watch.start
 
 
 def beside(function: Callable[[], R]) -> R:
-    """``function()``, which takes long and looks at nothing meanwhile: in a thread of its own, so that this work can be stopped.
+    """Return ``function()``, computed in a separate thread so that this work can be stopped although the function never checks.
 
-    Once it was stopped, the thread still goes to its end, and what it makes is lost.
+    If the work is stopped, the thread still runs to its end, and its result is lost.
     """
     if _watch.get() is None:
         return function()
-    made: Future[R] = Future()
+    result: Future[R] = Future()
 
     def make() -> None:
         try:
-            made.set_result(function())
+            result.set_result(function())
         except BaseException as error:
-            made.set_exception(error)
+            result.set_exception(error)
 
     threading.Thread(target=make, name="glassleaf-beside", daemon=True).start()
-    while not made.done():
-        wait([made], LOOK)
+    while not result.done():
+        wait([result], POLL_SECONDS)
         check()
-    return made.result()
+    return result.result()
 
 
 def silent(silence: Silence | None) -> None:
-    """Report who does not answer, or that somebody has."""
+    """Report the parties that do not answer; None once one has answered."""
     watch = _watch.get()
     if watch is not None:
         watch.silent(silence)
@@ -151,7 +152,7 @@ def silent(silence: Silence | None) -> None:
 
 @contextmanager
 def part(start: float, end: float) -> Iterator[None]:
-    """Within, shares are of this part of the present work; it is done at the end."""
+    """Within, shares are of this part of the present work; at the end, the part is reported as done."""
     watch = _watch.get()
     if watch is None:
         yield

@@ -234,17 +234,17 @@ class Agreement(StrictModel):
         return tuple(party for party in self.parties if party.role == "host")
 
     def party(self, name: str) -> AgreedParty:
-        """By name; raises SecurityError if it is none of this agreement."""
-        for one in self.parties:
-            if one.name == name:
-                return one
+        """Return the party of a name; raises SecurityError if the agreement has no such party."""
+        for party in self.parties:
+            if party.name == name:
+                return party
         raise SecurityError("not_a_party", party=name)
 
     def party_of(self, spiffe: str) -> AgreedParty:
-        """By SPIFFE id; raises SecurityError if it is none of this agreement."""
-        for one in self.parties:
-            if one.spiffe == spiffe:
-                return one
+        """Return the party of a SPIFFE id; raises SecurityError if the agreement has no such party."""
+        for party in self.parties:
+            if party.spiffe == spiffe:
+                return party
         raise SecurityError("not_a_party", party=spiffe)
 
     def allowed(self, now: datetime) -> frozenset[str]:
@@ -276,14 +276,16 @@ def named_share(agreement: Agreement) -> float:
 
 
 def asks_for_sums(agreement: Agreement) -> bool:
-    """Whether a purpose that allows sums by group has Hosts' operators decide about them."""
-    return any(one.sums == "ask" and AskGroupSums.__name__ in one.kinds for one in agreement.purposes)
+    """Return whether a purpose allows sums by group only after Hosts' operators have agreed."""
+    return any(purpose.sums == "ask" and AskGroupSums.__name__ in purpose.kinds for purpose in agreement.purposes)
 
 
 def dictionary_hash(features: Sequence[Feature]) -> str:
-    """SHA-256 over the features that a Host discloses, whatever their order."""
-    documents = sorted((feature.model_dump(mode="json") for feature in features), key=lambda one: str(one["name"]))
-    return hashlib.sha256(json.dumps(documents, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    """Return the SHA-256 over the features that a Host discloses; their order does not matter."""
+    documents = [feature.model_dump(mode="json") for feature in features]
+    documents.sort(key=lambda document: str(document["name"]))
+    text = json.dumps(documents, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def load_agreement(path: Path) -> Agreement:
@@ -301,13 +303,13 @@ def sign(path: Path, identity: PartyKeys, amends: Path | None = None) -> tuple[s
     path : Path
         agreement.toml.
     amends : Path, optional
-        The agreement before, which has to be the one that this one names.
+        The previous agreement, which has to be the one that this agreement names.
 
     Raises
     ------
     SecurityError
-        The identity is no party's, its keys are not those of the agreement, the amendment does not name the one before, or something
-        else follows the signatures in the file.
+        The identity belongs to no party, its keys are not those of the agreement, the amendment does not name the previous agreement,
+        or other text follows the signatures in the file.
     """
     agreement = load_agreement(path)
     party = agreement.party_of(identity.spiffe)
@@ -315,71 +317,94 @@ def sign(path: Path, identity: PartyKeys, amends: Path | None = None) -> tuple[s
     if not same or party.bundle.strip() != identity.bundle.decode().strip():
         raise SecurityError("agreement_keys_differ", party=party.name)
     check_amends(agreement, load_agreement(amends) if amends else None)
-    kept = [one for one in agreement.signatures if signer_of(agreement, one) not in ("", party.name)]
-    text = _signed_text(path, agreement, [*kept, _signature(agreement, identity)])
+    signatures = []
+    for signature in agreement.signatures:
+        signer = signer_of(agreement, signature)
+        if signer and signer != party.name:
+            signatures.append(signature)
+    signatures.append(_signature(agreement, identity))
+    text = _signed_text(path, agreement, signatures)
     write_whole(path, text.encode())
     return signers(path)
 
 
 def _signed_text(path: Path, agreement: Agreement, signatures: Sequence[Signature]) -> str:
-    """Return the file's text up to its signatures, and these; raises SecurityError if something else of the agreement follows them."""
+    """Return the file's text up to its signatures, then `signatures`; raises SecurityError if other terms follow the file's signatures."""
     text = read_bounded(path, max_bytes=MAX_FILE).decode()
-    before = text.partition(f"\n{SIGNATURES}")[0].rstrip().removesuffix(NOTE).rstrip()
-    tables = [f'{SIGNATURES}\nprotected = "{one.protected}"\nsignature = "{one.signature}"\n' for one in signatures]
-    signed = "\n\n".join([before, NOTE, *tables])
+    body = text.partition(f"\n{SIGNATURES}")[0].rstrip().removesuffix(NOTE).rstrip()
+    tables = []
+    for signature in signatures:
+        fields = f'protected = "{signature.protected}"\nsignature = "{signature.signature}"\n'
+        tables.append(f"{SIGNATURES}\n{fields}")
+    signed = "\n\n".join([body, NOTE, *tables])
     try:
-        same = Agreement.model_validate(parse_toml(path.name, signed.encode())).hash == agreement.hash
+        read_again = Agreement.model_validate(parse_toml(path.name, signed.encode()))
+        is_same = read_again.hash == agreement.hash
     except (FederationError, ValueError):
-        same = False
-    if not same:
+        is_same = False
+    if not is_same:
         raise SecurityError("signatures_not_last", file=path.name)
     return signed
 
 
-def check_amends(agreement: Agreement, before: Agreement | None) -> None:
-    """Raise SecurityError unless an agreement names the one before it, or is the first."""
-    if before is None and agreement.previous:
+def check_amends(agreement: Agreement, previous: Agreement | None) -> None:
+    """Raise SecurityError unless an agreement names the previous one, or is the first."""
+    if previous is None and agreement.previous:
         raise SecurityError("amends_not_named")
-    if before is not None and before.hash != agreement.previous:
-        raise SecurityError("amends_another", expected=agreement.previous, got=before.hash)
+    if previous is not None and previous.hash != agreement.previous:
+        raise SecurityError("amends_another", expected=agreement.previous, got=previous.hash)
 
 
 def add_signatures(path: Path, agreement: Agreement, signatures: Sequence[Signature]) -> None:
-    """Write signatures at the end of the file of an agreement, unless the file has them, or says something else by now.
+    """Write signatures at the end of an agreement's file, unless the file has them or holds another agreement by now.
 
     Raises
     ------
     FederationError, SecurityError, OSError
-        The file cannot be read or written, or something else follows the signatures in it.
+        The file cannot be read or written, or other text follows the signatures in it.
     """
-    found = load_agreement(path)
-    if found.hash != agreement.hash:
+    on_file = load_agreement(path)
+    if on_file.hash != agreement.hash:
         return
-    kept = {signer: one for one in found.signatures if (signer := signer_of(agreement, one))}
-    more = {signer: one for one in signatures if (signer := signer_of(agreement, one)) and signer not in kept}
-    if more:
-        write_whole(path, _signed_text(path, agreement, [*kept.values(), *more.values()]).encode())
+    by_signer = _valid_signatures(agreement, on_file.signatures)
+    n_on_file = len(by_signer)
+    for signer, signature in _valid_signatures(agreement, signatures).items():
+        by_signer.setdefault(signer, signature)
+    if len(by_signer) > n_on_file:
+        text = _signed_text(path, agreement, list(by_signer.values()))
+        write_whole(path, text.encode())
+
+
+def _valid_signatures(agreement: Agreement, signatures: Sequence[Signature]) -> dict[str, Signature]:
+    """Return the signatures that hold, by the party that made each."""
+    by_signer = {}
+    for signature in signatures:
+        signer = signer_of(agreement, signature)
+        if signer:
+            by_signer[signer] = signature
+    return by_signer
 
 
 def signers(path: Path) -> tuple[str, ...]:
-    """Who has signed agreement.toml as it stands, in the order of its parties."""
+    """Return the parties that have signed the present agreement.toml, in the order of its parties."""
     agreement = load_agreement(path)
-    signed = {signer_of(agreement, one) for one in agreement.signatures}
+    signed = {signer_of(agreement, signature) for signature in agreement.signatures}
     return tuple(party.name for party in agreement.parties if party.name in signed)
 
 
 def load_in_force(path: Path, party: str, now: datetime) -> Agreement:
-    """The agreement that binds `party` at a moment.
+    """Return the agreement that binds `party` at the time `now`.
 
     Raises
     ------
     SecurityError
-        Somebody has not signed it as it stands, or it is not valid at that moment.
+        A party has not signed the present text, or the agreement is not valid at that time.
     """
     agreement = load_signed(path, party, now)
     signed = signers(path)
-    if missing := [one.name for one in agreement.parties if one.name not in signed]:
-        raise SecurityError("agreement_not_signed", parties=tuple(missing))
+    missing = tuple(agreed_party.name for agreed_party in agreement.parties if agreed_party.name not in signed)
+    if missing:
+        raise SecurityError("agreement_not_signed", parties=missing)
     return agreement
 
 
@@ -428,17 +453,17 @@ def _signature(agreement: Agreement, identity: PartyKeys) -> Signature:
 
 
 def signer_of(agreement: Agreement, signature: Signature) -> str:
-    """Who made one signature over the agreement as it stands; empty if it is nobody's."""
+    """Return the party that made a signature over the present agreement; empty if no party did."""
     from joserfc import jws  # noqa: PLC0415
     from joserfc.errors import JoseError  # noqa: PLC0415
 
     for party in agreement.parties:
         value: Any = {"payload": _payload(agreement), **signature.model_dump()}
         try:
-            found: Any = jws.deserialize_json(value, _key(party.signing), algorithms=[ALGORITHM])
+            verified: Any = jws.deserialize_json(value, _key(party.signing), algorithms=[ALGORITHM])
         except (JoseError, ValueError, TypeError, KeyError, AttributeError):
             continue
-        if found.headers().get("kid") == party.spiffe:
+        if verified.headers().get("kid") == party.spiffe:
             return party.name
     return ""
 

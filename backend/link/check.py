@@ -57,26 +57,26 @@ _FIXES = {
 
 @dataclass(frozen=True)
 class CheckedStep:
-    """One step: whether it is well, and what was found."""
+    """One step of a check: whether it passed, and a remark about it."""
 
     step: str
     ok: bool
-    said: Remark
+    remark: Remark
 
     @property
     def fix(self) -> Remark | None:
-        """What has to be done; None where all is well."""
+        """The remark that says what to do; None if the step passed."""
         return None if self.ok else Remark(_FIXES[self.step])
 
 
 def check_link(party: str, agreement: Path, keys: Path, settings: LinkSettings) -> Iterator[CheckedStep]:
-    """Look at keys, agreement and each link that this party dials; what rests on a step that failed is left out."""
+    """Check keys, agreement and each link that this party dials; steps that depend on a failed one are left out."""
     require_grpc()
-    own = _certificate(keys)
-    yield own
+    certificate = _certificate(keys)
+    yield certificate
     signed = _agreement(party, agreement)
     yield signed
-    if not own.ok or not signed.ok:
+    if not certificate.ok or not signed.ok:
         return
     try:
         node = Node(party, agreement, keys, settings)
@@ -107,16 +107,16 @@ def _agreement(party: str, path: Path) -> CheckedStep:
     if not path.exists():
         return CheckedStep("agreement", False, Remark("check_no_agreement", {"file": str(path)}))
     try:
-        found = load_signed(path, party, now)
+        agreement = load_signed(path, party, now)
         signed = signers(path)
     except GlassleafError as error:
         return CheckedStep("agreement", False, cause_of(error))
-    missing = tuple(one.name for one in found.parties if one.name not in signed)
+    missing = tuple(agreed_party.name for agreed_party in agreement.parties if agreed_party.name not in signed)
     if missing:
         return CheckedStep(
-            "agreement", True, Remark("check_agreement_signed_here", {"hash": found.hash[:12], "parties": missing})
+            "agreement", True, Remark("check_agreement_signed_here", {"hash": agreement.hash[:12], "parties": missing})
         )
-    values = {"hash": found.hash[:12], "n": days_left(found, now)}
+    values = {"hash": agreement.hash[:12], "n": days_left(agreement, now)}
     return CheckedStep("agreement", True, Remark("check_agreement", values))
 
 

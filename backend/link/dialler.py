@@ -83,9 +83,9 @@ class Connection:
         threading.Thread(target=self.channel.close, name="link close", daemon=True).start()
 
     def deliver(self, node: Node, message: Outgoing) -> DeliveryReceipt:
-        """Deliver one message; what became of it."""
-        left = max(1.0, message.deadline - time.time())
-        answer = self._deliver(node.outgoing_frames(message), timeout=left, metadata=self.metadata)
+        """Deliver one message and return the peer's receipt."""
+        seconds = max(1.0, message.deadline - time.time())
+        answer = self._deliver(node.outgoing_frames(message), timeout=seconds, metadata=self.metadata)
         receipt = unpack(answer)
         if not isinstance(receipt, DeliveryReceipt) or receipt.id != message.id:
             raise SecurityError("not_a_receipt")
@@ -121,7 +121,7 @@ class Dialler:
                 self._stopped.wait(random.uniform(SHORTEST / 2, SHORTEST))
 
     def _connect(self) -> Connection | None:
-        """Try for ever, with why it fails as the link's state; None when it is to stop."""
+        """Try until the link is up, and show each failure as the link's state; None once the dialler is stopped."""
         tries = Retrying(
             retry=retry_if_exception(lambda error: isinstance(error, grpc.RpcError | SecurityError)),
             wait=wait_random_exponential(multiplier=SHORTEST, max=LONGEST, min=SHORTEST),
@@ -130,8 +130,8 @@ class Dialler:
             after=self._note,
             retry_error_callback=lambda state: None,
         )
-        found: Connection | None = tries(Connection, self._node, self._peer)
-        return found
+        connection: Connection | None = tries(Connection, self._node, self._peer)
+        return connection
 
     def _note(self, state: RetryCallState) -> None:
         if state.outcome is not None:

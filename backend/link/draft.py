@@ -88,33 +88,37 @@ def _document(host: _Disclosing) -> dict[str, Any]:
 
 
 def draft(parties: Sequence[Path], terms: AgreementTerms) -> Draft:
-    """``agreement.toml`` with one purpose, every kind of message, and the usual floors; and what Hosts disclose.
+    """Return ``agreement.toml`` with one purpose, every kind of message and the usual floors; and the Hosts' disclosures.
 
     Parameters
     ----------
     parties : sequence of Path
-        What each party hands out, a file each: the Guest what `glassleaf keys init` has made, a Host its :func:`disclosure`.
+        One file of each party: from the Guest the one that `glassleaf keys init` made, from a Host its :func:`disclosure`.
 
     Raises
     ------
     FederationError
-        A file cannot be read, or the parties do not make an agreement; every problem.
+        A file cannot be read, or the parties do not make an agreement; it lists every problem.
     ParameterError
-        The last day is over, or a Host has not disclosed its dictionary.
+        The last day has passed, or a Host has not disclosed its dictionary.
     """
     today = datetime.now(UTC).date()
     if terms.until < today:
         raise ParameterError("last_day_over", day=terms.until, today=today)
-    handed_out = [read_form(path, _HandedOut) for path in parties]
-    found = [party.model_dump(mode="json") for one in handed_out for party in one.parties]
-    disclosed = [host for one in handed_out for host in one.hosts]
+    party_tables = []
+    disclosed: list[_Disclosing] = []
+    for path in parties:
+        document_of_party = read_form(path, _HandedOut)
+        party_tables += [party.model_dump(mode="json") for party in document_of_party.parties]
+        disclosed += document_of_party.hosts
     hashes = {host.name: dictionary_hash(host.features) for host in disclosed}
-    hosts = [party["name"] for party in found if party["role"] == "host"]
-    if missing := sorted(set(hosts) - set(hashes)):
+    hosts = [table["name"] for table in party_tables if table["role"] == "host"]
+    missing = sorted(set(hosts) - set(hashes))
+    if missing:
         raise ParameterError("disclosure_missing", hosts=tuple(missing))
-    for party in found:
-        if party["role"] == "guest":
-            party["address"] = terms.address
+    for table in party_tables:
+        if table["role"] == "guest":
+            table["address"] = terms.address
     purpose: dict[str, Any] = {
         "name": "scores",
         "title": terms.purpose,
@@ -127,7 +131,7 @@ def draft(parties: Sequence[Path], terms: AgreementTerms) -> Draft:
         "floors": {"key_bits": 3072, "budget": 1, "dither": 0.0625, "group_size": 50},
     }
     begins = {"valid_from": today, "valid_until": terms.until}
-    document = {"title": terms.title, **begins, "parties": found, "purposes": [purpose]}
+    document = {"title": terms.title, **begins, "parties": party_tables, "purposes": [purpose]}
     if problems := field_problems("agreement.toml", Agreement, document):
         raise FederationError(problems=problems)
     text = tomli_w.dumps(document, multiline_strings=True)

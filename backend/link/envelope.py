@@ -80,7 +80,7 @@ class Sealer:
         self._lock = threading.Lock()
 
     def seal(self, receiver: AgreedParty, conversation: str, blob: bytes, now: float) -> bytes:
-        """An envelope with `blob` in it, which the receiver alone can open."""
+        """Return an envelope around `blob` that the receiver alone can open."""
         with self._lock:
             key = (receiver.spiffe, conversation)
             sequence = self._sequences.pop(key, 0) + 1
@@ -88,11 +88,11 @@ class Sealer:
             while len(self._sequences) > MAX_MARKS:
                 self._sequences.popitem(last=False)
         address = Address(self._hash, self._party.spiffe, receiver.spiffe, conversation, sequence, now)
-        written: bytes = msgpack.packb(asdict(address), use_bin_type=True)
+        header: bytes = msgpack.packb(asdict(address), use_bin_type=True)
         public = X25519PublicKey.from_public_bytes(bytes.fromhex(receiver.sealing))
-        sealed = SUITE.encrypt(blob, public, _info(written, self._hash))
-        signature = self._signing.sign(KIND, _digest(written), _digest(sealed))
-        packed: bytes = msgpack.packb((written, sealed, signature), use_bin_type=True)
+        sealed = SUITE.encrypt(blob, public, _info(header, self._hash))
+        signature = self._signing.sign(KIND, _digest(header), _digest(sealed))
+        packed: bytes = msgpack.packb((header, sealed, signature), use_bin_type=True)
         return packed
 
 
@@ -118,24 +118,25 @@ class Opener:
         self._lock = threading.Lock()
 
     def open(self, envelope: bytes, conversation: str, now: float) -> tuple[AgreedParty, bytes]:
-        """Who sent it, by signature, and what is in it.
+        """Return the sender, proved by its signature, and the bytes inside.
 
         Raises
         ------
         SecurityError
-            It is damaged, for another Host, of another conversation or agreement, not signed by whom it names, or came before.
+            The envelope is damaged, for another Host, of another conversation or agreement, not signed by the sender that it names, or
+            was opened before.
         """
-        address, written, sealed, signature = _parts(envelope)
+        address, header, sealed, signature = _parts(envelope)
         sender = self._agreement.party_of(address.sender)
         if sender.role != "host" or address.receiver != self._party.spiffe or sender.spiffe == self._party.spiffe:
             raise SecurityError("envelope_not_between_hosts")
-        if not is_signed(sender.signing, signature, KIND, _digest(written), _digest(sealed)):
+        if not is_signed(sender.signing, signature, KIND, _digest(header), _digest(sealed)):
             raise SecurityError("envelope_not_signed", party=sender.name)
         if address.agreement != self._hash or address.conversation != conversation:
             raise SecurityError("envelope_of_another_conversation", party=sender.name)
         self._check_fresh(address, now)
         try:
-            return sender, SUITE.decrypt(sealed, self._sealing, _info(written, self._hash))
+            return sender, SUITE.decrypt(sealed, self._sealing, _info(header, self._hash))
         except (InvalidTag, ValueError) as error:
             raise SecurityError("envelope_not_opened", party=sender.name) from error
 
@@ -155,29 +156,29 @@ class Opener:
 
 
 def check_relay(agreement: str, envelope: bytes, sender: AgreedParty, receiver: AgreedParty, conversation: str) -> None:
-    """Raise SecurityError unless a relay may pass this on: sealed, signed by the Host whose link it came on, between two Hosts.
+    """Raise SecurityError unless a relay may forward this: sealed, between two Hosts, and signed by the Host on whose link it arrived.
 
-    `agreement` is the hash of the one in force.
+    `agreement` is the hash of the agreement in force.
     """
-    address, written, sealed, signature = _parts(envelope)
+    address, header, sealed, signature = _parts(envelope)
     between_hosts = sender.role == receiver.role == "host" and sender != receiver
     if not between_hosts or (address.sender, address.receiver) != (sender.spiffe, receiver.spiffe):
         raise SecurityError("only_envelopes_relayed")
     if address.agreement != agreement or address.conversation != conversation:
         raise SecurityError("envelope_of_another_conversation", party=sender.name)
-    if not is_signed(sender.signing, signature, KIND, _digest(written), _digest(sealed)):
+    if not is_signed(sender.signing, signature, KIND, _digest(header), _digest(sealed)):
         raise SecurityError("envelope_not_signed", party=sender.name)
 
 
 def _parts(envelope: bytes) -> tuple[Address, bytes, bytes, str]:
     try:
-        written, sealed, signature = _PARTS.validate_python(
+        header, sealed, signature = _PARTS.validate_python(
             msgpack.unpackb(envelope, use_list=False, raw=False, max_ext_len=0)
         )
-        address = read_as(Address, written)
+        address = read_as(Address, header)
     except MALFORMED as error:
         raise SecurityError("not_an_envelope") from error
-    return address, written, sealed, signature
+    return address, header, sealed, signature
 
 
 def _digest(blob: bytes) -> str:

@@ -164,12 +164,12 @@ MALFORMED = (ValueError, TypeError, KeyError, msgpack.UnpackException, Validatio
 
 
 def read_as(kind: type[T], blob: bytes) -> T:
-    """A dataclass from msgpack, each field strictly of its type, none missing and none more; raises one of :data:`MALFORMED`."""
-    found = msgpack.unpackb(blob, use_list=False, raw=False, strict_map_key=True, max_ext_len=0)
+    """Return a dataclass from msgpack: exactly its fields, each strictly of its type; raises one of :data:`MALFORMED`."""
+    fields = msgpack.unpackb(blob, use_list=False, raw=False, strict_map_key=True, max_ext_len=0)
     schema = _schema(cast("Any", kind))
-    if not isinstance(found, dict) or set(found) != set(schema):
+    if not isinstance(fields, dict) or set(fields) != set(schema):
         raise KeyError(kind.__name__)
-    return kind(**{name: schema[name].validate_python(value) for name, value in found.items()})
+    return kind(**{name: schema[name].validate_python(value) for name, value in fields.items()})
 
 
 @cache

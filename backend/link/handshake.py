@@ -56,9 +56,9 @@ def greeting(party: str, agreement: str, instance: str, now: float, previous: st
     return Greeting(party, PROTOCOL, schemas_hash(), agreement, now, instance, (*CAPABILITIES, *amends))
 
 
-def pack_greeting(own: Greeting) -> bytes:
-    """As bytes."""
-    packed: bytes = msgpack.packb(asdict(own), use_bin_type=True)
+def pack_greeting(greeting: Greeting) -> bytes:
+    """Return a greeting as bytes."""
+    packed: bytes = msgpack.packb(asdict(greeting), use_bin_type=True)
     return packed
 
 

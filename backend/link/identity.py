@@ -57,17 +57,17 @@ def spiffe_id(domain: str, role: Role) -> str:
 
 
 def host_name(spiffe: str) -> str:
-    """The DNS name in a leaf that stands for a SPIFFE id, which the dialling side asks for: `host.glassleaf.shop.example`.
+    """Return the DNS name of a SPIFFE id in a leaf, which the dialling side asks for: `host.glassleaf.shop.example`.
 
     Raises
     ------
     ParameterError
-        It is no SPIFFE id.
+        The text is not a SPIFFE id.
     """
-    found = _SPIFFE.fullmatch(spiffe)
-    if found is None:
+    match = _SPIFFE.fullmatch(spiffe)
+    if match is None:
         raise ParameterError("not_a_spiffe_id", spiffe=spiffe[:200])
-    return ".".join([*reversed(found["path"].split("/")), found["domain"]])
+    return ".".join([*reversed(match["path"].split("/")), match["domain"]])
 
 
 @dataclass(frozen=True)
@@ -99,24 +99,25 @@ class PartyKeys:
 
 
 def make_identity(folder: Path, domain: str, role: Role, root: Path | None = None) -> PartyKeys:
-    """Make a party's keys once; `root` is the folder of the root's key (`folder`/root if none is given).
+    """Make a party's keys once; `root` is the folder of the root's key, by default `folder`/root.
 
-    What was broken off before there was a leaf is gone on with, and of two at once both have the same root.
+    If an earlier call stopped before it had written a leaf, its root is used. Two calls at once have the same root.
 
     Raises
     ------
     SecurityError
-        There are keys already: they are never replaced.
+        The folder has keys already: they are never replaced.
     """
     spiffe = spiffe_id(domain, role)
     root = root or folder / "root"
-    there = folder / LEAF if (folder / LEAF).exists() else folder / ROOT
-    if there.exists() and (there.name == LEAF or not (root / ROOT_KEY).exists()):
-        raise SecurityError("party_keys_exist", file=str(there))
+    if (folder / LEAF).exists():
+        raise SecurityError("party_keys_exist", file=str(folder / LEAF))
+    if (folder / ROOT).exists() and not (root / ROOT_KEY).exists():
+        raise SecurityError("party_keys_exist", file=str(folder / ROOT))
     write_first(root / ROOT_KEY, _private_pem(ec.generate_private_key(ec.SECP256R1())))
-    made = load_pem_private_key(_private(root / ROOT_KEY), None)
-    if isinstance(made, ec.EllipticCurvePrivateKey):
-        write_first(folder / ROOT, _root_certificate(made, domain).public_bytes(Encoding.PEM))
+    root_key = load_pem_private_key(_private(root / ROOT_KEY), None)
+    if isinstance(root_key, ec.EllipticCurvePrivateKey):
+        write_first(folder / ROOT, _root_certificate(root_key, domain).public_bytes(Encoding.PEM))
     key, certificate = _root_of(folder, root)
     kept_key(folder / SIGNING, lambda: SigningKey.generate().to_numbers())
     kept_key(folder / SEALING, lambda: {"secret": X25519PrivateKey.generate().private_bytes_raw().hex()})
@@ -145,12 +146,12 @@ def _root_of(folder: Path, root: Path) -> tuple[ec.EllipticCurvePrivateKey, x509
 
 
 def load_identity(folder: Path) -> PartyKeys:
-    """A party's keys as they are now.
+    """Read a party's present keys.
 
     Raises
     ------
     SecurityError
-        A file is missing, can be read by others or is damaged; or leaf and key do not belong together.
+        A file is missing, can be read by other users or is damaged; or leaf and key do not belong together.
     """
     leaf = _private(folder / LEAF)
     bundle = _read(folder / ROOT)
@@ -167,7 +168,7 @@ def load_identity(folder: Path) -> PartyKeys:
         raise SecurityError("signing_key_missing", folder=str(folder))
     return PartyKeys(
         spiffe=spiffe_of(chain[0]),
-        chain=b"".join(one.public_bytes(Encoding.PEM) for one in chain),
+        chain=b"".join(certificate.public_bytes(Encoding.PEM) for certificate in chain),
         bundle=bundle,
         expires=chain[0].not_valid_after_utc,
         signing=SigningKey.from_numbers(numbers),
@@ -221,20 +222,20 @@ def check_chain(chain: list[x509.Certificate], bundle: bytes, spiffe: str, now: 
             )
         if any(_issued(current, root) for root in roots):
             return
-        above = next((one for one in chain[1:] if _issued(current, one)), None)
-        if above is None:
+        issuer = next((certificate for certificate in chain[1:] if _issued(current, certificate)), None)
+        if issuer is None:
             break
-        current = above
+        current = issuer
     raise SecurityError("certificate_of_another_root", spiffe=spiffe)
 
 
 def validity(expires: datetime, now: datetime) -> Remark:
     """Return how long a certificate is valid: expired, expires soon, or valid until a day."""
-    left = expires - now
-    if left < timedelta():
-        return Remark("certificate_expired", {"ago": -left})
-    if left < timedelta(days=WARN_DAYS):
-        return Remark("certificate_expires", {"left": left})
+    remaining = expires - now
+    if remaining < timedelta():
+        return Remark("certificate_expired", {"ago": -remaining})
+    if remaining < timedelta(days=WARN_DAYS):
+        return Remark("certificate_expires", {"left": remaining})
     return Remark("certificate_valid", {"day": expires.date()})
 
 

@@ -27,7 +27,7 @@ GAP_SECONDS = 0.1  # until a message that overtook another is tried again
 class Letter:
     """A message that came; `bytes` of the memory are its own until it is taken.
 
-    `own` = this party's link made it in the sender's place: no party has sent it, and no receipt states it.
+    `is_local` = this party's link made the letter in the sender's place: no party has sent it, and no receipt states it.
     """
 
     sender: str
@@ -35,12 +35,12 @@ class Letter:
     conversation: str
     lane: Lane
     blob: bytes = field(repr=False)
-    own: bool = False
+    is_local: bool = False
 
     @property
     def bytes_on_wire(self) -> int:
-        """Its length on the wire, bytes; 0 if it is this party's own."""
-        return 0 if self.own else len(self.blob)
+        """Its length on the wire, bytes; 0 if this party's link made it."""
+        return 0 if self.is_local else len(self.blob)
 
 
 class Mailboxes:
@@ -161,25 +161,25 @@ class Inbox:
         self._lock = threading.Lock()
 
     def greet(self, instance: str) -> tuple[str, ...] | None:
-        """A peer has greeted; where its process is another than before, the conversations that the one before left open, else None."""
+        """Note a peer's greeting. Return the conversations that its previous process left open; None if the process is the same."""
         with self._lock:
             changed = instance != self._instance
             self._instance = instance
             if not changed:
                 return None
-            left = tuple(self._open)
+            abandoned = tuple(self._open)
             self._sequences.clear()
             self._open.clear()
-            return left
+            return abandoned
 
     def accept(self, peer: AgreedParty, header: Header, blob: bytes) -> DeliveryReceipt:
-        """Take a whole message, or say why not; its bytes are given back to the memory unless it was taken."""
+        """Take a whole message and return its receipt; unless it was taken, its bytes are given back to the memory."""
         with self._lock:
-            known = self._ids.get(header.id)
-            receipt = known or self._judge(peer, header, blob, time.time())
-            if known is not None or receipt.result != "taken":
+            stored_receipt = self._ids.get(header.id)
+            receipt = stored_receipt or self._judge(peer, header, blob, time.time())
+            if stored_receipt is not None or receipt.result != "taken":
                 self._memory.give(len(blob))
-            if known is None and receipt.result != "busy":
+            if stored_receipt is None and receipt.result != "busy":
                 self._ids[header.id] = receipt
                 while len(self._ids) > MAX_IDS:
                     self._ids.popitem(last=False)

@@ -118,18 +118,18 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
         return grpc.ssl_server_certificate_configuration([(identity.key, identity.chain)], root_certificates=roots)
 
     def _renewed(self) -> grpc.ServerCertificateConfiguration | None:
-        """Asked at each handshake: the new leaf, where one was written."""
+        """Return the new leaf if one was written; gRPC asks at each handshake."""
         self._unproven.append(time.monotonic())
-        written = self._node.leaf_written()
-        if written == self._leaf:
+        leaf = self._node.leaf_written()
+        if leaf == self._leaf:
             return None
         try:
-            found = self._certificate()
+            configuration = self._certificate()
         except SecurityError:
             _log.warning("The renewed certificate cannot be used; the one before stays.")
             return None
-        self._leaf = written
-        return found
+        self._leaf = leaf
+        return configuration
 
     def _peer(self, context: _Context) -> Peer:
         """Whom the certificate of this call names; a stranger's call ends here."""
@@ -176,10 +176,10 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
             self._watched.pop(id(context), None)
 
     def _greeted(self, context: _Context) -> Peer:
-        """A peer that has greeted in this start of its process."""
+        """Return the peer; its present process must have greeted."""
         peer = self._peer(context)
-        said = dict(context.invocation_metadata()).get(INSTANCE, "")
-        if not peer.instance or said != peer.instance:
+        instance = dict(context.invocation_metadata()).get(INSTANCE, "")
+        if not peer.instance or instance != peer.instance:
             context.abort(grpc.StatusCode.FAILED_PRECONDITION, packed(Remark("greet_first")))
         return peer
 
@@ -219,9 +219,10 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
         flow = Outflow(self._node, peer)
         inflow = Inflow(self._node, peer, flow)
         with self._lock:
-            before, self._flows[peer.name] = self._flows.get(peer.name), flow
-        if before is not None:  # half open: the dialling side has begun again
-            before.end()
+            previous_flow = self._flows.get(peer.name)
+            self._flows[peer.name] = flow
+        if previous_flow is not None:  # half open: the dialling side has begun again
+            previous_flow.end()
         peer.came_up()
         ended = _Ended()
         self._attached[context] = peer, flow, ended
@@ -234,10 +235,10 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
         finally:
             self._detach(context, inflow.left)
 
-    def _detach(self, context: _Context, left: bool = False) -> None:
-        """Take an attached stream for ended, once; its place is free.
+    def _detach(self, context: _Context, peer_stops: bool = False) -> None:
+        """Note once that an attached stream has ended, and free its place.
 
-        Who notices it first calls this: gRPC does not end a call that is writing to a line which takes nothing more.
+        The first thread that notices the end calls this: gRPC does not end a call that writes to a line which takes nothing more.
         """
         attached = self._attached.pop(context, None)
         if attached is None:
@@ -248,8 +249,8 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
             if self._flows.get(peer.name) is flow:
                 del self._flows[peer.name]
         peer.beside.release()
-        why = Remark("link_left") if left else ended.why or Remark("link_cut")
-        peer.went_down(why, left, here=self._stopped.is_set())
+        why = Remark("link_left") if peer_stops else ended.why or Remark("link_cut")
+        peer.went_down(why, peer_stops, here=self._stopped.is_set())
 
     @staticmethod
     def _read(requests: Iterator[bytes], inflow: Inflow, flow: Outflow, ended: _Ended) -> None:
@@ -326,21 +327,21 @@ class _Calls(Executor):
         self._open = set[Future[Any]]()
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Run it at once."""
-        done = Future[Any]()
-        self._open.add(done)
-        done.add_done_callback(self._open.discard)
-        threading.Thread(target=self._run, args=(done, fn, args, kwargs), name="link", daemon=True).start()
-        return done
+        """Start `fn` at once in a new thread."""
+        future = Future[Any]()
+        self._open.add(future)
+        future.add_done_callback(self._open.discard)
+        threading.Thread(target=self._run, args=(future, fn, args, kwargs), name="link", daemon=True).start()
+        return future
 
     @staticmethod
-    def _run(done: Future[Any], fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def _run(future: Future[Any], fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         try:
-            done.set_result(fn(*args, **kwargs))
+            future.set_result(fn(*args, **kwargs))
         except BaseException as error:
-            done.set_exception(error)
+            future.set_exception(error)
         finally:
-            del done, fn, args, kwargs  # an error refers to this frame, and would keep the call open
+            del future, fn, args, kwargs  # an error refers to this frame, and would keep the call open
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Wait a moment for what is open; calls are cancelled by their server."""

@@ -100,7 +100,7 @@ class Node:
             others = self.agreement.hosts
         else:
             others = (self.agreement.guest,)
-        self.peers = {one.name: Peer(one, settings, self.memory, self._hand, self._refused) for one in others}
+        self.peers = {other.name: Peer(other, settings, self.memory, self._hand, self._refused) for other in others}
         self._by_spiffe = {peer.party.spiffe: peer for peer in self.peers.values()}
         self._shown = ShownLeaves(keys)
         for spiffe, peer in self._by_spiffe.items():
@@ -127,12 +127,11 @@ class Node:
         return pack_greeting(self._greeting())
 
     def _greeting(self) -> Greeting:
-        own = greeting(self.party.name, self.hash, self.instance, time.time(), self.agreement.previous)
+        plain = greeting(self.party.name, self.hash, self.instance, time.time(), self.agreement.previous)
+        capabilities = (*plain.capabilities, *self.signatures.packed())
         if self.checking:
-            more = (*self.signatures.packed(), CHECK)
-        else:
-            more = self.signatures.packed()
-        return replace(own, capabilities=(*own.capabilities, *more))
+            capabilities = (*capabilities, CHECK)
+        return replace(plain, capabilities=capabilities)
 
     def greeted(self, peer: Peer, blob: bytes) -> Greeting:
         """Take a peer's greeting; raises SecurityError, with who has to do what, where they cannot talk."""
@@ -146,17 +145,19 @@ class Node:
             self._begun_again(peer, *peer.greeted(theirs.instance))
         return theirs
 
-    def _begun_again(self, peer: Peer, forgotten: tuple[str, ...], left: tuple[str, ...]) -> None:
-        """Tell those who wait for a peer's former process that another has begun; break off the conversations that it left open."""
-        for conversation in forgotten if self.is_guest else ():
-            if self.mailboxes.is_open(conversation):
-                self._put_own(peer.name, Refusal(conversation, STARTED_AGAIN, wait=AGAIN))
-        for conversation in () if self.is_guest else left:
-            self._put_own(peer.name, EndConversation(conversation, broken_off=True))
+    def _begun_again(self, peer: Peer, forgotten: tuple[str, ...], abandoned: tuple[str, ...]) -> None:
+        """End the conversations of a peer's previous process: at a Guest those it has forgotten, at a Host those it left open."""
+        if self.is_guest:
+            for conversation in forgotten:
+                if self.mailboxes.is_open(conversation):
+                    self._put_own(peer.name, Refusal(conversation, STARTED_AGAIN, wait=AGAIN))
+        else:
+            for conversation in abandoned:
+                self._put_own(peer.name, EndConversation(conversation, broken_off=True))
 
     def _put_own(self, sender: str, message: Message) -> None:
         kind = type(message).__name__
-        self.mailboxes.put_own(Letter(sender, kind, message.conversation, "online", encode(message), own=True))
+        self.mailboxes.put_own(Letter(sender, kind, message.conversation, "online", encode(message), is_local=True))
 
     def peer_of(self, spiffe: str, chain_pem: bytes) -> Peer:
         """Whom a certificate names; raises SecurityError if it is no peer, or another party's root vouches for it."""
@@ -261,13 +262,14 @@ class Node:
         return size
 
     def _lane_of(self, message: Message) -> Lane:
-        """A conversation's; if nobody has chosen one, that of its kinds of message."""
+        """Return the lane of the message's conversation; if none was chosen, the lane of its kind of message."""
         with self._lock:
-            chosen = self._lanes.get(message.conversation)
+            lane = self._lanes.get(message.conversation)
             kind = message.lane()
-            if chosen is None and kind is not None:
-                chosen = self._lanes[message.conversation] = _LANES[kind]
-        return chosen or "online"
+            if lane is None and kind is not None:
+                lane = _LANES[kind]
+                self._lanes[message.conversation] = lane
+        return lane or "online"
 
     def outgoing_frames(self, message: Outgoing) -> Iterator[bytes]:
         """A message in frames."""
@@ -314,16 +316,17 @@ class Node:
             return False
         return True
 
-    def _refused(self, message: Outgoing, cause: Remark, after: float) -> None:
-        """A message of this party, or one that it passed on, will not be delivered: whoever waits for its answer is told."""
-        party = next((one.name for one in self.agreement.parties if one.spiffe == message.receiver), "")
+    def _refused(self, message: Outgoing, cause: Remark, delay: float) -> None:
+        """Tell the Guest that a message of this party, or one that it forwarded, will not be delivered."""
+        names = {agreed_party.spiffe: agreed_party.name for agreed_party in self.agreement.parties}
+        party = names.get(message.receiver, "")
         _log.warning("A message of %d bytes was not delivered: %s", len(message.blob), cause, extra={"party": party})
         why = Remark("not_delivered", {"why": cause})
         if self.is_guest:
-            self._put_own(self._by_spiffe[message.receiver].name, Refusal(message.conversation, why, wait=after))
+            self._put_own(self._by_spiffe[message.receiver].name, Refusal(message.conversation, why, wait=delay))
         elif message.kind == ENVELOPE:
             guest = self.peers[self.agreement.guest.name]
-            blob = encode(Refusal(message.conversation, why, wait=after))
+            blob = encode(Refusal(message.conversation, why, wait=delay))
             refusal = replace(
                 message, kind=Refusal.__name__, receiver=guest.party.spiffe, blob=blob, id=secrets.token_hex(16)
             )

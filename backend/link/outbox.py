@@ -68,7 +68,7 @@ class Outbox:
         self._closed = False
 
     def put(self, message: Outgoing, timeout: float = 0.0) -> None:
-        """Queue a message; where its lane is full, wait for room.
+        """Queue a message; if its lane is full, wait for room.
 
         Raises
         ------
@@ -82,10 +82,10 @@ class Outbox:
             if self._sequences.get(message.conversation) == LOST:
                 raise SecurityError("earlier_message_lost")
             while not self._has_room(message):
-                left = until - time.monotonic()
-                if self._closed or left <= 0:
+                remaining = until - time.monotonic()
+                if self._closed or remaining <= 0:
                     raise PartyUnreachable("link_lane_full", lane=message.lane, waiting=self._depth(message.lane))
-                self._changed.wait(min(left, 1.0))
+                self._changed.wait(min(remaining, 1.0))
             if self._closed:
                 self._memory.give(len(message.blob))
                 raise PartyUnreachable("link_closed")
@@ -101,27 +101,27 @@ class Outbox:
         return self._memory.take(len(message.blob))
 
     def _depth(self, lane: Lane) -> int:
-        return len(self._waiting[lane]) + sum(one.lane == lane for one in self._in_flight.values())
+        return len(self._waiting[lane]) + sum(message.lane == lane for message in self._in_flight.values())
 
     def next(self, lane: Lane, sending: Collection[str] = ()) -> Outgoing | None:
-        """What is to be sent next in a lane, now in flight, of none of the conversations `sending`; None if nothing is."""
+        """Put the lane's next message in flight and return it; None if there is none. Conversations of `sending` have to wait."""
         late: list[Outgoing] = []
         with self._changed:
-            found = self._pick(lane, sending, late)
+            message = self._pick(lane, sending, late)
         self._tell(late, Remark("deadline_passed_waiting"))
-        return found
+        return message
 
     def _pick(self, lane: Lane, sending: Collection[str], late: list[Outgoing]) -> Outgoing | None:
         now = time.monotonic()
         clock = time.time()
-        held = set(sending)
+        busy_conversations = set(sending)
         for message in list(self._waiting[lane]):
             if message.deadline <= clock:
                 late += self._drop_conversation(message.conversation)
-            elif message.conversation in held:
+            elif message.conversation in busy_conversations:
                 continue
             elif message.not_before > now:
-                held.add(message.conversation)  # what follows in the conversation waits, too
+                busy_conversations.add(message.conversation)  # what follows in the conversation waits, too
             elif not late:
                 self._waiting[lane].remove(message)
                 self._in_flight[message.id] = message
@@ -151,23 +151,28 @@ class Outbox:
             self._changed.notify_all()
 
     def start_again(self) -> tuple[str, ...]:
-        """The peer's process is another one, which knows no conversation: number what waits from 1.
+        """Number the waiting messages from 1 for a new process of the peer, which knows no conversation.
 
-        Returns the conversations of which the one before had taken a message; what waits of them is dropped, since it would be misread.
+        Return the conversations of which the previous process had taken a message. Their waiting messages are dropped, since the new
+        process would misread them.
         """
         with self._changed:
             self._put_back(list(self._in_flight.values()))
             self._in_flight.clear()
-            waits = Counter(one.conversation for lane in LANES for one in self._waiting[lane])
-            begun = tuple(name for name, last in self._sequences.items() if last > waits[name])
-            for conversation in begun:
+            waits = Counter(queued.conversation for queued in self._queued())
+            known_to_peer = tuple(name for name, last in self._sequences.items() if last > waits[name])
+            for conversation in known_to_peer:
                 for message in self._drop_conversation(conversation):
                     self._memory.give(len(message.blob))
             self._sequences.clear()
-            for message in sorted((one for lane in LANES for one in self._waiting[lane]), key=lambda one: one.order):
+            for message in sorted(self._queued(), key=lambda queued: queued.order):
                 self._number(message)
             self._changed.notify_all()
-            return begun
+            return known_to_peer
+
+    def _queued(self) -> list[Outgoing]:
+        """Return the messages that wait in any lane."""
+        return [message for lane in LANES for message in self._waiting[lane]]
 
     def _number(self, message: Outgoing) -> None:
         message.sequence = self._sequences.pop(message.conversation, 0) + 1
@@ -179,10 +184,10 @@ class Outbox:
         for message in messages:
             self._waiting[message.lane].append(message)
         for lane in LANES:
-            self._waiting[lane].sort(key=lambda one: one.order)
+            self._waiting[lane].sort(key=lambda message: message.order)
 
     def _drop_conversation(self, conversation: str) -> list[Outgoing]:
-        dropped = [one for lane in LANES for one in self._waiting[lane] if one.conversation == conversation]
+        dropped = [queued for queued in self._queued() if queued.conversation == conversation]
         for message in dropped:
             self._waiting[message.lane].remove(message)
         self._sequences[conversation] = LOST
@@ -201,9 +206,9 @@ class Outbox:
                 self._changed.wait(min(timeout, max(0.0, self._due() - time.monotonic())))
 
     def _due(self) -> float:
-        """When the next message can be sent: the first one of a conversation that is not to wait any longer."""
+        """Return when the next message can be sent: the earliest of the conversations' first messages."""
         firsts = dict[str, float]()
-        for message in (one for lane in LANES for one in self._waiting[lane]):
+        for message in self._queued():
             firsts.setdefault(message.conversation, message.not_before)
         return min(firsts.values(), default=math.inf)
 
@@ -213,10 +218,10 @@ class Outbox:
             return {lane: self._depth(lane) for lane in LANES}
 
     def oldest(self) -> float | None:
-        """When the oldest message without a receipt was made, in monotonic seconds; None if every one has its receipt."""
+        """Return when the oldest message without a receipt was made, in monotonic seconds; None if every message has its receipt."""
         with self._changed:
-            left = [*self._in_flight.values(), *(one for lane in LANES for one in self._waiting[lane])]
-            return min((one.since for one in left), default=None)
+            unsettled = [*self._in_flight.values(), *self._queued()]
+            return min((message.since for message in unsettled), default=None)
 
     def wake(self) -> None:
         """Wake whoever waits for something to send."""
@@ -224,10 +229,10 @@ class Outbox:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Nothing more is taken; whoever waits is woken."""
+        """Take no more messages, and wake the threads that wait."""
         with self._changed:
             self._closed = True
-            for message in [*self._in_flight.values(), *(one for lane in LANES for one in self._waiting[lane])]:
+            for message in [*self._in_flight.values(), *self._queued()]:
                 self._memory.give(len(message.blob))
             self._in_flight.clear()
             for lane in LANES:

@@ -129,13 +129,15 @@ class Peer:
         self._lock = threading.Lock()
 
     def greeted(self, instance: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """It has said who it is; where its process is another than before, both sides' conversations begin again.
+        """Note the instance of the peer's process; if it is a new one, both sides' conversations begin again.
 
-        Returns those of this side that the process before knew, and those that the process before had begun and not ended.
+        Return this side's conversations that the previous process knew, and the conversations that it had begun and not ended.
         """
         self.instance = instance
-        left = self.inbox.greet(instance)
-        return ((), ()) if left is None else (self.outbox.start_again(), left)
+        abandoned = self.inbox.greet(instance)
+        if abandoned is None:
+            return (), ()
+        return self.outbox.start_again(), abandoned
 
     def came_up(self) -> None:
         """A link to it is there."""
@@ -159,8 +161,11 @@ class Peer:
         """Something came from it."""
         self._heard = time.monotonic()
 
-    def went_down(self, why: Remark, left: bool = False, *, here: bool = False) -> None:
-        """A link to it has ended; `left` = the other side has said that it stops, `here` = this side stops, so that nothing is wrong."""
+    def went_down(self, why: Remark, peer_stops: bool = False, *, here: bool = False) -> None:
+        """Note that a link to the peer has ended.
+
+        `peer_stops`: the peer has announced that it stops. `here`: this side stops, so that nothing is wrong.
+        """
         with self._lock:
             self._attached -= 1
             is_last = not self._attached  # else another one has taken its place
@@ -168,7 +173,7 @@ class Peer:
                 self._cut_at = time.monotonic()
                 self._since = time.time()
                 self._why = why
-                self._left = left
+                self._left = peer_stops
         if is_last:
             tell = _log.info if here else _log.warning
             tell("The link to %s has ended: %s", self.name, why, extra={"party": self.name})

@@ -151,22 +151,22 @@ class Inflow:
         self.left = False  # whether the peer has said that it stops
 
     def take(self, frame: bytes) -> None:
-        """Take one frame; raises SecurityError if it is none, and the stream has to end."""
+        """Take one frame; raises SecurityError if it is not a frame, and the stream has to end."""
         self._peer.heard()
-        found = unpack(frame)
-        if isinstance(found, DeliveryReceipt):
-            self._peer.outbox.settle(found)
-        elif isinstance(found, Beat):
-            self._node.check_clock(self._peer, found.beat)
-            self.left |= found.leaves
+        content = unpack(frame)
+        if isinstance(content, DeliveryReceipt):
+            self._peer.outbox.settle(content)
+        elif isinstance(content, Beat):
+            self._node.check_clock(self._peer, content.beat)
+            self.left |= content.leaves
             self._check_continued()
         else:
-            self._piece(*found)
+            self._piece(*content)
 
     def _check_continued(self) -> None:
-        """Raise SecurityError if a message has stopped in its midst: signs of life are no reason to keep what came of it."""
+        """Raise SecurityError if the frames of a message have stopped; heartbeats alone do not keep its first part in memory."""
         latest = time.monotonic() - self._node.settings.idle
-        if any(one.continued < latest for one in self._begun.values()):
+        if any(unfinished.continued < latest for unfinished in self._begun.values()):
             raise SecurityError("message_stalled")
 
     def _piece(self, header: Header, piece: bytes) -> None:
@@ -181,12 +181,12 @@ class Inflow:
             why = Remark("link_message_too_long", {"n": header.length, "limit": limit})
             self._answers.receipt(self._peer.inbox.refuse(header, why))
             return
-        begun = self._begun.get(header.id) or self._begin(header)
-        begun.continued = time.monotonic()
+        unfinished = self._begun.get(header.id) or self._begin(header)
+        unfinished.continued = time.monotonic()
         try:
-            whole = begun.assembly.add(header, piece)
-            if whole:
-                receipt = self._node.accept(self._peer, begun.assembly)
+            is_complete = unfinished.assembly.add(header, piece)
+            if is_complete:
+                receipt = self._node.accept(self._peer, unfinished.assembly)
             else:
                 receipt = None
         except BusyError:
@@ -197,8 +197,9 @@ class Inflow:
             self._answers.receipt(receipt)
 
     def _begin(self, header: Header) -> _Begun:
-        """A message of which nothing has come; raises SecurityError if its lane has too many that have not ended."""
-        if sum(one.lane == header.lane for one in self._begun.values()) >= AT_ONCE:
+        """Begin a message with its first frame; raises SecurityError if its lane has too many unfinished messages."""
+        in_lane = [unfinished for unfinished in self._begun.values() if unfinished.lane == header.lane]
+        if len(in_lane) >= AT_ONCE:
             raise SecurityError("too_many_begun", lane=header.lane, limit=AT_ONCE)
         self._begun[header.id] = _Begun(header.lane, self._node.assembly())
         return self._begun[header.id]
@@ -211,9 +212,9 @@ class Inflow:
                 self._skipped.popitem(last=False)
 
     def end(self) -> None:
-        """Give back what unfinished messages took."""
-        for one in self._begun.values():
-            one.assembly.drop()
+        """Give back the memory of unfinished messages."""
+        for unfinished in self._begun.values():
+            unfinished.assembly.drop()
         self._begun.clear()
 
 
@@ -227,26 +228,27 @@ class _Begun:
 
 
 def delivered(node: Node, peer: Peer, frames: Iterator[bytes], checking: bool = False) -> DeliveryReceipt:
-    """Take one message that comes in frames; of somebody who only checks the link, an echo.
+    """Take one message that arrives in frames; if the peer only checks the link, the message is an echo.
 
     Raises
     ------
     SecurityError
-        A frame is none, or not of this message.
+        A frame is damaged, or belongs to another message.
     BusyError
-        There is no room at this moment.
+        There is no room now.
     """
     assembly = node.assembly()
     try:
         for frame in frames:
             peer.heard()
-            found = unpack(frame)
-            if not isinstance(found, tuple):
+            content = unpack(frame)
+            if not isinstance(content, tuple):
                 raise SecurityError("not_a_message")
-            node.check_header(peer, found[0])
-            if checking != (found[0].kind == ECHO):
+            header, piece = content
+            node.check_header(peer, header)
+            if checking != (header.kind == ECHO):
                 raise SecurityError("greet_first")
-            if assembly.add(*found):
+            if assembly.add(header, piece):
                 if checking:
                     return _echo(node, assembly)
                 return node.accept(peer, assembly)

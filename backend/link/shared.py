@@ -74,7 +74,7 @@ class SharedLinks:
     def close(self) -> None:
         """Let conversations of other processes end for :data:`backend.link.wire.LEAVE` seconds, then answer no more."""
         until = time.monotonic() + LEAVE
-        while any(one.conversations for one in list(self._clients.values())) and time.monotonic() < until:
+        while any(client.conversations for client in list(self._clients.values())) and time.monotonic() < until:
             time.sleep(0.01)
         self._path.unlink(missing_ok=True)
         with self._lock:
@@ -147,7 +147,7 @@ class SharedLinks:
         return None
 
     def _left(self, name: str) -> None:
-        """A line was closed: if it was a process's last, its conversations are broken off, and Hosts are told."""
+        """Note that a line was closed; if it was a process's last, break off its conversations and tell the Hosts."""
         with self._lock:
             client = self._clients.get(name)
             if client is None:
@@ -156,8 +156,8 @@ class SharedLinks:
             if client.lines:
                 return
             del self._clients[name]
-        for conversation, asked in client.conversations.items():
-            for host in asked:
+        for conversation, hosts in client.conversations.items():
+            for host in hosts:
                 with contextlib.suppress(PartyUnreachable, SecurityError):
                     self._wire.send(host, EndConversation(conversation, broken_off=True))
             self._wire.close(conversation)
@@ -203,11 +203,12 @@ class LinksElsewhere:
         return int(self._asked("send", receiver, encode(message)))
 
     def receive(self, conversation: str = "", timeout: float | None = None) -> Delivery | None:
-        """What comes next; raises PartyUnreachable if the process that had the links has ended."""
-        found = self._asked("receive", conversation, timeout)
-        if found is None:
+        """Return the next message; raises PartyUnreachable if the process that had the links has ended."""
+        delivery = self._asked("receive", conversation, timeout)
+        if delivery is None:
             return None
-        return Delivery(found[0], decode(found[1]), found[2])
+        sender, blob, bytes_on_wire = delivery
+        return Delivery(sender, decode(blob), bytes_on_wire)
 
     def is_up(self, party: str) -> bool:
         """Whether `party` can be reached."""
@@ -249,25 +250,25 @@ class LinksElsewhere:
         return line
 
     def _asked(self, *question: object) -> Any:
-        """The other process's answer; one question at a time on a line, and as many lines as threads that ask at once."""
+        """Return the other process's answer. A line carries one question at a time; each thread that asks has its own line."""
         try:
             line = self._idle.pop()
         except IndexError:
             line = self._connected()
         try:
             _send(line, list(question))
-            done, *answer = _receive(line)
+            is_answer, *answer = _receive(line)
         except (OSError, EOFError):
             line.close()
             raise PartyUnreachable("links_lost", party=self.party) from None
-        except BaseException:  # an answer that nobody reads would be taken for the next one's
+        except BaseException:  # else the next question would read the answer to this one
             line.close()
             raise
         if self.lost.is_set():
             line.close()
         else:
             self._idle.append(line)
-        if done:
+        if is_answer:
             return answer[0]
         kind, why = answer
         raise getattr(errors, kind)(problems=[unpacked(why) or Remark("reason_too_long", {"code": kind})])
@@ -287,13 +288,13 @@ def _receive(line: socket.socket) -> Any:
 
 
 def _exactly(line: socket.socket, count: int) -> bytearray:
-    found = bytearray()
-    while len(found) < count:
-        piece = line.recv(min(count - len(found), 1 << 20))
+    received = bytearray()
+    while len(received) < count:
+        piece = line.recv(min(count - len(received), 1 << 20))
         if not piece:
             raise EOFError
-        found += piece
-    return found
+        received += piece
+    return received
 
 
 @contextlib.contextmanager

@@ -48,29 +48,33 @@ class Signatures:
 
     def packed(self) -> tuple[str, ...]:
         """Return the signatures as texts of a greeting."""
-        return tuple(f"{SIGNED}{one.protected}.{one.signature}" for one in self._known.values())
+        return tuple(f"{SIGNED}{signature.protected}.{signature.signature}" for signature in self._known.values())
 
     def take(self, texts: Iterable[str]) -> None:
-        """Take the signatures that a peer brings; those that do not hold are left out. Look at the file again, too."""
+        """Take the valid ones of a peer's signatures, and read the file again."""
         if not self.missing:
             return
+        signatures = []
+        for text in texts:
+            signature = _unpacked(text)
+            if signature is not None:
+                signatures.append(signature)
         with self._lock:
-            brought = [one for text in texts if (one := _unpacked(text)) is not None]
-            if self._learn(brought):
+            if self._learn(signatures):
                 self._write()
             if self.missing:
                 with suppress(FederationError):  # it is being written
                     self._learn(load_agreement(self._path).signatures)
 
     def _learn(self, signatures: Iterable[Signature]) -> bool:
-        """Return whether one is new."""
-        known = dict(self._known)
-        for one in signatures:
-            signer = signer_of(self._agreement, one)
+        """Add valid signatures, and return whether one of them is new."""
+        by_signer = dict(self._known)
+        for signature in signatures:
+            signer = signer_of(self._agreement, signature)
             if signer:
-                known.setdefault(signer, one)
-        is_more = len(known) > len(self._known)
-        self._known = known  # whole at once: greetings read it meanwhile
+                by_signer.setdefault(signer, signature)
+        is_more = len(by_signer) > len(self._known)
+        self._known = by_signer  # replaced in one step, since greetings read it at the same time
         return is_more
 
     def _write(self) -> None:

@@ -59,8 +59,8 @@ class LinkWire:
             self.open()  # before a link stands: a question that comes before the Host answers waits for it
         guest = self._node.agreement.guest
         listens = self._node.party.address and (self._node.is_guest or not guest.address)
-        with ExitStack() as held:  # let go of where what follows fails
-            self._hold(held, keys)
+        with ExitStack() as resources:  # released if a later step fails
+            self._hold(resources, keys)
             if listens:
                 address = self._node.settings.listens_at(self._node.party.address)
             else:
@@ -71,14 +71,14 @@ class LinkWire:
             else:
                 dialled = self._dialled()
             self._diallers: list[Dialler] = [Dialler(self._node, peer) for peer in dialled]
-            self._held = held.pop_all()
+            self._held = resources.pop_all()
 
-    def _hold(self, held: ExitStack, keys: Path) -> None:
-        """Before a peer hears of this process."""
+    def _hold(self, resources: ExitStack, keys: Path) -> None:
+        """Lock the keys' folder for this process, before a peer hears of it."""
         if not os.access(keys, os.W_OK):
             return
         try:
-            held.enter_context(held_alone(keys / HELD))
+            resources.enter_context(held_alone(keys / HELD))
         except StoreError:
             raise ParameterError("links_held_by_process", party=self.party) from None
 
@@ -141,25 +141,25 @@ class LinkWire:
         return self._node.send(receiver, message)
 
     def receive(self, conversation: str = "", timeout: float | None = None) -> Delivery | None:
-        """What comes next; None when the mailbox is closed or `timeout` seconds have passed.
+        """Return the next message; None once the mailbox is closed or `timeout` seconds have passed.
 
         Raises
         ------
         SecurityError
-            What came is no message, or another than its frame says.
+            The bytes are not a message, or another message than their frame states.
         """
-        found = self._node.receive(conversation, timeout)
-        if found is None:
+        delivery = self._node.receive(conversation, timeout)
+        if delivery is None:
             return None
-        letter, message = found
+        letter, message = delivery
         return Delivery(letter.sender, message, letter.bytes_on_wire)
 
     def receive_bytes(self, conversation: str, timeout: float | None) -> tuple[str, bytes, int] | None:
-        """As :meth:`receive`, for another process: the sender, the message's bytes, and its length on the wire."""
-        found = self._node.receive(conversation, timeout)
-        if found is None:
+        """Return the next message for another process: the sender, the message's bytes, and its length on the wire."""
+        delivery = self._node.receive(conversation, timeout)
+        if delivery is None:
             return None
-        letter, _ = found
+        letter, _ = delivery
         return letter.sender, letter.blob, letter.bytes_on_wire
 
     def is_up(self, party: str) -> bool:

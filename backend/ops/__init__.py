@@ -1,1 +1,1 @@
-"""What whoever operates a process sees of it: whether it lives, how much it does, one line an event. Never whom it is about."""
+"""What an operator sees of a process: whether it is alive, how much it does, and one log line an event. Never which person it is about."""

@@ -1,4 +1,4 @@
-"""`/live`, `/ready` and `/metrics`, on this machine's own address unless its operator names another, beside whatever the process does."""
+"""Serve `/live`, `/ready` and `/metrics` next to a process's work, on this machine's loopback address unless its operator names another."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from backend.errors import ParameterError
 
 LOOPBACK = "127.0.0.1"
 TIMEOUT = 5.0  # seconds for a request's lines
-END = 0.05  # seconds after which it looks whether it is being closed
+POLL_SECONDS = 0.05  # how often it is checked whether the server is being closed
 LOCAL = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d+)?")
 
 
 class OpsServer:
-    """Answers in threads of its own until it is closed.
+    """An HTTP server that answers in its own threads until it is closed.
 
     Parameters
     ----------
     port : int
-        0 = any that is free; see :attr:`port`.
+        0 = any free port; see :attr:`port`.
     address : str
-        Name or number of the address; the default is reached from this machine alone.
+        Name or number of the address; the default can be reached from this machine alone.
     ready : callable
-        Why the process can do no work now, one sentence each; empty if it can.
+        Returns the reasons why the process cannot work now, one sentence each; empty if it can.
     metrics : callable
-        All figures in Prometheus' text format.
+        Returns all figures in Prometheus' text format.
 
     Raises
     ------
     ParameterError
-        The port is taken, or the address is none of this machine's.
+        The port is taken, or the address is not one of this machine's.
     """
 
     def __init__(
@@ -53,8 +53,8 @@ class OpsServer:
             timeout = TIMEOUT
 
             def do_GET(self) -> None:
-                known = _is_known(self.headers.get("Host", ""), address)
-                status, kind, body = _answer(self.path, known, ready, metrics)
+                is_known = _is_known(self.headers.get("Host", ""), address)
+                status, kind, body = _answer(self.path, is_known, ready, metrics)
                 self.send_response(status)
                 self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(body)))
@@ -62,7 +62,7 @@ class OpsServer:
                 self.wfile.write(body)
 
             def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name that it is called by
-                """A question a few seconds is no event."""
+                """Log nothing: a request every few seconds is not an event."""
 
             def version_string(self) -> str:
                 return "glassleaf"
@@ -71,17 +71,17 @@ class OpsServer:
             self._server = Server((address, port), Handler)
         except OSError as error:
             raise ParameterError("ops_port_taken", port=port, address=address, reason=error.strerror or "-") from error
-        serve = partial(self._server.serve_forever, poll_interval=END)
+        serve = partial(self._server.serve_forever, poll_interval=POLL_SECONDS)
         self._thread = threading.Thread(target=serve, name="glassleaf-ops", daemon=True)
         self._thread.start()
 
     @property
     def port(self) -> int:
-        """Where it answers."""
+        """The port on which the server answers."""
         return self._server.server_port
 
     def close(self) -> None:
-        """Answer no more."""
+        """Stop answering."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -95,7 +95,10 @@ def serving(
 
 
 def _is_known(host: str, address: str) -> bool:
-    """Whether a request names this machine, or the address that its operator has opened: not what a page in a browser calls it."""
+    """Return whether a request's Host header names this machine, or the address that its operator has opened.
+
+    A page in a browser could give this address a name of its own; requests under such a name are refused.
+    """
     if LOCAL.fullmatch(host):
         return True
     name = re.sub(r":\d+$", "", host).strip("[]")
@@ -113,20 +116,22 @@ def _is_loopback(address: str) -> bool:
 
 
 def _answer(
-    path: str, known: bool, ready: Callable[[], Sequence[str]], metrics: Callable[[], bytes]
+    path: str, is_known: bool, ready: Callable[[], Sequence[str]], metrics: Callable[[], bytes]
 ) -> tuple[HTTPStatus, str, bytes]:
     plain = "text/plain; charset=utf-8"
-    if not known:  # a page in a browser that gives its own name this address
+    if not is_known:
         return HTTPStatus.FORBIDDEN, plain, b"not under this name\n"
     if path == "/live":
         return HTTPStatus.OK, plain, b"live\n"
     if path == "/ready":
         try:
             problems = list(ready())
-        except Exception as error:  # whatever it is, it is not ready; its text may hold data
+        except Exception as error:  # any error means that the process is not ready; its text may hold data
             problems = [type(error).__name__]
-        status = HTTPStatus.SERVICE_UNAVAILABLE if problems else HTTPStatus.OK
-        return status, plain, ("\n".join(problems or ["ready"]) + "\n").encode()
+        if not problems:
+            return HTTPStatus.OK, plain, b"ready\n"
+        lines = "\n".join(problems) + "\n"
+        return HTTPStatus.SERVICE_UNAVAILABLE, plain, lines.encode()
     if path == "/metrics":
         return HTTPStatus.OK, "text/plain; version=0.0.4; charset=utf-8", metrics()
     return HTTPStatus.NOT_FOUND, plain, b"/live, /ready, /metrics\n"

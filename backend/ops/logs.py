@@ -25,14 +25,14 @@ FIELDS = {
     "lane": r"[a-z]{1,20}",
     "party": r"[a-z][a-z0-9_]{0,30}",
 }
-"""Field of an event that holds a word → what it has to look like."""
+"""Field of an event that holds a word → the pattern of its words."""
 OWN = ("glassleaf", "uvicorn.error")  # loggers whose words are fixed; of others it is not known what is in them
 NUMBERS = ("people", "failed", "seconds", "code", "bytes")
 ERRORS = frozenset(
     name
     for module in (builtins, errors)
-    for name, found in vars(module).items()
-    if isinstance(found, type) and issubclass(found, BaseException)
+    for name, value in vars(module).items()
+    if isinstance(value, type) and issubclass(value, BaseException)
 )
 TRACE = '  File "'  # how lines of a traceback begin, which quote the code alone
 
@@ -41,46 +41,57 @@ class JsonLines(logging.Formatter):
     """One event as one line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line, without its end."""
+        """Return the line, without a line break at its end."""
         line: dict[str, Any] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
             "event": record.msg if record.name in OWN and isinstance(record.msg, str) else "of a library",
         }
-        given = record.args.values() if isinstance(record.args, dict) else record.args or ()
-        numbers = [one for one in given if isinstance(one, int | float)]
-        types = [one for one in given if isinstance(one, str) and one in ERRORS]
-        traces = [one for one in given if isinstance(one, str) and one.startswith(TRACE)]
-        types += [type(one).__name__ for one in given if isinstance(one, BaseException)]
+        if isinstance(record.args, dict):
+            arguments = tuple(record.args.values())
+        else:
+            arguments = tuple(record.args or ())
+        numbers = [argument for argument in arguments if isinstance(argument, int | float)]
+        texts = [argument for argument in arguments if isinstance(argument, str)]
+        types = [text for text in texts if text in ERRORS]
+        traces = [text for text in texts if text.startswith(TRACE)]
+        types += [type(argument).__name__ for argument in arguments if isinstance(argument, BaseException)]
         if record.exc_info and record.exc_info[0] is not None:
             types.append(record.exc_info[0].__name__)
             traces.append("".join(traceback.format_tb(record.exc_info[2])))
-        codes = [code for one in given for code in _codes(one)]
+        codes = [code for argument in arguments for code in _codes(argument)]
         causes = [code for code in codes if known(code)]
-        line |= {"cause": causes[0]} if causes else {}
-        line |= {"numbers": numbers} if numbers else {}
-        line |= {"error": types[0]} if types else {}
-        line |= {"trace": traces[0]} if traces else {}
-        line |= {name: found for name in NUMBERS if isinstance(found := getattr(record, name, None), int | float)}
+        if causes:
+            line["cause"] = causes[0]
+        if numbers:
+            line["numbers"] = numbers
+        if types:
+            line["error"] = types[0]
+        if traces:
+            line["trace"] = traces[0]
+        for name in NUMBERS:
+            value = getattr(record, name, None)
+            if isinstance(value, int | float):
+                line[name] = value
         for name, form in FIELDS.items():
-            found = getattr(record, name, None)
-            if isinstance(found, str) and re.fullmatch(form, found):
-                line[name] = found
+            value = getattr(record, name, None)
+            if isinstance(value, str) and re.fullmatch(form, value):
+                line[name] = value
         return json.dumps(line, ensure_ascii=False)
 
 
-def _codes(given: object) -> list[str]:
+def _codes(argument: object) -> list[str]:
     """Return the codes of a remark, or of the remarks of an error."""
-    if isinstance(given, Remark):
-        return [given.code]
-    if isinstance(given, errors.GlassleafError):
-        return [remark.code for remark in given.remarks]
+    if isinstance(argument, Remark):
+        return [argument.code]
+    if isinstance(argument, errors.GlassleafError):
+        return [remark.code for remark in argument.remarks]
     return []
 
 
 def log_as_json() -> None:
-    """From now on this process logs lines of JSON to standard error; of libraries, warnings and errors alone."""
+    """Make this process log lines of JSON to standard error; libraries log warnings and errors alone."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)

@@ -1,4 +1,4 @@
-"""What a process counts, for Prometheus. Labels are words of this file: no id, feature or model can become one."""
+"""Counts of a process for Prometheus. Labels are words of this file: no id, feature or model can become one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STAGES = (
 LANES = ("online", "bulk", "training", "reasons")
 CODES = tuple(map(str, (200, 202, 400, 401, 403, 404, 405, 409, 413, 422, 429, 500, 503)))
 OTHER = "other"
-ABOUT = ("answered", "no_record", "limit_reached")  # what a Host does about a person who is scored
+HOST_OUTCOMES = ("answered", "no_record", "limit_reached")  # of a person who is scored, at a Host
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120)
 
 
@@ -44,24 +44,24 @@ class ProcessCounts:
         self._queues = Gauge("glassleaf_queue_length", "Requests that wait", ["lane"], registry=self._registry)
 
     def count_people(self, scored: int, failed: int) -> None:
-        """Of one question."""
+        """Count the people of one question."""
         for outcome, people in zip(OUTCOMES, (scored, failed), strict=True):
             self._people.labels(outcome).inc(people)
 
     def count_answer(self, code: int) -> None:
-        """One request, answered or refused."""
+        """Count one request, answered or refused."""
         word = _one_of(str(code), CODES)
         self._answers.labels(word).inc()
         if code >= 400:
             self._refused.labels(word).inc()
 
     def took(self, stage: str, seconds: float) -> None:
-        """A stage has ended; one that is not of :data:`STAGES` counts as ``other``."""
+        """Count a stage that has ended; one that is not in :data:`STAGES` counts as ``other``."""
         self._stages.labels(_one_of(stage, STAGES)).observe(seconds)
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:
-        """Within, a stage; counted however it ends."""
+        """Time a stage and count it, even if it raises."""
         began = time.perf_counter()
         try:
             yield
@@ -87,7 +87,7 @@ class HostMetrics:
     Parameters
     ----------
     kinds : collection of str
-        The kinds of message that there are, in any order.
+        All kinds of message, in any order.
     """
 
     def __init__(self, kinds: Collection[str]) -> None:
@@ -109,12 +109,12 @@ class HostMetrics:
         )
 
     def count_people(self, answered: int, no_record: int, limit_reached: int) -> None:
-        """Of one question about scores."""
-        for outcome, people in zip(ABOUT, (answered, no_record, limit_reached), strict=True):
+        """Count the people of one question about scores."""
+        for outcome, people in zip(HOST_OUTCOMES, (answered, no_record, limit_reached), strict=True):
             self._people.labels(outcome).inc(people)
 
     def count_message(self, kind: str, seconds: float, *, refused: bool) -> None:
-        """One message, answered or refused."""
+        """Count one message, answered or refused."""
         word = _one_of(kind, self._kinds)
         self._seconds.labels(word).observe(seconds)
         if refused:
@@ -133,5 +133,5 @@ class HostMetrics:
         return generate_latest(self._registry)
 
 
-def _one_of(word: str, known: tuple[str, ...]) -> str:
-    return word if word in known else OTHER
+def _one_of(word: str, labels: tuple[str, ...]) -> str:
+    return word if word in labels else OTHER

@@ -1,4 +1,4 @@
-"""The limit of files and connections that a process may have open: raise it, and see whether it is nearly reached."""
+"""The limit of open files and connections of a process: raise it, and check whether it is nearly reached."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import sys
 from pathlib import Path
 
 ENOUGH = 65_536
-NEARLY = 0.9  # of the limit: what is left is needed to say so
+NEARLY = 0.9  # of the limit: the remaining files are needed to report it
 _OPEN = Path("/proc/self/fd" if sys.platform == "linux" else "/dev/fd")
 
 
 def raise_limit() -> int:
-    """Raise the process's limit towards :data:`ENOUGH`, as far as it may without being root; return the limit, 0 if there is none."""
+    """Raise the process's limit to :data:`ENOUGH` or to its hard limit, and return it; 0 if there is no limit."""
     try:
         import resource  # noqa: PLC0415 - POSIX alone has it
     except ImportError:
@@ -20,17 +20,17 @@ def raise_limit() -> int:
     if soft == resource.RLIM_INFINITY:
         return 0
     if hard == resource.RLIM_INFINITY:
-        wanted = ENOUGH
+        limit = ENOUGH
     else:
-        wanted = min(hard, ENOUGH)
-    if wanted > soft:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-        soft = wanted
+        limit = min(hard, ENOUGH)
+    if limit > soft:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+        soft = limit
     return soft
 
 
 def nearly_all_open() -> bool:
-    """Return whether the process can open few files more, so that strangers' connections may keep it from its work."""
+    """Return whether the process can open only few more files, so that strangers' connections may keep it from its work."""
     try:
         import resource  # noqa: PLC0415 (as above)
 

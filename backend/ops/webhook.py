@@ -1,6 +1,6 @@
-"""An address of the operator's own that is told when something waits for them, such as a chat's incoming webhook.
+"""Send notices to an address of the operator, such as a chat's incoming webhook, when a request waits for a decision.
 
-What is told names parties and a request's number: no person, feature or model.
+A notice names parties and a request's number, but no person, feature or model.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Webhook:
     Parameters
     ----------
     url : str
-        http or https; empty = nothing is sent.
+        An http or https address; empty = nothing is sent.
     """
 
     def __init__(self, url: str) -> None:
@@ -57,7 +57,7 @@ class Webhook:
             _log.warning("A notice was not sent to the webhook: too many wait.")
 
     def close(self) -> None:
-        """Send no more."""
+        """Stop sending."""
         self._closed.set()
 
     def _run(self) -> None:
@@ -82,7 +82,7 @@ class Webhook:
         _log.warning("A notice was not sent to the webhook: %s", type(why).__name__)
 
     def _post(self, notice: bytes) -> None:
-        """Send it once; raises OSError, HTTPException, also if the answer is no success."""
+        """Send a notice once; raises OSError or HTTPException, also if the answer is not a success."""
         headers = {"Content-Type": "application/json; charset=utf-8"}
         request = urllib.request.Request(self._url, notice, headers, method="POST")  # noqa: S310 - http and https alone (host.toml)
         try:

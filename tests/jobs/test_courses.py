@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.jobs.eta import LESS, SAID, SOON, Eta, rounded
+from backend.jobs.eta import LESS, SHOWN_SECONDS, SOON, Eta, rounded
 
 COURSES = json.loads((Path(__file__).parent / "courses.json").read_text())
 FIRST_LOOK = 0.1  # of the time
@@ -82,6 +82,6 @@ def test_twice_the_true_time_is_wrong_and_soon_holds_for_ten_seconds():
 def test_what_is_said_is_coarse_and_within_a_quarter_of_what_is_known():
     assert [rounded(seconds) for seconds in (7, 8, 9, 13, 47, 48, 118, 400)] == [10, 8, 8, 12, 40, 50, 120, 360]
     left = SOON
-    while left < 2 * SAID[-1]:
+    while left < 2 * SHOWN_SECONDS[-1]:
         assert abs(rounded(left) - left) <= left / 4
         left *= 1.01
