@@ -70,7 +70,7 @@ def _meter(glassleaf: Glassleaf, name: str) -> list[dict[str, Any]]:
         meter = LeakMeter(at)
         seconds, readings = _timed(partial(meter.read, own.columns, units))
         bound_seconds, bounds = _timed(partial(meter.bound, own.columns, units))
-        over = [bound.told - reading.told for bound, reading in zip(bounds, readings, strict=True)]
+        over = [bound.disclosed_bits - reading.disclosed_bits for bound, reading in zip(bounds, readings, strict=True)]
         if min(over) < 0:
             raise ArithmeticError(f"The bound lies below the reading by {-min(over):g} bits.")
         rows.append(

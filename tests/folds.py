@@ -31,7 +31,7 @@ def chain(conditions):
 
 
 def masks(plans, n, draw):
-    return [(draw.random((n, len(plan.own))) < 0.6) | ~np.array(plan.own, dtype=bool) for plan in plans]
+    return [(draw.random((n, len(plan.is_own))) < 0.6) | ~np.array(plan.is_own, dtype=bool) for plan in plans]
 
 
 def send(guest, values):

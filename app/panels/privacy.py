@@ -204,15 +204,15 @@ def reading(t: Texts, score: Score, read: LeakReading) -> None:
     with st.container(horizontal=True):
         for name, value in cells:
             st.metric(t(f"privacy.{name}"), value, help=t(f"privacy.{name}_help"), border=True)
-        exact = t("privacy.bits", bits=number(read.told))
+        exact = t("privacy.bits", bits=number(read.disclosed_bits))
         st.metric(t("leak_bound.exact"), exact, help=t("leak_bound.exact_help"), border=True)
     st.caption(f":material/info: {t('privacy.upper_bound')}")
 
 
 def bounded(t: Texts, score: Score, bound: LeakBound) -> bool:
     """What one score tells at most, where counting takes longer than a page may; whether it is to be counted all the same."""
-    disclosed = _bits(t, bound.told)
-    times = _many(ceil(2**bound.told))
+    disclosed = _bits(t, bound.disclosed_bits)
+    times = _many(ceil(2**bound.disclosed_bits))
     st.markdown(t("leak_bound.sentence", id=markdown(score.id), told=disclosed, times=times))
     min_bits = t("privacy.bits", bits=bare(floor(10 * bound.min_entropy) / 10))
     with st.container(horizontal=True):
@@ -244,7 +244,7 @@ def curve(t: Texts, view: View, points: Sequence[LeakPoint]) -> None:
     twin: frame.Columns = {
         t("privacy.width"): [point.score_bits for point in points],
         t("privacy.unique"): [percent(point.unique) for point in points],
-        t("privacy.named"): [percent(point.named) for point in points],
+        t("privacy.named"): [percent(point.identified) for point in points],
         t("privacy.paths"): [bare(point.paths) for point in points],
         t("privacy.median_count"): [t("privacy.bits", bits=number(point.bits)) for point in points],
         t("privacy.median_entropy"): [t("privacy.bits", bits=number(point.entropy)) for point in points],
@@ -257,12 +257,12 @@ def curve(t: Texts, view: View, points: Sequence[LeakPoint]) -> None:
 def _verdict(t: Texts, view: View, points: Sequence[LeakPoint]) -> str:
     model_point = min(points, key=lambda point: abs(point.score_bits - view.record.score_bits))
     return t(
-        "privacy.verdict" if model_point.named else "privacy.verdict_none_alone",
+        "privacy.verdict" if model_point.identified else "privacy.verdict_none_alone",
         bits=model_point.score_bits,
         unique=percent(model_point.unique),
         people=f"{model_point.people:,}",
         records=f"{model_point.records:,}",
-        named=percent(model_point.named),
+        named=percent(model_point.identified),
     )
 
 

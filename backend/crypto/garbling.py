@@ -74,9 +74,9 @@ class Garbler:
         return _random(int(np.prod(shape))).reshape(*shape, 2)
 
     def labels(self, zeros: Wires, bits: Bits) -> bytes:
-        """The labels of the garbler's own bits, one after the other."""
-        own: Wires = zeros ^ bits[..., np.newaxis] * self._delta
-        return own.tobytes()
+        """Return the labels of the garbler's own bits, one after the other."""
+        labels_of_bits: Wires = zeros ^ bits[..., np.newaxis] * self._delta
+        return labels_of_bits.tobytes()
 
     def pairs(self, zeros: Wires) -> NDArray[np.uint8]:
         """Both labels of each wire, ``(n, 2, LABEL)``: for an oblivious transfer, never for one message."""
@@ -139,12 +139,12 @@ class Evaluator:
         return labels.reshape(left.shape)
 
     def decode(self, outputs: Wires, decoding: bytes) -> Bits:
-        """The bits of `outputs`, ``(m, 2)``.
+        """Return the bits of `outputs`, ``(m, 2)``.
 
-        Raises SecurityError if a label is neither of its wire's two: labels, tables or decoding were damaged.
+        Raises SecurityError if a label is not one of its wire's two: labels, tables or decoding were damaged.
         """
-        known = np.frombuffer(decoding, dtype="<u8").reshape(-1, 2, 2)
-        matches = (known == _hash(outputs, self._hashed, len(outputs))[:, np.newaxis]).all(axis=2)
+        decodings = np.frombuffer(decoding, dtype="<u8").reshape(-1, 2, 2)
+        matches = (decodings == _hash(outputs, self._hashed, len(outputs))[:, np.newaxis]).all(axis=2)
         if not (matches.sum(axis=1) == 1).all():
             raise SecurityError("garbled_output_damaged")
         ones: Bits = matches[:, 1]
@@ -166,13 +166,13 @@ def _colour(labels: Wires) -> Wires:
 
 
 def _hash(labels: Wires, first: int, wires: int) -> Wires:
-    """SHA-256(number, label), cut to a label.
+    """Return SHA-256(number, label), cut to the length of a label.
 
-    Numbers count from `first`, one for each of so many wires and no other in a garbling; a wire's second label has the same again.
+    Numbers count from `first`: each of the `wires` has a number that no other wire of the garbling has, and its two labels share it.
     """
     inputs = np.empty((len(labels), 3), dtype="<u8")
     inputs[:, 0] = np.resize(np.arange(first, first + wires), len(labels))
     inputs[:, 1:] = labels
     sha256 = hashlib.sha256
-    hashes = b"".join([sha256(one).digest()[:LABEL] for one in inputs.view("V24").ravel().tolist()])
+    hashes = b"".join([sha256(label).digest()[:LABEL] for label in inputs.view("V24").ravel().tolist()])
     return np.frombuffer(hashes, dtype="<u8").reshape(len(labels), 2)

@@ -31,7 +31,7 @@ class FoldPlan:
     ----------
     target : tuple of int
         ``(m,)``: entry e is added to outgoing entry ``target[e]``.
-    own : tuple of bool
+    is_own : tuple of bool
         ``(m,)``: whether entry e carries a condition of this Host, so that its 0/1 applies.
     n_out : int
         Number of outgoing entries; 1 at the last Host.
@@ -42,7 +42,7 @@ class FoldPlan:
     """
 
     target: tuple[int, ...]
-    own: tuple[bool, ...]
+    is_own: tuple[bool, ...]
     n_out: int
     origin: tuple[int, ...]
     index: int
@@ -60,7 +60,7 @@ class FoldPlan:
         owned = [False] * self.n_out
         for e, o in enumerate(self.target):
             counts[o] += 1
-            owned[o] = owned[o] or self.own[e]
+            owned[o] = owned[o] or self.is_own[e]
         return tuple(c == 1 and not o for c, o in zip(counts, owned, strict=True))
 
 
@@ -209,16 +209,16 @@ class PublicSide(Protocol):
     bits: int
     room: int
 
-    def start_fold(self, keep: NDArray[np.bool_], plan: FoldPlan, added: Sequence[int] = ()) -> Fold:
-        """Begin a batch whose 0/1 are `keep` ``(n, m)``; the last Host adds `added`, ``(n,)`` or none, to the scores."""
+    def start_fold(self, keep: NDArray[np.bool_], plan: FoldPlan, addends: Sequence[int] = ()) -> Fold:
+        """Begin a batch whose 0/1 are `keep` ``(n, m)``; the last Host adds `addends`, ``(n,)`` or empty, to the scores."""
 
 
 @runtime_checkable
 class PairPublicSide(PublicSide, Protocol):
     """A public side that can also train."""
 
-    def load_pairs(self, blob: bytes, n: int, before: Any = None) -> Any:
-        """Check and read ``n`` encrypted pairs, and put them behind those read `before`."""
+    def load_pairs(self, blob: bytes, n: int, previous: Any = None) -> Any:
+        """Check and read ``n`` encrypted pairs; return them behind the `previous` ones."""
 
     def bin_sums(
         self,
@@ -257,8 +257,8 @@ class WeightedPublicSide(PublicSide, Protocol):
     def joined(self, values: Any, slot: int) -> Any:
         """Σ 2^(slot·i) · value i as one number; not refreshed."""
 
-    def refreshed(self, values: Any, added: Sequence[int] = ()) -> bytes:
-        """Re-randomised numbers, ready to be sent, each plus one of `added`."""
+    def refreshed(self, values: Any, addends: Sequence[int] = ()) -> bytes:
+        """Return re-randomised numbers, ready to be sent, each plus one of `addends`."""
 
 
 def check_length(blob: bytes, count: int, size: int) -> None:

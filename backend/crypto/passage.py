@@ -49,9 +49,9 @@ class Passage:
         """What :func:`run` is called with in the worker: process, number and name of the file."""
         return os.getpid(), self._file.fileno(), self._name
 
-    def _put(self, held: Any) -> None:
+    def _put(self, content: Any) -> None:
         try:
-            pickle.dump(held, self._file, protocol=pickle.HIGHEST_PROTOCOL)
+            pickle.dump(content, self._file, protocol=pickle.HIGHEST_PROTOCOL)
             self._file.flush()
         except BaseException:
             self.close()

@@ -80,16 +80,16 @@ class PlainPublicSide:
     bits = 0
     room = 0
 
-    def start_fold(self, keep: NDArray[np.bool_], plan: FoldPlan, added: Sequence[int] = ()) -> PlainFold:
+    def start_fold(self, keep: NDArray[np.bool_], plan: FoldPlan, addends: Sequence[int] = ()) -> PlainFold:
         """Begin a batch."""
-        return PlainFold(keep, plan, added)
+        return PlainFold(keep, plan, addends)
 
-    def load_pairs(self, blob: bytes, n: int, before: IntArray | None = None) -> IntArray:
-        """``(2, n)``: gradients, hessians; behind those read `before`."""
+    def load_pairs(self, blob: bytes, n: int, previous: IntArray | None = None) -> IntArray:
+        """Return gradients and hessians, ``(2, n)``, behind the `previous` ones."""
         pairs = _load(blob, (n, 2)).T
-        if before is None:
+        if previous is None:
             return pairs
-        return np.concatenate([before, pairs], axis=1)
+        return np.concatenate([previous, pairs], axis=1)
 
     def bin_sums(
         self,
@@ -117,30 +117,30 @@ class PlainPublicSide:
         """Σ 2^(slot·i) · value i."""
         return sum(value << (slot * i) for i, value in enumerate(values))
 
-    def refreshed(self, values: Sequence[int], added: Sequence[int] = ()) -> bytes:
-        """As they are, or plus `added`."""
-        if not len(added):
-            numbers = [*values]
-        else:
-            numbers = [value + more for value, more in zip(values, added, strict=True)]
+    def refreshed(self, values: Sequence[int], addends: Sequence[int] = ()) -> bytes:
+        """Return the values as they are, or plus `addends`."""
+        numbers = list(values)
+        if len(addends):
+            numbers = [value + addend for value, addend in zip(values, addends, strict=True)]
         return _dump(np.array(numbers, dtype=object))
 
 
 class PlainFold(WholeFold):
     """Fed-EINI eq. 10/13 in plain arithmetic."""
 
-    def __init__(self, keep: NDArray[np.bool_], plan: FoldPlan, added: Sequence[int]) -> None:
+    def __init__(self, keep: NDArray[np.bool_], plan: FoldPlan, addends: Sequence[int]) -> None:
         super().__init__()
         self._keep = keep
         self._plan = plan
-        self._added = added
+        self._added = addends
 
     def fold(self, blob: bytes) -> bytes:
         """``(n, m)`` → ``(n, n_out)``."""
         batch = _load(blob, self._keep.shape)
-        kept = np.where(np.asarray(self._plan.own, dtype=bool)[None, :] & ~self._keep, 0, batch)
+        is_own = np.asarray(self._plan.is_own, dtype=bool)
+        kept_values = np.where(is_own[None, :] & ~self._keep, 0, batch)
         out = np.zeros((self._plan.n_out, len(batch)), dtype=batch.dtype)
-        np.add.at(out, np.asarray(self._plan.target, dtype=np.intp), kept.T)
+        np.add.at(out, np.asarray(self._plan.target, dtype=np.intp), kept_values.T)
         if len(self._added):
             out = out.astype(object) + np.array(self._added, dtype=object)
         return _dump(out.T)

@@ -45,10 +45,10 @@ class Maker(Protocol[T]):
 class Process(Protocol[T]):
     """Another process of the party that makes the same items."""
 
-    def ask(self, count: int, timeout: float = 0.0, *, needed: bool = True) -> bool:
-        """Begin making `count` items; False if it is busy for longer than `timeout` seconds, or gone.
+    def ask(self, count: int, timeout: float = 0.0, *, is_urgent: bool = True) -> bool:
+        """Begin making `count` items; return False if the process is busy for longer than `timeout` seconds, or has ended.
 
-        After True, :meth:`collect` must follow. What is `needed` now comes before what is for later.
+        After True, :meth:`collect` must follow. Urgent requests come before those that fill a stock.
         """
 
     def collect(self, count: int) -> list[T] | None:
@@ -94,44 +94,52 @@ class Pool(Generic[T]):
         return len(self._ready)
 
     def take(self, count: int) -> list[T]:
-        """`count` items: what is on hand first, the rest made now."""
-        taken: list[T] = []
-        while len(taken) < count:
+        """Return `count` items: those in stock first, the others made now."""
+        items: list[T] = []
+        while len(items) < count:
             try:
-                taken.append(self._ready.popleft())
+                items.append(self._ready.popleft())
             except IndexError:
                 break
         self._wake.set()
-        while len(taken) < count:
+        while len(items) < count:
             work.check()
-            # in a key's first request tables are made as well, which takes seconds
-            taken += work.beside(partial(self._make, min(count - len(taken), BULK), bulk=count >= BULK))
-        return taken
+            missing = min(count - len(items), BULK)
+            # A key's first request makes tables as well, which takes seconds.
+            items += work.beside(partial(self._make, missing, bulk=count >= BULK))
+        return items
 
     def _make(self, count: int, *, bulk: bool) -> list[T]:
         process = self._process
         self._made_here = time.monotonic()
         if process is None or self._closed:
             return self._maker.make(count)
-        share = count // 2 if bulk else count if self._lasts else 0
+        if bulk:
+            share = count // 2
+        elif self._lasts:
+            share = count
+        else:
+            share = 0
         if share and not process.ask(share, 0.0 if bulk else SOON):
             share = 0
         try:
-            own = self._rest_of(count - share)
+            items = self._rest_of(count - share)
         finally:
-            helped = process.collect(share) if share else []
-        return own + (self._maker.make(share) if helped is None else helped)
+            items_of_process = process.collect(share) if share else []
+        if items_of_process is None:  # the process has ended
+            items_of_process = self._maker.make(share)
+        return items + items_of_process
 
     @property
     def _lasts(self) -> bool:
         return self._thread is not None
 
     def _rest_of(self, count: int) -> list[T]:
-        """What the first process does not make: in this process, or in the second one."""
+        """Make the items that the first process does not make, in this process or in the second one."""
         if self._second is not None and self._lasts and count and self._second.ask(count, TIMEOUT):
-            made = self._second.collect(count)
-            if made is not None:
-                return made
+            items = self._second.collect(count)
+            if items is not None:
+                return items
         return self._maker.make(count) if count else []
 
     def fill(self) -> None:
@@ -181,10 +189,10 @@ class Pool(Generic[T]):
                 self._second.close()
 
     def _more(self) -> list[T]:
-        if self._process is not None and self._process.ask(BATCH, TIMEOUT, needed=False):
-            made = self._process.collect(BATCH)
-            if made is not None:
-                return made
+        if self._process is not None and self._process.ask(BATCH, TIMEOUT, is_urgent=False):
+            items = self._process.collect(BATCH)
+            if items is not None:
+                return items
         return self._maker.make_unlocked(UNLOCKED_BATCH)
 
 

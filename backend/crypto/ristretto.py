@@ -42,19 +42,19 @@ def random_scalars(n: int) -> list[bytes]:
 
 
 def invert(scalars: Sequence[bytes]) -> list[bytes]:
-    """The inverse of every scalar, for the price of one inversion and three products each (Montgomery)."""
+    """Return the inverse of every scalar, for the price of one inversion and three products each (Montgomery)."""
     if not scalars:
         return []
     times = rbcl.crypto_core_ristretto255_scalar_mul
     products = [scalars[0]]
     for scalar in scalars[1:]:
         products.append(times(products[-1], scalar))
-    rest = rbcl.crypto_core_ristretto255_scalar_invert(products[-1])
+    remaining_inverse = rbcl.crypto_core_ristretto255_scalar_invert(products[-1])
     inverses = []
-    for before, scalar in zip(reversed(products[:-1]), reversed(scalars[1:]), strict=True):
-        inverses.append(times(rest, before))
-        rest = times(rest, scalar)
-    return [rest, *reversed(inverses)]
+    for previous_product, scalar in zip(reversed(products[:-1]), reversed(scalars[1:]), strict=True):
+        inverses.append(times(remaining_inverse, previous_product))
+        remaining_inverse = times(remaining_inverse, scalar)
+    return [remaining_inverse, *reversed(inverses)]
 
 
 def expand(data: bytes, domain: bytes) -> bytes:
@@ -126,13 +126,13 @@ def multiply_base(scalar: bytes) -> bytes:
 
 
 def add(left: bytes, right: bytes) -> bytes:
-    """Sum of two elements; libsodium checks neither, so both must have been checked."""
+    """Return the sum of two elements; libsodium checks neither, so both must have been checked."""
     total: bytes = rbcl.crypto_core_ristretto255_add(left, right)
     return total
 
 
 def subtract(left: bytes, right: bytes) -> bytes:
-    """Difference of two elements; both must have been checked."""
+    """Return the difference of two elements; both must have been checked."""
     difference: bytes = rbcl.crypto_core_ristretto255_sub(left, right)
     return difference
 

@@ -117,7 +117,7 @@ class Workers:
         check: Callable[[], None],
         on_done: Callable[[], None],
     ) -> Generator[R, None, None]:
-        """On local processes, which all jobs share. Where the system can, tasks and results pass through memory, not through pipes."""
+        """Run tasks on local processes, which all jobs share. On Linux tasks and results pass through shared memory, not through pipes."""
         from joblib.externals.loky import get_reusable_executor  # noqa: PLC0415 - slow to import
 
         in_flight: deque[tuple[Future[Any], Passage | None]] = deque()
@@ -134,18 +134,18 @@ class Workers:
         def first() -> R:
             future, passage = in_flight[0]
             try:
-                found: R = done(future)
+                result: R = done(future)
                 if passage is not None:
-                    found = passage.held()
+                    result = passage.held()
             except NotPassedError:
                 if passage is None:
                     raise
-                own, task = passage.held()
-                found = done(submit(own, *task))
+                own_function, task = passage.held()
+                result = done(submit(own_function, *task))
             in_flight.popleft()
             if passage is not None:
                 passage.close()
-            return found
+            return result
 
         try:
             for task in tasks:

@@ -67,10 +67,10 @@ class _Sums:
 
 
 def disclosed_at_most(trees: Sequence[Tree], target: int, dither: int) -> float:
-    """At least -log2 of the probability that offsets sum to `target` ± `dither`, bits; inf if no such sum was met."""
-    whole = sum(int(offsets[-1]) for offsets, _ in trees)
+    """Return an upper bound, in bits, of -log2 of the probability that offsets sum to `target` ± `dither`; inf if no such sum was met."""
+    largest_sum = sum(int(offsets[-1]) for offsets, _ in trees)
     low = max(0, target - dither)
-    high = min(whole, target + dither)
+    high = min(largest_sum, target + dither)
     if low > high or not all(shares.any() for _, shares in trees):
         return math.inf
     tilted = _tilted(trees, low, high)
@@ -79,31 +79,33 @@ def disclosed_at_most(trees: Sequence[Tree], target: int, dither: int) -> float:
     b = _sums(tilted, order[1::2])
     ours = a.straight(tilted.slope)
     theirs = windows(b.straight(tilted.slope), dither)
-    last = target - a.start - b.start + dither  # where in `theirs` what fits our first sum is
+    last = target - a.start - b.start + dither  # position in `theirs` of the window that fits our first sum
     first = max(0, last - len(theirs) + 1)
     end = min(len(ours), last + 1)
     if first >= end:
         return math.inf
-    found = float(np.dot(ours[first:end], theirs[last - end + 1 : last - first + 1][::-1]))
-    if not found:
+    probability = float(np.dot(ours[first:end], theirs[last - end + 1 : last - first + 1][::-1]))
+    if not probability:
         return math.inf
-    # all that is added up is positive: every operation on the way is too large by its own rounding at most
+    # All terms are positive: each operation's result is too large by at most its own rounding.
     rounded = sum(len(offsets) + 2 for offsets, _ in trees) * ROUNDED
-    nats = tilted.slope * (a.centre + b.centre) - tilted.log - math.log(found) + rounded
+    nats = tilted.slope * (a.centre + b.centre) - tilted.log - math.log(probability) + rounded
     return max(0.0, nats / math.log(2) + SLACK)
 
 
 def _tilted(trees: Sequence[Tree], low: int, high: int) -> _Tilted:
-    """Under the λ for the sum from `low` to `high` that is nearest to the mean."""
+    """Tilt the trees by the λ for the sum from `low` to `high` that is nearest to the mean."""
     width = max((len(offsets) for offsets, _ in trees), default=1)
     offsets = np.zeros((len(trees), width))
     logs = np.full((len(trees), width), -np.inf)
-    for row, (own, shares) in enumerate(trees):
+    for row, (tree_offsets, shares) in enumerate(trees):
         reached = shares > 0
-        offsets[row, : reached.sum()], logs[row, : reached.sum()] = own[reached], np.log(shares[reached])
+        count = reached.sum()
+        offsets[row, :count] = tree_offsets[reached]
+        logs[row, :count] = np.log(shares[reached])
 
     def under(slope: float) -> tuple[Floats, Floats]:
-        """``(trees, leaves)`` shares, and the logarithm of what each tree's summed to."""
+        """Return shares, ``(trees, leaves)``, and the logarithm of each tree's sum before it was divided by it."""
         values = logs + slope * offsets
         top = values.max(axis=1, initial=-np.inf, keepdims=True)
         weights = np.exp(values - top)
@@ -122,18 +124,22 @@ def _tilted(trees: Sequence[Tree], low: int, high: int) -> _Tilted:
         away = min(max(mean, low), high) - mean
         if abs(away) <= NEAR * math.sqrt(variance) or end - begin <= STEEPEST * 2.0**-50:
             break
-        begin, end = (slope, end) if away > 0 else (begin, slope)
+        if away > 0:
+            begin = slope
+        else:
+            end = slope
+        # One step of Newton's method; if it leaves the interval, bisect.
         newton = slope + away / variance if variance else begin
         slope = newton if begin < newton < end else (begin + end) / 2
-    kept = [np.isfinite(row) for row in logs]
-    found = [(o[k].astype(np.int64), s[k]) for o, s, k in zip(offsets, shares, kept, strict=True)]
-    return _Tilted(found, means, variances, slope, float(log.sum()))
+    is_reached = [np.isfinite(row) for row in logs]
+    tilted_trees = [(o[k].astype(np.int64), s[k]) for o, s, k in zip(offsets, shares, is_reached, strict=True)]
+    return _Tilted(tilted_trees, means, variances, slope, float(log.sum()))
 
 
-def _sums(tilted: _Tilted, chosen: Sequence[int]) -> _Sums:
-    """Tree by tree, shift and add; of the sums those within :data:`REACH` standard deviations of the mean are kept.
+def _sums(tilted: _Tilted, tree_numbers: Sequence[int]) -> _Sums:
+    """Shift and add, tree by tree; only sums within :data:`REACH` standard deviations of the mean are kept.
 
-    Deviations of sums that the other trees bring to the score: of a part v of the variance V, v·(1 − v/V).
+    The deviation is that of sums which the other trees complete to the score: for a part v of the variance V, v·(1 − v/V).
     """
     from scipy.linalg.blas import saxpy  # noqa: PLC0415 - slow to import, and few runs need it
 
@@ -141,25 +147,27 @@ def _sums(tilted: _Tilted, chosen: Sequence[int]) -> _Sums:
     values = np.ones(1, dtype=np.float32)
     mean = 0.0
     variance = 0.0
-    whole = float(tilted.variances.sum())
-    for t in chosen:
+    total_variance = float(tilted.variances.sum())
+    for t in tree_numbers:
         offsets, shares = tilted.trees[t]
         mean = mean + tilted.means[t]
         variance = variance + tilted.variances[t]
-        if whole:
-            reach = REACH * math.sqrt(max(0.0, variance - variance**2 / whole)) + 1
+        if total_variance:
+            reach = REACH * math.sqrt(max(0.0, variance - variance**2 / total_variance)) + 1
         else:
             reach = 1.0
         low = max(start + int(offsets[0]), math.ceil(mean - reach))
         high = min(start + len(values) - 1 + int(offsets[-1]), math.floor(mean + reach))
-        added = np.zeros(max(0, high - low + 1), dtype=np.float32)
+        new_values = np.zeros(max(0, high - low + 1), dtype=np.float32)
         moves = [(start + offset - low, share) for offset, share in zip(offsets.tolist(), shares.tolist(), strict=True)]
-        for begin in range(0, len(added), BLOCK):
+        for begin in range(0, len(new_values), BLOCK):
             for move, share in moves:
                 first = max(begin, move)
-                end = min(begin + BLOCK, len(added), move + len(values))
+                end = min(begin + BLOCK, len(new_values), move + len(values))
                 if first < end:
-                    saxpy(values[first - move : end - move], added[first:end], a=share)  # added += share * values
+                    saxpy(
+                        values[first - move : end - move], new_values[first:end], a=share
+                    )  # new_values += share * values
         start = low
-        values = added
+        values = new_values
     return _Sums(start, values, round(mean))

@@ -89,21 +89,25 @@ class PartyDisclosure:
 
 
 def lines(transcript: Sequence[TranscriptEntry], guest: str, scheme: str) -> tuple[DisclosedField, ...]:
-    """What every party received, in the order of first receipt; the conversation's name is left out.
+    """Return the fields that every party received, in the order of first receipt; the conversation's name is left out.
 
     Parameters
     ----------
     scheme : str
         The cipher of the run; with "none" nothing is encrypted.
     """
-    found = Counter((entry.receiver, entry.sender, entry.kind) for entry in transcript)
+    counts = Counter((entry.receiver, entry.sender, entry.kind) for entry in transcript)
     shared = {field.name for field in fields(Message)}
     out = []
-    for (party, sender, kind), messages in found.items():
-        for field in (f.name for f in fields(MESSAGES[kind]) if f.name not in shared):
-            encrypted = CIPHERTEXTS.get(kind) == field and scheme != PLAIN
-            key_of, readable = (guest, party == guest) if encrypted else ("", True)
-            out.append(DisclosedField(party, sender, kind, field, messages, encrypted, key_of, readable))
+    for (party, sender, kind), messages in counts.items():
+        names = [field.name for field in fields(MESSAGES[kind])]
+        for name in names:
+            if name in shared:
+                continue
+            encrypted = CIPHERTEXTS.get(kind) == name and scheme != PLAIN
+            key_of = guest if encrypted else ""
+            readable = not encrypted or party == guest
+            out.append(DisclosedField(party, sender, kind, name, messages, encrypted, key_of, readable))
     return tuple(out)
 
 

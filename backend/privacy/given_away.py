@@ -59,16 +59,16 @@ class GivenAway(WindowTotal):
 
 
 def given_away(host: str, account: Accountant, person: str = "") -> GivenAway:
-    """Read it off a Host's account.
+    """Read a Host's account.
 
     Parameters
     ----------
     person : str
-        An id, whose total is wanted too.
+        The id of a person whose total is included; empty = none.
     """
     limits = account.limits
     if not limits.counted:
         return GivenAway(host, limits.days, None, None, None, 0, 0)
     people, largest = account.largest_given_away()
-    told = account.given_away([person])[person] if person else None
-    return GivenAway(host, limits.days, people, largest, limits.bits or None, *limits.of(SCORE), person=told)
+    bits = account.given_away([person])[person] if person else None
+    return GivenAway(host, limits.days, people, largest, limits.bits or None, *limits.of(SCORE), person=bits)

@@ -83,7 +83,7 @@ def _dumped(statements: Mapping[str, Any]) -> dict[str, str]:
 
 
 def load_guest_half(text: str) -> GuestHalf:
-    """Return a half that was dumped; raise SecurityError if it is none."""
+    """Read a half that was dumped; raises SecurityError if `text` is not one."""
     try:
         body = json.loads(text)
         canaries = {
@@ -93,16 +93,19 @@ def load_guest_half(text: str) -> GuestHalf:
         for host, number, numbers, roots in body["opened"]:
             opened[str(host), int(number)] = Opening(tuple(map(int, numbers)), tuple(map(int, roots)))
         models = {str(name): str(model) for name, model in body["models"].items()}
+        registered = {}
+        for name, hashes in body["registered"].items():
+            registered[str(name)] = {str(host): str(sha) for host, sha in hashes.items()}
         return GuestHalf(
             str(body["guest"]),
             models,
-            {str(name): load_statement(one) for name, one in body["statements"].items()},
+            {str(name): load_statement(text_of_part) for name, text_of_part in body["statements"].items()},
             canaries,
             opened,
-            {str(name): load_names(one) for name, one in body["names"].items()},
-            {str(name): load_cohort(one) for name, one in body["cohorts"].items()},
-            {str(name): load_groups(one) for name, one in body["groups"].items()},
-            {str(name): {str(host): str(sha) for host, sha in one.items()} for name, one in body["registered"].items()},
+            {str(name): load_names(text_of_part) for name, text_of_part in body["names"].items()},
+            {str(name): load_cohort(text_of_part) for name, text_of_part in body["cohorts"].items()},
+            {str(name): load_groups(text_of_part) for name, text_of_part in body["groups"].items()},
+            registered,
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise SecurityError("half_unreadable") from error
@@ -110,7 +113,7 @@ def load_guest_half(text: str) -> GuestHalf:
 
 @dataclass(frozen=True)
 class Difference:
-    """What is not as the halves say.
+    """A figure that differs from what the halves give.
 
     Attributes
     ----------

@@ -52,19 +52,19 @@ class LeakReading:
     Attributes
     ----------
     combinations : int
-        Of the Guest's candidate leaves, before the score is known.
+        The number of combinations of the Guest's candidate leaves, before the score is known.
     count : int
         Combinations whose sum is the score: the naive count, exact below 2**53. 0: the score cannot be of this record.
     prior : float
-        Bits: entropy over the combinations before the score, where trees are independent and a Host's split goes each way as often as in
-        training (covers).
+        Bits: entropy over the combinations before the score is known. Trees are taken as independent, and a Host's split goes each way as
+        often as in training (covers).
     entropy : float
-        Bits: the same once the score is known; NaN if `count` is 0 or the covers rule the score out.
+        Bits: the entropy once the score is known; NaN if `count` is 0 or the covers rule the score out.
     min_entropy : float
         Bits: -log2 of the most likely combination's share.
-    told : float
-        Bits that the score tells: -log2 of its probability before it was known, over the same combinations. Whatever fits it becomes
-        2**told times as likely, and no guess about the path more than that.
+    disclosed_bits : float
+        Bits that the score reveals: -log2 of its probability before it was known, over the same combinations. Each combination that fits
+        becomes 2**disclosed_bits times as likely, and no guess about the path becomes likelier than that.
     """
 
     combinations: int
@@ -72,7 +72,7 @@ class LeakReading:
     prior: float
     entropy: float
     min_entropy: float
-    told: float
+    disclosed_bits: float
 
     @property
     def bits(self) -> float:
@@ -82,26 +82,26 @@ class LeakReading:
 
 @dataclass(frozen=True)
 class LeakBound:
-    """What one released score tells at most, without counting.
+    """The most that one released score reveals, without counting.
 
     Attributes
     ----------
-    told : float
-        Bits: at least :attr:`LeakReading.told`; inf if nothing was found that fits.
+    disclosed_bits : float
+        Bits: at least :attr:`LeakReading.disclosed_bits`; inf if no combination was found that fits.
     min_entropy : float
         Bits: at most :attr:`LeakReading.min_entropy`.
     additions : int
-        Of sums that counting would take, which its time follows.
+        The number of additions of sums that counting would take; its time is proportional to it.
     """
 
-    told: float
+    disclosed_bits: float
     min_entropy: float
     additions: int
 
     @property
     def countable(self) -> bool:
         """Whether a page may count at once: it takes no longer than :data:`AT_ONCE`, or there is no bound."""
-        return self.additions <= AT_ONCE or math.isinf(self.told)
+        return self.additions <= AT_ONCE or math.isinf(self.disclosed_bits)
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ class LeakMeter:
         Parameters
         ----------
         columns : mapping of str to ndarray
-            The Guest's, ``(n,)`` each.
+            The Guest's columns, ``(n,)`` each.
         units : sequence of int
             ``(n,)``: the sums as they were decrypted, base score included.
         dither : int
@@ -184,46 +184,62 @@ class LeakMeter:
         """
         out: list[LeakReading] = []
         released = self._packing.unpack(units)
-        for rows, kept in self._candidates.blocks(columns, len(units)):
-            out += [self._read(leaves, sums, dither) for leaves, sums in zip(kept.T, released[rows], strict=True)]
+        for rows, candidates in self._candidates.blocks(columns, len(units)):
+            out += [self._read(leaves, sums, dither) for leaves, sums in zip(candidates.T, released[rows], strict=True)]
         return out
 
     def bound(self, columns: Columns, units: Sequence[int], dither: int = 0) -> list[LeakBound]:
-        """What some scores tell at most; parameters as of :meth:`read`, which takes longer the finer the scores are."""
+        """Return the most that some scores reveal. The parameters are those of :meth:`read`, which takes longer for finer scores."""
         out: list[LeakBound] = []
         released = self._packing.unpack(units)
-        for rows, kept in self._candidates.blocks(columns, len(units)):
-            out += [self._bound(leaves, sums, dither) for leaves, sums in zip(kept.T, released[rows], strict=True)]
+        for rows, candidates in self._candidates.blocks(columns, len(units)):
+            out += [
+                self._bound(leaves, sums, dither) for leaves, sums in zip(candidates.T, released[rows], strict=True)
+            ]
         return out
 
-    def _bound(self, kept: Flags, released: Integers, dither: int) -> LeakBound:
-        trees, targets, _, _ = self._options(kept, released)
+    def _bound(self, candidates: Flags, released: Integers, dither: int) -> LeakBound:
+        trees, targets, _, _ = self._options(candidates, released)
         parts = [
             disclosed_at_most([(tree.offsets, tree.values[1]) for tree in options], int(targets[slot]), dither)
             for slot, options in trees.items()
         ]
-        # of several numbers a leaf, the one that tells most: the reading's is one of them
-        told = max(parts) if self._numbers > 1 else sum(parts)
         guessed = [-sum(float(tree.logs.max()) for tree in options) for options in trees.values()]
-        min_entropy = max(0.0, (guessed[0] if self._numbers > 1 else sum(guessed)) - told)
+        if self._numbers > 1:
+            # A leaf has several numbers: the one that reveals most counts; the reading's is one of them.
+            disclosed_bits = max(parts)
+            prior_bits = guessed[0]
+        else:
+            disclosed_bits = sum(parts)
+            prior_bits = sum(guessed)
+        min_entropy = max(0.0, prior_bits - disclosed_bits)
         work = sum(_additions(options, int(targets[slot]), dither) for slot, options in trees.items())
-        return LeakBound(told, min_entropy, work)
+        return LeakBound(disclosed_bits, min_entropy, work)
 
-    def _read(self, kept: Flags, released: Integers, dither: int) -> LeakReading:
-        """``(n_leaves,)`` candidates and ``(slots,)`` sums of one sample."""
-        trees, targets, combinations, prior = self._options(kept, released)
+    def _read(self, candidates: Flags, released: Integers, dither: int) -> LeakReading:
+        """Read one sample: ``(n_leaves,)`` candidates and ``(slots,)`` sums."""
+        trees, targets, combinations, prior = self._options(candidates, released)
         parts = [_at(options, int(targets[slot]), dither) for slot, options in trees.items()]
-        counts, entropies, min_entropies, told = zip(*([min(parts)] if self._numbers > 1 else parts), strict=True)
-        return LeakReading(combinations, math.prod(counts), prior, sum(entropies), sum(min_entropies), sum(told))
+        if self._numbers > 1:
+            parts = [min(parts)]
+        counts, entropies, min_entropies, bits = zip(*parts, strict=True)
+        return LeakReading(
+            combinations=combinations,
+            count=math.prod(counts),
+            prior=prior,
+            entropy=sum(entropies),
+            min_entropy=sum(min_entropies),
+            disclosed_bits=sum(bits),
+        )
 
-    def _options(self, kept: Flags, released: Integers) -> tuple[dict[int, list[_Options]], Integers, int, float]:
-        """Candidates by slot and tree, sums to meet in units above the smallest, combinations, and their entropy, of one sample."""
+    def _options(self, candidates: Flags, released: Integers) -> tuple[dict[int, list[_Options]], Integers, int, float]:
+        """Return candidates by slot and tree, sums to meet in units above the smallest, combinations and their entropy, of one sample."""
         combinations = 1
         prior = 0.0
         targets = released - self._base
         trees: dict[int, list[_Options]] = {slot: [] for slot in range(self._packing.slots)}
         for span in self._spans:
-            here = np.flatnonzero(kept[span]) + span.start
+            here = np.flatnonzero(candidates[span]) + span.start
             shares = self._shares[here]
             shares = shares / shares.sum() if shares.any() else shares
             for slot, units in zip(self._slot[here[0]].tolist(), self._units[here].T, strict=True):
@@ -263,11 +279,11 @@ class _Grid:
 
 
 def _halved(trees: Sequence[_Options], target: int) -> tuple[tuple[list[_Options], list[_Options]], int]:
-    """Trees in two halves of about the same spread, and the sum to meet, from its nearer end: sums beyond it are not worked out."""
-    whole = sum(tree.spread for tree in trees)
-    if 2 * target > whole:
+    """Return trees in two halves of about the same spread, and the sum to meet, counted from its nearer end: larger sums are left out."""
+    total_spread = sum(tree.spread for tree in trees)
+    if 2 * target > total_spread:
         trees = [tree.mirrored() for tree in trees]
-        target = whole - target
+        target = total_spread - target
     halves: tuple[list[_Options], list[_Options]] = [], []
     spreads = [0, 0]
     for tree in sorted(trees, key=lambda tree: tree.spread):  # narrow ones first
@@ -321,7 +337,7 @@ def _at(trees: Sequence[_Options], target: int, dither: int) -> tuple[int, float
 def _grid(trees: Sequence[_Options], max_sum: int) -> _Grid:
     """Shift and add, tree by tree, for every sum up to `max_sum`.
 
-    In place and from the top: a block no longer than the smallest shift is made of itself and of what lies below it.
+    This works in place and from the top: a block no longer than the smallest shift depends only on itself and on lower blocks.
     """
     from scipy.linalg.blas import daxpy, zaxpy  # noqa: PLC0415 - slow to import, and few runs need it
 
@@ -335,7 +351,7 @@ def _grid(trees: Sequence[_Options], max_sum: int) -> _Grid:
     rescaled = 0
     bits = 0.0
     for tree in trees:
-        before = length
+        previous_length = length
         length = min(size, length + tree.spread)
         first, *others = zip(tree.offsets.tolist(), tree.values.T.tolist(), strict=True)
         n, p, plog = first[1]  # its offset is 0
@@ -346,16 +362,17 @@ def _grid(trees: Sequence[_Options], max_sum: int) -> _Grid:
             shift = BLOCK
             old_counts = spare_counts
             old_shares = spare_shares
-            old_counts[:before], old_shares[:before] = counts[:before], shares[:before]
+            old_counts[:previous_length] = counts[:previous_length]
+            old_shares[:previous_length] = shares[:previous_length]
         block = min(BLOCK, shift)
         for begin in reversed(range(0, length, block)):
-            own = slice(begin, min(begin + block, before))
-            if own.start < own.stop:
-                counts[own] *= n
-                shares[own] *= complex(p, plog * _STEP_I)
+            unshifted = slice(begin, min(begin + block, previous_length))
+            if unshifted.start < unshifted.stop:
+                counts[unshifted] *= n
+                shares[unshifted] *= complex(p, plog * _STEP_I)
             for offset, (n_other, p_other, plog_other) in others:
                 low = max(begin, offset)
-                high = min(begin + block, length, offset + before)
+                high = min(begin + block, length, offset + previous_length)
                 if low < high:
                     into = slice(low, high)
                     source = slice(low - offset, high - offset)
@@ -380,21 +397,23 @@ def _largest(halves: Sequence[Sequence[_Options]], target: int, dither: int) -> 
 
 
 def _tops(trees: Sequence[_Options], max_sum: int) -> Floats:
-    """Largest log2 p for every sum up to `max_sum`; as :func:`_grid`, with the larger of two for their sum."""
+    """Return the largest log2 p for every sum up to `max_sum`; like :func:`_grid`, with the larger of two in place of their sum."""
     tops = np.full(min(max_sum, sum(tree.spread for tree in trees)) + 1, -np.inf)
-    tops[0], length, buffer = 0.0, 1, np.empty(BLOCK)
+    tops[0] = 0.0
+    length = 1
+    buffer = np.empty(BLOCK)
     for tree in trees:
-        before = length
+        previous_length = length
         length = min(len(tops), length + tree.spread)
         for begin, end in _blocks_down(length):
             top = np.full(end - begin, -np.inf)
             for offset, log in zip(tree.offsets.tolist(), tree.logs.tolist(), strict=True):
                 low = max(begin, offset)
-                high = min(end, offset + before)
+                high = min(end, offset + previous_length)
                 if low < high:
                     into = slice(low - begin, high - begin)
-                    found = np.add(tops[low - offset : high - offset], log, out=buffer[: high - low])
-                    np.maximum(top[into], found, out=top[into])
+                    shifted = np.add(tops[low - offset : high - offset], log, out=buffer[: high - low])
+                    np.maximum(top[into], shifted, out=top[into])
             tops[begin:end] = top
     return tops
 
@@ -406,7 +425,7 @@ def _blocks_down(length: int) -> Iterator[tuple[int, int]]:
 def joint_audit(
     conversation: Session, model_id: str, model: GuestModel, ids: Sequence[str], batch: int = BATCH
 ) -> Flags:
-    """Ask the Hosts of a simulation which leaves they leave open to some records. No Host that is not simulated answers.
+    """Ask the Hosts of a simulation which leaves they leave open to some records. Only a simulated Host answers.
 
     Returns
     -------
@@ -421,8 +440,8 @@ def joint_audit(
         for host in hosts:
             conversation.send(host, AskCandidates(conversation.name, model_id, queried))
         for answer in conversation.expect_each(CandidateLeaves, hosts).values():
-            kept = from_bitmap(answer.leaves, len(queried) * model.n_leaves)
-            leaves[rows.start : rows.stop] &= kept.reshape(len(queried), -1)
+            open_leaves = from_bitmap(answer.leaves, len(queried) * model.n_leaves)
+            leaves[rows.start : rows.stop] &= open_leaves.reshape(len(queried), -1)
     return leaves
 
 
@@ -435,37 +454,37 @@ class Population:
         The Guest's, ``(n,)`` each.
     hosts : ndarray of bool
         ``(n_records, n_leaves)``: see :func:`joint_audit`.
-    own : ndarray of int
+    own_records : ndarray of int
         ``(n,)``: each person's own record among them.
     """
 
-    def __init__(self, model: GuestModel, columns: Columns, hosts: Flags, own: NDArray[np.intp]) -> None:
+    def __init__(self, model: GuestModel, columns: Columns, hosts: Flags, own_records: NDArray[np.intp]) -> None:
         conjunctions = Conjunctions(model.rules, own_conditions(model.skeletons, model.rules))
-        self._guest = np.empty((len(own), model.n_leaves))
-        for rows, kept in conjunctions.blocks(columns, len(own)):
-            self._guest[rows] = kept.T
+        self._guest = np.empty((len(own_records), model.n_leaves))
+        for rows, candidates in conjunctions.blocks(columns, len(own_records)):
+            self._guest[rows] = candidates.T
         self._hosts = hosts.astype(np.float64)
-        self._own = own
+        self._own = own_records
         # integers below 2**44, so that float64 adds one per tree exactly and two sets of leaves hardly share a sum
         codes = np.floor(np.random.default_rng(0).random(model.n_leaves) * float(1 << 44))
         self._paths = self._hosts @ (self._guest * codes).T
 
     def released(self, model: GuestModel) -> list[int]:
-        """``(n,)``: each person's true score, in units of a model that differs from the first only in its scale."""
+        """Return each person's true score, ``(n,)``, in units of a model that differs from the first only in its scale."""
         packing = Packing(model)
         packed = packing.of_leaves()
-        own = (self._guest * self._hosts[self._own]).astype(bool)
-        return [packing.base + sum(int(v) for v in packed[leaves]) for leaves in own]
+        own_leaves = (self._guest * self._hosts[self._own]).astype(bool)
+        return [packing.base + sum(int(v) for v in packed[leaves]) for leaves in own_leaves]
 
-    def counts(self, model: GuestModel, added: Integers | None = None, reach: int = 0) -> Integers:
-        """``(n,)``: distinct paths among all records that give each person's score, the person's own included.
+    def counts(self, model: GuestModel, shifts: Integers | None = None, reach: int = 0) -> Integers:
+        """Return the number of distinct paths among all records that give each person's score, ``(n,)``, the person's own included.
 
         Parameters
         ----------
-        added : ndarray of int64, optional
+        shifts : ndarray of int64, optional
             ``(n, slots)`` units that dither has moved each sum by.
         reach : int
-            The largest number added: paths whose sums lie within it fit as well.
+            The largest shift: paths whose sums are within it fit as well.
         """
         packing = Packing(model)
         fits = np.ones(self._paths.shape, dtype=bool)
@@ -474,7 +493,9 @@ class Population:
             units = np.zeros(self._guest.shape[1])
             units[packing.leaf[of_slot]] = packing.unit[of_slot]
             sums = self._hosts @ (self._guest * units).T
-            released = sums[self._own, np.arange(len(self._own))] + (0 if added is None else added[:, slot])
+            released = sums[self._own, np.arange(len(self._own))]
+            if shifts is not None:
+                released = released + shifts[:, slot]
             fits &= np.abs(sums - released) <= reach
         return np.array([len(np.unique(p[f])) for p, f in zip(self._paths.T, fits.T, strict=True)], dtype=np.int64)
 
@@ -487,8 +508,8 @@ class LeakPoint:
     ----------
     people, records : int
         Whose scores were read, and Host records that they were compared with.
-    named : float
-        Share of people whose naive count is 1: the score identifies the path, whoever sees it.
+    identified : float
+        Share of people whose naive count is 1: the score identifies the path to any reader.
     bits, entropy : float
         Medians: log2 of the naive count; posterior entropy in bits.
     unique : float
@@ -500,7 +521,7 @@ class LeakPoint:
     score_bits: int
     people: int
     records: int
-    named: float
+    identified: float
     bits: float
     entropy: float
     unique: float
@@ -511,39 +532,39 @@ def leak_curve(
     model: GuestModel,
     columns: Columns,
     hosts: Flags,
-    own: NDArray[np.intp],
+    own_records: NDArray[np.intp],
     widths: Sequence[int] = SCORE_BITS,
     on_person: Callable[[], None] = lambda: None,
     dither: float = 0.0,
 ) -> Iterator[LeakPoint]:
-    """Both counts for the same people at several resolutions of the score; a joint audit, so in a simulation only.
+    """Yield both counts for the same people at several resolutions of the score; this is a joint audit, so in a simulation only.
 
     Parameters
     ----------
-    columns, hosts, own
+    columns, hosts, own_records
         See :class:`Population`.
     dither : float
-        Width on a logit of what the Hosts add.
+        Width of the Hosts' dither on a logit.
     on_person : callable
         Called after every score; may raise to stop.
     """
-    population = Population(model, columns, hosts, own)
+    population = Population(model, columns, hosts, own_records)
     for width in widths:
         rounded = replace(model, score_bits=width)
         packing = Packing(rounded)
         reach = half_units(math.ldexp(dither, model.outputs.scale), width)
-        drawn = np.random.default_rng((SEED, width, reach))
-        added = drawn.integers(-reach, reach, (len(own), packing.slots), endpoint=True)
+        draw = np.random.default_rng((SEED, width, reach))
+        shifts = draw.integers(-reach, reach, (len(own_records), packing.slots), endpoint=True)
         meter = LeakMeter(rounded)
         readings = []
         for i, unit in enumerate(population.released(rounded)):
-            moved = unit + sum(int(units) << (packing.width * slot) for slot, units in enumerate(added[i]))
+            moved = unit + sum(int(units) << (packing.width * slot) for slot, units in enumerate(shifts[i]))
             readings += meter.read({name: column[i : i + 1] for name, column in columns.items()}, [moved], reach)
             on_person()
-        counts = population.counts(rounded, added, reach)
+        counts = population.counts(rounded, shifts, reach)
         yield LeakPoint(
             width,
-            len(own),
+            len(own_records),
             len(hosts),
             float(np.mean([reading.count == 1 for reading in readings])),
             float(np.median([reading.bits for reading in readings])),

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 FIRST = 32
 GROWTH = 1.2
 ROUNDED = 1e-9  # bits that sums of gaps may differ by in another order
-MANY = 1 << 16  # combinations of half the trees; beyond, to go sum by sum is faster
+MAX_COMBINATIONS = 1 << 16  # combinations of half the trees; beyond, to go sum by sum is faster
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -46,86 +46,90 @@ class Tilted:
 
 
 def likeliest(trees: Sequence[tuple[Integers, Floats]], low: int, high: int) -> float | None:
-    """Largest log2 p of a combination whose offsets sum to `low` … `high`; -inf if there is none.
+    """Return the largest log2 p of a combination whose offsets sum to `low` … `high`; -inf if there is none.
 
     Parameters
     ----------
     trees : sequence of (ndarray of int64, ndarray of float64)
-        Offsets from 0 on and log2 p of each tree's leaves; -inf for one that nobody reaches.
+        Offsets from 0 on and log2 p of each tree's leaves; -inf for a leaf that no record reaches.
 
     Returns
     -------
     float or None
-        None if more than :data:`MANY` combinations are as likely as the best, so that this is no way to find it.
+        None if more than :data:`MAX_COMBINATIONS` combinations are as likely as the best, so that this method would take too long.
     """
     if not trees:
         return 0.0 if low <= 0 <= high else -np.inf
     offsets, logs = _padded(trees)
-    tilted, wanted = _tilt(offsets, logs, low, high)
+    tilted, target = _tilt(offsets, logs, low, high)
     gaps = np.sort(np.concatenate([gap for _, gap in tilted.moves]))
     halves = (tilted.moves[::2], tilted.moves[1::2])
     looked_at = float(FIRST)
-    found = np.inf
+    lacking_at_most = np.inf
     while True:
         every = looked_at >= len(gaps)
-        limit = min(np.inf if every else gaps[int(looked_at)], found)
+        limit = min(np.inf if every else gaps[int(looked_at)], lacking_at_most)
         near = [_near(half, limit) for half in halves]
         if near[0] is None or near[1] is None:
             return None
         lacking = _joined(near[0], near[1], low - tilted.best, high - tilted.best, tilted.slope)
-        # what lies beyond the sum that the tilt is for lacks the tilt, too
-        lacking += tilted.slope * (tilted.best - wanted)
+        # A sum beyond the target of the tilt lacks the tilt as well.
+        lacking += tilted.slope * (tilted.best - target)
         if lacking <= limit or every:
-            return tilted.value - tilted.slope * wanted - lacking
+            return tilted.value - tilted.slope * target - lacking
         looked_at = looked_at * GROWTH
-        found = lacking + ROUNDED
+        lacking_at_most = lacking + ROUNDED
 
 
 def _padded(trees: Sequence[tuple[Integers, Floats]]) -> tuple[Integers, Floats]:
-    """``(n, most leaves)`` offsets and log2 p, with leaves that nobody reaches."""
+    """Return offsets and log2 p, ``(n, largest number of leaves)``, padded with leaves that no record reaches."""
     width = max(len(offsets) for offsets, _ in trees)
     offsets = np.zeros((len(trees), width), dtype=np.int64)
     logs = np.full((len(trees), width), -np.inf)
-    for row, (own, log) in enumerate(trees):
-        offsets[row, : len(own)], logs[row, : len(own)] = own, log
+    for row, (tree_offsets, log) in enumerate(trees):
+        offsets[row, : len(tree_offsets)] = tree_offsets
+        logs[row, : len(tree_offsets)] = log
     return offsets, logs
 
 
 def _tilt(offsets: Integers, logs: Floats, low: int, high: int) -> tuple[Tilted, int]:
-    """The trees under the λ for the sum from `low` to `high` that is nearest to the likeliest of all; and that sum."""
+    """Tilt the trees by the λ for the sum from `low` to `high` that is nearest to the likeliest of all; return them and that sum."""
     rows = np.arange(len(offsets))
 
     def best(slope: float) -> NDArray[np.intp]:
-        chosen: NDArray[np.intp] = (logs + slope * offsets).argmax(axis=1)
-        return chosen
+        best_leaves: NDArray[np.intp] = (logs + slope * offsets).argmax(axis=1)
+        return best_leaves
 
     def sum_of(slope: float) -> int:
         return int(offsets[rows, best(slope)].sum())
 
-    wanted = min(max(sum_of(0.0), low), high)
+    target = min(max(sum_of(0.0), low), high)
     slope = 0.0
-    if wanted != sum_of(0.0):
+    if target != sum_of(0.0):
         # the best leaf of a tree changes where the tilt makes up for a difference of two leaves
         up = offsets[:, :, None] - offsets[:, None, :]
         with np.errstate(invalid="ignore"):
             turns = (logs[:, None, :] - logs[:, :, None])[up > 0] / up[up > 0]
         turns = np.unique(turns[np.isfinite(turns)])
-        turns = turns[turns > 0] if wanted > sum_of(0.0) else turns[turns < 0]
+        turns = turns[turns > 0] if target > sum_of(0.0) else turns[turns < 0]
         begin = 0
         end = max(0, len(turns) - 1)
         while begin < end:
             middle = (begin + end) // 2
-            begin, end = (begin, middle) if sum_of(turns[middle]) >= wanted else (middle + 1, end)
+            if sum_of(turns[middle]) >= target:
+                end = middle
+            else:
+                begin = middle + 1
         slope = float(turns[begin]) if len(turns) else 0.0
-    chosen = best(slope)
+    chosen_leaves = best(slope)
     values = logs + slope * offsets
-    top = values[rows, chosen]
+    top = values[rows, chosen_leaves]
     moves = []
-    for row, leaf in enumerate(chosen):
-        other = np.flatnonzero(np.isfinite(logs[row]))
-        other = other[other != leaf]
-        moves.append((offsets[row, other] - offsets[row, leaf], top[row] - values[row, other]))
-    return Tilted(moves, int(offsets[rows, chosen].sum()), float(top.sum()), slope), wanted
+    for row, leaf in enumerate(chosen_leaves):
+        other_leaves = np.flatnonzero(np.isfinite(logs[row]))
+        other_leaves = other_leaves[other_leaves != leaf]
+        moves.append((offsets[row, other_leaves] - offsets[row, leaf], top[row] - values[row, other_leaves]))
+    return Tilted(moves, int(offsets[rows, chosen_leaves].sum()), float(top.sum()), slope), target
 
 
 def _near(trees: Sequence[tuple[Integers, Floats]], limit: float) -> tuple[Integers, Floats] | None:
@@ -141,9 +145,9 @@ def _near(trees: Sequence[tuple[Integers, Floats]], limit: float) -> tuple[Integ
         if len(parts) == 1:
             continue
         sums, gaps = (np.concatenate(values) for values in zip(*parts, strict=True))
-        if len(sums) > MANY // 8:
+        if len(sums) > MAX_COMBINATIONS // 8:
             sums, gaps = _distinct(sums, gaps)
-            if len(sums) > MANY:
+            if len(sums) > MAX_COMBINATIONS:
                 return None
     return _distinct(sums, gaps)
 
@@ -158,12 +162,12 @@ def _distinct(sums: Integers, gaps: Floats) -> tuple[Integers, Floats]:
 
 
 def _joined(a: tuple[Integers, Floats], b: tuple[Integers, Floats], low: int, high: int, slope: float) -> float:
-    """Smallest gap + λ·sum of two halves' combinations whose sums add up to `low` … `high`; inf if there are none."""
+    """Return the smallest gap + λ·sum of two halves' combinations whose sums add up to `low` … `high`; inf if there are none."""
     keys = np.append(a[1] + slope * a[0], np.inf)
     begin = np.searchsorted(a[0], low - b[0])
     end = np.searchsorted(a[0], high - b[0], side="right")
-    there = begin < end
-    if not there.any():
+    has_partner = begin < end
+    if not has_partner.any():
         return np.inf
-    ranges = np.stack([begin[there], end[there]], axis=1).ravel()
-    return float((np.minimum.reduceat(keys, ranges)[::2] + b[1][there] + slope * b[0][there]).min())
+    ranges = np.stack([begin[has_partner], end[has_partner]], axis=1).ravel()
+    return float((np.minimum.reduceat(keys, ranges)[::2] + b[1][has_partner] + slope * b[0][has_partner]).min())

@@ -50,19 +50,19 @@ class Numbers:
     constant: list[int]
 
     def packed(self, layout: PaillierLayout, parties: int) -> list[int]:
-        """Return the numbers as they come to the party at that position, one a ciphertext: base, packs, constant."""
+        """Return the numbers as the party at that position receives them, one a ciphertext: base, packs, constant."""
         packs = []
         for of_point in self.features.reshape(-1, self.features.shape[2]).tolist():
             begin = 0
             for party in range(parties):
-                for held in layout.packs(party):
-                    packs.append(_joined(of_point[begin : begin + held], layout.slot))
-                    begin += held
+                for size in layout.packs(party):
+                    packs.append(_joined(of_point[begin : begin + size], layout.slot))
+                    begin += size
         constant = []
         begin = 0
-        for held in layout.packs(0):
-            constant.append(_joined(self.constant[begin : begin + held], layout.slot))
-            begin += held
+        for size in layout.packs(0):
+            constant.append(_joined(self.constant[begin : begin + size], layout.slot))
+            begin += size
         return [*self.base.ravel().tolist(), *packs, *constant]
 
     def values(self) -> list[int]:
@@ -112,75 +112,82 @@ class PlainReasons:
         """Return a Host's features in use."""
         return self._factors[host].names
 
-    def decided(self, host: str, columns: Columns, held: bool) -> Decided:
+    def decided(self, host: str, columns: Columns, has_record: bool) -> Decided:
         """Return how a person answers at a Host, columns ``(1,)`` each."""
-        return Decided.of(self._factors[host], self._drop_factors[host], columns, held)
+        return Decided.of(self._factors[host], self._drop_factors[host], columns, has_record)
 
-    def contributions(self, own: Columns, decided: Mapping[str, Decided]) -> list[Numbers]:
+    def contributions(self, guest_columns: Columns, decided: Mapping[str, Decided]) -> list[Numbers]:
         """Return a person's numbers as they come to each Host, and as the last one leaves them."""
         factors: dict[str, AnyFactors] = {**self._factors}
-        return self._through(self.compiled, own, factors, {host: one.kept for host, one in decided.items()})
-
-    def drops(self, own: Columns, decided: Mapping[str, Decided]) -> list[Numbers]:
-        """Return the same of drops."""
-        factors: dict[str, AnyFactors] = {**self._drop_factors}
         return self._through(
-            self.compiled.drops(self._groups), own, factors, {host: one.drops for host, one in decided.items()}
+            self.compiled, guest_columns, factors, {host: answers.kept for host, answers in decided.items()}
         )
 
-    def sides(self, own: Columns, decided: Mapping[str, Decided]) -> Flags:
+    def drops(self, guest_columns: Columns, decided: Mapping[str, Decided]) -> list[Numbers]:
+        """Return a person's numbers of drops as they come to each Host, and as the last one leaves them."""
+        factors: dict[str, AnyFactors] = {**self._drop_factors}
+        return self._through(
+            self.compiled.drops(self._groups),
+            guest_columns,
+            factors,
+            {host: answers.drops for host, answers in decided.items()},
+        )
+
+    def sides(self, guest_columns: Columns, decided: Mapping[str, Decided]) -> Flags:
         """Return whether each item's value is above its median, and whether below, ``(items, 2)``."""
         names = [feature for _, feature in self.compiled.items[: self.compiled.own]]
-        of_guest = sides(names, own, self.compiled.model.medians, 1)[:, :, 0]
+        of_guest = sides(names, guest_columns, self.compiled.model.medians, 1)[:, :, 0]
         return np.concatenate([of_guest, *(decided[host].sides for host in self.compiled.chain)])
 
     def _through(
-        self, part: Compiled, own: Columns, factors: Mapping[str, AnyFactors], kept: Mapping[str, Flags]
+        self, part: Compiled, guest_columns: Columns, factors: Mapping[str, AnyFactors], holds: Mapping[str, Flags]
     ) -> list[Numbers]:
         """Steps 1 and 2 of :mod:`backend.protocols.explanations.guest`, in plain integers."""
-        terms = part.encode(own)
+        terms = part.encode(guest_columns)
         entries = self.compiled.entries
         points = (part.rows - 1) // entries
         lift = COEFFICIENT_BITS * len(self.compiled.chain)
         constant = [number << lift for number in terms.constant[0].tolist()]
         base = terms.base[0].reshape(entries, points).astype(object)
         features = terms.own[0].reshape(entries, points, -1).astype(object)
-        found = [Numbers(base, features, constant)]
+        numbers_by_stage = [Numbers(base, features, constant)]
         for host in self.compiled.chain:
-            found.append(_weighed(found[-1], factors[host], kept[host]))
-        return found
+            numbers_by_stage.append(_weighed(numbers_by_stage[-1], factors[host], holds[host]))
+        return numbers_by_stage
 
 
-def _weighed(numbers: Numbers, factors: AnyFactors, kept: Flags) -> Numbers:
+def _weighed(numbers: Numbers, factors: AnyFactors, holds: Flags) -> Numbers:
     """Return what an honest Host makes of a person's numbers."""
     step = factors.step
     points = numbers.base.shape[1]
     count = numbers.features.shape[2]
-    others = factors.others(kept)[0].astype(object)
-    own = factors.own(kept)[0].astype(object)
+    others = factors.others(holds)[0].astype(object)
+    own_factors = factors.own(holds)[0].astype(object)
     base = np.zeros((step.n_out, points), dtype=object)
     features = np.zeros((step.n_out, points, count + len(factors.names)), dtype=object)
-    # What is somebody else's is multiplied by one factor, entry by entry, and added up by what conditions remain.
+    # Other parties' numbers are multiplied by one factor, entry by entry, and added up by the remaining conditions.
     for entry, target in enumerate(step.target):
         base[target] += numbers.base[entry] * others[entry]
         features[target, :, :count] += numbers.features[entry] * others[entry][:, np.newaxis]
-    # A feature of this Host's gets its numbers from the base.
+    # A feature of this Host gets its numbers from the base.
     for factor, (entry, feature) in enumerate(zip(*(at.tolist() for at in factors.where), strict=True)):
-        features[step.target[entry], :, count + feature] += numbers.base[entry] * own[factor]
+        features[step.target[entry], :, count + feature] += numbers.base[entry] * own_factors[factor]
     return Numbers(base, features, numbers.constant)
 
 
-def largest(values: Sequence[int], shape: ReasonShape, named: Sequence[int], ranked: Sequence[bool]) -> tuple[int, ...]:
-    """Return the items that a ranking names, of those that are `ranked`; of equal ones those that were `named` come first.
+def largest(
+    values: Sequence[int], shape: ReasonShape, named_items: Sequence[int], ranked: Sequence[bool]
+) -> tuple[int, ...]:
+    """Return the items that a ranking names, of those that are `ranked`; of equal items the `named_items` come first.
 
-    As :func:`backend.protocols.ranking.circuit.select` on numbers without shares: of the largest above 0 the first ones, or as many as
-    belong to so many reasons.
+    It gives the result of :func:`backend.protocols.ranking.circuit.select` on numbers without shares: the k largest above 0, and further
+    ones while all belong to k reasons.
     """
-    order = sorted(range(len(values)), key=lambda item: (-values[item], item not in named))
+    order = sorted(range(len(values)), key=lambda item: (-values[item], item not in named_items))
     above = [item for item in order if values[item] > 0 and ranked[item]]
     ranking = shape.ranking
-    found = above[: ranking.k]
+    largest_items = above[: ranking.k]
     for more in range(ranking.k + 1, ranking.max_names + 1):
         if len({ranking.groups[item] for item in above[:more]}) <= ranking.k:
-            found = above[:more]
-    return tuple(sorted(found))
+            largest_items = above[:more]
+    return tuple(sorted(largest_items))

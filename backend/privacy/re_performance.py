@@ -68,15 +68,15 @@ class _Model:
         self.reasons = ReasonsAgain(model_id, guest, hosts, floor)
 
     def passed_on(self, index: int, entries: Sequence[int], row: HostRow) -> list[int]:
-        """Return what the Host at `index` of the chain makes of one person's entries (Fed-EINI eq. 10 and 13)."""
+        """Return one person's entries as the Host at `index` of the chain passes them on (Fed-EINI eq. 10 and 13)."""
         step = self.steps[index]
         partial_model = self._partial_models[step.host]
         values = {rule.feature: [row.values.get(rule.feature)] for rule in partial_model.rules.values()}
         columns = columns_of(partial_model, values)
         keep = self._compiled[step.host].decide(columns, np.array([row.held]))[0].tolist()
         sums = [0] * step.n_out
-        for entry, kept, target in zip(entries, keep, step.target, strict=True):
-            if kept:
+        for entry, keeps, target in zip(entries, keep, step.target, strict=True):
+            if keeps:
                 sums[target] += entry
         return sums
 
@@ -129,9 +129,9 @@ class _Audit:
         rows: dict[tuple[str, str, Place], dict[str, HostRow]] = {}
         for half in self._hosts:
             for row in half.rows:
-                known = rows.setdefault((row.kind, row.model_id, (row.request, row.place)), {})
-                if half.host not in known or row.vector:
-                    known[half.host] = row
+                rows_of_hosts = rows.setdefault((row.kind, row.model_id, (row.request, row.place)), {})
+                if half.host not in rows_of_hosts or row.vector:
+                    rows_of_hosts[half.host] = row
         for (kind, model_id, place), of_hosts in rows.items():
             work.check()
             model = self._model(model_id)
@@ -170,11 +170,12 @@ class _Audit:
                     continue
                 for feature in sums.about["features"]:
                     work.check()
-                    found = sums_again(self._guest, half.host, sums, feature, marked)
-                    if isinstance(found, Remark):
-                        self._skip(found)
+                    difference = sums_again(self._guest, half.host, sums, feature, marked)
+                    if isinstance(difference, Remark):
+                        self._skip(difference)
                     else:
-                        self._take(GROUPS, ([] if found is None else [found], 0))
+                        differences = [] if difference is None else [difference]
+                    self._take(GROUPS, (differences, 0))
 
     def _model(self, model_id: str) -> _Model | Remark:
         if model_id not in self._models:
@@ -186,11 +187,11 @@ class _Audit:
         self._reasons[why.code] = why
         self._not_covered[why.code] += 1
 
-    def _take(self, kind: str, found: tuple[list[Difference], int] | Remark) -> None:
-        if isinstance(found, Remark):
-            self._skip(found)
+    def _take(self, kind: str, outcome: tuple[list[Difference], int] | Remark) -> None:
+        if isinstance(outcome, Remark):
+            self._skip(outcome)
             return
-        differences, opened = found
+        differences, opened = outcome
         self._done[kind] += 1
         self._opened += opened
         self._differences += differences
@@ -211,16 +212,20 @@ def _model(model_id: str, guest: GuestHalf, hosts: Sequence[HostHalf], floor: in
 
 
 def _other_models(model_id: str, guest: GuestHalf, hosts: Sequence[HostHalf]) -> list[Difference]:
-    """Return which Hosts hand over other thresholds than they registered: the hash that they told then binds them.
+    """Return the Hosts that deliver other thresholds than they registered; the hash from their registration binds them.
 
-    Of a record no hash is told: a Host that shows a false one, as it did in its answer, is not found.
+    No hash is registered for a record: a Host that shows the same false record as in its answer is not found.
     """
     differences = []
     registered = guest.registered.get(model_id, {})
     for half in hosts:
-        shown = half.models.get(model_id)
-        told = registered.get(half.host)
-        if shown is not None and told is not None and content_hash(shown) != told:
+        delivered_model = half.models.get(model_id)
+        registered_hash = registered.get(half.host)
+        if (
+            delivered_model is not None
+            and registered_hash is not None
+            and content_hash(delivered_model) != registered_hash
+        ):
             why = Remark("other_half_registered", {"host": half.host})
             differences.append(Difference(model_id, "model", "", 0, "", (half.host,), why))
     return differences
@@ -275,7 +280,7 @@ class _Run:
         compiled = self._model.compiled
         columns = {name: column[place : place + 1] for name, column in statement.columns.items()}
 
-        # What the Guest sends, by its own values: with the numbers that ride on it, and without.
+        # The Guest's message by its own values: with the numbers that ride on it, and without.
         if statement.canaries:
             riding = self._guest.canaries.get(self._place)
         else:
@@ -293,7 +298,7 @@ class _Run:
         suspects = [self._guest.guest]
         for index, host in enumerate(self._model.hosts):
             row = self._rows[host]
-            # What came to this Host, as far as it was kept and the Guest opens it.
+            # The message that this Host received, if it was kept and the Guest opens it.
             verdict = self._as_expected(host, row, carried)
             if verdict is False:
                 self._differs(suspects, Remark("entries_differ", {"host": host}))
@@ -301,25 +306,25 @@ class _Run:
             if verdict:
                 suspects = []
                 self._opened += 1
-            told = statement.held.get(host)
-            if told is not None and bool(told[place]) != row.held:
+            has_record = statement.held.get(host)
+            if has_record is not None and bool(has_record[place]) != row.held:
                 self._differs((host,), Remark("held_otherwise", {"host": host}))
             entries = self._model.passed_on(index, entries, row)
             carried = self._model.passed_on(index, carried, row)
             suspects.append(host)
 
-        # The score: what no Host decides, the sum, and the last Host's dither.
+        # The score: the constant, the sum of the entries, and the last Host's dither.
         last = self._model.hosts[-1]
-        added = self._rows[last].added
-        if np.abs(compiled.packing.unpack([added])).max() > statement.dither:
+        dither = self._rows[last].added
+        if np.abs(compiled.packing.unpack([dither])).max() > statement.dither:
             self._differs((last,), Remark("added_beyond_dither", {"host": last}))
-        expected = constant[0] + sum(entries) + added
+        expected = constant[0] + sum(entries) + dither
         got = statement.units[place]
         if got != expected:
             parties = tuple(dict.fromkeys([self._guest.guest, *suspects]))
             by = (compiled.margins([got]) - compiled.margins([expected]))[0]
-            most = float(by[np.argmax(np.abs(by))])
-            self._differs(parties, Remark("score_differs", {"by": f"{most:+.4f}"}), tuple(by.tolist()))
+            largest_difference = float(by[np.argmax(np.abs(by))])
+            self._differs(parties, Remark("score_differs", {"by": f"{largest_difference:+.4f}"}), tuple(by.tolist()))
 
     def _as_expected(self, host: str, row: HostRow, expected: Sequence[int]) -> bool | None:
         """Return whether what came to a Host is what should have come; None if nobody can tell."""

@@ -107,12 +107,12 @@ class ReasonsAgain:
         columns = {host: columns_of(plain.hosts[host], hosts[host].values) for host in plain.compiled.chain}
         for index in range(people):
             work.check()
-            own = _one(statement.columns, index)
+            guest_columns = _one(statement.columns, index)
             decided = {
                 host: plain.decided(host, _one(columns[host], index), hosts[host].held[index])
                 for host in plain.compiled.chain
             }
-            for item, value in enumerate(plain.contributions(own, decided)[-1].values()):
+            for item, value in enumerate(plain.contributions(guest_columns, decided)[-1].values()):
                 totals[item] += value
         return totals
 
@@ -162,21 +162,21 @@ class _Names:
         statement = self._statement
         chain = plain.compiled.chain
         index = self._place[1]
-        own = _one(statement.columns, index)
+        guest_columns = _one(statement.columns, index)
         decided: dict[str, Decided] = {}
         for host in chain:
             row = self._rows[host]
             if row.shares is not None and row.shares != plain.compiled.shares_of(host):
                 yield self._differs((self._guest.guest,), Remark("shares_differ", {"host": host}))
                 return
-            shown = {name: [row.values.get(name)] for name in plain.features_of(host)}
-            columns = columns_of(plain.hosts[host], shown)
+            values_shown = {name: [row.values.get(name)] for name in plain.features_of(host)}
+            columns = columns_of(plain.hosts[host], values_shown)
             decided[host] = plain.decided(host, columns, row.held)
-        contributions = plain.contributions(own, decided)
-        drops = plain.drops(own, decided)
+        contributions = plain.contributions(guest_columns, decided)
+        drops = plain.drops(guest_columns, decided)
         shape = plain.shape(statement.count)
 
-        # Who may be at fault: everybody since the last step that is proven right.
+        # The parties that may be at fault: all since the last step that is proven right.
         suspects = [self._guest.guest]
         for number, host in enumerate(chain):
             verdict = self._as_expected(host, contributions[number], drops[number], number + 1)
@@ -187,14 +187,14 @@ class _Names:
                 suspects = []
                 self._opened += 1
             suspects.append(host)
-        # Which answer came of the last Host's bytes is the Guest's word.
+        # The answer that the last Host's bytes led to is the Guest's word.
         parties = tuple(dict.fromkeys([self._guest.guest, *suspects]))
 
         values = contributions[-1].values()
-        named = statement.named[index] or ()
-        ranked = self._ranked(plain.sides(own, decided), drops[-1].values())
-        if largest(values, shape, named, ranked) != tuple(sorted(named)):
-            yield self._differs(parties, *self._other_names(values, named, ranked, shape.scale))
+        named_items = statement.named[index] or ()
+        ranked = self._ranked(plain.sides(guest_columns, decided), drops[-1].values())
+        if largest(values, shape, named_items, ranked) != tuple(sorted(named_items)):
+            yield self._differs(parties, *self._other_names(values, named_items, ranked, shape.scale))
 
     def _ranked(self, sides: Flags, falls: Sequence[int]) -> list[bool]:
         """Return whether each item is ranked: its value is on the side asked about and its reason's drop above 0, or no side was asked."""
@@ -206,14 +206,14 @@ class _Names:
         return ranked
 
     def _other_names(
-        self, values: Sequence[int], named: Sequence[int], ranked: Sequence[bool], scale: int
+        self, values: Sequence[int], named_items: Sequence[int], ranked: Sequence[bool], scale: int
     ) -> tuple[Remark, tuple[float, ...]]:
-        """Return which name is wrong, and by how much the contribution is larger that was left out."""
-        others = [value for item, value in enumerate(values) if item not in named and ranked[item]]
+        """Return a remark on the wrong names, and by how much the largest contribution left out exceeds the smallest named one."""
+        others = [value for item, value in enumerate(values) if item not in named_items and ranked[item]]
         left_out = max(others, default=0)
-        least = min((values[item] for item in named), default=0)
-        by = max(left_out, 0) / float(1 << scale) - least / float(1 << scale)
-        features = [self._plain.compiled.items[item][1] for item in named]
+        smallest_named = min((values[item] for item in named_items), default=0)
+        by = max(left_out, 0) / float(1 << scale) - smallest_named / float(1 << scale)
+        features = [self._plain.compiled.items[item][1] for item in named_items]
         return Remark("names_differ", {"features": features, "by": f"{by:.4f}"}), (by,)
 
     def _as_expected(self, host: str, contributions: Numbers, drops: Numbers, parties: int) -> bool | None:

@@ -56,7 +56,7 @@ def sums_again(
 def _compared(
     answered: HostSums, statement: GroupStatement, marks: tuple[Counts, ...], feature: str, host: str
 ) -> tuple[Remark | None, tuple[float, ...], tuple[str, ...]]:
-    """Return what differs, by how much, and whose it is if it is one party's alone."""
+    """Return the difference as a remark, its amounts, and the party at fault if only one can be."""
     grouped = _grouped(answered, feature)
     if to_wire(grouped.groups) != statement.groups:
         return Remark("groups_differ", {"host": host, "feature": feature}), (), (host,)
@@ -68,8 +68,8 @@ def _compared(
     off = (statement.sums - expected).ravel()
     if not off.any():
         return None, (), ()
-    most = int(off[np.argmax(np.abs(off))])
-    why = Remark("group_sums_differ", {"feature": feature, "by": f"{most:+d}"})
+    largest_difference = int(off[np.argmax(np.abs(off))])
+    why = Remark("group_sums_differ", {"feature": feature, "by": f"{largest_difference:+d}"})
     return why, tuple(off.astype(float).tolist()), ()
 
 

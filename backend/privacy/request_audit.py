@@ -103,14 +103,14 @@ def _replayed(
 
 
 def _layout_problem(model: GuestModel, registered: Registered) -> str:
-    """Return what is wrong with the layout by which a Host books answers and adds dither; empty if it is that of the partial model."""
+    """Return the problem of the layout by which a Host books answers and adds dither; empty if it is that of the partial model."""
     layout = Packing(model).layout
     if registered.layout != layout:
         if registered.layout is None:
-            told = None
+            registered_layout = None
         else:
-            told = astuple(registered.layout)
-        return str(SecurityError("layout_of_other_model", told=told or (), registered=astuple(layout)))
+            registered_layout = astuple(registered.layout)
+        return str(SecurityError("layout_of_other_model", told=registered_layout or (), registered=astuple(layout)))
     if layout.score_bits < SCORE_BITS:
         return str(SecurityError("few_score_bits", got=layout.score_bits, least=SCORE_BITS))
     return ""
@@ -175,21 +175,21 @@ def replay_terms(
 
 
 def check_terms(row: LoggedTerms, opening: TermsOpening, model: GuestModel, floor: int = KEY_BITS_FLOOR) -> None:
-    """Raise SecurityError unless these are the terms that an honest Guest sends of somebody, whatever that person's values are."""
+    """Raise SecurityError unless an honest Guest could send these terms of a person, for some values of that person."""
     compiled = CompiledTerms(model)
     shape = compiled.shape(1)
     first = compiled.chain[0]
     sizes = row.host, row.features, row.value_bits
     if sizes != (first, shape.features, shape.value_bits) or len(row.groups) not in (0, len(compiled.items)):
         raise SecurityError("terms_of_other_sizes")
-    # a group may have the shares of another at this Host's splits, and its own at the Guest's
+    # Two groups may have the same shares at this Host's splits and different ones at the Guest's.
     possible = [b for b in backgrounds(model) if row.shares == shares_of(model, left_shares(model, b), row.host)]
     if not possible:
         raise SecurityError("terms_of_unknown_shares")
     key = PaillierPublicKey.from_bytes(row.public_key, floor)
     check_opened(key, row.terms, opening.sent)
     try:
-        honest = [honest_numbers(model, opening.values, key.bits, one, row.groups) for one in possible]
+        honest = [honest_numbers(model, opening.values, key.bits, background, row.groups) for background in possible]
     except (KeyError, TypeError, ValueError) as error:
         raise SecurityError("opening_without_value") from error
     sent = list(opening.sent.numbers)
@@ -210,33 +210,37 @@ class HonestWeights:
         self._entries = [dict(zip(tree.leaves, e, strict=True)) for tree, e in zip(model.trees, entries, strict=True)]
 
     def check(self, numbers: Sequence[int]) -> None:
-        """Raise SecurityError unless every tree's entries are those of an honest Guest, whatever its values.
+        """Raise SecurityError unless every tree's entries could be those of an honest Guest, for some values.
 
-        All candidate leaves of a tree may carry one number more, a canary or what binds the score to its request: whichever leaf a Host
-        keeps, it adds the same.
+        One number, a canary or the number that binds the score to its request, may be added to all candidate leaves of a tree: it is the
+        same for every leaf that a Host may keep.
         """
         if len(numbers) != self._n:
             raise SecurityError("entries_of_other_length", got=len(numbers), expected=self._n)
         for t, entries in enumerate(self._entries):
-            own = {e: numbers[e] for e in entries.values() if e is not None}
+            numbers_of_tree = {e: numbers[e] for e in entries.values() if e is not None}
             weights = self._weights[t]
-            offsets = {own[e] - weights[leaf] for leaf, e in entries.items() if e is not None} | {0}
-            if not any(self._possible(t, 0, own, offset) for offset in offsets):
+            offsets = {numbers_of_tree[e] - weights[leaf] for leaf, e in entries.items() if e is not None} | {0}
+            if not any(self._possible(t, 0, numbers_of_tree, offset) for offset in offsets):
                 raise SecurityError("weights_of_other_model", tree=t + 1)
 
     def _possible(self, t: int, node: int, numbers: dict[int, int], canary: int) -> bool:
-        """Whether the entries below a node are explained by a path through the Guest's splits; the Hosts' lead both ways."""
+        """Return whether a path through the Guest's splits explains the entries below a node; Hosts' splits lead both ways."""
         tree = self._model.trees[t]
         at = tree.nodes[node]
         if not isinstance(at, Split):
             entry = self._entries[t][node]
             return entry is None or numbers[entry] == self._weights[t][node] + canary
-        left, right = (self._below(t, child) for child in (at.left, at.right))
+        left_entries = self._below(t, at.left)
+        right_entries = self._below(t, at.right)
         if at.owner != self._model.guest:
             return self._possible(t, at.left, numbers, canary) and self._possible(t, at.right, numbers, canary)
         return any(
-            all(numbers[e] == 0 for e in others - chosen) and self._possible(t, child, numbers, canary)
-            for child, chosen, others in ((at.left, left, right), (at.right, right, left))
+            all(numbers[e] == 0 for e in others - kept_entries) and self._possible(t, child, numbers, canary)
+            for child, kept_entries, others in (
+                (at.left, left_entries, right_entries),
+                (at.right, right_entries, left_entries),
+            )
         )
 
     def _below(self, t: int, node: int) -> set[int]:

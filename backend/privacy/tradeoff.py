@@ -51,26 +51,26 @@ def tradeoff_curve(
     columns: Columns,
     labels: NDArray[np.float64],
     hosts: Flags,
-    own: NDArray[np.intp],
+    own_records: NDArray[np.intp],
     *,
     bits: Sequence[int] = BITS,
     dithers: Sequence[float] = DITHERS,
     on_point: Callable[[], None] = lambda: None,
 ) -> Iterator[TradeoffPoint]:
-    """Every resolution with every dither of at least one unit.
+    """Yield every resolution with every dither of at least one unit.
 
     Parameters
     ----------
-    columns, hosts, own
+    columns, hosts, own_records
         See :class:`backend.privacy.leakage.Population`.
     labels : ndarray of float64
         ``(n,)``.
     bits, dithers : sequence
-        Resolutions, and widths on a logit.
+        Resolutions, and widths of the dither on a logit.
     on_point : callable
         Called before every point; may raise to stop.
     """
-    population = Population(model, columns, hosts, own)
+    population = Population(model, columns, hosts, own_records)
     for score_bits in bits:
         rounded = replace(model, score_bits=score_bits)
         packing = Packing(rounded)
@@ -79,14 +79,17 @@ def tradeoff_curve(
         for reach, width in {half_units(width, score_bits): width for width in widths}.items():
             on_point()
             draw = np.random.default_rng((SEED, score_bits, reach))
-            added = draw.integers(-reach, reach, (len(own), packing.slots), endpoint=True)
-            shifts = [sum(int(d) << (packing.width * s) for s, d in enumerate(row)) for row in added]
-            margins = packing.margins([score + shift for score, shift in zip(released, shifts, strict=True)])
-            counts = population.counts(rounded, added, reach)
+            shifts = draw.integers(-reach, reach, (len(own_records), packing.slots), endpoint=True)
+            shifted = []
+            for score, row in zip(released, shifts, strict=True):
+                shift = sum(int(units) << (packing.width * slot) for slot, units in enumerate(row))
+                shifted.append(score + shift)
+            margins = packing.margins(shifted)
+            counts = population.counts(rounded, shifts, reach)
             yield TradeoffPoint(
                 score_bits,
                 width if reach else 0.0,
-                len(own),
+                len(own_records),
                 len(hosts),
                 float(np.mean(counts == 1)),
                 float(np.median(counts)),

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 
 def windows(values: NDArray[Any], reach: int, operation: np.ufunc = np.add) -> NDArray[Any]:
-    """``(n + 2·reach,)``: sum or maximum of each window of ``2·reach + 1``, the first centred `reach` before the row.
+    """Return the sum or maximum of each window of ``2·reach + 1``, ``(n + 2·reach,)``, the first centred `reach` before the row.
 
-    The end of one block and the beginning of the next, so that nothing cancels.
+    Each window is the end of one block and the beginning of the next, so that no subtraction loses digits.
     """
     length = 2 * reach + 1
     empty = -np.inf if operation is np.maximum else 0
@@ -21,7 +21,7 @@ def windows(values: NDArray[Any], reach: int, operation: np.ufunc = np.add) -> N
     lines = blocks.reshape(-1, length)
     prefix = operation.accumulate(lines, axis=1).ravel()
     suffix = operation.accumulate(lines[:, ::-1], axis=1)[:, ::-1].ravel()
-    found = prefix[2 * reach : 2 * reach + n].copy()
+    results = prefix[2 * reach : 2 * reach + n].copy()
     crossing = np.arange(n) % length != 0  # the others are whole blocks
-    found[crossing] = operation(found[crossing], suffix[:n][crossing])
-    return found
+    results[crossing] = operation(results[crossing], suffix[:n][crossing])
+    return results

@@ -126,7 +126,7 @@ def prove(
         piece_tables = {party: table.take(rows_of[party][piece]) for party, table in tables.items()}
         margins = (
             read.margins(values[piece]),
-            parts.whole.margins(values[piece]),
+            parts.whole_model.margins(values[piece]),
             margins_in_the_clear(parts, piece_tables),
         )
         pieces.append(margins)
@@ -143,7 +143,7 @@ def prove(
     checked = values[:: max(1, len(values) // CHECKED_ROWS)]
     unlike = [*_empty_sides(read, checked), *_zeros_missing(read, checked)]
     notes = [
-        *parts.whole.notes,
+        *parts.whole_model.notes,
         *notes,
         *more,
         *ranked,

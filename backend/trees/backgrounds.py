@@ -62,13 +62,13 @@ def score_bands(
     Parameters
     ----------
     leaves : sequence of ndarray of int
-        Per tree, ``(n,)``: number of the leaf that each training record has come to.
+        Per tree, ``(n,)``: number of the leaf that each training record has reached.
     units : ndarray of int64
-        ``(n,)``: their scores as released. Equal ones share a band.
+        ``(n,)``: the records' scores as released. Equal scores share a band.
     """
-    wanted = min(MAX_BANDS, max(1, len(units) // BAND_RECORDS))
+    n_bands = min(MAX_BANDS, max(1, len(units) // BAND_RECORDS))
     ranked = np.sort(units)
-    starts = {int(ranked[len(ranked) * k // wanted]) for k in range(1, wanted)} - {int(ranked[0])}
+    starts = {int(ranked[len(ranked) * k // n_bands]) for k in range(1, n_bands)} - {int(ranked[0])}
     uppers = (*sorted(starts), int(ranked[-1]) + 1)
     band = np.searchsorted(uppers, units, side="right")
     counts = []
@@ -213,24 +213,28 @@ def leaf_shares(model: GuestModel) -> tuple[NDArray[np.float64], NDArray[np.floa
 
 
 def _reached(tree: GuestTree, counts: Sequence[Sequence[int]]) -> dict[int, NDArray[np.int64]]:
-    """Records at every node, ``(bands,)``."""
-    found = {leaf: np.array(count, dtype=np.int64) for leaf, count in zip(tree.leaves, counts, strict=True)}
+    """Return the number of records at every node, ``(bands,)``."""
+    records = {leaf: np.array(count, dtype=np.int64) for leaf, count in zip(tree.leaves, counts, strict=True)}
 
     def add(i: int) -> NDArray[np.int64]:
-        if i not in found:
-            found[i] = add(tree.splits[i].left) + add(tree.splits[i].right)
-        return found[i]
+        if i not in records:
+            records[i] = add(tree.splits[i].left) + add(tree.splits[i].right)
+        return records[i]
 
     add(0)
-    return found
+    return records
 
 
-def _share(left: NDArray[np.int64], whole: NDArray[np.int64], band: int, own: bool) -> float:
-    of_all = float(left.sum() / whole.sum()) if whole.sum() else 0.5
-    if band < 0 or whole[band] < (1 if own else MIN_RECORDS):
-        return of_all
-    share = float(left[band] / whole[band])
-    return share if own else round(share * STEPS) / STEPS
+def _share(left_records: NDArray[np.int64], all_records: NDArray[np.int64], band: int, is_guest: bool) -> float:
+    """Return the share of a node's records that go left: of the band, or of all records if the band has too few."""
+    min_records = 1 if is_guest else MIN_RECORDS
+    if band < 0 or all_records[band] < min_records:
+        total = all_records.sum()
+        return float(left_records.sum() / total) if total else 0.5
+    share = float(left_records[band] / all_records[band])
+    if is_guest:
+        return share
+    return round(share * STEPS) / STEPS
 
 
 def shares_of(model: GuestModel, shares: Mapping[NodeKey, float], party: str) -> tuple[float, ...]:

@@ -28,7 +28,7 @@ def own_conditions(skeletons: Sequence[Skeleton], rules: Mapping[NodeKey, SplitR
 def candidate_leaves(
     skeletons: Sequence[Skeleton], rules: Mapping[NodeKey, SplitRule], columns: Columns, n: int
 ) -> list[NDArray[np.bool_]]:
-    """Leaves that a party cannot rule out (Fed-EINI §III-A): its own splits decide, at all others both branches stay open.
+    """Return the leaves that a party cannot rule out (Fed-EINI §III-A): its own splits decide, at all others both branches stay open.
 
     Parameters
     ----------
@@ -40,8 +40,8 @@ def candidate_leaves(
     list of ndarray of bool
         One ``(n, n_leaves)`` array per tree: True = candidate (f_k^m(x^m) of eq. 5).
     """
-    kept = Conjunctions(rules, own_conditions(skeletons, rules)).matrix(columns, n)
-    return np.split(kept, np.cumsum([len(s.leaves) for s in skeletons])[:-1], axis=1)
+    candidates = Conjunctions(rules, own_conditions(skeletons, rules)).matrix(columns, n)
+    return np.split(candidates, np.cumsum([len(s.leaves) for s in skeletons])[:-1], axis=1)
 
 
 @dataclass(frozen=True, eq=False, repr=False)  # a Host's thresholds show in no traceback
@@ -70,22 +70,29 @@ class _Column:
             cuts = np.unique(np.array([*(rule.threshold for rule in rules), np.nan], dtype=np.float64))
             probes = np.concatenate([[-np.inf], cuts])
         else:
-            named = sorted(frozenset[str]().union(*(rule.left_categories | rule.right_categories for rule in rules)))
-            cuts = {category: interval for interval, category in enumerate(named)}
-            probes = np.array([*named, None], dtype=object)
-        return cls(rules[0].feature, cuts, np.stack([rule.goes_left(probes) == left for rule, left in literals]))
+            codes = set[str]()
+            for rule in rules:
+                codes |= rule.left_categories | rule.right_categories
+            categories = sorted(codes)
+            cuts = {category: interval for interval, category in enumerate(categories)}
+            probes = np.array([*categories, None], dtype=object)
+        return cls(
+            rules[0].feature, cuts, np.stack([rule.goes_left(probes) == goes_left for rule, goes_left in literals])
+        )
 
-    def intervals(self, columns: Columns, n: int, held: NDArray[np.bool_] | None) -> NDArray[np.intp]:
-        """``(n,)``: the interval of each sample's value."""
+    def intervals(self, columns: Columns, n: int, has_record: NDArray[np.bool_] | None) -> NDArray[np.intp]:
+        """Return the interval of each sample's value, ``(n,)``."""
         missing = self.holds.shape[1] - 1
         if self.feature not in columns:
             return np.full(n, missing, dtype=np.intp)
         column = columns[self.feature]
         if isinstance(self.cuts, dict):
-            found = np.fromiter((self.cuts.get(v, missing) for v in column), dtype=np.intp, count=len(column))
+            interval_of = np.fromiter((self.cuts.get(v, missing) for v in column), dtype=np.intp, count=len(column))
         else:
-            found = np.searchsorted(self.cuts, column.astype(np.float64), side="right")
-        return found if held is None else np.where(held, found, missing)
+            interval_of = np.searchsorted(self.cuts, column.astype(np.float64), side="right")
+        if has_record is None:
+            return interval_of
+        return np.where(has_record, interval_of, missing)
 
 
 class Conjunctions:
@@ -98,20 +105,22 @@ class Conjunctions:
     """
 
     def __init__(self, rules: Mapping[NodeKey, SplitRule], conjunctions: Sequence[Conditions]) -> None:
-        asked = [[(rules[tree, node], left) for tree, node, left in conditions] for conditions in conjunctions]
+        literals_of = [
+            [(rules[tree, node], goes_left) for tree, node, goes_left in conditions] for conditions in conjunctions
+        ]
         by_column: dict[tuple[str, bool], list[Literal]] = {}
-        for literal in dict.fromkeys(literal for literals in asked for literal in literals):
+        for literal in dict.fromkeys(literal for literals in literals_of for literal in literals):
             by_column.setdefault((literal[0].feature, literal[0].threshold is None), []).append(literal)
         self._columns = [_Column.of(literals) for literals in by_column.values()]
         line = {literal: i for i, literal in enumerate(x for literals in by_column.values() for x in literals)}
         self._always = len(line)
-        depth = max([1, *(len(literals) for literals in asked)])
-        self._lines = np.full((depth, len(asked)), self._always, dtype=np.intp)  # short ones are padded
-        for e, literals in enumerate(asked):
+        depth = max([1, *(len(literals) for literals in literals_of)])
+        self._lines = np.full((depth, len(literals_of)), self._always, dtype=np.intp)  # short ones are padded
+        for e, literals in enumerate(literals_of):
             self._lines[: len(literals), e] = [line[literal] for literal in literals]
 
     def blocks(
-        self, columns: Columns, n: int, held: NDArray[np.bool_] | None = None
+        self, columns: Columns, n: int, has_record: NDArray[np.bool_] | None = None
     ) -> Iterator[tuple[slice, NDArray[np.bool_]]]:
         """Evaluate block by block.
 
@@ -119,35 +128,35 @@ class Conjunctions:
         ----------
         columns : mapping of str to ndarray
             The party's columns, each ``(n,)``; a feature that is absent counts as missing.
-        held : ndarray of bool, optional
-            ``(n,)``: rows that are not held count as missing.
+        has_record : ndarray of bool, optional
+            ``(n,)``: a row without a record counts as missing.
 
         Yields
         ------
         rows : slice
-        kept : ndarray of bool
-            ``(m, len(rows))``; overwritten by the next block.
+        holds : ndarray of bool
+            ``(m, len(rows))``: whether each conjunction holds; overwritten by the next block.
         """
-        intervals = [column.intervals(columns, n, held) for column in self._columns]
+        intervals = [column.intervals(columns, n, has_record) for column in self._columns]
         literals = np.ones((self._always + 1, min(n, BLOCK)), dtype=bool)
-        kept, other = np.empty((2, self._lines.shape[1], min(n, BLOCK)), dtype=bool)
+        holds, literal_holds = np.empty((2, self._lines.shape[1], min(n, BLOCK)), dtype=bool)
         for begin in range(0, n, BLOCK):
             rows = slice(begin, min(n, begin + BLOCK))
             width = rows.stop - begin
             line = 0
-            for column, found in zip(self._columns, intervals, strict=True):
-                literals[line : line + len(column.holds), :width] = column.holds[:, found[rows]]
+            for column, interval in zip(self._columns, intervals, strict=True):
+                literals[line : line + len(column.holds), :width] = column.holds[:, interval[rows]]
                 line += len(column.holds)
             # mode="clip" because take buffers its output otherwise; no line is out of bounds
-            np.take(literals, self._lines[0], axis=0, out=kept, mode="clip")
+            np.take(literals, self._lines[0], axis=0, out=holds, mode="clip")
             for lines in self._lines[1:]:
-                np.take(literals, lines, axis=0, out=other, mode="clip")
-                kept &= other
-            yield rows, kept[:, :width]
+                np.take(literals, lines, axis=0, out=literal_holds, mode="clip")
+                holds &= literal_holds
+            yield rows, holds[:, :width]
 
-    def matrix(self, columns: Columns, n: int, held: NDArray[np.bool_] | None = None) -> NDArray[np.bool_]:
-        """``(n, m)``: all blocks in one array."""
+    def matrix(self, columns: Columns, n: int, has_record: NDArray[np.bool_] | None = None) -> NDArray[np.bool_]:
+        """Return all blocks in one array, ``(n, m)``."""
         out = np.empty((n, self._lines.shape[1]), dtype=bool)
-        for rows, kept in self.blocks(columns, n, held):
-            out[rows] = kept.T
+        for rows, holds in self.blocks(columns, n, has_record):
+            out[rows] = holds.T
         return out

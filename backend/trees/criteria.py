@@ -59,19 +59,19 @@ class Stops:
         """Whether sums of weights do not tell if a split may be made. Two children with weight have a record each."""
         return self.min_samples_leaf > 1 or self.min_samples_split > 2
 
-    def allowed(self, gain: Floats, left: IntArray, n: int, weight: float, unit: float = 1.0) -> Floats:
+    def allowed(self, gain: Floats, records_left: IntArray, n: int, weight: float, unit: float = 1.0) -> Floats:
         """Return `gain` if a split may be made, else -inf.
 
         Parameters
         ----------
-        left : ndarray of int64
-            Records that go left of ``n``.
+        records_left : ndarray of int64
+            The number of records that go left, of ``n``.
         weight : float
-            Of all records of the node.
+            The weight of all records of the node.
         unit : float
-            What the impurity is measured in.
+            The unit of the impurity.
         """
-        enough = np.minimum(left, n - left) >= self.min_samples_leaf
+        enough = np.minimum(records_left, n - records_left) >= self.min_samples_leaf
         falls = gain > weight * max(self.min_gain, ROUNDING * unit)
         return np.where(enough & falls & (n >= self.min_samples_split), gain, -np.inf)
 
@@ -114,8 +114,10 @@ class ClassCounts:
         else:
             frequent = int(np.argmax(histogram.sums[: self.classes, :-1].sum(axis=1)))
         gain = _in_order(self._gain, direction, bounds, self._share)
-        found = search(histogram, gain, lambda sums: _mean(sums[frequent], self._total(sums)), self._total)
-        return found and parted(found, histogram, direction, bounds, self._share)
+        best = search(histogram, gain, lambda sums: _mean(sums[frequent], self._total(sums)), self._total)
+        if best is None:
+            return None
+        return parted(best, histogram, direction, bounds, self._share)
 
     def leaf(self, sums: IntArray, bounds: Bounds) -> Leaf:
         """Shares of the classes; of two, the second's is clipped to the bounds."""
@@ -138,11 +140,11 @@ class ClassCounts:
         """Of class 1."""
         return np.asarray(sums[1] / np.maximum(self._total(sums), 1))
 
-    def _gain(self, left: IntArray, total: IntArray) -> Floats:
-        right = total[:, None, None] - left
-        gain = self._purity(left) + self._purity(right) - self._purity(total)
+    def _gain(self, left_sums: IntArray, total: IntArray) -> Floats:
+        right = total[:, None, None] - left_sums
+        gain = self._purity(left_sums) + self._purity(right) - self._purity(total)
         records = (lambda sums: sums[-1]) if self.counted else self._total
-        return self.stops.allowed(gain, records(left), int(records(total)), self.cover(total))
+        return self.stops.allowed(gain, records(left_sums), int(records(total)), self.cover(total))
 
     def _purity(self, sums: IntArray) -> Floats:
         counts = sums[: self.classes] * self.unit
@@ -186,8 +188,10 @@ class Variance:
     def best_split(self, histogram: Histogram, direction: int, bounds: Bounds) -> BestSplit | None:
         """Split with the least variance in its children."""
         gain = _in_order(self._gain, direction, bounds, _average)
-        found = search(histogram, gain, lambda sums: _mean(sums[0], sums[1]), itemgetter(1))
-        return found and parted(found, histogram, direction, bounds, _average)
+        best = search(histogram, gain, lambda sums: _mean(sums[0], sums[1]), itemgetter(1))
+        if best is None:
+            return None
+        return parted(best, histogram, direction, bounds, _average)
 
     def leaf(self, sums: IntArray, bounds: Bounds) -> Leaf:
         """Mean of the labels, clipped to the bounds."""
@@ -199,25 +203,25 @@ class Variance:
         """Records, or their weight."""
         return float(sums[1]) * self.weight_unit
 
-    def _gain(self, left: IntArray, total: IntArray) -> Floats:
-        right = total[:, None, None] - left
-        gain = (self._purity(left) + self._purity(right) - self._purity(total)) * self.span**2
-        return self.stops.allowed(gain, left[-1], int(total[-1]), self.cover(total), self.span**2)
+    def _gain(self, left_sums: IntArray, total: IntArray) -> Floats:
+        right = total[:, None, None] - left_sums
+        gain = (self._purity(left_sums) + self._purity(right) - self._purity(total)) * self.span**2
+        return self.stops.allowed(gain, left_sums[-1], int(total[-1]), self.cover(total), self.span**2)
 
     def _purity(self, sums: IntArray) -> Floats:
         return _over((sums[0] * self.unit) ** 2, sums[1] * self.weight_unit)
 
 
 def _in_order(gain: Gain, direction: int, bounds: Bounds, value: Callable[[IntArray], Floats]) -> Gain:
-    """`gain` where the values of both children are in the right order and within the node's bounds, else -inf."""
+    """Return `gain` with -inf for cuts whose children's values are in the wrong order or outside the node's bounds."""
 
-    def ordered(left: IntArray, total: IntArray) -> Floats:
-        low = value(left)
-        high = value(total[:, None, None] - left)
-        allowed = direction * low <= direction * high
+    def ordered(left_sums: IntArray, total: IntArray) -> Floats:
+        low = value(left_sums)
+        high = value(total[:, None, None] - left_sums)
+        is_allowed = direction * low <= direction * high
         for side in (low, high):
-            allowed &= (side >= bounds.low) & (side <= bounds.high)
-        return np.where(allowed, gain(left, total), -np.inf)
+            is_allowed &= (side >= bounds.low) & (side <= bounds.high)
+        return np.where(is_allowed, gain(left_sums, total), -np.inf)
 
     return ordered if direction else gain
 

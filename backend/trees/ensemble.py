@@ -71,11 +71,10 @@ class SplitRule:
         if self.threshold is not None:
             values = column.astype(np.float64)
             return np.where(np.isnan(values), self.default_left, (values < self.threshold) != self.above)
-        left = np.fromiter((v in self.left_categories for v in column), dtype=bool, count=len(column))
         if self.default_left:
-            right = np.fromiter((v in self.right_categories for v in column), dtype=bool, count=len(column))
-            return ~right
-        return left
+            in_right = np.fromiter((v in self.right_categories for v in column), dtype=bool, count=len(column))
+            return ~in_right
+        return np.fromiter((v in self.left_categories for v in column), dtype=bool, count=len(column))
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,13 +217,13 @@ class GuestModel:
 
     @cached_property
     def known_codes(self) -> dict[str, frozenset[str]]:
-        """Return the Guest's categorical features that splits ask about → the codes that these splits name."""
-        known: dict[str, frozenset[str]] = {}
+        """Return the codes that the Guest's splits name, by categorical feature."""
+        codes_of: dict[str, frozenset[str]] = {}
         for rule in self.rules.values():
             if rule.threshold is None:
                 codes = rule.left_categories | rule.right_categories
-                known[rule.feature] = known.get(rule.feature, frozenset()) | codes
-        return known
+                codes_of[rule.feature] = codes_of.get(rule.feature, frozenset()) | codes
+        return codes_of
 
     def weights_of(self, tree: int, leaf: Leaf) -> tuple[float, ...]:
         """What a leaf adds to each output, ``(outputs.count,)``."""

@@ -22,7 +22,7 @@ class Step:
 
     Attributes
     ----------
-    own : tuple of Conditions
+    host_conditions : tuple of Conditions
         ``(m,)``: per incoming entry, this Host's conditions.
     target : tuple of int
         ``(m,)``: per incoming entry, the outgoing entry it is added to.
@@ -31,7 +31,7 @@ class Step:
     """
 
     host: str
-    own: tuple[Conditions, ...]
+    host_conditions: tuple[Conditions, ...]
     target: tuple[int, ...]
     n_out: int
 
@@ -71,17 +71,19 @@ def fold_structure(skeletons: Sequence[Skeleton], guest: str, hosts: Sequence[st
     index = {c: i for i, c in enumerate(entries)}
     steps = []
     incoming: list[Conditions] = list(entries)
-    used = set(owner.values())
-    for host in (h for h in hosts if h in used):
-        own = tuple(tuple(c for c in e if owner[c[:2]] == host) for e in incoming)
-        rest = [tuple(c for c in e if owner[c[:2]] != host) for e in incoming]
-        outgoing = sorted(set(rest))
+    owners = set(owner.values())
+    for host in hosts:
+        if host not in owners:
+            continue
+        host_conditions = tuple(tuple(c for c in e if owner[c[:2]] == host) for e in incoming)
+        other_conditions = [tuple(c for c in e if owner[c[:2]] != host) for e in incoming]
+        outgoing = sorted(set(other_conditions))
         position = {c: i for i, c in enumerate(outgoing)}
-        steps.append(Step(host, own, tuple(position[r] for r in rest), len(outgoing)))
+        target = tuple(position[conditions] for conditions in other_conditions)
+        steps.append(Step(host, host_conditions, target, len(outgoing)))
         incoming = outgoing
-    return Folding(
-        tuple(tuple(index[c] if c else None for c in leaves) for leaves in per_leaf), len(entries), tuple(steps)
-    )
+    entry_of_leaf = tuple(tuple(index[c] if c else None for c in leaves) for leaves in per_leaf)
+    return Folding(entry_of_leaf, len(entries), tuple(steps))
 
 
 def leaf_conditions(skeletons: Sequence[Skeleton], select: Callable[[NodeKey], bool]) -> list[list[Conditions]]:

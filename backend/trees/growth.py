@@ -56,9 +56,9 @@ class Histogram:
     sums: IntArray
     categorical: bool
 
-    def minus(self, other: Histogram) -> Histogram:
-        """A sibling's histogram: parent minus child, exact."""
-        return Histogram(self.sums - other.sums, self.categorical)
+    def minus(self, child: Histogram) -> Histogram:
+        """Return the other child's histogram: this node's minus `child`'s, exact."""
+        return Histogram(self.sums - child.sums, self.categorical)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ class BestSplit:
     ----------
     left_bins : tuple of int
         Bins that go left, ascending (for ordered bins 0 … k-1).
-    left : ndarray of int64
+    left_sums : ndarray of int64
         ``(channels,)``: sums of the left child, missing values included where they go left.
     bounds : (Bounds, Bounds)
         Of the left and the right child.
@@ -78,7 +78,7 @@ class BestSplit:
     gain: float
     left_bins: tuple[int, ...]
     default_left: bool
-    left: IntArray
+    left_sums: IntArray
     bounds: tuple[Bounds, Bounds] = (FREE, FREE)
 
 
@@ -111,10 +111,10 @@ def search(
     key: Callable[[IntArray], Floats],
     weight: Callable[[IntArray], IntArray],
 ) -> BestSplit | None:
-    """Best cut of one feature's histogram; None if no cut has a positive gain.
+    """Return the best cut of one feature's histogram; None if no cut has a positive gain.
 
-    Both directions are tried for missing values; if a node has none, the heavier child becomes the default. On a tie the
-    first wins: "missing goes right" before "missing goes left", lower cut before higher.
+    Both directions are tried for missing values; if a node has no missing value, the heavier child becomes the default. On a tie the
+    first cut wins: "missing goes right" before "missing goes left", lower cut before higher.
 
     Parameters
     ----------
@@ -133,47 +133,53 @@ def search(
     total = histogram.sums.sum(axis=1)
     below = np.cumsum(histogram.sums[:, order], axis=1)[:, :-1]
     # row 0: missing goes right; row 1: missing goes left
-    left = np.stack([below, below + missing[:, None]], axis=1)
-    gains = gain(left, total)
+    left_sums = np.stack([below, below + missing[:, None]], axis=1)
+    gains = gain(left_sums, total)
     side, cut = divmod(int(np.argmax(gains)), gains.shape[1])
     if not gains[side, cut] > 0.0:
         return None
-    chosen = left[:, side, cut]
+    best_left_sums = left_sums[:, side, cut]
+    if missing.any():
+        default_left = side == 1
+    else:
+        default_left = bool(2 * weight(best_left_sums) >= weight(total))
     return BestSplit(
         gain=float(gains[side, cut]),
         left_bins=tuple(sorted(int(b) for b in order[: cut + 1])),
-        default_left=side == 1 if missing.any() else bool(2 * weight(chosen) >= weight(total)),
-        left=chosen,
+        default_left=default_left,
+        left_sums=best_left_sums,
     )
 
 
 def parted(
-    found: BestSplit, histogram: Histogram, direction: int, bounds: Bounds, value: Callable[[IntArray], Floats]
+    best: BestSplit, histogram: Histogram, direction: int, bounds: Bounds, value: Callable[[IntArray], Floats]
 ) -> BestSplit:
-    """A split with its children's bounds, as XGBoost sets them: those of the node, parted by the mean of both values under a direction.
+    """Return a split with its children's bounds, as XGBoost sets them: under a direction, the mean of both values parts the node's bounds.
 
     Parameters
     ----------
     value : callable
-        Sums ``(channels,)`` → what a leaf with them would predict.
+        Sums ``(channels,)`` → the prediction of a leaf with these sums.
     """
     if direction == 0:
         if bounds == FREE:
-            return found
-        return replace(found, bounds=(bounds, bounds))
-    left, right = (float(value(sums)) for sums in (found.left, histogram.sums.sum(axis=1) - found.left))
-    middle = (left + right) / 2
+            return best
+        return replace(best, bounds=(bounds, bounds))
+    right_sums = histogram.sums.sum(axis=1) - best.left_sums
+    middle = (float(value(best.left_sums)) + float(value(right_sums))) / 2
     lower = Bounds(bounds.low, middle)
     upper = Bounds(middle, bounds.high)
-    return replace(found, bounds=(lower, upper) if direction > 0 else (upper, lower))
+    if direction > 0:
+        return replace(best, bounds=(lower, upper))
+    return replace(best, bounds=(upper, lower))
 
 
 def _bin_order(histogram: Histogram, key: Callable[[IntArray], Floats]) -> NDArray[np.intp]:
     if not histogram.categorical:
         return np.arange(histogram.sums.shape[1] - 1)
     keys = key(histogram.sums[:, :-1])
-    seen = np.flatnonzero(~np.isnan(keys))
-    return seen[np.argsort(keys[seen], kind="stable")]
+    with_records = np.flatnonzero(~np.isnan(keys))
+    return with_records[np.argsort(keys[with_records], kind="stable")]
 
 
 @dataclass(frozen=True)
@@ -185,14 +191,16 @@ class SecondOrder:
     channels: int = 2
 
     def best_split(self, histogram: Histogram, direction: int, bounds: Bounds) -> BestSplit | None:
-        """Largest gain with enough weight on both sides; with a direction, children in the wrong order are not allowed.
+        """Return the cut with the largest gain and enough weight on both sides; a direction rules out children in the wrong order.
 
         The children's bounds are XGBoost's: the mean of the two weights parts them.
         """
-        found = search(
+        best = search(
             histogram, lambda left, total: self._gain(left, total, direction, bounds), self._key, itemgetter(1)
         )
-        return found and parted(found, histogram, direction, bounds, lambda sums: self._weight(sums, bounds))
+        if best is None:
+            return None
+        return parted(best, histogram, direction, bounds, lambda sums: self._weight(sums, bounds))
 
     def leaf(self, sums: IntArray, bounds: Bounds) -> Leaf:
         """Weight -η·G/(H+λ), clipped to the bounds; 0 if H+λ is 0."""
@@ -207,8 +215,8 @@ class SecondOrder:
 
     def _weight(self, sums: IntArray, bounds: Bounds, rate: float = 1.0) -> Floats:
         g, h = self._real(sums)
-        known = h + self.rules.reg_lambda > 0
-        best = np.divide(-rate * g, h + self.rules.reg_lambda, out=np.zeros_like(g), where=known)
+        has_weight = h + self.rules.reg_lambda > 0
+        best = np.divide(-rate * g, h + self.rules.reg_lambda, out=np.zeros_like(g), where=has_weight)
         return np.clip(best, rate * bounds.low, rate * bounds.high)
 
     def _key(self, sums: IntArray) -> Floats:
@@ -216,18 +224,18 @@ class SecondOrder:
         with np.errstate(invalid="ignore"):  # 0/0 if no record has the category and λ is 0
             return np.where(h > 0, g / (h + self.rules.reg_lambda / self.units[1]), np.nan)
 
-    def _gain(self, left: IntArray, total: IntArray, direction: int, bounds: Bounds) -> Floats:
-        right = total[:, None, None] - left
+    def _gain(self, left_sums: IntArray, total: IntArray, direction: int, bounds: Bounds) -> Floats:
+        right = total[:, None, None] - left_sums
         with np.errstate(divide="ignore", invalid="ignore"):
-            gain = 0.5 * (self._score(left, bounds) + self._score(right, bounds) - self._score(total, bounds))
-            allowed = np.ones(gain.shape, dtype=bool)
+            gain = 0.5 * (self._score(left_sums, bounds) + self._score(right, bounds) - self._score(total, bounds))
+            is_allowed = np.ones(gain.shape, dtype=bool)
             if direction:
-                allowed = direction * self._weight(left, bounds) <= direction * self._weight(right, bounds)
-        h_left = left[1] * self.units[1]
+                is_allowed = direction * self._weight(left_sums, bounds) <= direction * self._weight(right, bounds)
+        h_left = left_sums[1] * self.units[1]
         h_right = right[1] * self.units[1]
         min_weight = self.rules.min_child_weight
-        allowed &= (h_left >= min_weight) & (h_right >= min_weight) & (h_left > 0) & (h_right > 0)
-        return np.where(allowed, gain - self.rules.gamma, -np.inf)
+        is_allowed &= (h_left >= min_weight) & (h_right >= min_weight) & (h_left > 0) & (h_right > 0)
+        return np.where(is_allowed, gain - self.rules.gamma, -np.inf)
 
     def _score(self, sums: IntArray, bounds: Bounds) -> Floats:
         """Twice the reduction of the loss by a node: G²/(H+λ) at the best weight, -(2Gw + (H+λ)w²) at another."""

@@ -55,24 +55,24 @@ class Metrics:
 def measure(
     labels: Floats, margins: Floats, part: str, outputs: Outputs = ONE_LOGIT, weights: Floats | None = None
 ) -> Metrics:
-    """Metrics of margins against labels.
+    """Return the metrics of margins against labels.
 
     Parameters
     ----------
     labels : ndarray of float64
         ``(n,)``: 0/1, number of the class, or value.
     margins : ndarray of float64
-        ``(n, outputs.count)``, or ``(n,)`` where that is 1.
+        ``(n, outputs.count)``, or ``(n,)`` if that is 1.
     weights : ndarray of float64, optional
-        ``(n,)``: how much each record counts; None = all the same. ``n`` counts records.
+        ``(n,)``: the weight of each record; None = equal weights. The metrics' ``n`` counts records.
     """
     n = len(labels)
     if n == 0:
         return Metrics(NAN, NAN, NAN, NAN, 0, part)
     margins = margins.reshape(n, outputs.count)
     counted = np.ones(n) if weights is None else weights
-    found = weighted_figures(labels, margins, outputs.predict(margins), outputs.task, counted[None])
-    value = {name: float(values[0]) for name, values in found.items()}
+    figures = weighted_figures(labels, margins, outputs.predict(margins), outputs.task, counted[None])
+    value = {name: float(values[0]) for name, values in figures.items()}
     auc, ks, loss, accuracy, rmse, r2 = (
         value.get(name, NAN) for name in ("auc", "ks", "log_loss", "accuracy", "rmse", "r2")
     )
@@ -152,15 +152,15 @@ def _area(positive: Floats, negative: Floats) -> Floats:
 
 
 def _lead(positive: Floats, negative: Floats) -> Floats:
-    """KS from the weights at each score."""
+    """Return KS from the weights at each score."""
     below = np.cumsum(positive, axis=1)
     others_below = np.cumsum(negative, axis=1)
-    whole = below[:, -1:]
-    others = others_below[:, -1:]
-    known = ((whole > 0) & (others > 0))[:, 0]
+    positives = below[:, -1:]
+    negatives = others_below[:, -1:]
+    has_both = ((positives > 0) & (negatives > 0))[:, 0]
     with np.errstate(invalid="ignore"):  # 0/0 if a class is absent
-        widest = (others_below / others - below / whole).max(axis=1)
-    lead: Floats = np.where(known, widest, NAN)
+        widest = (others_below / negatives - below / positives).max(axis=1)
+    lead: Floats = np.where(has_both, widest, NAN)
     return lead
 
 

@@ -136,15 +136,17 @@ def load_host(text: str) -> HostModel:
 
 
 def structure_hash(model: HostModel) -> str:
-    """SHA-256 of what a Host's answers depend on: the trees in which it owns a split, in any order, and its rules in them.
+    """Return the SHA-256 of what a Host's answers depend on: the trees in which it owns a split, in any order, and its rules in them.
 
-    No salt, name, layout or hash of the Guest's: the same trees under another id have the same structure.
+    It covers no salt, name, layout or hash of the Guest: the same trees under another id have the same structure.
     """
     rules: dict[int, dict[NodeKey, SplitRule]] = {}
     for (tree, node), rule in model.rules.items():
         rules.setdefault(tree, {})[0, node] = rule
-    trees = [{"forks": dump_skeleton(model.skeletons[t]), "rules": _rules(own)} for t, own in rules.items()]
-    return content_hash("\n".join(sorted(_canonical(tree) for tree in trees)))
+    trees = []
+    for t, rules_of_tree in rules.items():
+        trees.append(_canonical({"forks": dump_skeleton(model.skeletons[t]), "rules": _rules(rules_of_tree)}))
+    return content_hash("\n".join(sorted(trees)))
 
 
 def dump_trees(trees: Sequence[GuestTree]) -> list[list[dict[str, Any]]]:
@@ -163,7 +165,7 @@ def dump_skeleton(skeleton: Skeleton) -> list[list[Any]]:
 
 
 def load_skeleton(forks: Any) -> Skeleton:
-    """Inverse of :func:`dump_skeleton`; raises ModelError unless the forks make one binary tree rooted at node 0."""
+    """Read what :func:`dump_skeleton` wrote; raises ModelError unless the forks make one binary tree rooted at node 0."""
     skeleton = Skeleton({int(i): Fork(str(owner), int(left), int(right)) for i, owner, left, right in forks})
     children = [c for f in skeleton.forks.values() for c in (f.left, f.right)]
     # no node has two parents, so the walk to the leaves ends; it reaches every fork if a tree has one leaf more than forks

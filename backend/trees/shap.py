@@ -89,10 +89,13 @@ def factors_of(
     for condition in conditions:
         if condition[:2] in features:
             by_feature.setdefault(features[condition[:2]], []).append(condition)
-    return [
-        Factor(name, tuple(own), float(np.prod([shares[t, i] if left else 1.0 - shares[t, i] for t, i, left in own])))
-        for name, own in by_feature.items()
-    ]
+    factors = []
+    for name, conditions_of_feature in by_feature.items():
+        shares_of_feature = [
+            shares[t, i] if goes_left else 1.0 - shares[t, i] for t, i, goes_left in conditions_of_feature
+        ]
+        factors.append(Factor(name, tuple(conditions_of_feature), float(np.prod(shares_of_feature))))
+    return factors
 
 
 class Factors:
@@ -120,43 +123,43 @@ class Factors:
         line = iter(range(len(flat)))
         for r, row in enumerate(rows):
             self._lines[: len(row), r] = [next(line) for _ in row]
-        own = np.arange(len(flat))
-        self._others = np.where(self._lines[:, self.row] == own, len(flat), self._lines[:, self.row])
+        factor_numbers = np.arange(len(flat))
+        self._others = np.where(self._lines[:, self.row] == factor_numbers, len(flat), self._lines[:, self.row])
         self._conditions = Conjunctions(rules, [factor.conditions for factor in flat]) if flat else None
 
     def blocks(
-        self, columns: Columns, n: int, held: NDArray[np.bool_] | None = None
+        self, columns: Columns, n: int, has_record: NDArray[np.bool_] | None = None
     ) -> Iterator[tuple[slice, NDArray[np.bool_]]]:
-        """1_i of some samples at a time: rows, and ``(m, len(rows))``, overwritten by the next block."""
+        """Yield 1_i of some samples at a time: rows, and ``(m, len(rows))``, overwritten by the next block."""
         if self._conditions is None:
             return iter([(slice(0, n), np.empty((0, n), dtype=bool))])
-        return self._conditions.blocks(columns, n, held)
+        return self._conditions.blocks(columns, n, has_record)
 
-    def whole(self, kept: NDArray[np.bool_], x: float) -> Floats:
-        """``(paths, n)``: ∏ (x 1_i + (1-x) c_i) over all factors of a path; 1 if it has none."""
-        values = self._values(kept, x)
-        out = np.ones((self._lines.shape[1], kept.shape[1]))
+    def whole(self, holds: NDArray[np.bool_], x: float) -> Floats:
+        """Return ∏ (x 1_i + (1-x) c_i) over all factors of a path, ``(paths, n)``; 1 for a path without factors."""
+        values = self._values(holds, x)
+        out = np.ones((self._lines.shape[1], holds.shape[1]))
         for line in self._lines:
             out *= values[line]
         return out
 
-    def parts(self, kept: NDArray[np.bool_], x: float) -> Floats:
-        """``(m, n)``: (1_f - c_f) ∏ over the other factors of f's path."""
-        return self._times_others(np.where(kept, 1.0 - self._share, -self._share), kept, x)
+    def parts(self, holds: NDArray[np.bool_], x: float) -> Floats:
+        """Return (1_f - c_f) ∏ over the other factors of f's path, ``(m, n)``."""
+        return self._times_others(np.where(holds, 1.0 - self._share, -self._share), holds, x)
 
-    def changes(self, kept: NDArray[np.bool_], other: NDArray[np.bool_]) -> Floats:
-        """``(m, n)``: what is lost where f alone answers as in `other`: (1_f - 1'_f) ∏ 1_i over the other factors of f's path."""
-        return self._times_others(kept.astype(np.float64) - other, kept, 1.0)
+    def changes(self, holds: NDArray[np.bool_], other_holds: NDArray[np.bool_]) -> Floats:
+        """Return (1_f - 1'_f) ∏ 1_i over the other factors of f's path, ``(m, n)``: the loss if f alone answered as in `other_holds`."""
+        return self._times_others(holds.astype(np.float64) - other_holds, holds, 1.0)
 
-    def _times_others(self, out: Floats, kept: NDArray[np.bool_], x: float) -> Floats:
-        values = self._values(kept, x)
+    def _times_others(self, out: Floats, holds: NDArray[np.bool_], x: float) -> Floats:
+        values = self._values(holds, x)
         for line in self._others:
             out *= values[line]
         return out
 
-    def _values(self, kept: NDArray[np.bool_], x: float) -> Floats:
+    def _values(self, holds: NDArray[np.bool_], x: float) -> Floats:
         """``(m + 1, n)``: x 1_i + (1-x) c_i, and 1 for no factor."""
-        return np.concatenate([np.where(kept, x, 0.0) + (1.0 - x) * self._share, np.ones((1, kept.shape[1]))])
+        return np.concatenate([np.where(holds, x, 0.0) + (1.0 - x) * self._share, np.ones((1, holds.shape[1]))])
 
 
 def merged_factors(
@@ -218,7 +221,7 @@ def shap_values(
     of_factor = leaf_weights(model)[factors.row][:, None]
     position = np.array([features.index(name) for name in factors.features], dtype=np.intp)
     out = np.zeros((len(features), n))
-    for rows, kept in factors.blocks(columns, n):
+    for rows, holds in factors.blocks(columns, n):
         for x, weight in zip(*quadrature(model.skeletons), strict=True):
-            np.add.at(out[:, rows], position, weight * of_factor * factors.parts(kept, float(x)))
+            np.add.at(out[:, rows], position, weight * of_factor * factors.parts(holds, float(x)))
     return features, out.T

@@ -66,7 +66,7 @@ class Elsewhere:
     def __init__(self):
         self.ended, self.made = threading.Event(), 0
 
-    def ask(self, count, patience=0.0, *, needed=True):
+    def ask(self, count, patience=0.0, *, is_urgent=True):
         return True
 
     def collect(self, count):

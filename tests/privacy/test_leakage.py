@@ -138,7 +138,7 @@ def test_the_meter_counts_what_trying_every_combination_counts(seed: int, trees:
         assert reading.count == count >= 1
         assert reading.entropy == pytest.approx(entropy, abs=1e-9)
         assert reading.min_entropy == pytest.approx(least, abs=1e-9)
-        assert reading.told == pytest.approx(told, abs=1e-9)
+        assert reading.disclosed_bits == pytest.approx(told, abs=1e-9)
         assert reading.min_entropy <= reading.entropy + 1e-9 <= reading.bits + 2e-9
 
 
@@ -154,7 +154,7 @@ def test_with_dither_all_combinations_that_come_near_are_counted(seed, trees, bi
         assert reading.count == count >= 1
         assert reading.entropy == pytest.approx(entropy, abs=1e-9)
         assert reading.min_entropy == pytest.approx(least, abs=1e-9)
-        assert reading.told == pytest.approx(told, abs=1e-9)
+        assert reading.disclosed_bits == pytest.approx(told, abs=1e-9)
 
 
 @settings(max_examples=10, deadline=None)
@@ -185,7 +185,7 @@ def test_several_sums_are_counted_together(seed: int, kind: str) -> None:
         count, entropy, least, told = brute(world.model, candidates, released)
         assert reading.count == count >= 1
         assert (reading.entropy, reading.min_entropy) == pytest.approx((entropy, least), abs=1e-9)
-        assert reading.told == pytest.approx(told, abs=1e-9)
+        assert reading.disclosed_bits == pytest.approx(told, abs=1e-9)
 
 
 def drawn_model(seed: int, trees: int, leaves: int, bits: int, owner: str = "host") -> GuestModel:
@@ -228,7 +228,7 @@ def test_the_bound_is_never_below_what_the_score_tells(seed, trees, leaves, bits
     scores = drawn_scores(model, seed, 3)
     meter = LeakMeter(model)
     for reading, bound in zip(meter.read({}, scores, dither), meter.bound({}, scores, dither), strict=True):
-        assert bound.told >= reading.told
+        assert bound.disclosed_bits >= reading.disclosed_bits
         assert bound.min_entropy <= reading.min_entropy + 1e-9
 
 
@@ -238,7 +238,7 @@ def test_the_bound_is_within_a_twentieth_of_a_bit_where_there_are_many_trees(bit
     scores = drawn_scores(model, 5, 3)[:3]
     meter = LeakMeter(model)
     for reading, bound in zip(meter.read({}, scores, dither), meter.bound({}, scores, dither), strict=True):
-        assert reading.told <= bound.told <= reading.told + 0.05
+        assert reading.disclosed_bits <= bound.disclosed_bits <= reading.disclosed_bits + 0.05
         assert bound.additions > 10_000
 
 
@@ -248,7 +248,7 @@ def test_the_bound_holds_for_several_sums(seed: int, kind: str) -> None:
     world = with_outputs(covered(random_world(seed, n_trees=4, depth=2, n=3, bits=3), seed), kind, seed)
     meter, columns, scores = LeakMeter(world.model), world.tables[GUEST].columns, true_scores(world)
     for reading, bound in zip(meter.read(columns, scores), meter.bound(columns, scores), strict=True):
-        assert bound.told >= reading.told
+        assert bound.disclosed_bits >= reading.disclosed_bits
         assert bound.min_entropy <= reading.min_entropy + 1e-9
 
 
@@ -256,13 +256,13 @@ def test_the_bound_by_hand() -> None:
     # three trees of 0 and 1 with 1/4 and 3/4: the sum 2 has the probability 3·(3/4)²·1/4, the best guess before was right in (3/4)³
     model = two_leaf_model([(0.0, 1.0)] * 3)
     bound = LeakMeter(model).bound(NO_COLUMNS, [2])[0]
-    assert bound.told == pytest.approx(-math.log2(27 / 64), abs=1e-5)
+    assert bound.disclosed_bits == pytest.approx(-math.log2(27 / 64), abs=1e-5)
     assert bound.min_entropy == pytest.approx(max(0.0, math.log2(64 / 27) + math.log2(27 / 64)), abs=1e-5)
     # the sum is met from its nearer end, 1, narrow trees first: halves of two trees and of one; lengths 1 and 2, and 1, two leaves each
     assert bound.additions == 2 * (1 + 2) + 2
-    assert LeakMeter(model).bound(NO_COLUMNS, [9])[0].told == math.inf
+    assert LeakMeter(model).bound(NO_COLUMNS, [9])[0].disclosed_bits == math.inf
     # 0 or 1 with the probability 1/64 + 9/64, far from the mean: the tilt is taken back exactly
-    assert LeakMeter(model).bound(NO_COLUMNS, [0], 1)[0].told == pytest.approx(-math.log2(10 / 64), abs=1e-4)
+    assert LeakMeter(model).bound(NO_COLUMNS, [0], 1)[0].disclosed_bits == pytest.approx(-math.log2(10 / 64), abs=1e-4)
 
 
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -341,7 +341,7 @@ def test_a_finer_score_leaves_fewer_paths() -> None:
     assert len(calls) == 40
     assert (coarse.score_bits, coarse.people, coarse.records) == (0, 20, 20)
     assert coarse.bits > fine.bits
-    assert coarse.named <= fine.named
-    assert fine.named <= fine.unique  # one combination is one path
+    assert coarse.identified <= fine.identified
+    assert fine.identified <= fine.unique  # one combination is one path
     assert coarse.unique <= fine.unique == 1.0
     assert coarse.paths >= fine.paths == 1.0

@@ -58,7 +58,7 @@ def test_where_too_many_are_alike_it_says_so_and_the_meter_goes_sum_by_sum(monke
     target = int(sum(tree.spread for tree in trees[::3]))
     wanted = leakage._at(trees, target, 0)
     assert wanted[0] == 1 and wanted[2] == 0.0
-    monkeypatch.setattr(likeliest, "MANY", 8)
+    monkeypatch.setattr(likeliest, "MAX_COMBINATIONS", 8)
     assert likeliest.likeliest(as_given(trees), target, target) is None
     assert leakage._at(trees, target, 0) == wanted
 

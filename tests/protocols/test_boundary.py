@@ -127,7 +127,7 @@ def test_no_ciphertext_ever_passes_the_wire_twice(secret_key):
     passed_on = {
         o
         for o in range(step.n_out)
-        if all(not own for own, t in zip(step.own, step.target, strict=True) if t == o)
+        if all(not own for own, t in zip(step.host_conditions, step.target, strict=True) if t == o)
         and list(step.target).count(o) == 1
     }
     for sample in range(3):

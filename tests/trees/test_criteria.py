@@ -42,7 +42,7 @@ def test_gini_by_hand():
     """6 of 0 and 2 of 1, cut into 6+1 and 0+1: 0.375 - 7/8 · 2·(6/7)(1/7) = 0.375 - 0.2142857 falls, times 8 records."""
     found = best(GINI, [[6, 0, 0], [1, 1, 0]])
     assert found.gain == pytest.approx(8 * (0.375 - 7 / 8 * 12 / 49))
-    assert found.left_bins == (0,) and found.left.tolist() == [6, 1]
+    assert found.left_bins == (0,) and found.left_sums.tolist() == [6, 1]
 
 
 def test_information_by_hand():
@@ -82,7 +82,7 @@ def test_categories_of_three_classes_are_ordered_by_the_share_of_the_most_freque
     """Shares of class 2: 1/4, 9/10, 2/5, so the order is 0, 2, 1 and the best cut takes off the 1; by class 1 it is 0, 1, 2."""
     sums = [[3, 0, 2, 0], [0, 1, 1, 0], [1, 9, 2, 0]]
     found = best(ClassCounts(3, "gini", ANY, binary=False), sums, categorical=True)
-    assert found.left_bins == (0, 2) and found.left.tolist() == [5, 1, 3]
+    assert found.left_bins == (0, 2) and found.left_sums.tolist() == [5, 1, 3]
 
 
 def test_the_impurity_must_fall_by_more_than_epsilon():
@@ -108,7 +108,7 @@ def test_no_child_is_smaller_than_min_samples_leaf():
     sums = [[3, 2, 0, 0], [0, 1, 4, 0]]
     assert best(GINI, sums).left_bins == (0, 1)
     assert best(ClassCounts(2, "gini", Stops(min_samples_leaf=5), binary=True), sums) is None
-    assert best(ClassCounts(2, "gini", Stops(min_samples_leaf=4), binary=True), sums).left.sum() == 6
+    assert best(ClassCounts(2, "gini", Stops(min_samples_leaf=4), binary=True), sums).left_sums.sum() == 6
 
 
 def test_missing_values_go_where_the_children_are_purer():

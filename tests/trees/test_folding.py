@@ -35,6 +35,6 @@ def test_entries_are_never_more_than_leaves_and_the_last_host_sends_one(seed, n_
     assert folding.n_entries <= world.model.n_leaves
     incoming = folding.n_entries
     for step in folding.steps:
-        assert len(step.own) == len(step.target) == incoming
+        assert len(step.host_conditions) == len(step.target) == incoming
         incoming = step.n_out
     assert incoming == (1 if folding.steps else 0)

@@ -33,7 +33,7 @@ def test_a_leaf_of_which_nothing_is_known_weighs_nothing():
 def test_gain_by_hand():
     found = best_split(histogram([-4, 4, 0], [1, 1, 0]), RULES)
     assert found.gain == pytest.approx(0.5 * (16 / 2 + 16 / 2 - 0))
-    assert found.left_bins == (0,) and found.left.tolist() == [-4, 1]
+    assert found.left_bins == (0,) and found.left_sums.tolist() == [-4, 1]
 
 
 def test_gamma_is_taken_off_the_gain_and_can_forbid_the_split():

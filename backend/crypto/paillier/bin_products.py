@@ -45,19 +45,19 @@ class BinProducts:
         slots: int,
         slot_bits: int,
     ) -> list[list[mpz]]:
-        """Per node: the sums of all bins of all features, `slots` per ciphertext, lowest slot first; not yet refreshed."""
+        """Return the sums of all bins of all features by node, `slots` per ciphertext, lowest slot first; not yet refreshed."""
         jobs = self.workers.jobs
         if not self.workers.parallel or sum(len(rows) * len(bins) for rows, bins in nodes) < PARALLEL_MIN:
             return [_pack(modulus, _sums(modulus, ciphertexts, rows, bins), slots, slot_bits) for rows, bins in nodes]
         width = byte_width(modulus)
         tasks = (
-            (source, width, int(modulus), chosen, [(index.astype(np.int32), count) for index, count in part])
+            (source, width, int(modulus), blob_or_file, [(index.astype(np.int32), count) for index, count in part])
             for rows, bins in nodes
-            for source, chosen in [self._source(ciphertexts, rows, width)]
+            for source, blob_or_file in [self._source(ciphertexts, rows, width)]
             for part in _evenly(bins, jobs)
         )
-        made = self.workers.map(_sums_task, tasks)
-        sums = [b"".join(next(made) for _ in range(jobs)) for _ in nodes]
+        sums_of_parts = self.workers.map(_sums_task, tasks)
+        sums = [b"".join(next(sums_of_parts) for _ in range(jobs)) for _ in nodes]
         step = slots * width
         packing = (
             (int(modulus), width, blob[i : i + step], slot_bits) for blob in sums for i in range(0, len(blob), step)
@@ -96,17 +96,17 @@ def _evenly(bins: BinIndex, parts: int) -> list[BinIndex]:
 
 
 def _sums(modulus: mpz, ciphertexts: list[mpz], rows: NDArray[np.intp], bins: BinIndex) -> list[mpz]:
-    """The product of each bin of each feature; the neutral ciphertext 1 for an empty bin."""
-    chosen = [ciphertexts[i] for i in rows.tolist()]
+    """Return the product of each bin of each feature; the neutral ciphertext 1 for an empty bin."""
+    ciphertexts_of_rows = [ciphertexts[i] for i in rows.tolist()]
     total = mpz(1)
-    for c in chosen:
+    for c in ciphertexts_of_rows:
         total = total * c % modulus
     out: list[mpz] = []
     for index, count in bins:
         frequent = int(np.bincount(index, minlength=count).argmax())
         sums = [mpz(1)] * count
         for i in np.flatnonzero(index != frequent).tolist():
-            sums[index[i]] = sums[index[i]] * chosen[i] % modulus
+            sums[index[i]] = sums[index[i]] * ciphertexts_of_rows[i] % modulus
         others = mpz(1)
         for c in sums:
             others = others * c % modulus

@@ -37,17 +37,17 @@ class _Turns:
     def __init__(self) -> None:
         self._free, self._taken, self._needed = threading.Condition(), False, 0
 
-    def take(self, timeout: float, *, needed: bool) -> bool:
-        """Wait for the turn, `timeout` seconds at most; whether it came."""
+    def take(self, timeout: float, *, is_urgent: bool) -> bool:
+        """Wait for the turn, `timeout` seconds at most; return whether it came."""
         with self._free:
-            self._needed += needed
+            self._needed += is_urgent
             try:
-                if not self._free.wait_for(lambda: not self._taken and (needed or not self._needed), timeout):
+                if not self._free.wait_for(lambda: not self._taken and (is_urgent or not self._needed), timeout):
                     return False
                 self._taken = True
                 return True
             finally:
-                self._needed -= needed
+                self._needed -= is_urgent
 
     def end(self) -> None:
         """Give the turn back."""
@@ -73,8 +73,8 @@ class _Shared:
         self._known: set[int] = set()
         self._dropped: deque[int] = deque()
 
-    def ask(self, key: int, settings: dict[str, Any], wanted: int) -> None:
-        """Send a request; with the key's numbers where it is the key's first. OSError where the process is gone."""
+    def ask(self, key: int, settings: dict[str, Any], count: int) -> None:
+        """Send a request, with the key's numbers if it is the key's first. Raises OSError if the process has ended."""
         if self.process is None:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "backend.crypto.paillier.obfuscator_process"],
@@ -82,7 +82,10 @@ class _Shared:
                 stdout=subprocess.PIPE,
                 cwd=ROOT,
             )
-        self._send({"key": key, "count": wanted} | ({} if key in self._known else {"settings": settings}))
+        request: dict[str, Any] = {"key": key, "count": count}
+        if key not in self._known:
+            request["settings"] = settings
+        self._send(request)
         self._known.add(key)
 
     def read(self, size: int) -> bytes:
@@ -105,7 +108,7 @@ class _Shared:
         self._settle()
 
     def _settle(self) -> None:
-        while self._dropped and self.turns.take(0.0, needed=True):
+        while self._dropped and self.turns.take(0.0, is_urgent=True):
             try:
                 while self._dropped:
                     self._forget(self._dropped.popleft())
@@ -179,12 +182,12 @@ class ObfuscatorProcess:
     def __repr__(self) -> str:
         return "ObfuscatorProcess()"
 
-    def ask(self, count: int, timeout: float = 0.0, *, needed: bool = True) -> bool:
-        """Begin making `count` obfuscators; False where the process is still busy after `timeout` seconds, or gone.
+    def ask(self, count: int, timeout: float = 0.0, *, is_urgent: bool = True) -> bool:
+        """Begin making `count` obfuscators; return False if the process is still busy after `timeout` seconds, or has ended.
 
         After True, :meth:`collect` must follow.
         """
-        if not self._shared.turns.take(timeout, needed=needed):
+        if not self._shared.turns.take(timeout, is_urgent=is_urgent):
             return False
         try:
             self._shared.ask(self._key, self._settings | self._numbers, count)

@@ -229,12 +229,12 @@ class PublicMaker:
     def _prepared(self) -> list[list[mpz]]:
         with self._lock:
             if self._rows is None:
-                kept = read_table(self._file, self._name())
+                table = read_table(self._file, self._name())
                 width = _width(self._n2)
-                if kept is None:
+                if table is None:
                     self._rows = self._build()
                 else:
-                    self._rows = [from_blob(row, width, "little") for row in kept]
+                    self._rows = [from_blob(row, width, "little") for row in table]
             return self._rows
 
     def release(self) -> None:

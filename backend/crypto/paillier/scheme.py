@@ -62,9 +62,9 @@ class PaillierKeySide:
         self.limit = int(self.public.n // 2) - 1
         self.room = 1 << (self.bits - 2)
         numbers = {"p": int(key.p), "q": int(key.q)}
-        asked = numbers, self.public.width, obfuscation, tables
-        processes = ObfuscatorProcess(*asked), ObfuscatorProcess(*asked, second=True)
-        self.obfuscators = Pool(OwnerMaker(key.p, key.q, obfuscation, tables), processes[0], pool, processes[1])
+        first_process = ObfuscatorProcess(numbers, self.public.width, obfuscation, tables)
+        second_process = ObfuscatorProcess(numbers, self.public.width, obfuscation, tables, second=True)
+        self.obfuscators = Pool(OwnerMaker(key.p, key.q, obfuscation, tables), first_process, pool, second_process)
         p = key.p
         q = key.q
         self._p2 = p * p
@@ -198,9 +198,10 @@ class PaillierPublicSide:
         self.key = key
         self.bits = key.bits
         self.room = 1 << (self.bits - 2)
-        asked: tuple[dict[str, int], int, Obfuscation, Path | None] = {"n": int(key.n)}, key.width, "full", tables
-        processes = ObfuscatorProcess(*asked), ObfuscatorProcess(*asked, second=True)
-        self.obfuscators = Pool(PublicMaker(key.n, tables), processes[0], pool, processes[1])
+        numbers = {"n": int(key.n)}
+        first_process = ObfuscatorProcess(numbers, key.width, "full", tables)
+        second_process = ObfuscatorProcess(numbers, key.width, "full", tables, second=True)
+        self.obfuscators = Pool(PublicMaker(key.n, tables), first_process, pool, second_process)
         self._products = products or BinProducts()
 
     def load(self, blob: bytes, n: int, m: int) -> Ciphertexts:
@@ -210,13 +211,13 @@ class PaillierPublicSide:
             return [flat[i : i + m] for i in range(0, n * m, m)]
         return [[] for _ in range(n)]
 
-    def start_fold(self, keep: NDArray[np.bool_], plan: FoldPlan, added: Sequence[int] = ()) -> PaillierFold:
+    def start_fold(self, keep: NDArray[np.bool_], plan: FoldPlan, addends: Sequence[int] = ()) -> PaillierFold:
         """Begin a batch."""
-        return PaillierFold(self, keep, plan, added)
+        return PaillierFold(self, keep, plan, addends)
 
-    def load_pairs(self, blob: bytes, n: int, before: list[mpz] | None = None) -> list[mpz]:
-        """``n`` checked ciphertexts, behind those read `before`."""
-        return [*(before or ()), *self.key.load(blob, n)]
+    def load_pairs(self, blob: bytes, n: int, previous: list[mpz] | None = None) -> list[mpz]:
+        """Return ``n`` checked ciphertexts behind the `previous` ones."""
+        return [*(previous or ()), *self.key.load(blob, n)]
 
     def bin_sums(
         self,
@@ -226,24 +227,26 @@ class PaillierPublicSide:
         *,
         alone: bool = False,
     ) -> list[bytes]:
-        """Encrypted sums by bin, several to a ciphertext, each refreshed before it leaves; what lies above them is drawn at random."""
+        """Return encrypted sums by bin, several to a ciphertext, each refreshed before it leaves; the bits above them are random."""
         width = 1 if alone else slots_per_ciphertext(self.bits, half)
         packed = self._products.packed_sums(self.key.n2, pairs, nodes, width, 2 * half)
-        fresh = iter(self.obfuscators.take(sum(len(sums) for sums in packed)))
+        n_ciphertexts = sum(len(sums) for sums in packed)
+        fresh = iter(self.obfuscators.take(n_ciphertexts))
         n2 = self.key.n2
         out = []
         for sums, (_, bins) in zip(packed, nodes, strict=True):
             total = sum(count for _, count in bins)
             masks = [self._mask(2 * half * min(width, total - i)) for i in range(0, total, width)]
-            added = (self.key.encrypt_with(mask, next(fresh)) for mask in masks)
-            out.append(self.key.dump(c * more % n2 for c, more in zip(sums, added, strict=True)))
+            masks_enc = (self.key.encrypt_with(mask, next(fresh)) for mask in masks)
+            out.append(self.key.dump(c * mask_enc % n2 for c, mask_enc in zip(sums, masks_enc, strict=True)))
         return out
 
-    def _mask(self, used: int) -> int:
-        """Random bits above the `used` ones of a plaintext, which stays positive: what was not agreed on is not read there."""
-        if (free := self.bits - 2 - used) > 0:
-            return secrets.randbits(free) << used
-        return 0
+    def _mask(self, used_bits: int) -> int:
+        """Return random bits above the lowest `used_bits` of a plaintext, which stays positive, so that nothing can be read there."""
+        free_bits = self.bits - 2 - used_bits
+        if free_bits <= 0:
+            return 0
+        return secrets.randbits(free_bits) << used_bits
 
     def load_terms(self, blob: bytes, n: int) -> list[mpz]:
         """``n`` checked ciphertexts."""
@@ -263,26 +266,28 @@ class PaillierPublicSide:
             joined = joined * value % self.key.n2
         return joined
 
-    def refreshed(self, values: Sequence[mpz], added: Sequence[int] = ()) -> bytes:
-        """Each times a fresh n-th residue of this Host, so that a ciphertext does not show how it was computed (docs/attacks.md A1, A3).
+    def refreshed(self, values: Sequence[mpz], addends: Sequence[int] = ()) -> bytes:
+        """Multiply each value by a fresh n-th residue of this Host, so that it does not show how it was computed (docs/attacks.md A1, A3).
 
-        `added` are integers that are added to the plaintexts, ``(n,)``.
+        `addends` are integers that are added to the plaintexts, ``(n,)`` or empty.
         """
         fresh = self.obfuscators.take(len(values))
-        if len(added):
-            fresh = [self.key.encrypt_with(number, r) for number, r in zip(added, fresh, strict=True)]
+        if len(addends):
+            fresh = [self.key.encrypt_with(number, r) for number, r in zip(addends, fresh, strict=True)]
         return self.key.dump(c * r % self.key.n2 for c, r in zip(values, fresh, strict=True))
 
 
 class PaillierFold(WholeFold):
     """Multiplies the kept ciphertexts of each outgoing entry, which adds plaintexts (Fed-EINI eq. 10 and 13), then refreshes."""
 
-    def __init__(self, side: PaillierPublicSide, keep: NDArray[np.bool_], plan: FoldPlan, added: Sequence[int]) -> None:
+    def __init__(
+        self, side: PaillierPublicSide, keep: NDArray[np.bool_], plan: FoldPlan, addends: Sequence[int]
+    ) -> None:
         super().__init__()
         self._side = side
         self._keep = keep
         self._plan = plan
-        self._added = added
+        self._added = addends
 
     def fold(self, blob: bytes) -> bytes:
         """``(n, m)`` ciphertexts → ``(n, n_out)``."""
@@ -292,11 +297,11 @@ class PaillierFold(WholeFold):
         untouched = plan.untouched
         computed = [o for o in range(plan.n_out) if not untouched[o]]
         fresh = iter(self._side.obfuscators.take(len(batch) * len(computed)))
-        counted = self._keep | ~np.asarray(plan.own, dtype=bool)
+        counted = self._keep | ~np.asarray(plan.is_own, dtype=bool)
         out: list[mpz] = []
-        for i, (row, kept) in enumerate(zip(batch, counted, strict=True)):
+        for i, (row, keep) in enumerate(zip(batch, counted, strict=True)):
             sums = [mpz(1)] * plan.n_out
-            for e in np.flatnonzero(kept).tolist():
+            for e in np.flatnonzero(keep).tolist():
                 o = plan.target[e]
                 sums[o] = row[e] if sums[o] == 1 else sums[o] * row[e] % n2
             for o in computed:

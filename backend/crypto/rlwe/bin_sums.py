@@ -66,13 +66,13 @@ class KeptMasks:
             return self._kept[name][1]
 
     def wanted(self, name: bytes, size: int) -> bool:
-        """Whether to keep a node's `size` bytes: it was asked about before, and they fit."""
+        """Return whether to keep a node's `size` bytes: the node was asked about before, and they fit."""
         with self._lock:
-            before = name in self._seen
+            was_seen = name in self._seen
             self._seen[name] = None
             while len(self._seen) > SEEN:
                 self._seen.popitem(last=False)
-        return before and size <= self._max_bytes
+        return was_seen and size <= self._max_bytes
 
     def keep(self, name: bytes, size: int, masks: Masks) -> None:
         """Keep them, in place of those that were not used for longest."""
@@ -144,19 +144,20 @@ class BinSumming:
                 file.write(blob)
 
     def finish(self) -> bytes:
-        """Replies of all groups, each with its numbers one after the other: masked and flooded."""
+        """Return the replies of all groups, each with its numbers one after the other: masked and flooded."""
         if self._awaited:
             raise SecurityError("pieces_missing", missing=len(self._awaited))
         jobs = self._workers.jobs
         shape = (self._block, self._numbers)
-        kept = MASK_BYTES // (jobs + 1)
+        max_bytes = MASK_BYTES // (jobs + 1)
         source = b"".join(self._came) if self._file is None else str(self._file)
         if not self._parallel:
-            kept = SMALL_BYTES if self._workers.parallel else kept
-            return replies_of(self._offered, source, self._places, self._groups, *shape, kept)
+            if self._workers.parallel:
+                max_bytes = SMALL_BYTES
+            return replies_of(self._offered, source, self._places, self._groups, *shape, max_bytes)
         edges = np.linspace(0, len(self._groups), min(jobs, len(self._groups)) + 1).astype(int)
         cut = [self._groups[a:b] for a, b in pairwise(edges.tolist())]
-        tasks = [(self._offered, source, self._places, part, *shape, kept) for part in cut]
+        tasks = [(self._offered, source, self._places, part, *shape, max_bytes) for part in cut]
         try:
             return b"".join(self._workers.map(replies_of, tasks))
         finally:
@@ -173,12 +174,12 @@ def replies_of(
     offered: bytes,
     source: bytes | str,
     places: NDArray[np.int32],
-    wanted: Sequence[range],
+    groups: Sequence[range],
     block: int,
     numbers: int,
     max_bytes: int,
 ) -> bytes:
-    """Replies of some groups of a node, in this process.
+    """Return the replies of some groups of a node, computed in this process.
 
     Parameters
     ----------
@@ -186,20 +187,20 @@ def replies_of(
         The blocks, or the file that holds them.
     places : ndarray of int
         ``(features, rows)``: see :func:`backend.crypto.rlwe.coefficients.places_of`.
-    wanted : sequence of range
+    groups : sequence of range
         Groups of bins.
     max_bytes : int
         Bytes of polynomials that this process may keep.
     """
     zeros = zeros_under(offered)
     of = zeros.ring
-    masks = _masks(of, places, wanted, block, _kept(max_bytes))
+    masks = _masks(of, places, groups, block, _kept(max_bytes))
     if isinstance(source, bytes):
         blob = source
     else:
         blob = Path(source).read_bytes()
     width = of.seeded_width
-    sums: list[list[Any]] = [[None] * numbers for _ in wanted]
+    sums: list[list[Any]] = [[None] * numbers for _ in groups]
     for i in range(len(blocks(places.shape[1], block))):
         by_group = masks(i)
         for p in range(numbers):
@@ -207,33 +208,33 @@ def replies_of(
             ciphertext = read_fresh(of, blob[at : at + width])
             for g, mask in enumerate(by_group):
                 sums[g][p] = _plus(of, sums[g][p], ciphertext, mask)
-    replies = (
-        sealed(zeros, one, sum_positions(group, block), flood_range(of.parameters))
-        for group, row in zip(wanted, sums, strict=True)
-        for one in row
-    )
+    replies = []
+    for group, row in zip(groups, sums, strict=True):
+        positions = sum_positions(group, block)
+        for total in row:
+            replies.append(sealed(zeros, total, positions, flood_range(of.parameters)))
     return b"".join(replies)
 
 
 def _masks(
-    of: Ring, places: NDArray[np.int32], wanted: Sequence[range], block: int, kept: KeptMasks
+    of: Ring, places: NDArray[np.int32], groups: Sequence[range], block: int, cache: KeptMasks
 ) -> Callable[[int], list[Mask]]:
-    """The polynomials of a block, group by group; made now, or kept from a tree before."""
-    name = sha256(repr((of.parameters.name, block, places.shape, wanted)).encode() + places.tobytes()).digest()
-    found = kept.find(name)
-    if found is not None:
-        return found.__getitem__
+    """Return the polynomials of a block, group by group; made now, or kept from an earlier tree."""
+    name = sha256(repr((of.parameters.name, block, places.shape, groups)).encode() + places.tobytes()).digest()
+    cached_masks = cache.find(name)
+    if cached_masks is not None:
+        return cached_masks.__getitem__
     cut = blocks(places.shape[1], block)
-    size = 8 * of.parameters.degree * len(of.parameters.data_bits) * len(cut) * len(wanted)
-    keeps = kept.wanted(name, size)
-    made: Masks = []
+    size = 8 * of.parameters.degree * len(of.parameters.data_bits) * len(cut) * len(groups)
+    keeps = cache.wanted(name, size)
+    new_masks: Masks = []
 
     def of_block(i: int) -> list[Mask]:
-        row = [_mask(of, places[:, cut[i]], group, block) for group in wanted]
+        row = [_mask(of, places[:, cut[i]], group, block) for group in groups]
         if keeps:
-            made.append(row)
-            if len(made) == len(cut):
-                kept.keep(name, size, made)
+            new_masks.append(row)
+            if len(new_masks) == len(cut):
+                cache.keep(name, size, new_masks)
         return row
 
     return of_block
@@ -263,13 +264,13 @@ def _plus(of: Ring, total: Any | None, ciphertext: Any, mask: Mask) -> Any | Non
     return of.plus(total, product)
 
 
-def sealed(zeros: Zeros, total: Any, shown: NDArray[np.intp], span: int, added: Sequence[int] = ()) -> bytes:
-    """A sum as it may go to the Guest: plus a fresh Enc(0) under the public key, uniform numbers and uniform noise.
+def sealed(zeros: Zeros, total: Any, positions: NDArray[np.intp], span: int, addends: Sequence[int] = ()) -> bytes:
+    """Return a sum as it may go to the Guest: plus a fresh Enc(0) under the public key, uniform numbers and uniform noise.
 
-    `added` are integers modulo t that are added to what is shown, ``(shown,)``.
+    The Guest reads the coefficients at `positions`. `addends` are integers modulo t that are added to them, ``(positions,)`` or empty.
     """
     of = zeros.ring
-    reply = zeros.make(hiding(of.parameters, shown, span, added))
+    reply = zeros.make(hiding(of.parameters, positions, span, addends))
     if total is not None:
         of.evaluator.add_inplace(reply, total)
     return of.pad(written(reply), of.full_width)

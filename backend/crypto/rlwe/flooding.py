@@ -17,46 +17,46 @@ LOW = np.uint64((1 << 32) - 1)
 
 
 def uniform(below: int, count: int) -> Words:
-    """``(count,)`` uniform integers from 0 to below - 1; words beyond a whole multiple are redrawn."""
-    whole = (1 << 64) // below * below
+    """Return ``(count,)`` uniform integers from 0 to below - 1; words beyond the last whole multiple are redrawn."""
+    limit = (1 << 64) // below * below
     words = np.frombuffer(random_bytes(8 * count), dtype="<u8").astype(np.uint64)
-    while (beyond := np.flatnonzero(words > np.uint64(whole - 1))).size:
+    while (beyond := np.flatnonzero(words > np.uint64(limit - 1))).size:
         words[beyond] = np.frombuffer(random_bytes(8 * beyond.size), dtype="<u8")
     return words % np.uint64(below)
 
 
 def times(small: Words, factor: int, modulus: int) -> Words:
-    """``small·factor mod modulus`` for numbers below 2^32 and a modulus below 2^61.
+    """Return ``small·factor mod modulus`` for numbers below 2^32 and a modulus below 2^61.
 
-    The quotient is below 2^32, so float64 gives it to within one; the rest is exact modulo 2^64.
+    The quotient is below 2^32, so float64 gives it to within one; the remainder is exact modulo 2^64.
     """
     quotient = (small.astype(np.float64) * (factor / modulus)).astype(np.uint64)
-    rest = (small * np.uint64(factor) - quotient * np.uint64(modulus)).view(np.int64)
-    rest = np.where(rest < 0, rest + modulus, rest)
-    return np.where(rest >= modulus, rest - modulus, rest).astype(np.uint64)
+    remainder = (small * np.uint64(factor) - quotient * np.uint64(modulus)).view(np.int64)
+    remainder = np.where(remainder < 0, remainder + modulus, remainder)
+    return np.where(remainder >= modulus, remainder - modulus, remainder).astype(np.uint64)
 
 
-def hiding(parameters: RlweParameters, shown: NDArray[np.intp], span: int, added: Sequence[int] = ()) -> bytes:
-    """Coefficients of what is added to a reply, modulo every prime of q, as SEAL lays them out; all are new for each reply.
+def hiding(parameters: RlweParameters, positions: NDArray[np.intp], span: int, addends: Sequence[int] = ()) -> bytes:
+    """Return the coefficients that hide a reply, modulo every prime of q, as SEAL lays them out; all are new for each reply.
 
     Parameters
     ----------
-    shown : ndarray of int
-        Coefficients that the Guest is to read: they get t·f, f uniform in a range of span·2^64 integers around 0. All others are
-        uniform modulo q, so that neither what was multiplied nor its noise is left in them.
+    positions : ndarray of int
+        Coefficients that the Guest reads: t·f is added to them, f uniform in a range of span·2^64 integers around 0. A number that is
+        uniform modulo q is added to each other coefficient, so that neither the product nor its noise is left in it.
     span : int
         R: see :func:`backend.crypto.rlwe.sum_parameters.flood_range`.
-    added : sequence of int, optional
-        ``(shown,)`` integers from 0 to t - 1 that are added to what the Guest reads.
+    addends : sequence of int, optional
+        ``(positions,)`` integers from 0 to t - 1 that are added to the coefficients that the Guest reads.
     """
-    limbs = drawn(span, LOW_BITS // 32, len(shown))
+    limbs = drawn(span, LOW_BITS // 32, len(positions))
     out = []
     for modulus in parameters.moduli[:-1]:
         numbers = uniform(modulus, parameters.degree)
         read = _residues(limbs, (span << LOW_BITS) >> 1, parameters.plain_modulus, modulus)
-        if len(added):
-            read = (read + np.array([number % modulus for number in added], dtype=np.uint64)) % np.uint64(modulus)
-        numbers[shown] = read
+        if len(addends):
+            read = (read + np.array([number % modulus for number in addends], dtype=np.uint64)) % np.uint64(modulus)
+        numbers[positions] = read
         out.append(numbers.astype("<u8").tobytes())
     return b"".join(out)
 

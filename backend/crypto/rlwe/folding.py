@@ -33,7 +33,7 @@ class Piece:
     name: str
     blob: bytes
     fresh: bool
-    kept: tuple[NDArray[np.bool_] | None, ...]
+    keep: tuple[NDArray[np.bool_] | None, ...]
     targets: tuple[int, ...]
 
 
@@ -41,14 +41,14 @@ def folded(of: Ring, piece: Piece) -> dict[int, Any]:
     """Sums by target; a target whose ciphertexts are all multiplied by 0 has none."""
     width = of.seeded_width if piece.fresh else of.full_width
     sums: dict[int, Any] = {}
-    for i, (kept, target) in enumerate(zip(piece.kept, piece.targets, strict=True)):
+    for i, (keep, target) in enumerate(zip(piece.keep, piece.targets, strict=True)):
         part = piece.blob[i * width : (i + 1) * width]
         if piece.fresh:
             ciphertext = read_fresh(of, part)
         else:
             ciphertext = of.ciphertext(part, of.first)
-        if kept is not None:
-            ciphertext = of.times(ciphertext, kept.astype(np.int64))
+        if keep is not None:
+            ciphertext = of.times(ciphertext, keep.astype(np.int64))
         sums[target] = of.plus(sums.get(target), ciphertext)
     return {target: summed for target, summed in sums.items() if summed is not None}
 

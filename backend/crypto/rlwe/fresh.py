@@ -40,28 +40,28 @@ class SymmetricEncryption:
         return f"SymmetricEncryption({self._ring.parameters.name})"
 
     def encrypt(self, polynomials: Sequence[IntArray]) -> bytes:
-        """Ciphertexts, one after the other, of ``(k,)`` coefficients each, k ≤ N, from -t/2 to t/2; a job is stopped in between."""
-        made: list[bytes] = []
+        """Return ciphertexts, one after the other, of ``(k,)`` coefficients each, k ≤ N, from -t/2 to t/2. A job can stop in between."""
+        ciphertexts: list[bytes] = []
         for i in range(0, len(polynomials), TOGETHER):
             work.check()
-            made += self._encrypted(polynomials[i : i + TOGETHER])
-        return b"".join(made)
+            ciphertexts += self._encrypted(polynomials[i : i + TOGETHER])
+        return b"".join(ciphertexts)
 
     def _encrypted(self, polynomials: Sequence[IntArray]) -> list[bytes]:
-        """A seed and c0 of each. What SEAL takes for the two halves of a ciphertext are two polynomials with nothing in common."""
+        """Return a seed and c0 of each polynomial. Each SEAL ciphertext here holds two unrelated polynomials as its halves."""
         of = self._ring
         count = len(polynomials)
         seeds = [os.urandom(SEED_BYTES) for _ in polynomials]
-        noisy = [_noisy(of.parameters, one) for one in polynomials]
+        noisy = [_noisy(of.parameters, polynomial) for polynomial in polynomials]
         uniform = [expanded(seed, of.parameters) for seed in seeds]
         if count < TOGETHER:
             noisy.append(bytes(len(noisy[0])))
             uniform.append(uniform[0])
         hidden = of.ciphertext_of(*uniform, transformed=True)
         of.evaluator.multiply_plain_inplace(hidden, self._secret)
-        made = of.ciphertext_of(*noisy)
-        of.evaluator.sub_inplace(made, hidden)
-        body = memoryview(saved(made))[-TOGETHER * of.residue_bytes :]
+        ciphertext = of.ciphertext_of(*noisy)
+        of.evaluator.sub_inplace(ciphertext, hidden)
+        body = memoryview(saved(ciphertext))[-TOGETHER * of.residue_bytes :]
         return [seed + bytes(body[i * of.residue_bytes : (i + 1) * of.residue_bytes]) for i, seed in enumerate(seeds)]
 
 

@@ -39,10 +39,10 @@ def blocks_of_rows(numbers: IntArray, size: int) -> IntArray:
     return padded.reshape(features, count, size).transpose(1, 0, 2).reshape(count, features * size)
 
 
-def own_positions(own: int, degree: int) -> NDArray[np.intp]:
-    """``(own,)``: the coefficients that are the sums of the Guest's own features."""
-    size = degree // own
-    return np.arange(own) * size + size - 1
+def own_positions(features: int, degree: int) -> NDArray[np.intp]:
+    """Return the coefficients that are the sums of the Guest's `features` own features, ``(features,)``."""
+    size = degree // features
+    return np.arange(features) * size + size - 1
 
 
 def _centred(numbers: IntArray, t: int) -> IntArray:
@@ -51,77 +51,84 @@ def _centred(numbers: IntArray, t: int) -> IntArray:
 
 
 class RowKey:
-    """The Guest's side, for so many features of its `own` and of the Host's, the `others`."""
+    """The Guest's side, for a number of its own features and of the Host's, the `others`."""
 
-    def __init__(self, key: ResidueKeySide, own: int, others: int) -> None:
+    def __init__(self, key: ResidueKeySide, guest_features: int, others: int) -> None:
         self._key = key
-        self._own = own
+        self._guest_features = guest_features
         self._others = others
 
-    def encrypt(self, own: IntArray, base: IntArray) -> bytes:
-        """``(own, rows)`` and ``(rows,)`` integers → by key, blocks of own numbers, then blocks of the base."""
+    def encrypt(self, guest_rows: IntArray, base: IntArray) -> bytes:
+        """Encrypt ``(guest_features, rows)`` and ``(rows,)`` integers: by key, blocks of the Guest's numbers, then of the base."""
         degree = self._key.bits
-        polynomials = [*blocks_of_rows(own, degree // self._own), *blocks_of_rows(base[np.newaxis], degree)]
-        return b"".join(
-            side.encrypt_coefficients([_centred(one, side.parameters.plain_modulus) for one in polynomials])
-            for side in self._key.sides
-        )
+        polynomials = [
+            *blocks_of_rows(guest_rows, degree // self._guest_features),
+            *blocks_of_rows(base[np.newaxis], degree),
+        ]
+        blobs = []
+        for side in self._key.sides:
+            t = side.parameters.plain_modulus
+            blobs.append(side.encrypt_coefficients([_centred(polynomial, t) for polynomial in polynomials]))
+        return b"".join(blobs)
 
     def decrypt(self, blob: bytes) -> list[int]:
-        """Sums of the Guest's features, then of the Host's, from -limit to limit; raises SecurityError if the message is none."""
+        """Return the sums of the Guest's features, then of the Host's, from -limit to limit.
+
+        Raises SecurityError if `blob` is not such a message.
+        """
         key = self._key
         width = self._key.sides[0].full_width
         check_length(blob, len(key.sides) * (1 + self._others), width)
         parts = iter(blob[i : i + width] for i in range(0, len(blob), width))
-        own = own_positions(self._own, key.bits)
+        positions = own_positions(self._guest_features, key.bits)
         last = np.array([key.bits - 1], dtype=np.intp)
         residues = []
         for side in key.sides:
-            sums = side.decrypt_coefficients(next(parts), own)
+            sums = side.decrypt_coefficients(next(parts), positions)
             for _ in range(self._others):
                 sums += side.decrypt_coefficients(next(parts), last)
             residues.append([number % side.parameters.plain_modulus for number in sums])
-        found = from_residues(residues, [p.plain_modulus for p in key.parameters])
-        return [number if number <= key.limit else number - key.modulus for number in found]
+        totals = from_residues(residues, [p.plain_modulus for p in key.parameters])
+        return [number if number <= key.limit else number - key.modulus for number in totals]
 
 
 class RowProducts:
     """The Host's side; parameters as of :class:`RowKey`, for the Guest's public keys."""
 
-    def __init__(self, side: ResiduePublicSide, own: int, others: int) -> None:
+    def __init__(self, side: ResiduePublicSide, guest_features: int, others: int) -> None:
         self._sides = side.sides
         self._degree = side.bits
-        self._own = own
+        self._guest_features = guest_features
         self._others = others
         # keys differ in t alone: their ciphertexts are polynomials modulo the same primes, and meet the same small factors
         self._ring = side.sides[0].ring
 
-    def add(self, blob: bytes, factors: IntArray, parts: IntArray, before: Totals | None) -> Totals:
+    def add(self, blob: bytes, factors: IntArray, parts: IntArray, previous: Totals | None) -> Totals:
         """Multiply and add up.
 
         Parameters
         ----------
         blob : bytes
-            As the Guest encrypted.
+            The Guest's ciphertexts, see :meth:`RowKey.encrypt`.
         factors : ndarray of int64
             ``(rows,)``, for the Guest's own features.
         parts : ndarray of int64
             ``(others, rows)``, for the base.
-        before : Totals, optional
-            What was added up before; changed in place.
+        previous : Totals, optional
+            The totals so far; changed in place.
 
         Raises
         ------
         SecurityError
-            The message has another length or holds what is no ciphertext.
+            The message has another length, or a part of it is not a ciphertext.
         """
-        whole = blocks_of_rows(factors[np.newaxis], self._degree // self._own)[:, ::-1]
+        by_feature = blocks_of_rows(factors[np.newaxis], self._degree // self._guest_features)[:, ::-1]
         by_base = blocks_of_rows(parts, self._degree).reshape(-1, self._others, self._degree)[:, :, ::-1]
         width = self._sides[0].ring.seeded_width
-        check_length(blob, len(self._sides) * (len(whole) + len(by_base)), width)
-        totals: Totals = before or [[None] * (1 + self._others) for _ in self._sides]
-        count = len(whole) + len(by_base)
-        of_own = ((slice(0, 1), numbers[np.newaxis]) for numbers in whole)
+        check_length(blob, len(self._sides) * (len(by_feature) + len(by_base)), width)
+        totals: Totals = previous or [[None] * (1 + self._others) for _ in self._sides]
+        count = len(by_feature) + len(by_base)
+        of_own = ((slice(0, 1), numbers[np.newaxis]) for numbers in by_feature)
         of_base = ((slice(1, None), lines) for lines in by_base)
         for i, (rows, lines) in enumerate(chain(of_own, of_base)):
             factors_of_block = [_transformed(self._ring, line) for line in lines]
@@ -129,28 +136,28 @@ class RowProducts:
                 at = (key * count + i) * width
                 ciphertext = read_fresh(self._ring, blob[at : at + width])
                 total[rows] = [
-                    _plus(self._ring, one, ciphertext, factor)
-                    for one, factor in zip(total[rows], factors_of_block, strict=True)
+                    _plus(self._ring, sum_of_row, ciphertext, factor)
+                    for sum_of_row, factor in zip(total[rows], factors_of_block, strict=True)
                 ]
         return totals
 
-    def replies(self, totals: Totals, added: Sequence[int] = ()) -> bytes:
-        """By key, the sums as they may go to the Guest, each plus one of `added`."""
-        return b"".join(self._sealed(side, total, added) for side, total in zip(self._sides, totals, strict=True))
+    def replies(self, totals: Totals, addends: Sequence[int] = ()) -> bytes:
+        """Return the sums as they may go to the Guest, by key, each plus one of `addends`."""
+        return b"".join(self._sealed(side, total, addends) for side, total in zip(self._sides, totals, strict=True))
 
-    def _sealed(self, side: RlwePublicSide, total: list[Any | None], added: Sequence[int]) -> bytes:
-        span = flood_range(side.ring.parameters, self._own)
+    def _sealed(self, side: RlwePublicSide, total: list[Any | None], addends: Sequence[int]) -> bytes:
+        span = flood_range(side.ring.parameters, self._guest_features)
         last = np.array([self._degree - 1], dtype=np.intp)
-        shown = [own_positions(self._own, self._degree), *[last] * self._others]
+        positions = [own_positions(self._guest_features, self._degree), *[last] * self._others]
         if side.ring is self._ring:
             under_key = total
         else:
-            under_key = [_moved(side.ring, one) for one in total]
-        numbers = added or [0] * (self._own + self._others)
+            under_key = [_moved(side.ring, ciphertext) for ciphertext in total]
+        numbers = addends or [0] * (self._guest_features + self._others)
         residues = [number % side.ring.parameters.plain_modulus for number in numbers]
-        plus = [residues[: self._own], *([number] for number in residues[self._own :])]
-        parts = zip(under_key, shown, plus, strict=True)
-        return b"".join(sealed(side.zeros, one, where, span, more) for one, where, more in parts)
+        addends_of_sums = [residues[: self._guest_features], *([number] for number in residues[self._guest_features :])]
+        parts = zip(under_key, positions, addends_of_sums, strict=True)
+        return b"".join(sealed(side.zeros, ciphertext, places, span, plus) for ciphertext, places, plus in parts)
 
 
 def _moved(ring: Ring, total: Any | None) -> Any | None:

@@ -33,19 +33,20 @@ def cuts(ciphertexts: int, width: int) -> list[range]:
     return [range(i, min(i + step, ciphertexts)) for i in range(0, max(1, ciphertexts), step)]
 
 
-def block_mask(of: Ring, n: int, added: Sequence[int] = ()) -> IntArray:
-    """``(N,)`` integers mod t: uniform, but each sample's G slots sum to 0, or to what is added; slots of no sample are all uniform."""
+def block_mask(of: Ring, n: int, addends: Sequence[int] = ()) -> IntArray:
+    """Return ``(N,)`` uniform integers mod t, except that each sample's G slots sum to 0, or to its addend."""
     t = of.parameters.plain_modulus
     blocks = blocks_of(of, n)
     mask = _uniform(t, of.parameters.degree)
-    used = mask[: blocks * n].reshape(blocks, n)
-    used[-1] = (np.array(added if len(added) else [0], dtype=np.int64) - used[:-1].sum(axis=0)) % t
+    slots_of_samples = mask[: blocks * n].reshape(blocks, n)
+    totals = np.array(addends if len(addends) else [0], dtype=np.int64)
+    slots_of_samples[-1] = (totals - slots_of_samples[:-1].sum(axis=0)) % t
     return mask
 
 
 def _uniform(t: int, count: int) -> NDArray[np.int64]:
-    whole = (1 << 64) // t * t
+    limit = (1 << 64) // t * t
     while True:
         words = np.frombuffer(random_bytes(8 * count), dtype="<u8")
-        if (words < whole).all():
+        if (words < limit).all():
             return (words % np.uint64(t)).astype(np.int64)

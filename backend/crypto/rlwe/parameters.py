@@ -71,9 +71,9 @@ class RlweParameters:
 
     @cached_property
     def flood_range(self) -> tuple[int, int]:
-        """R < 2^63 and L: a reply's noise gets uniform integers from a range of R·2^(32·L) added, as wide as correct decryption allows."""
-        allowed = 2 * self.max_noise // ((self.degree << MARGIN_BITS) + 2)
-        span = 2 * (self.max_noise - allowed)
+        """R < 2^63 and L: a reply is flooded with uniform integers from a range of R·2^(32·L), as wide as correct decryption allows."""
+        max_reply_noise = 2 * self.max_noise // ((self.degree << MARGIN_BITS) + 2)
+        span = 2 * (self.max_noise - max_reply_noise)
         limbs = max(0, -(-(span.bit_length() - 63) // 32))
         return span >> (32 * limbs), limbs
 
@@ -223,18 +223,18 @@ class Load:
     hosts : int
         In the chain, each of which multiplies.
     rows : int
-        Numbers of one person that become one sum.
+        The numbers of one person that become one sum.
     features : int
-        Sums.
+        The number of sums.
     people : int
-        Whose sums are added up before they are decrypted.
+        The number of people whose sums are added up before they are decrypted.
     span : int
-        What is decrypted lies in a range of so many integers.
-    own : int
-        0 = numbers lie in slots. Else they lie in coefficients, as rows of so many features of the Guest's and a base of all others
-        (:mod:`backend.crypto.rlwe.inner_products`).
+        The number of integers in the range of what is decrypted.
+    guest_features : int
+        0 = numbers are stored in slots. Else they are stored in coefficients, as rows of that many features of the Guest and a base of
+        all others (:mod:`backend.crypto.rlwe.inner_products`).
     factor_bits : int
-        Of such rows the Host's factors are at most 2^factor_bits in absolute value.
+        For numbers in coefficients: the Host's factors are at most 2^factor_bits in absolute value.
     """
 
     hosts: int
@@ -242,30 +242,38 @@ class Load:
     features: int
     people: int
     span: int
-    own: int = 0
+    guest_features: int = 0
     factor_bits: int = 0
 
     def ciphertexts(self, degree: int, people: int = 1) -> int:
-        """Of a message about so many people, under one key."""
+        """Return the number of ciphertexts of a message about `people` people, under one key."""
         rows = people * self.rows
-        return -(-rows // (degree // (self.own or self.features))) + (-(-rows // degree) if self.own else 0)
+        rows_a_ciphertext = degree // (self.guest_features or self.features)
+        count = -(-rows // rows_a_ciphertext)
+        if self.guest_features:  # the base has its own ciphertexts
+            count += -(-rows // degree)
+        return count
 
     def together(self, degree: int) -> int:
-        """How many people share a message, so that fewest ciphertexts are half empty."""
+        """Return the number of people that share a message, so that fewest ciphertexts are half empty."""
         return min(range(1, min(self.people, MAX_TOGETHER) + 1), key=lambda n: (self.ciphertexts(degree, n) / n, n))
 
     def sent(self, degree: int) -> int:
-        """Ciphertexts about all people, under one key."""
-        whole, rest = divmod(self.people, self.together(degree))
-        return whole * self.ciphertexts(degree, self.together(degree)) + (self.ciphertexts(degree, rest) if rest else 0)
+        """Return the number of ciphertexts about all people, under one key."""
+        together = self.together(degree)
+        full_messages, remaining_people = divmod(self.people, together)
+        total = full_messages * self.ciphertexts(degree, together)
+        if remaining_people:
+            total += self.ciphertexts(degree, remaining_people)
+        return total
 
 
 def residues_for(load: Load) -> tuple[RlweParameters, ...]:
-    """The sets under which fewest bytes travel, of those whose noise bound holds and whose primes t together reach what is decrypted.
+    """Return the sets with the fewest bytes on the wire, of those whose noise bound holds and whose primes t together cover the span.
 
-    Raises ParameterError if no sets hold that much.
+    Raises ParameterError if no sets are large enough.
     """
-    found: list[tuple[int, tuple[RlweParameters, ...]]] = []
+    candidates: list[tuple[int, tuple[RlweParameters, ...]]] = []
     for degree, primes in RESIDUE_RINGS:
         for bits in RESIDUE_BITS if load.features <= degree else ():
             sets = residue_sets(degree, primes, bits)
@@ -277,8 +285,8 @@ def residues_for(load: Load) -> tuple[RlweParameters, ...]:
                 keys = load.hosts * (primes + 1)
                 replies = 2
                 numbers = keys + sent * primes * (2 * load.hosts - 1) + replies
-                found.append((count * degree * numbers, sets[:count]))
-    if not found:
+                candidates.append((count * degree * numbers, sets[:count]))
+    if not candidates:
         raise ParameterError(
             "no_parameters_for_reasons",
             rows=load.rows,
@@ -286,4 +294,4 @@ def residues_for(load: Load) -> tuple[RlweParameters, ...]:
             hosts_count=load.hosts,
             people=load.people,
         )
-    return min(found, key=lambda one: one[0])[1]
+    return min(candidates, key=lambda candidate: candidate[0])[1]

@@ -29,18 +29,18 @@ def product_noise(parameters: RlweParameters, load: Load) -> int:
 
 @lru_cache(maxsize=64)
 def keys_for(load: Load) -> tuple[RlweParameters, ...]:
-    """The sets of a request's keys: those under which fewest bytes travel; raises ParameterError if no sets hold that much."""
-    if not load.own:
+    """Return the sets of a request's keys with the fewest bytes on the wire; raises ParameterError if no sets are large enough."""
+    if not load.guest_features:
         return residues_for(load)
-    found: list[tuple[int, int, tuple[RlweParameters, ...]]] = []
+    candidates: list[tuple[int, int, tuple[RlweParameters, ...]]] = []
     for degree, primes in PRODUCT_RINGS:
         for bits in PRODUCT_BITS:
             sets = residue_sets(degree, primes, bits)
             count = next(
                 (k for k in range(1, MAX_RESIDUES + 1) if prod(p.plain_modulus for p in sets[:k]) >= load.span), 0
             )
-            if count and all(product_noise(p, load) <= noise_allowed(p, load.own) for p in sets[:count]):
-                found.append((count * primes, count, sets[:count]))
-    if not found:
+            if count and all(product_noise(p, load) <= noise_allowed(p, load.guest_features) for p in sets[:count]):
+                candidates.append((count * primes, count, sets[:count]))
+    if not candidates:
         raise ParameterError("no_parameters_for_products", rows=load.rows, people=load.people)
-    return min(found, key=lambda one: one[:2])[2]
+    return min(candidates, key=lambda candidate: candidate[:2])[2]

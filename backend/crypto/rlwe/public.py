@@ -78,9 +78,9 @@ class RlwePublicSide:
     def __repr__(self) -> str:
         return f"RlwePublicSide({self.ring.parameters.name})"
 
-    def start_fold(self, keep: NDArray[np.bool_], plan: FoldPlan, added: Sequence[int] = ()) -> RlweFold:
+    def start_fold(self, keep: NDArray[np.bool_], plan: FoldPlan, addends: Sequence[int] = ()) -> RlweFold:
         """Begin a batch; raises SecurityError if the Guest's key is too small to hide this Host's 0/1 in such a batch."""
-        return RlweFold(self, keep, plan, added)
+        return RlweFold(self, keep, plan, addends)
 
     def start_sums(self, bins: BinIndex, block: int, numbers: int) -> BinSumming:
         """Begin the sums of a node; raises SecurityError if they could not be hidden or are asked for in a wrong form."""
@@ -95,19 +95,19 @@ class RlwePublicSide:
         """What may go to another Host: plus a fresh Enc(0) under the public key."""
         return self.ring.plus(self.zeros.make(), summed)
 
-    def reply(self, summed: Any | None, n: int, added: Sequence[int] = ()) -> bytes:
-        """What may go to the Guest: flooded, its slots masked but for the sum of each sample's blocks, at one prime.
+    def reply(self, summed: Any | None, n: int, addends: Sequence[int] = ()) -> bytes:
+        """Return a reply as it may go to the Guest: flooded, its slots masked except the sum of each sample's blocks, at one prime.
 
         Parameters
         ----------
         n : int
-            Samples, which sets the blocks.
-        added : sequence of int, optional
+            The number of samples, which sets the blocks.
+        addends : sequence of int, optional
             ``(n,)`` integers mod t that are added to the sums.
         """
         evaluator = self.ring.evaluator
         reply = self.ring.plus(self.floods.take(1)[0], summed)
-        evaluator.add_plain_inplace(reply, self.ring.plaintext(self.ring.encode(block_mask(self.ring, n, added))))
+        evaluator.add_plain_inplace(reply, self.ring.plaintext(self.ring.encode(block_mask(self.ring, n, addends))))
         evaluator.mod_switch_to_inplace(reply, self.ring.last)
         return self.ring.pad(written(reply), self.ring.reply_width)
 
@@ -119,19 +119,19 @@ class RlweFold:
     Guest's entries go on as they are, and the next Host looks its 0/1 up by ``plan.origin``.
     """
 
-    def __init__(self, side: RlwePublicSide, keep: NDArray[np.bool_], plan: FoldPlan, added: Sequence[int]) -> None:
+    def __init__(self, side: RlwePublicSide, keep: NDArray[np.bool_], plan: FoldPlan, addends: Sequence[int]) -> None:
         self._side = side
         self._ring = side.ring
         self._plan = plan
-        self._added = added
+        self._added = addends
         self._n = len(keep)
         self._blocks = blocks_of(self._ring, self._n)
         folds = self._blocks == 1
-        entries = list(range(len(plan.own)) if folds else plan.origin)
-        own = np.array(plan.own, dtype=bool)[entries]
-        self._kept = np.ascontiguousarray(keep.T[entries] | ~own[:, None])
+        entries = list(range(len(plan.is_own)) if folds else plan.origin)
+        is_own = np.array(plan.is_own, dtype=bool)[entries]
+        self._kept = np.ascontiguousarray(keep.T[entries] | ~is_own[:, None])
         starts = range(0, len(entries), self._blocks)
-        self._own = [bool(own[i : i + self._blocks].any()) for i in starts]
+        self._own = [bool(is_own[i : i + self._blocks].any()) for i in starts]
         if plan.last:
             self._target = [0] * len(starts)
         elif folds:
@@ -139,7 +139,13 @@ class RlweFold:
         else:
             self._target = list(range(len(starts)))
         self._came: list[Piece] | None = [] if side.workers.parallel and len(starts) >= PARALLEL_MIN else None
-        self._sums: list[Any] = [None] * (1 if plan.last else plan.n_out if folds else len(starts))
+        if plan.last:
+            n_sums = 1
+        elif folds:
+            n_sums = plan.n_out
+        else:
+            n_sums = len(starts)
+        self._sums: list[Any] = [None] * n_sums
         if folds:
             self._untouched = plan.untouched
         else:

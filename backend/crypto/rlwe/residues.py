@@ -30,7 +30,7 @@ Weighed = list[list[Any | None]]  # by key: ciphertexts, None if nothing is left
 
 
 def from_residues(residues: Sequence[Sequence[int]], moduli: Sequence[int]) -> list[int]:
-    """Integers from their residues (Chinese remainder theorem).
+    """Return integers from their residues (Chinese remainder theorem).
 
     Parameters
     ----------
@@ -43,10 +43,10 @@ def from_residues(residues: Sequence[Sequence[int]], moduli: Sequence[int]) -> l
     list of int
         ``(n,)``, from 0 to ∏ moduli - 1.
     """
-    whole = prod(moduli)
-    lifts = [whole // t * pow(whole // t, -1, t) for t in moduli]  # 1 mod t, 0 mod the other primes
+    modulus = prod(moduli)
+    lifts = [modulus // t * pow(modulus // t, -1, t) for t in moduli]  # 1 mod t, 0 mod the other primes
     return [
-        sum(r * lift for r, lift in zip(column, lifts, strict=True)) % whole for column in zip(*residues, strict=True)
+        sum(r * lift for r, lift in zip(column, lifts, strict=True)) % modulus for column in zip(*residues, strict=True)
     ]
 
 
@@ -136,14 +136,17 @@ class ResiduePublicSide:
 
     def check(self, load: Load) -> None:
         """Raise SecurityError if these are not the keys for this load."""
-        wanted = keys_for(load)
-        if self.parameters != wanted:
-            sets, came = (", ".join(p.name for p in some) for some in (wanted, self.parameters))
+        expected = keys_for(load)
+        if self.parameters != expected:
             raise SecurityError(
-                "other_number_of_keys", asked=len(wanted), sets=sets, got=len(self.sides), received=came
+                "other_number_of_keys",
+                asked=len(expected),
+                sets=", ".join(p.name for p in expected),
+                got=len(self.sides),
+                received=", ".join(p.name for p in self.parameters),
             )
 
-    def start_fold(self, keep: NDArray[np.bool_], plan: FoldPlan, added: Sequence[int] = ()) -> Fold:
+    def start_fold(self, keep: NDArray[np.bool_], plan: FoldPlan, addends: Sequence[int] = ()) -> Fold:
         """Refuse: scoring uses one key."""
         raise SecurityError("key_for_reasons_only")
 
@@ -181,27 +184,31 @@ class ResiduePublicSide:
             )
         return out
 
-    def total(self, weighted: Weighed, before: Weighed | None = None) -> Weighed:
-        """All ciphertexts of a key in one, and what was added up `before`."""
+    def total(self, weighted: Weighed, previous: Weighed | None = None) -> Weighed:
+        """Return the sum of all ciphertexts by key, plus the `previous` sums."""
         out: Weighed = []
         for i, (side, ciphertexts) in enumerate(zip(self.sides, weighted, strict=True)):
-            summed = None if before is None else before[i][0]
-            for one in ciphertexts:
-                summed = side.ring.plus(summed, one)
+            summed = None if previous is None else previous[i][0]
+            for ciphertext in ciphertexts:
+                summed = side.ring.plus(summed, ciphertext)
             out.append([summed])
         return out
 
     def refreshed(self, weighted: Weighed) -> bytes:
-        """Re-randomised ciphertexts for the next Host."""
+        """Return re-randomised ciphertexts for the next Host."""
         width = self._ring.full_width
-        fresh = [side.refreshed(one) for side, row in zip(self.sides, weighted, strict=True) for one in row]
-        return b"".join(self._ring.pad(written(one), width) for one in fresh)
+        blobs = []
+        for side, row in zip(self.sides, weighted, strict=True):
+            for ciphertext in row:
+                fresh = side.refreshed(ciphertext)
+                blobs.append(self._ring.pad(written(fresh), width))
+        return b"".join(blobs)
 
-    def reply(self, total: Weighed, n: int, added: Sequence[int] = ()) -> bytes:
-        """Masked and flooded sums for the Guest, each plus `added`, ``(n,)`` integers or none."""
+    def reply(self, total: Weighed, n: int, addends: Sequence[int] = ()) -> bytes:
+        """Return masked and flooded sums for the Guest, plus `addends`, ``(n,)`` integers or empty."""
         moduli = [side.ring.parameters.plain_modulus for side in self.sides]
         return b"".join(
-            side.reply(row[0], n, [number % t for number in added])
+            side.reply(row[0], n, [number % t for number in addends])
             for side, row, t in zip(self.sides, total, moduli, strict=True)
         )
 

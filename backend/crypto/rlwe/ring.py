@@ -41,11 +41,11 @@ class Ring:
 
     def __init__(self, parameters: RlweParameters) -> None:
         self.parameters = parameters
-        chosen = seal.EncryptionParameters(BGV)
-        chosen.set_poly_modulus_degree(parameters.degree)
-        chosen.set_coeff_modulus([seal.Modulus(m) for m in parameters.moduli])
-        chosen.set_plain_modulus(parameters.plain_modulus)
-        self.context = seal.SEALContext(chosen, True, seal.SEC_LEVEL_TYPE.TC128)
+        seal_parameters = seal.EncryptionParameters(BGV)
+        seal_parameters.set_poly_modulus_degree(parameters.degree)
+        seal_parameters.set_coeff_modulus([seal.Modulus(m) for m in parameters.moduli])
+        seal_parameters.set_plain_modulus(parameters.plain_modulus)
+        self.context = seal.SEALContext(seal_parameters, True, seal.SEC_LEVEL_TYPE.TC128)
         if not self.context.parameters_set():
             raise ParameterError(
                 "seal_refuses_parameters", parameters=parameters.name, reason=self.context.parameters_error_message()
@@ -61,7 +61,7 @@ class Ring:
         self.key_width = _width(parameters.degree * len(parameters.moduli))
 
     def encode(self, slots: IntArray) -> IntArray:
-        """``(k,)`` integers from -t/2 to t/2, k ≤ N → ``(N,)`` coefficients from -t/2 to t/2; the other slots are 0."""
+        """Return ``(N,)`` coefficients from -t/2 to t/2 for ``(k,)`` integers from -t/2 to t/2, k ≤ N; the other slots are 0."""
         degree = self.parameters.degree
         t = self.parameters.plain_modulus
         if t < LARGEST:
@@ -69,9 +69,9 @@ class Ring:
         plain = seal.Plaintext()
         self.encoder.encode((slots % t).tolist(), plain)
         count = plain.coeff_count()
-        found = np.zeros(degree, dtype=np.int64)
-        found[:count] = np.frombuffer(saved(plain)[-8 * count :], dtype="<u8")
-        return np.where(found > self.parameters.limit, found - t, found)
+        coefficients = np.zeros(degree, dtype=np.int64)
+        coefficients[:count] = np.frombuffer(saved(plain)[-8 * count :], dtype="<u8")
+        return np.where(coefficients > self.parameters.limit, coefficients - t, coefficients)
 
     def plaintext(self, coefficients: IntArray) -> Any:
         """Plaintext of up to N coefficients, each taken mod t; those that follow are 0."""
@@ -83,9 +83,9 @@ class Ring:
 
     def _plaintext(self, level: list[int], numbers: NDArray[Any]) -> Any:
         values = _framed(struct.pack("<Q", len(numbers)) + numbers.astype("<u8").tobytes())
-        made = seal.Plaintext()
-        read(made, self.context, _framed(struct.pack("<4QQd", *level, len(numbers), 1.0) + values))
-        return made
+        plaintext = seal.Plaintext()
+        read(plaintext, self.context, _framed(struct.pack("<4QQd", *level, len(numbers), 1.0) + values))
+        return plaintext
 
     def times(self, ciphertext: Any, slots: IntArray) -> Any | None:
         """A ciphertext times integers mod t, slot by slot, in place; None if all are 0, which SEAL refuses to multiply by.
@@ -102,9 +102,11 @@ class Ring:
         return ciphertext
 
     def plus(self, left: Any | None, right: Any | None) -> Any | None:
-        """The sum of two ciphertexts, in place of the left one; None is nothing."""
-        if left is None or right is None:
-            return right if left is None else left
+        """Return the sum of two ciphertexts, computed in place of the left one; None stands for 0."""
+        if left is None:
+            return right
+        if right is None:
+            return left
         self.evaluator.add_inplace(left, right)
         return left
 
@@ -126,17 +128,17 @@ class Ring:
         return loaded
 
     def ciphertext_of(self, *residues: bytes, transformed: bool = False) -> Any:
-        """Ciphertext of given c0 ‖ c1, each as its coefficients mod every prime of q, or as those `transformed`.
+        """Return the ciphertext c0 ‖ c1, each half given by its coefficients mod every prime of q, `transformed` or not.
 
-        Raises SecurityError if one is not below its prime.
+        Raises SecurityError if a coefficient is not below its prime.
         """
         count = len(self.parameters.data_bits)
         degree = self.parameters.degree
         head = struct.pack("<4QB3QdQ", *self.first, transformed, 2, degree, count, 1.0, 1)
         values = _framed(struct.pack("<Q", 2 * count * degree), 2 * self.residue_bytes)
-        made = seal.Ciphertext()
-        read(made, self.context, b"".join((_framed(head + values, 2 * self.residue_bytes), *residues)))
-        return made
+        ciphertext = seal.Ciphertext()
+        read(ciphertext, self.context, b"".join((_framed(head + values, 2 * self.residue_bytes), *residues)))
+        return ciphertext
 
 
 @lru_cache(maxsize=RINGS_KEPT)
@@ -220,8 +222,8 @@ def read(thing: Any, context: Any, blob: bytes) -> None:
     Raises SecurityError if it does not, or the bytes are damaged.
     """
     if len(blob) >= HEADER.size:
-        magic, own, *_, size = HEADER.unpack_from(blob)
-        if magic == MAGIC and own == HEADER.size <= size <= len(blob) and not any(blob[size:]):
+        magic, header_size, *_, size = HEADER.unpack_from(blob)
+        if magic == MAGIC and header_size == HEADER.size <= size <= len(blob) and not any(blob[size:]):
             file = _memory_file()
             try:
                 if file is None:

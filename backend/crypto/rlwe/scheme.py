@@ -166,15 +166,15 @@ class RlweKeySide:
         return self._encryption.encrypt(polynomials)
 
     def decrypt_coefficients(self, blob: bytes, at: NDArray[np.intp]) -> list[int]:
-        """Some coefficients of a reply that is still at all primes, from -limit to limit.
+        """Return some coefficients of a reply that is still at all primes, from -limit to limit.
 
-        Raises SecurityError if it is no ciphertext of this key's set and level.
+        Raises SecurityError if the reply is not a ciphertext of this key's set and level.
         """
         plain = seal.Plaintext()
         t = self._key.parameters.plain_modulus
         self._decryptor.decrypt(self._ring.ciphertext(blob, self._ring.first), plain)
-        known = plain.coeff_count()
-        numbers = [int(plain[i]) if i < known else 0 for i in at.tolist()]
+        count = plain.coeff_count()
+        numbers = [int(plain[i]) if i < count else 0 for i in at.tolist()]
         return [number if number <= self.limit else number - t for number in numbers]
 
     def noise_budget(self, ciphertext: Any) -> int:

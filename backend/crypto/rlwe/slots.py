@@ -44,21 +44,21 @@ class SlotTransform:
             powers[i] = int(powers[i - 1]) * inverse % modulus
         j = np.arange(rows)
         k = np.arange(columns)
-        other = pow(degree, -1, modulus)
+        inverse_degree = pow(degree, -1, modulus)
         self._first = _digits(powers[2 * columns * np.outer(j, j) % (2 * degree)], modulus, rows)
         self._twiddle = _centred(powers[(2 * np.outer(j, k) + j[:, None]) % (2 * degree)], modulus)
         self._second = _digits(
-            powers[(2 * np.outer(k, k) + k[:, None]) * rows % (2 * degree)] * other % modulus, modulus, columns
+            powers[(2 * np.outer(k, k) + k[:, None]) * rows % (2 * degree)] * inverse_degree % modulus, modulus, columns
         )
         self._order = _order(degree)
 
     def coefficients(self, slots: IntArray) -> IntArray:
-        """``(k,)`` slots, k ≤ N, below 2^50 in absolute value → ``(N,)`` coefficients from -t/2 to t/2."""
+        """Return ``(N,)`` coefficients from -t/2 to t/2 for ``(k,)`` slots, k ≤ N, below 2^50 in absolute value."""
         values = np.zeros(self._degree)
         values[self._order[: len(slots)]] = slots
         by_row = self._times(self._first, self._reduced(values).reshape(len(self._twiddle), -1)) * self._twiddle
-        found = self._times(self._second, self._reduced(by_row).T)
-        return found.ravel().astype(np.int64)
+        by_column = self._times(self._second, self._reduced(by_row).T)
+        return by_column.ravel().astype(np.int64)
 
     def _times(self, digits: Floats, numbers: Floats) -> Floats:
         """A matrix, given as its digits one above the other, times `numbers` modulo t.

@@ -66,9 +66,9 @@ class RlweSumKey:
         return best_block(rows, hosts, numbers, self.bits)
 
     def encrypt(self, values: IntArray, block: int) -> Iterator[bytes]:
-        """``(numbers, rows)`` integers → pieces of whole blocks, each block's numbers one after the other.
+        """Encrypt ``(numbers, rows)`` integers: yield pieces of whole blocks, each block's numbers one after the other.
 
-        Raises ParameterError if their sums could run over.
+        Raises ParameterError if their sums could overflow.
         """
         largest = int(np.abs(values).sum(axis=1).max(initial=0))
         if largest > self.limit:
@@ -83,9 +83,9 @@ class RlweSumKey:
         tasks = (
             (self._payload, part[i : i + -(-len(part) // jobs)]) for part in parts for i in _starts(len(part), jobs)
         )
-        made = self._workers.map(_encrypted, tasks)
+        encrypted_parts = self._workers.map(_encrypted, tasks)
         for part in parts:
-            yield b"".join(next(made) for _ in _starts(len(part), jobs))
+            yield b"".join(next(encrypted_parts) for _ in _starts(len(part), jobs))
 
     def decrypt(self, blob: bytes, rows: int, counts: Sequence[int], block: int, numbers: int) -> IntArray:
         """``(numbers, bins)`` sums of a node, from -limit to limit.

@@ -39,21 +39,23 @@ def max_noise(parameters: RlweParameters) -> int:
     return prod(parameters.moduli[:-1]) // (2 * parameters.plain_modulus) - 1
 
 
-def flood_range(parameters: RlweParameters, shown: int = 0) -> int:
-    """R: a reply's noise gets a uniform integer from a range of R·2^64 added, coefficient by coefficient.
+def flood_range(parameters: RlweParameters, n_shown: int = 0) -> int:
+    """Return R: a uniform integer from a range of R·2^64 is added to a reply's noise, coefficient by coefficient.
 
     Parameters
     ----------
-    shown : int
-        Coefficients of a reply that are not uniform modulo q; 0 = as if none were.
+    n_shown : int
+        The number of a reply's coefficients that are not uniform modulo q; 0 = all N.
     """
-    allowed = (2 * max_noise(parameters)) // (((shown or parameters.degree) << MARGIN_BITS) + 2)
-    return min(max(0, 2 * (max_noise(parameters) - allowed)) >> LOW_BITS, TOP)
+    largest = max_noise(parameters)
+    max_reply_noise = (2 * largest) // (((n_shown or parameters.degree) << MARGIN_BITS) + 2)
+    span = max(0, 2 * (largest - max_reply_noise))
+    return min(span >> LOW_BITS, TOP)
 
 
-def noise_allowed(parameters: RlweParameters, shown: int = 0) -> int:
-    """Most noise V that a reply may have before it is flooded: n·V / (R·2^64) ≤ 2^-40, n being what is `shown`, or N."""
-    return (flood_range(parameters, shown) << LOW_BITS) // ((shown or parameters.degree) << MARGIN_BITS)
+def noise_allowed(parameters: RlweParameters, n_shown: int = 0) -> int:
+    """Return the most noise V that a reply may have before it is flooded: n·V / (R·2^64) ≤ 2^-40, n = `n_shown`, or N if that is 0."""
+    return (flood_range(parameters, n_shown) << LOW_BITS) // ((n_shown or parameters.degree) << MARGIN_BITS)
 
 
 def sum_noise(parameters: RlweParameters, ones: int) -> int:

@@ -27,17 +27,19 @@ from backend.errors import SecurityError
 KEPT = 16  # keys, of half a megabyte each; a request for reasons takes up to eight
 # of a key, once its Host is to keep some ready: about what one person's question takes, of up to a megabyte each
 FRESH = 8
-QUIET = 0.03  # seconds after the last one was taken until more are made: the answer that it went into goes first
+QUIET_SECONDS = (
+    0.03  # seconds after the last one was taken until more are made: the answer that it went into goes first
+)
 LOW = np.uint64((1 << ERROR_BITS) - 1)
 
 
 def error(count: int) -> NDArray[np.int64]:
-    """``(count,)`` from SEAL's centred binomial: the ones of 21 bits less those of 21 others; variance 10.5."""
+    """Draw ``(count,)`` from SEAL's centred binomial: the ones of 21 bits less those of 21 others; variance 10.5."""
     words = np.frombuffer(random_bytes(8 * count), dtype="<u8")
     ones = np.bitwise_count(words & LOW)
     others = np.bitwise_count(words >> np.uint64(ERROR_BITS) & LOW)
-    drawn: NDArray[np.int64] = ones.astype(np.int64) - others.astype(np.int64)
-    return drawn
+    noise_terms: NDArray[np.int64] = ones.astype(np.int64) - others.astype(np.int64)
+    return noise_terms
 
 
 def noise(parameters: RlweParameters, short: NDArray[np.int64]) -> bytes:
@@ -52,11 +54,11 @@ def noise(parameters: RlweParameters, short: NDArray[np.int64]) -> bytes:
 
 
 def ternary(count: int) -> NDArray[np.int64]:
-    """``(count,)`` uniform from -1, 0 and 1; bytes of 255 are redrawn."""
-    drawn = np.frombuffer(random_bytes(count), dtype=np.uint8).copy()
-    while (beyond := np.flatnonzero(drawn == 255)).size:
-        drawn[beyond] = np.frombuffer(random_bytes(beyond.size), dtype=np.uint8)
-    return (drawn % 3).astype(np.int64) - 1
+    """Draw ``(count,)`` uniformly from -1, 0 and 1; bytes of 255 are redrawn."""
+    coefficients = np.frombuffer(random_bytes(count), dtype=np.uint8).copy()
+    while (beyond := np.flatnonzero(coefficients == 255)).size:
+        coefficients[beyond] = np.frombuffer(random_bytes(beyond.size), dtype=np.uint8)
+    return (coefficients % 3).astype(np.int64) - 1
 
 
 class Zeros:
@@ -87,22 +89,22 @@ class Zeros:
         self._keeps = True
 
     def make(self, c0: bytes | None = None) -> Any:
-        """A fresh one, with `c0` added to its first half; default noise."""
+        """Return a fresh encryption of 0 with `c0`, by default noise, added to its first half."""
         if c0 is not None:
             return self._made(c0)
-        if self._owner != os.getpid():  # forked: what is on hand is used there
+        if self._owner != os.getpid():  # forked: the parent process uses the stock
             self._ready = deque(maxlen=FRESH)
             self._filling = None
             self._owner = os.getpid()
         try:
-            taken = self._ready.popleft()
+            ciphertext = self._ready.popleft()
         except IndexError:
-            taken = self._made()
+            ciphertext = self._made()
         self._taken = time.monotonic()
         if self._keeps and (self._filling is None or not self._filling.is_alive()):
             self._filling = threading.Thread(target=self._fill_soon, name="zeros")
             self._filling.start()
-        return taken
+        return ciphertext
 
     def fill(self) -> None:
         """Make what is missing, now."""
@@ -110,8 +112,10 @@ class Zeros:
             self._ready.append(self._made())
 
     def _fill_soon(self) -> None:
-        while (left := self._taken + QUIET - time.monotonic()) > 0:
-            time.sleep(left)
+        remaining = self._taken + QUIET_SECONDS - time.monotonic()
+        while remaining > 0:
+            time.sleep(remaining)
+            remaining = self._taken + QUIET_SECONDS - time.monotonic()
         self.fill()
 
     def _made(self, c0: bytes | None = None) -> Any:
@@ -123,15 +127,15 @@ class Zeros:
             if short_enough(parameters.degree, int(np.count_nonzero(v)), int(np.abs(short).sum())):
                 break
         plain = of.plaintext(v)
-        made = seal.Ciphertext()
+        ciphertext = seal.Ciphertext()
         of.evaluator.transform_to_ntt_inplace(plain, of.first)
-        of.evaluator.multiply_plain(self._key, plain, made)
+        of.evaluator.multiply_plain(self._key, plain, ciphertext)
         if c0 is None:
             first = noise(parameters, error(parameters.degree))
         else:
             first = c0
-        of.evaluator.add_inplace(made, of.ciphertext_of(first + noise(parameters, short)))
-        return made
+        of.evaluator.add_inplace(ciphertext, of.ciphertext_of(first + noise(parameters, short)))
+        return ciphertext
 
 
 @lru_cache(maxsize=KEPT)

@@ -42,23 +42,24 @@ def run_ciphertexts(seed: int, key_bits: int = KEY_BITS_FLOOR) -> AttackOutcome:
     keys = honest_keys(key_bits)
     key = keys.host.key
     p = keys.secret.p
-    kept = draw.random((SAMPLES, ENTRIES)) < 0.5
+    keep = draw.random((SAMPLES, ENTRIES)) < 0.5
     sent = keys.guest.encrypt_numbers(draw.integers(-1000, 1000, SAMPLES * ENTRIES).tolist())
     sent[::ENTRIES] = [c * p % key.n2 for c in sent[::ENTRIES]]
 
     def unchecked() -> tuple[int, int]:
         replies = []
         for i, obfuscator in enumerate(keys.host.obfuscators.take(SAMPLES)):
-            ours = [sent[i * ENTRIES + j] for j in np.flatnonzero(kept[i]).tolist()]
+            ours = [sent[i * ENTRIES + j] for j in np.flatnonzero(keep[i]).tolist()]
             replies.append(prod(ours, start=obfuscator) % key.n2)
-        return matches([reply % p == 0 for reply in replies], kept[:, 0])
+        return matches([reply % p == 0 for reply in replies], keep[:, 0])
 
     def checked() -> tuple[int, int]:
         try:
-            replies = fold(keys.host, sent, kept, plan_of([0] * ENTRIES, 1))
+            replies = fold(keys.host, sent, keep, plan_of([0] * ENTRIES, 1))
         except SecurityError:  # no reply: the Guest guesses
-            return matches([jacobi_bit(c, key.n) for c in keys.guest.encrypt_numbers([0] * SAMPLES)], kept[:, 0])
-        return matches([reply % p == 0 for reply in replies], kept[:, 0])
+            guesses = [jacobi_bit(c, key.n) for c in keys.guest.encrypt_numbers([0] * SAMPLES)]
+            return matches(guesses, keep[:, 0])
+        return matches([reply % p == 0 for reply in replies], keep[:, 0])
 
     return AttackOutcome(
         count(unchecked), count(checked), chance=0.5, setting={"key_bits": key_bits, "replies": SAMPLES}
@@ -72,24 +73,24 @@ def run_key(seed: int, key_bits: int = KEY_BITS_FLOOR) -> AttackOutcome:
     key = PaillierPublicKey(prod(small, start=q))
     host = host_of(key)
     entries = DIGIT * len(small)
-    kept = draw.random(entries) < 0.5
+    keep = draw.random(entries) < 0.5
     generators = [element_of_order(draw, q, [p]) for p in small]
     sent = [_beyond(gmpy2.powmod(g, 1 << j, q), q, key, draw) for g in generators for j in range(DIGIT)]
 
     def read() -> tuple[int, int]:
-        reply = fold_alone(host, sent, kept)
-        found: list[bool] = []
+        reply = fold_alone(host, sent, keep)
+        bits: list[bool] = []
         for p, g in zip(small, generators, strict=True):
             part = (q - 1) // p
             digits = logarithm(gmpy2.powmod(g, part, q), gmpy2.powmod(reply, part, q), q, DIGIT)
-            found += [bool(digits >> j & 1) for j in range(DIGIT)]
-        return matches(found, kept)
+            bits += [bool(digits >> j & 1) for j in range(DIGIT)]
+        return matches(bits, keep)
 
     def certified() -> tuple[int, int]:
         try:
             open_offer("paillier", key.to_bytes() + forged(small, q), min(key.bits, KEY_BITS_FLOOR), 0, None, None)
         except SecurityError:  # no reply: the Guest guesses
-            return matches([jacobi_bit(c, key.n) for c in sent], kept)
+            return matches([jacobi_bit(c, key.n) for c in sent], keep)
         return read()
 
     return AttackOutcome(count(read), count(certified), chance=0.5, setting={"key_bits": key.bits, "bits": entries})

@@ -25,10 +25,10 @@ LONG = 148  # bits of a value that are announced; an honest one has some 60
 def run(seed: int, key_bits: int = 2048, people: int = PEOPLE, group: int = MIN_PEOPLE) -> AttackOutcome:
     """Read :data:`ANSWERS` answers of the Host about each person of one group; a Guest that is refused guesses by frequency."""
     setup = attack_setup(people)
-    chosen = setup.draw_people(np.random.default_rng(seed), group)
+    rows = setup.draw_people(np.random.default_rng(seed), group)
     share = setup.keep.mean(axis=0)
     entries = np.argsort(np.abs(share - 0.5))[:ANSWERS]  # those that are hardest to guess
-    answers = setup.keep[chosen][:, entries]
+    answers = setup.keep[rows][:, entries]
     usual = share[entries] > 0.5
     refused: list[str] = []
 
@@ -39,7 +39,7 @@ def run(seed: int, key_bits: int = 2048, people: int = PEOPLE, group: int = MIN_
         return matches(digits, answers)
 
     def asked_of_a_real_host() -> tuple[int, int]:
-        refused.append(refusal(setup, key_bits, tuple(setup.guest.take(chosen).ids)))
+        refused.append(refusal(setup, key_bits, tuple(setup.guest.take(rows).ids)))
         if not refused[0]:
             return opened_whole()
         return matches(usual.tolist() * group, answers)

@@ -86,8 +86,8 @@ class Crafting:
 
     def truth(self, row: int) -> list[bool]:
         """The Host's 0/1 that the attack is after, of one person."""
-        kept = self._kept(row)[:, 0]
-        return [bool(kept[m]) for read in self._chosen.values() for m in read]
+        holds = self._kept(row)[:, 0]
+        return [bool(holds[m]) for read in self._chosen.values() for m in read]
 
     def read(self, row: int, reply_of: str) -> list[bool]:
         """The same as the Guest reads it from a reply that is blinded as "shipped", or by a "short" blind."""
@@ -98,11 +98,11 @@ class Crafting:
         else:
             reply = self._short(values, lift)
         numbers = self._key.decrypt(reply, self._shape.ranking.n)
-        found = []
+        bits = []
         for feature, read in self._chosen.items():
             high = (numbers[feature] - self._known[feature]) % self._key.modulus >> self._base
-            found += [bool(high >> i & 1) for i in range(len(read))]
-        return found
+            bits += [bool(high >> i & 1) for i in range(len(read))]
+        return bits
 
     def _kept(self, row: int) -> NDArray[np.bool_]:
         columns = self._setup.host.take(np.array([row], dtype=np.intp)).columns
@@ -116,16 +116,16 @@ class Crafting:
     def _choose(self) -> dict[int, list[int]]:
         """Per Host feature, by its position among all: factors of entries with no other Host feature, on different splits."""
         entries, features = self._factors.where
-        alone = np.bincount(entries, minlength=len(self._step.own)) == 1
-        chosen: dict[int, list[int]] = defaultdict(list)
-        seen: set[frozenset[tuple[int, int]]] = set()
+        alone = np.bincount(entries, minlength=len(self._step.host_conditions)) == 1
+        factors_of: dict[int, list[int]] = defaultdict(list)
+        used_splits: set[frozenset[tuple[int, int]]] = set()
         for m, (entry, feature) in enumerate(zip(entries.tolist(), features.tolist(), strict=True)):
-            splits = frozenset((t, i) for t, i, _ in self._step.own[entry])
+            splits = frozenset((t, i) for t, i, _ in self._step.host_conditions[entry])
             position = self._shape.features[0] + feature
-            if alone[entry] and splits not in seen and len(chosen[position]) < self.spare:
-                seen.add(splits)
-                chosen[position].append(m)
-        return {position: read for position, read in sorted(chosen.items()) if read}
+            if alone[entry] and splits not in used_splits and len(factors_of[position]) < self.spare:
+                used_splits.add(splits)
+                factors_of[position].append(m)
+        return {position: read for position, read in sorted(factors_of.items()) if read}
 
     def _craft(self) -> tuple[NDArray[np.object_], dict[int, int]]:
         """Terms as they are laid out in slots, and per feature what the sum is where every answer is 0."""
@@ -134,12 +134,12 @@ class Crafting:
         modulus, ties = (self._key.modulus, self._shape.ranking.tie_bits)
         yes, no = (self._factors.own(np.full((size, 1), bit))[0, :, 0].tolist() for bit in (True, False))
         terms = np.zeros((self._shape.ranking.n, self._rows), dtype=object)
-        known: dict[int, int] = {}
+        base_sums: dict[int, int] = {}
         for feature, read in self._chosen.items():
-            known[feature] = 0
+            base_sums[feature] = 0
             for i, m in enumerate(read):
                 unit = pow((yes[m] - no[m]) << ties, -1, modulus)
                 term = (unit << (self._base + i)) % modulus
                 terms[feature, int(entries[m]) * len(self._factors.points)] = term
-                known[feature] += (no[m] << ties) * term
-        return terms, known
+                base_sums[feature] += (no[m] << ties) * term
+        return terms, base_sums

@@ -70,11 +70,11 @@ def run(
     )
 
 
-def crafted(setup: AttackSetup, host: HostParty, key: PaillierKeySide, chosen: NDArray[np.intp]) -> list[bool]:
+def crafted(setup: AttackSetup, host: HostParty, key: PaillierKeySide, rows: NDArray[np.intp]) -> list[bool]:
     """Every entry as read from the binary digits of some people's scores."""
     entries = setup.keep.shape[1]
-    n = len(chosen)
-    ids = setup.guest.take(chosen).ids
+    n = len(rows)
+    ids = setup.guest.take(rows).ids
     weights = [1 << (BEYOND + j) for j in range(entries)]
     with setup.session(host) as session:
         session.send(HOST, OfferKey(session.name, key.scheme, key.offer()))

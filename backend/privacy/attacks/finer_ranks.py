@@ -28,7 +28,7 @@ def run(seed: int, people: int = PEOPLE, pairs: int = PAIRS) -> AttackOutcome:
     draw = np.random.default_rng(seed)
     features = [f for f in setup.federation.party(HOST).features if setup.host.columns[f.name].dtype.kind == "f"]
     n = len(setup.host.ids)
-    chosen = draw.integers(n, size=(pairs, 2))
+    drawn_pairs = draw.integers(n, size=(pairs, 2))
     noisy = NoisyColumns(setup.host, features, draw.bytes(32))
 
     def ordered(noise: Noise) -> tuple[int, int]:
@@ -37,7 +37,7 @@ def run(seed: int, people: int = PEOPLE, pairs: int = PAIRS) -> AttackOutcome:
         for feature in features:
             values = setup.host.columns[feature.name].astype(np.float64)
             (column,) = noisy.of(feature.name, noise)
-            correct, differing = _right(values, column.levels.astype(np.float64), chosen, draw)
+            correct, differing = _right(values, column.levels.astype(np.float64), drawn_pairs, draw)
             right += correct
             trials += differing
         return right, trials
@@ -56,12 +56,13 @@ def run(seed: int, people: int = PEOPLE, pairs: int = PAIRS) -> AttackOutcome:
 def _right(
     values: NDArray[np.float64], levels: NDArray[np.float64], pairs: NDArray[np.int64], draw: np.random.Generator
 ) -> tuple[int, int]:
-    """Return of how many pairs with different values the levels give the order, a coin deciding ties, and the number of such pairs."""
+    """Return the number of pairs with different values that the levels order rightly (a coin decides ties), and of all such pairs."""
     first = pairs[:, 0]
     second = pairs[:, 1]
     truth = values[first] - values[second]
-    seen = levels[first] - levels[second]
-    tied = seen == 0
-    seen[tied] = draw.choice((-1.0, 1.0), int(tied.sum()))
-    known = np.isfinite(truth) & (truth != 0)
-    return int(np.count_nonzero(known & (np.sign(truth) == np.sign(seen)))), int(np.count_nonzero(known))
+    level_difference = levels[first] - levels[second]
+    tied = level_difference == 0
+    level_difference[tied] = draw.choice((-1.0, 1.0), int(tied.sum()))
+    differs = np.isfinite(truth) & (truth != 0)
+    is_right = np.sign(truth) == np.sign(level_difference)
+    return int(np.count_nonzero(differs & is_right)), int(np.count_nonzero(differs))

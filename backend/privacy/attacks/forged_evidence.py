@@ -43,24 +43,24 @@ def run_log(seed: int, logs: int = 40) -> AttackOutcome:
 
 
 def _rewritten(consistent: bool, gone: int) -> bool:
-    """Whether a log without its entry `gone` passes, as the Guest tells its witness where it stands before and after."""
+    """Return whether a log without its entry `gone` passes, although the Guest shows its witness the log's head before and after."""
     database = Database()
     key = SigningKey.generate()
     witness = memory_store()
     log = AuditLog(database)
-    kept = Head(0, START)
+    stored_head = Head(0, START)
     for i in range(ENTRIES):
         log.add("score", {"rows": i, "salt": secrets.token_hex(16)}, "analyst", "analyst")
     keep_head(witness, GUEST, signed_report("c", log.proof(0), key))
-    kept = log.head()
+    stored_head = log.head()
     _recompute(database, gone)
     for _ in range(2):
         log.add("score", {"salt": secrets.token_hex(16)}, "analyst", "analyst")
     if not consistent:  # a longer log takes the place of the one before
-        newer = log.head() if log.head().number > kept.number else kept
+        newer = log.head() if log.head().number > stored_head.number else stored_head
         return log.verify({"witness": [KeptHead(newer.number, newer.hash)]}).holds
     try:
-        keep_head(witness, GUEST, signed_report("d", log.proof(kept.number), key))
+        keep_head(witness, GUEST, signed_report("d", log.proof(stored_head.number), key))
     except SecurityError:
         return False
     return log.verify({"witness": witness.audit_heads(GUEST, 1 << 20, 100)}).holds

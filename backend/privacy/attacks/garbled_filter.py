@@ -27,8 +27,8 @@ def run(seed: int, ids: int = 2000) -> AttackOutcome:
         prints, slots = hash_ids(data, salt, shape)
         secrets = np.column_stack([prints, np.arange(ids, dtype=np.uint32)])
         insert = overwrite if as_printed else garble
-        found = add_up(insert(slots, secrets, shape.slots), slots)
-        return int((found != secrets).any(axis=1).sum()), ids
+        restored = add_up(insert(slots, secrets, shape.slots), slots)
+        return int((restored != secrets).any(axis=1).sum()), ids
 
     # Bloom's optimum: half of the slots are used
     shapes = {k: FilterShape(k, math.ceil(k * ids / math.log(2))) for k in HASHES}
@@ -38,7 +38,7 @@ def run(seed: int, ids: int = 2000) -> AttackOutcome:
         count(lost, FilterShape.of(ids, ids), as_printed=False),
         chance=0.0,
         setting={"ids": ids, "hashes": HASHES[-1]},
-        rates={f"lost_{k}_hashes": found.rate for k, found in printed.items()},
+        rates={f"lost_{k}_hashes": success.rate for k, success in printed.items()},
     )
 
 
@@ -48,8 +48,8 @@ def overwrite(slots: NDArray[np.intp], secrets: Words, m: int) -> Words:
     garbled = draw.integers(0, 1 << 32, (m + 1, WORDS), dtype=np.uint32)
     garbled[m] = 0
     for row, secret in zip(slots, secrets, strict=True):
-        own = row[row < m]
-        shares = draw.integers(0, 1 << 32, (len(own), WORDS), dtype=np.uint32)
+        places = row[row < m]
+        shares = draw.integers(0, 1 << 32, (len(places), WORDS), dtype=np.uint32)
         shares[-1] = secret ^ np.bitwise_xor.reduce(shares[:-1], axis=0)
-        garbled[own] = shares
+        garbled[places] = shares
     return garbled

@@ -40,9 +40,9 @@ def run(seed: int, key_bits: int = KEY_BITS_FLOOR, people: int = PEOPLE, targets
     """Find out for `targets` people whether one entry of the Guest's decision vector is above 0, each from one decision."""
     setup = attack_setup(people)
     keys = honest_keys(key_bits)
-    chosen = setup.draw_people(np.random.default_rng(seed), targets)
+    people_rows = setup.draw_people(np.random.default_rng(seed), targets)
     compiled = setup.compiled()
-    entries = compiled.encode(setup.guest.take(chosen).columns, targets)[1]
+    entries = compiled.encode(setup.guest.take(people_rows).columns, targets)[1]
     entry = int(np.abs((entries > 0).mean(axis=0) - 0.5).argmin())
     above = entries[:, entry] > 0
     share = float(above.mean())
@@ -55,18 +55,18 @@ def run(seed: int, key_bits: int = KEY_BITS_FLOOR, people: int = PEOPLE, targets
             return None
 
     def watch(guest: CompiledGuest, canary: bool) -> tuple[int, int]:
-        units = score(guest, chosen, TamperingHost(setup, entry, keys.host.key), canary)
+        units = score(guest, people_rows, TamperingHost(setup, entry, keys.host.key), canary)
         if units is None:  # nothing was decided: the Host guesses by frequency
             return matches([share > 0.5] * targets, above)
         return matches([margin > 0 for margin in guest.margins(units)[:, 0]], above)
 
     def aborts(rows: NDArray[np.intp], times: int, canary: bool) -> NDArray[np.bool_]:
-        """For whom the Guest aborts when the Host adds to the true sum, one person per scoring."""
-        hosts = (TamperingHost(setup, entry, keys.host.key, times, added=True) for _ in rows)
+        """Return for each person whether the Guest aborts when the Host adds to the true sum, one person per scoring."""
+        hosts = (TamperingHost(setup, entry, keys.host.key, times, adds_to_score=True) for _ in rows)
         units = [score(compiled, rows[[i]], host, canary) for i, host in enumerate(hosts)]
-        return np.array([found is None for found in units], dtype=bool)
+        return np.array([units_of_person is None for units_of_person in units], dtype=bool)
 
-    tried = chosen[:TRIES]
+    tried = people_rows[:TRIES]
     nonzero = entries[:TRIES, entry] != 0
     # adding 0 once changes no score
     loud = aborts(tried, ADDED, True)
@@ -113,14 +113,14 @@ class TamperingHost(HostParty):
     """
 
     def __init__(
-        self, setup: AttackSetup, entry: int, key: PaillierPublicKey, times: int = LOUD, added: bool = False
+        self, setup: AttackSetup, entry: int, key: PaillierPublicKey, times: int = LOUD, adds_to_score: bool = False
     ) -> None:
         floor = min(key.bits, KEY_BITS_FLOOR)
         super().__init__(HOST, setup.host, (), setup.host_store(), key_floor=floor, approvals="none")
         self._entry = entry
         self._key = key
         self._times = times
-        self._added = added
+        self._added = adds_to_score
 
     def answer(self, sender: str, message: Message) -> Iterator[tuple[str, Message]]:
         """Tamper with decision vectors only."""

@@ -48,22 +48,23 @@ def plan_of(target: Sequence[int], n_out: int) -> FoldPlan:
     return FoldPlan(tuple(target), (True,) * len(target), n_out, tuple(range(len(target))), 0, 1 if n_out == 1 else 2)
 
 
-def fold(host: PaillierPublicSide, sent: Sequence[mpz], kept: NDArray[np.bool_], plan: FoldPlan) -> list[mpz]:
-    """The shipped Host's reply to ``n·m`` ciphertexts when its 0/1 are `kept`, ``(n, m)``; SecurityError if it refuses."""
-    folding = host.start_fold(kept, plan)
+def fold(host: PaillierPublicSide, sent: Sequence[mpz], keep: NDArray[np.bool_], plan: FoldPlan) -> list[mpz]:
+    """Return the shipped Host's reply to ``n·m`` ciphertexts if its 0/1 are `keep`, ``(n, m)``; raises SecurityError if it refuses."""
+    folding = host.start_fold(keep, plan)
     folding.add(host.key.dump(sent))
     (blob,) = folding.finish()
-    return host.key.load(blob, len(kept) * plan.n_out)
+    return host.key.load(blob, len(keep) * plan.n_out)
 
 
-def fold_alone(host: PaillierPublicSide, sent: Sequence[mpz], kept: NDArray[np.bool_]) -> mpz:
-    """The only Host's reply to one sample, ``(m,)``."""
-    return fold(host, sent, kept[None, :], plan_of([0] * len(sent), 1))[0]
+def fold_alone(host: PaillierPublicSide, sent: Sequence[mpz], keep: NDArray[np.bool_]) -> mpz:
+    """Return the only Host's reply to one sample, ``(m,)``."""
+    return fold(host, sent, keep[None, :], plan_of([0] * len(sent), 1))[0]
 
 
-def matches(found: Sequence[bool], truth: NDArray[np.bool_]) -> tuple[int, int]:
-    """How many bits are right, of how many."""
-    return int((np.asarray(found, dtype=bool) == truth.ravel()).sum()), truth.size
+def matches(guesses: Sequence[bool], truth: NDArray[np.bool_]) -> tuple[int, int]:
+    """Return the number of right bits, and of all bits."""
+    is_right = np.asarray(guesses, dtype=bool) == truth.ravel()
+    return int(is_right.sum()), truth.size
 
 
 def element_of_order(draw: np.random.Generator, prime: mpz, factors: Sequence[int | mpz]) -> mpz:

@@ -34,7 +34,7 @@ def run(seed: int, people: int = PEOPLE, splits: int = SPLITS) -> AttackOutcome:
     """Steal the labels of :data:`STOLEN` records a split, of which half have each label; a Host that is found out guesses the usual one."""
     _, _, labels = synthetic_people(people)
     draw = np.random.default_rng(seed)
-    chosen = drawn(draw, labels, splits * STOLEN).reshape(splits, STOLEN)
+    stolen_records = drawn(draw, labels, splits * STOLEN).reshape(splits, STOLEN)
     positive = float(labels.mean())
     rare = 1 if positive < 0.5 else 0
     caught: list[bool] = []
@@ -42,7 +42,7 @@ def run(seed: int, people: int = PEOPLE, splits: int = SPLITS) -> AttackOutcome:
     def steal(checked: bool) -> tuple[int, int]:
         right = 0
         noticed = False
-        for records in chosen:
+        for records in stolen_records:
             guesses = np.full(STOLEN, 1 - rare)
             if not noticed:
                 guesses, noticed = steal_split(labels, records, rare, checked=checked)
@@ -105,7 +105,7 @@ def steal_split(labels: NDArray[np.float64], records: IntArray, rare: int, *, ch
     # 4. It names rows of the split: everybody, so that the node can be split again.
     if checked:
         try:
-            check_split_rows("host", "feature", node, split.left)
+            check_split_rows("host", "feature", node, split.left_sums)
         except WrongAnswer:
             return read, True
     return read, False
@@ -119,10 +119,10 @@ def subset(feature: int, cut: int) -> NDArray[np.bool_]:
 
 
 def forged(feature: int, gradients: IntArray, node: IntArray) -> Histogram:
-    """Return a feature's forged sums by bin, ``(2, BINS + 1)``: all cuts have the same hessians, and the bins add up to the node."""
-    left = np.zeros((2, BINS + 1), dtype=np.int64)
+    """Return a feature's forged sums by bin, ``(2, BINS + 1)``: all cuts have the same hessians, and the bins sum to the node."""
+    left_sums = np.zeros((2, BINS + 1), dtype=np.int64)
     for cut in range(BINS // 2):
-        left[0, cut] = WORTH * gradients[subset(feature, cut)].sum()
-        left[1, cut] = node[1] // 2
-    left[:, BINS // 2 :] = node[:, None]
-    return Histogram(np.diff(left, axis=1, prepend=0), categorical=False)
+        left_sums[0, cut] = WORTH * gradients[subset(feature, cut)].sum()
+        left_sums[1, cut] = node[1] // 2
+    left_sums[:, BINS // 2 :] = node[:, None]
+    return Histogram(np.diff(left_sums, axis=1, prepend=0), categorical=False)

@@ -68,14 +68,14 @@ def _bins(column: NDArray[np.generic]) -> NDArray[np.intp]:
     return np.digitize(np.nan_to_num(values, nan=float(np.nanmedian(values))), cuts)
 
 
-def _answers(record: GrowthRecord | None, left: NDArray[np.bool_]) -> bool:
+def _answers(record: GrowthRecord | None, goes_left: NDArray[np.bool_]) -> bool:
     """Return whether the Host answers which records go left at a split of the one root that was approved."""
     if record is None:
         return True
-    everybody = np.ones(len(left), dtype=bool)
+    everybody = np.ones(len(goes_left), dtype=bool)
     try:
         record.begin_split(0, 0, ROOT, everybody, LEAST)
-        record.split(0, 0, ROOT, everybody, left)
+        record.split(0, 0, ROOT, everybody, goes_left)
     except SecurityError:
         return False
     return True

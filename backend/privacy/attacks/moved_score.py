@@ -47,12 +47,12 @@ def run(seed: int, key_bits: int = KEY_BITS_FLOOR, people: int = PEOPLE, targets
     compiled = setup.compiled()
     largest = compiled.largest << 1
     key = RlweKeySide(RlweSecretKey.generate(parameters_for(1, compiled.folding.n_entries, largest)))
-    found: dict[bool, RePerformed] = {}
+    audits: dict[bool, RePerformed] = {}
 
     def move(audited: bool) -> tuple[int, int]:
-        taken, performed = score_moved(setup, table, key)
-        found[audited] = performed
-        return (0 if audited and performed.differences else taken), targets
+        moved, performed = score_moved(setup, table, key)
+        audits[audited] = performed
+        return (0 if audited and performed.differences else moved), targets
 
     off = count(move, False)
     on = count(move, True)
@@ -65,8 +65,8 @@ def run(seed: int, key_bits: int = KEY_BITS_FLOOR, people: int = PEOPLE, targets
         setting={"people": targets, "key_bits": key_bits},
         rates={
             "taken_with_canary": intact / len(few.ids),
-            "recomputed": found[True].scores / targets,
-            "found": len(found[True].differences) / max(1, found[True].scores),
+            "recomputed": audits[True].scores / targets,
+            "found": len(audits[True].differences) / max(1, audits[True].scores),
         },
     )
 
@@ -125,7 +125,7 @@ class _Moving(HostNoise):
         super().__init__(width, secret)
         self._constant = constant
 
-    def dithers(self, structure: str, layout: Layout, people: Sequence[str], held: Flags, half: int) -> list[int]:
+    def dithers(self, structure: str, layout: Layout, people: Sequence[str], has_record: Flags, half: int) -> list[int]:
         """Return honest numbers and the constant."""
-        numbers = super().dithers(structure, layout, people, held, half)
+        numbers = super().dithers(structure, layout, people, has_record, half)
         return [number + self._constant for number in numbers]

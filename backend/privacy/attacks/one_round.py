@@ -56,14 +56,14 @@ class LeafGuesser:
         ``(n, n_trees)``: trees where the Guest has several candidate leaves.
     """
 
-    def __init__(self, setup: AttackSetup, paths: GuestPaths, chosen: NDArray[np.intp]) -> None:
+    def __init__(self, setup: AttackSetup, paths: GuestPaths, rows: NDArray[np.intp]) -> None:
         model = setup.model
-        self.people = setup.guest.take(chosen)
-        self._candidates = paths.candidates(self.people.columns, len(chosen))
+        self.people = setup.guest.take(rows)
+        self._candidates = paths.candidates(self.people.columns, len(rows))
         leaves = [tree.nodes[i] for tree in model.trees for i in tree.leaves]
         self._covers = np.array([leaf.cover for leaf in leaves if isinstance(leaf, Leaf)])
         self._starts = np.cumsum([0, *(len(tree.leaves) for tree in model.trees)])
-        self._truth = self._largest_cover(self._candidates & setup.host_leaves(chosen))
+        self._truth = self._largest_cover(self._candidates & setup.host_leaves(rows))
         self.open = np.add.reduceat(self._candidates, self._starts[:-1], axis=1, dtype=np.intp) > 1
 
     def right(self, received: Sequence[Message]) -> int:

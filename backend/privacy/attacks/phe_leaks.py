@@ -29,16 +29,16 @@ def run_chain(seed: int, key_bits: int = KEY_BITS_FLOOR, entries: int = 128) -> 
     draw = np.random.default_rng(seed)
     keys = honest_keys(key_bits)
     n = keys.host.key.n
-    kept = draw.random((1, entries)) < 0.5
+    bits = draw.random((1, entries)) < 0.5
     sent = keys.guest.encrypt_numbers(draw.integers(-1000, 1000, entries).tolist())
 
     def with_phe() -> tuple[int, int]:
         public = phe.PaillierPublicKey(int(n))
-        products = [phe.EncryptedNumber(public, int(c)) * int(keep) for c, keep in zip(sent, kept[0], strict=True)]
-        return matches(read_kept(sent, [mpz(c.ciphertext(be_secure=False)) for c in products], n), kept)
+        products = [phe.EncryptedNumber(public, int(c)) * int(keep) for c, keep in zip(sent, bits[0], strict=True)]
+        return matches(read_kept(sent, [mpz(c.ciphertext(be_secure=False)) for c in products], n), bits)
 
     def shipped() -> tuple[int, int]:
-        return matches(read_kept(sent, fold(keys.host, sent, kept, plan_of(range(entries), entries)), n), kept)
+        return matches(read_kept(sent, fold(keys.host, sent, bits, plan_of(range(entries), entries)), n), bits)
 
     return AttackOutcome(
         count(with_phe), count(shipped), chance=0.5, setting={"key_bits": key_bits, "entries": entries}
@@ -46,11 +46,14 @@ def run_chain(seed: int, key_bits: int = KEY_BITS_FLOOR, entries: int = 128) -> 
 
 
 def read_kept(sent: Sequence[mpz], passed_on: Sequence[mpz], n: mpz) -> list[bool]:
-    """Which entries were kept: those that are unchanged, not those that became 1; else guessed from the Jacobi symbols."""
-    return [
-        after == before if after in (before, 1) else jacobi_bit(before, n) == jacobi_bit(after, n)
-        for before, after in zip(sent, passed_on, strict=True)
-    ]
+    """Return which entries were kept: an unchanged one was, one that became 1 was not; any other is guessed from its Jacobi symbol."""
+    bits = []
+    for received, forwarded in zip(sent, passed_on, strict=True):
+        if forwarded in (received, 1):
+            bits.append(forwarded == received)
+        else:
+            bits.append(jacobi_bit(received, n) == jacobi_bit(forwarded, n))
+    return bits
 
 
 def run_exponents(seed: int, key_bits: int = KEY_BITS_FLOOR) -> AttackOutcome:

@@ -62,7 +62,7 @@ def _clamped() -> int:
 
 
 def ladder(scalar: int, u: mpz) -> mpz:
-    """u-coordinate of a multiple, by the Montgomery ladder of RFC 7748 §5; the formula is the same on curve and twist."""
+    """Return the u-coordinate of a multiple, by the Montgomery ladder of RFC 7748 §5; the formula is the same on curve and twist."""
     x2 = mpz(1)
     z2 = mpz(0)
     x3 = u
@@ -72,15 +72,15 @@ def ladder(scalar: int, u: mpz) -> mpz:
             x2, z2, x3, z3 = x3, z3, x2, z2
         plus = x2 + z2
         minus = x2 - z2
-        one = plus * plus
-        two = minus * minus
-        cross = minus * (x3 + z3) % P
-        other = plus * (x3 - z3) % P
-        x3 = (cross + other) ** 2 % P
-        z3 = u * (cross - other) ** 2 % P
-        difference = one - two
-        x2 = one * two % P
-        z2 = difference * (one + A24 * difference) % P
+        plus_squared = plus * plus
+        minus_squared = minus * minus
+        cb = minus * (x3 + z3) % P
+        da = plus * (x3 - z3) % P
+        x3 = (cb + da) ** 2 % P
+        z3 = u * (cb - da) ** 2 % P
+        difference = plus_squared - minus_squared
+        x2 = plus_squared * minus_squared % P
+        z2 = difference * (plus_squared + A24 * difference) % P
         if bit == "1":
             x2, z2, x3, z3 = x3, z3, x2, z2
     return x2 * gmpy2.powmod(z2, P - 2, P) % P

@@ -37,16 +37,20 @@ def run(seed: int, key_bits: int = KEY_BITS_FLOOR, blocks: int = BLOCKS) -> Atta
     keys = honest_keys(key_bits)
 
     def under_riac() -> tuple[int, int]:
-        found = [read_labels([*zip(*riac.encrypt(x), strict=True)], riac.modulus) for x in labels]
-        return matches([bool(v) for row in found for v in row], np.array(labels, dtype=bool))
+        labels_read = [read_labels([*zip(*riac.encrypt(x), strict=True)], riac.modulus) for x in labels]
+        return matches([bool(v) for row in labels_read for v in row], np.array(labels, dtype=bool))
 
     def under_paillier() -> tuple[int, int]:
-        found = [read_labels([keys.guest.encrypt_numbers(x)], keys.host.key.n2) for x in labels]
-        return matches([bool(v) for row in found for v in row], np.array(labels, dtype=bool))
+        labels_read = [read_labels([keys.guest.encrypt_numbers(x)], keys.host.key.n2) for x in labels]
+        return matches([bool(v) for row in labels_read for v in row], np.array(labels, dtype=bool))
 
-    known = [draw.integers(0, LARGE, BLOCK).tolist() for _ in range(blocks)]
-    read = [read_more([*zip(*riac.encrypt(x), strict=True)], riac.modulus, x[:KNOWN]) for x in known]
-    right = sum(a == b for found, x in zip(read, known, strict=True) for a, b in zip(found, x[KNOWN:], strict=True))
+    plaintexts = [draw.integers(0, LARGE, BLOCK).tolist() for _ in range(blocks)]
+    read = [read_more([*zip(*riac.encrypt(x), strict=True)], riac.modulus, x[:KNOWN]) for x in plaintexts]
+    right = sum(
+        a == b
+        for read_block, x in zip(read, plaintexts, strict=True)
+        for a, b in zip(read_block, x[KNOWN:], strict=True)
+    )
     return AttackOutcome(
         count(under_riac),
         count(under_paillier),
@@ -71,14 +75,14 @@ def read_labels(parts: Sequence[Sequence[mpz]], modulus: mpz) -> list[int]:
     return [int(sign * v > 0) for v in shortest]
 
 
-def read_more(parts: Sequence[Sequence[mpz]], modulus: mpz, known: Sequence[int]) -> list[int]:
-    """The plaintexts that follow the `known` ones: the hidden lattice holds one vector that begins with these."""
+def read_more(parts: Sequence[Sequence[mpz]], modulus: mpz, known_plaintexts: Sequence[int]) -> list[int]:
+    """Return the plaintexts that follow the `known_plaintexts`: the hidden lattice holds one vector that begins with these."""
     basis = hidden_lattice(parts, modulus)
     rank = len(basis)
     at_known = fmpq_mat(fmpz_mat([[row[j] for row in basis] for j in range(rank)]))
-    share = at_known.solve(fmpq_mat(fmpz_mat([[x] for x in known[:rank]])))
-    rest = fmpq_mat(fmpz_mat([[row[j] for row in basis] for j in range(len(known), len(basis[0]))]))
-    return [int(v.p // v.q) for (v,) in (rest * share).tolist()]
+    share = at_known.solve(fmpq_mat(fmpz_mat([[x] for x in known_plaintexts[:rank]])))
+    basis_after = fmpq_mat(fmpz_mat([[row[j] for row in basis] for j in range(len(known_plaintexts), len(basis[0]))]))
+    return [int(v.p // v.q) for (v,) in (basis_after * share).tolist()]
 
 
 def hidden_lattice(parts: Sequence[Sequence[mpz]], modulus: mpz) -> Vectors:

@@ -33,53 +33,53 @@ def run(seed: int, people: int = PEOPLE, targets: int = 200) -> AttackOutcome:
     """Identify the paths of `targets` people from their scores, exact ones and as shipped: rounded and with dither."""
     setup = attack_setup(people)
     default = PARAMETERS.score_bits
-    chosen = setup.draw_people(np.random.default_rng(seed), targets)
+    rows = setup.draw_people(np.random.default_rng(seed), targets)
     identified: dict[str, SuccessCount] = {}
     numbers: dict[str, float] = {}
     settings = {f"{bits}_bits": (bits, 0.0) for bits in (EXACT_BITS, *OTHER_BITS, default)}
     settings |= {"dither_6": (default, NARROW_DITHER), "dither_4": (default, DITHER)}
     for name, (bits, dither) in settings.items():
         consistent: list[int] = []
-        identified[name] = count(identify, setup, chosen, bits, dither, consistent)
+        identified[name] = count(identify, setup, rows, bits, dither, consistent)
         numbers |= {f"records_{name}": float(np.mean(consistent)), f"auc_{name}": _auc(setup, bits, dither)}
-    numbers |= meet_in_the_middle(setup, int(chosen[setup.candidates(chosen).sum(axis=1).argmax()]))
+    numbers |= meet_in_the_middle(setup, int(rows[setup.candidates(rows).sum(axis=1).argmax()]))
     chance = by_frequency(setup, seed)
-    rates = {f"named_{name}": found.rate for name, found in identified.items()} | {"named_guessing": chance}
+    rates = {f"named_{name}": success.rate for name, success in identified.items()} | {"named_guessing": chance}
     setting = {"people": len(setup.guest.ids), "targets": targets, "trees": PARAMETERS.trees, "score_bits": default}
     off = identified[f"{EXACT_BITS}_bits"]
     on = identified["dither_4"]
     return AttackOutcome(off, on, chance=chance, setting=setting, rates=rates, numbers=numbers)
 
 
-def _paths(setup: AttackSetup, chosen: NDArray[np.intp]) -> NDArray[np.float64]:
-    """``(n_records, n)``: the path that each record would give with each person's own columns, as a number."""
-    paths: NDArray[np.float64] = setup.keep.astype(np.float64) @ np.where(setup.candidates(chosen), setup.codes, 0.0).T
+def _paths(setup: AttackSetup, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return the path that each record would give with each person's own columns, as a number, ``(n_records, n)``."""
+    paths: NDArray[np.float64] = setup.keep.astype(np.float64) @ np.where(setup.candidates(rows), setup.codes, 0.0).T
     return paths
 
 
 def identify(
-    setup: AttackSetup, chosen: NDArray[np.intp], bits: int, dither: float, consistent: list[int]
+    setup: AttackSetup, rows: NDArray[np.intp], bits: int, dither: float, consistent: list[int]
 ) -> tuple[int, int]:
-    """People whose score fits one path only among the paths of all records; `consistent` collects how many records fit."""
+    """Count people whose score fits only one path among the paths of all records; `consistent` collects the number that fit."""
     compiled = setup.compiled(bits)
-    people = setup.guest.take(chosen)
+    people = setup.guest.take(rows)
     released = setup.score(compiled, people, PlainKeySide(), setup.host_party(dither=dither))
-    constant, entries = compiled.encode(people.columns, len(chosen))
+    constant, entries = compiled.encode(people.columns, len(rows))
     expected = setup.keep.astype(np.int64) @ entries.T.astype(np.int64) + np.array(constant)
     fits = np.abs(expected - np.array(released.units, dtype=np.int64)) <= released.dither
     consistent += fits.sum(axis=0).tolist()
-    unique = [len(np.unique(p[f])) == 1 for p, f in zip(_paths(setup, chosen).T, fits.T, strict=True)]
-    return sum(unique), len(chosen)
+    unique = [len(np.unique(p[f])) == 1 for p, f in zip(_paths(setup, rows).T, fits.T, strict=True)]
+    return sum(unique), len(rows)
 
 
 def by_frequency(setup: AttackSetup, seed: int) -> float:
-    """How often the path that most records would give is a person's own: a guess without any score."""
+    """Return how often the path that most records would give is a person's own: a guess without any score."""
     right = []
     draw = np.random.default_rng((seed, MAX_GUESSED))
-    chosen = setup.draw_people(draw, min(len(setup.guest.ids), MAX_GUESSED))
-    for person, paths in zip(chosen, _paths(setup, chosen).T, strict=True):
-        found, counts = np.unique(paths, return_counts=True)
-        right.append(found[counts.argmax()] == paths[person])
+    rows = setup.draw_people(draw, min(len(setup.guest.ids), MAX_GUESSED))
+    for person, paths in zip(rows, _paths(setup, rows).T, strict=True):
+        distinct, counts = np.unique(paths, return_counts=True)
+        right.append(distinct[counts.argmax()] == paths[person])
     return float(np.mean(right))
 
 

@@ -40,11 +40,13 @@ def run_changed_row(seed: int, people: int = PEOPLE, targets: int = 6) -> Attack
 
     def groups(host: HostParty, group: NDArray[np.intp]) -> tuple[float, float]:
         changed = setup.guest.take(group)
-        other = setup.guest.take(np.array([(group[0] + 1) % len(setup.guest.ids)]))
-        columns = {name: np.concatenate([other.columns[name], changed.columns[name][1:]]) for name in changed.columns}
+        other_person = setup.guest.take(np.array([(group[0] + 1) % len(setup.guest.ids)]))
+        columns = {
+            name: np.concatenate([other_person.columns[name], changed.columns[name][1:]]) for name in changed.columns
+        }
         swapped = replace(changed, columns=columns)
         difference = _sum(setup, host, swapped, IDS[0]) - _sum(setup, host, setup.guest.take(group), IDS[0])
-        alone = replace(other, ids=changed.ids[:1])
+        alone = replace(other_person, ids=changed.ids[:1])
         return difference, _margin(setup, alone) - _margin(setup, setup.guest.take(group[:1]))
 
     return _differences(setup, draw, targets, MIN_PEOPLE, groups)
@@ -57,11 +59,13 @@ def run_other_id(seed: int, people: int = PEOPLE, targets: int = 6) -> AttackOut
     twin = _host(setup, None)
 
     def groups(host: HostParty, group: NDArray[np.intp]) -> tuple[float, float]:
-        whole = setup.guest.take(group)
-        rest = setup.guest.take(group[1:])
-        difference = _sum(setup, host, whole, IDS[0]) - _sum(setup, host, rest, IDS[1])
-        # what the model adds to nobody in particular: margins less contributions
-        base = (_margins(setup, rest).sum() - _sum(setup, twin, rest, IDS[0])) / len(rest.ids)
+        whole_group = setup.guest.take(group)
+        without_first = setup.guest.take(group[1:])
+        difference = _sum(setup, host, whole_group, IDS[0]) - _sum(setup, host, without_first, IDS[1])
+        # the part of the model's margin that is no feature's contribution
+        base = (_margins(setup, without_first).sum() - _sum(setup, twin, without_first, IDS[0])) / len(
+            without_first.ids
+        )
         return difference, _margin(setup, setup.guest.take(group[:1])) - base
 
     return _differences(setup, draw, targets, MIN_PEOPLE + 1, groups)
@@ -71,13 +75,13 @@ def run_dither(seed: int, people: int = PEOPLE, targets: int = 60) -> AttackOutc
     """P5: get different scores of `targets` people from several ids of the same trees, to average dither out."""
     setup = attack_setup(people)
     draw = np.random.default_rng(seed)
-    chosen = setup.guest.take(setup.draw_people(draw, targets))
+    table = setup.guest.take(setup.draw_people(draw, targets))
     layout = Packing(setup.rounded()).layout
     half = half_units(DITHER, layout.dither_bits)
-    held = np.ones(targets, dtype=bool)
-    salted = [dithers(f"salt {i}", layout, chosen.ids, held, half) for i in range(len(IDS))]
+    has_record = np.ones(targets, dtype=bool)
+    salted = [dithers(f"salt {i}", layout, table.ids, has_record, half) for i in range(len(IDS))]
     host = _host(setup, None, dither=DITHER)
-    shipped = [_scored(setup, host, chosen, model_id) for model_id in IDS]
+    shipped = [_scored(setup, host, table, model_id) for model_id in IDS]
 
     def moved(answers: list[list[int]]) -> tuple[int, int]:
         return sum(len(set(of_person)) > 1 for of_person in zip(*answers, strict=True)), targets
@@ -93,7 +97,7 @@ def _differences(
     size: int,
     groups: Callable[[HostParty, NDArray[np.intp]], tuple[float, float]],
 ) -> AttackOutcome:
-    """Ask about a group twice for each target; `groups` gives what the sums differ by, and the truth."""
+    """Ask about a group twice for each target; `groups` returns the difference of the sums, and the truth."""
     rows = setup.draw_people(draw, targets * size).reshape(targets, size)
 
     def read(accountant: Accountant | None) -> tuple[int, int]:
@@ -101,10 +105,10 @@ def _differences(
         right = 0
         for group in rows:
             try:
-                found, truth = groups(host, group)
+                difference, truth = groups(host, group)
             except SecurityError:  # the second question was refused
                 continue
-            right += abs(found - truth) < NEAR
+            right += abs(difference - truth) < NEAR
         return right, targets
 
     setting = {"people": targets, "group": size}

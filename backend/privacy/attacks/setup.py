@@ -80,12 +80,12 @@ class AttackSetup:
         return candidates
 
     def host_leaves(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """``(len(rows), n_leaves)``: leaves that the Host's splits leave open."""
+        """Return which leaves the Host's splits leave open, ``(len(rows), n_leaves)``."""
         rules = load_host(self.partial_model).rules
         conjunctions = Conjunctions(rules, own_conditions(self.model.skeletons, rules))
         leaves = np.empty((len(rows), self.model.n_leaves), dtype=bool)
-        for block, kept in conjunctions.blocks(self.host.take(rows).columns, len(rows)):
-            leaves[block] = kept.T
+        for block, open_leaves in conjunctions.blocks(self.host.take(rows).columns, len(rows)):
+            leaves[block] = open_leaves.T
         return leaves
 
     def draw_people(self, draw: np.random.Generator, n: int) -> NDArray[np.intp]:
@@ -137,8 +137,8 @@ class AttackSetup:
 
     def guest_party(self) -> GuestParty:
         """The Guest with its records."""
-        own = self.guest
-        return GuestParty(self.federation, lambda: own)
+        table = self.guest
+        return GuestParty(self.federation, lambda: table)
 
     @contextmanager
     def session(self, host: HostParty, network: Network | None = None) -> Iterator[Session]:
@@ -178,9 +178,9 @@ def train(
     """Train on plaintext over `network` with the one Host :data:`HOST`, which keeps its partial model in `store`."""
     guest = federation.guest.name
     party = HostParty(HOST, tables[HOST], federation.party(HOST).features, store, simulated=True)
-    own = tables[guest]
+    guest_table = tables[guest]
     with _served(party, network, guest) as session:
-        return GuestParty(federation, lambda: own).train(labels, parameters, PlainKeySide(), session)
+        return GuestParty(federation, lambda: guest_table).train(labels, parameters, PlainKeySide(), session)
 
 
 @lru_cache(maxsize=2)
@@ -190,17 +190,19 @@ def attack_setup(people: int = PEOPLE, trees: int = PARAMETERS.trees) -> AttackS
     Parameters
     ----------
     people : int
-        At the bank; the platform holds nearly all of them.
+        The number of people at the bank; the platform has a record of nearly all of them.
     """
     federation, tables, labels = synthetic_people(people)
     bank = federation.guest.name
     store = memory_store()
     trained = train(federation, tables, labels, replace(PARAMETERS, trees=trees), Network(), store)
     partial_model = store.artefact(trained.model_id)
-    held = [i for i, name in enumerate(tables[bank].ids) if name in tables[HOST].row_of]
-    guest = tables[bank].take(np.array(held, dtype=np.intp))
+    shared_rows = [i for i, name in enumerate(tables[bank].ids) if name in tables[HOST].row_of]
+    guest = tables[bank].take(np.array(shared_rows, dtype=np.intp))
     host = tables[HOST].take(np.array([tables[HOST].row_of[i] for i in guest.ids], dtype=np.intp))
     model = replace(trained.model, score_bits=EXACT_BITS)
     step = CompiledGuest(model).folding.steps[0]
-    keep = CompiledHost(step, load_host(partial_model).rules).decide(host.columns, np.ones(len(held), dtype=bool))
-    return AttackSetup(federation, model, partial_model, guest, host, labels[held], np.ascontiguousarray(keep))
+    keep = CompiledHost(step, load_host(partial_model).rules).decide(
+        host.columns, np.ones(len(shared_rows), dtype=bool)
+    )
+    return AttackSetup(federation, model, partial_model, guest, host, labels[shared_rows], np.ascontiguousarray(keep))

@@ -39,10 +39,11 @@ def run(seed: int, people: int = PEOPLE) -> AttackOutcome:
     watched: dict[str, Watched] = {}
     figures: dict[str, Figures] = {}
 
-    def infer(name: str, seen: Watched) -> tuple[int, int]:
-        watched[name], guess = seen, clustered(seen, seed)
-        figures[name] = figures_of(guess, seen.labels)
-        return pairs_right(guess, seen.labels, seed)
+    def infer(name: str, view: Watched) -> tuple[int, int]:
+        watched[name] = view
+        guess = clustered(view, seed)
+        figures[name] = figures_of(guess, view.labels)
+        return pairs_right(guess, view.labels, seed)
 
     def train_and_infer(name: str, bound: float) -> tuple[int, int]:
         return infer(name, watch(federation, tables, labels, replace(PARAMETERS, label_bound=bound)))
@@ -57,8 +58,8 @@ def run(seed: int, people: int = PEOPLE) -> AttackOutcome:
         chance=max(0.5, right / trials),
         setting={"people": len(watched["off"].labels), "trees": PARAMETERS.trees},
         rates={"prior": max(positive, 1 - positive)}
-        | {f"accuracy_{name}": found.accuracy for name, found in figures.items()},
-        numbers={f"nmi_{name}": found.nmi for name, found in figures.items()}
+        | {f"accuracy_{name}": figures_of_run.accuracy for name, figures_of_run in figures.items()},
+        numbers={f"nmi_{name}": figures_of_run.nmi for name, figures_of_run in figures.items()}
         | {f"model_auc_{name}": watched[name].model_auc for name in ("off", "on")}
         | {f"bits_{name}": watched[name].label_bits for name in ("off", "on")},
         optional=True,
@@ -71,7 +72,7 @@ class Watched:
 
     Attributes
     ----------
-    own : ndarray of float64
+    host_columns : ndarray of float64
         ``(n, columns)``: its own columns, standardised.
     cells : sequence of ndarray of int
         Per tree, ``(n,)``: records that were together in every node it was told of have the same number.
@@ -83,7 +84,7 @@ class Watched:
         Most that one set tells, as the model's record states it.
     """
 
-    own: Floats
+    host_columns: Floats
     cells: Sequence[NDArray[np.intp]]
     labels: Floats
     model_auc: float
@@ -116,12 +117,12 @@ class HostRecorder(Network):
 def watch(
     federation: Federation, tables: Mapping[str, PartyTable], labels: Floats, parameters: SecureBoostParameters
 ) -> Watched:
-    """Train on plaintext, and keep what the Host was told."""
+    """Train on plaintext, and record the Host's view."""
     view = HostRecorder()
     trained = train(federation, tables, labels, parameters, view, memory_store())
     ids = list(trained.part_of)
     training = np.array([part == "training" for part in trained.part_of.values()])
-    members = [name for name, used in zip(ids, training.tolist(), strict=True) if used]
+    members = [name for name, in_training in zip(ids, training.tolist(), strict=True) if in_training]
     of_guest = tables[federation.guest.name].row_of
     return Watched(
         _standardised(tables[HOST].take(np.array([tables[HOST].row_of[i] for i in members]))),
@@ -133,7 +134,7 @@ def watch(
 
 
 def cells_of(messages: Sequence[Message], training: NDArray[np.bool_]) -> list[NDArray[np.intp]]:
-    """Per tree, which training records no set in these messages tells apart; `training` says which joint records are meant."""
+    """Return by tree which training records no set in these messages separates; `training` marks them among the joint records."""
     n = len(training)
     sets = defaultdict[int, list[NDArray[np.bool_]]](list)
     inside: dict[tuple[int, int], NDArray[np.bool_]] = {}
@@ -148,22 +149,23 @@ def cells_of(messages: Sequence[Message], training: NDArray[np.bool_]) -> list[N
             sets[message.tree].append(inside[message.tree, message.node])
         elif isinstance(message, SplitRows):
             rows_of = np.flatnonzero(inside[message.tree, message.node])
-            left = np.zeros(n, dtype=bool)
-            left[rows_of[unpack_rows(message.left, len(rows_of))]] = True
-            sets[message.tree].append(left)
+            goes_left = np.zeros(n, dtype=bool)
+            goes_left[rows_of[unpack_rows(message.left, len(rows_of))]] = True
+            sets[message.tree].append(goes_left)
     return [
-        np.unique(np.array(told)[:, training], axis=1, return_inverse=True)[1].ravel()
-        for _, told in sorted(sets.items())
+        np.unique(np.array(sets_of_tree)[:, training], axis=1, return_inverse=True)[1].ravel()
+        for _, sets_of_tree in sorted(sets.items())
     ]
 
 
-def clustered(seen: Watched, seed: int) -> Floats:
-    """``(n,)``: how much nearer each record is to one of two clusters, by own columns and, if there are cells, by communities."""
+def clustered(view: Watched, seed: int) -> Floats:
+    """Return how much nearer each record is to one of two clusters, ``(n,)``, by the Host's columns and, if given, cells."""
     from sklearn.cluster import KMeans  # noqa: PLC0415 - slow to import
 
-    known = np.column_stack([seen.own / np.sqrt(seen.own.shape[1]), *_communities(seen.cells)])
+    columns = view.host_columns / np.sqrt(view.host_columns.shape[1])
+    coordinates = np.column_stack([columns, *_communities(view.cells)])
     work.check()
-    distances = KMeans(2, n_init=STARTS, random_state=seed).fit(known).transform(known)
+    distances = KMeans(2, n_init=STARTS, random_state=seed).fit(coordinates).transform(coordinates)
     work.check()
     nearer: Floats = distances[:, 0] - distances[:, 1]
     return nearer
@@ -173,10 +175,10 @@ def figures_of(guess: Floats, labels: Floats) -> Figures:
     """What :func:`clustered` is worth."""
     from sklearn.metrics import normalized_mutual_info_score  # noqa: PLC0415 - slow to import
 
-    found = float(auc(labels, guess, np.ones((1, len(labels))))[0])
+    auc_of_guess = float(auc(labels, guess, np.ones((1, len(labels))))[0])
     right = float(((guess > 0) == labels).mean())
     mutual = float(normalized_mutual_info_score(labels, guess > 0))
-    return Figures(max(found, 1 - found), max(right, 1 - right), mutual)
+    return Figures(max(auc_of_guess, 1 - auc_of_guess), max(right, 1 - right), mutual)
 
 
 def pairs_right(guess: Floats, labels: Floats, seed: int) -> tuple[int, int]:
@@ -190,12 +192,12 @@ def pairs_right(guess: Floats, labels: Floats, seed: int) -> tuple[int, int]:
 
 
 def _communities(cells: Sequence[NDArray[np.intp]]) -> list[Floats]:
-    """The second eigenvector of the graph in which two records of a cell of m are joined by 1/m, its variance 1; none without a graph."""
-    told = [tree for tree in cells if tree.max()]
-    if not told:
+    """Return the second eigenvector, with variance 1, of the graph that joins two records of a cell of m by 1/m; empty without a graph."""
+    divided = [tree for tree in cells if tree.max()]
+    if not divided:
         return []
     incidence = np.column_stack(
-        [(tree[:, None] == np.arange(tree.max() + 1)) / np.sqrt(np.bincount(tree)) for tree in told]
+        [(tree[:, None] == np.arange(tree.max() + 1)) / np.sqrt(np.bincount(tree)) for tree in divided]
     )
     work.check()
     _, vectors = np.linalg.eigh(incidence.T @ incidence)  # ascending; the last one is the same for everybody

@@ -59,10 +59,10 @@ def read(key: PaillierPublicKey, ciphertexts: Sequence[mpz]) -> list[bool]:
 def _factors(key: PaillierPublicKey) -> list[mpz]:
     n = fmpz(int(key.n))
     if key.bits <= max(TOY_BITS, *LONGER):
-        found = n.factor()
+        factors = n.factor()
     else:
-        found = n.factor_smooth(SMOOTH)
-    return [mpz(int(prime)) for prime, _ in found]
+        factors = n.factor_smooth(SMOOTH)
+    return [mpz(int(prime)) for prime, _ in factors]
 
 
 def _seconds(bits: int) -> float:

@@ -31,7 +31,7 @@ def run(seed: int, key_bits: int = KEY_BITS_FLOOR, entries: int = 1600) -> Attac
     """Read `entries` bits of a Host from one reply; a fifth fewer than `key_bits`, so that E stays below the order of g."""
     draw = np.random.default_rng(seed)
     smooth = SmoothKey.draw(draw, key_bits)
-    kept = draw.random(entries) < 0.5
+    keep = draw.random(entries) < 0.5
     host = host_of(smooth.key)
     base = gmpy2.powmod(smooth.generator, smooth.key.n, smooth.key.n2)
     n2 = smooth.key.n2
@@ -42,14 +42,14 @@ def run(seed: int, key_bits: int = KEY_BITS_FLOOR, entries: int = 1600) -> Attac
 
     def read(reply: mpz) -> tuple[int, int]:
         exponent = smooth.logarithm(reply)
-        return matches([exponent.bit_test(j) for j in range(entries)], kept)
+        return matches([exponent.bit_test(j) for j in range(entries)], keep)
 
     rates = _with_an_honest_key(draw, key_bits)
-    kept_only = np.flatnonzero(kept).tolist()
+    kept_only = np.flatnonzero(keep).tolist()
     return AttackOutcome(
         # Fed-EINI eq. 10 as printed: the product of the kept ciphertexts, not refreshed
         count(lambda: read(product_of(sent, kept_only, n2))),
-        count(lambda: read(fold_alone(host, sent, kept))),
+        count(lambda: read(fold_alone(host, sent, keep))),
         chance=0.5,
         setting={"key_bits": key_bits, "bits": entries, "honest_trees": TREES},
         rates=rates,
@@ -98,36 +98,36 @@ class SmoothKey:
 
 
 def _smooth_prime(draw: np.random.Generator, small: list[int], bits: int) -> tuple[mpz, list[int]]:
-    """A prime of `bits` bits, the two highest set, that is 1 + twice a product of different `small` ones."""
+    """Draw a prime of `bits` bits, the two highest set, that is 1 + twice a product of different `small` primes."""
     low = mpz(3) << (bits - 2)
     high = mpz(1) << bits
     while True:
-        chosen: list[int] = []
-        rest = iter(draw.permutation(small).tolist())
-        while 2 * prod(chosen) < low >> SMALL[1].bit_length():
-            chosen.append(next(rest))
-        for ell in rest:
-            candidate = 2 * mpz(prod(chosen)) * ell + 1
+        factors: list[int] = []
+        remaining_primes = iter(draw.permutation(small).tolist())
+        while 2 * prod(factors) < low >> SMALL[1].bit_length():
+            factors.append(next(remaining_primes))
+        for ell in remaining_primes:
+            candidate = 2 * mpz(prod(factors)) * ell + 1
             if low <= candidate < high and gmpy2.is_prime(candidate):
-                return candidate, [*chosen, ell]
+                return candidate, [*factors, ell]
 
 
-def product_of(numbers: Sequence[mpz], chosen: Sequence[int], n2: mpz) -> mpz:
-    """Product of the chosen numbers modulo n²."""
-    return reduce(lambda total, j: total * numbers[j] % n2, chosen, mpz(1))
+def product_of(numbers: Sequence[mpz], positions: Sequence[int], n2: mpz) -> mpz:
+    """Return the product of the numbers at `positions` modulo n²."""
+    return reduce(lambda total, j: total * numbers[j] % n2, positions, mpz(1))
 
 
 def _with_an_honest_key(draw: np.random.Generator, key_bits: int) -> dict[str, float]:
-    """Rates of identified paths, without and with refreshing, where the Guest's key and obfuscators are honest."""
+    """Return the rates of identified paths, without and with refreshing, if the Guest's key and obfuscators are honest."""
     keys = honest_keys(key_bits)
     identified = {False: 0, True: 0}
     for _ in range(REPLIES):
         path = tuple((np.arange(TREES) * LEAVES + draw.integers(0, LEAVES, TREES)).tolist())
-        kept = np.isin(np.arange(TREES * LEAVES), path)
+        keep = np.isin(np.arange(TREES * LEAVES), path)
         sent = keys.guest.encrypt_numbers(draw.integers(-1000, 1000, TREES * LEAVES).tolist())
         for refreshed in identified:
             if refreshed:
-                reply = fold_alone(keys.host, sent, kept)
+                reply = fold_alone(keys.host, sent, keep)
             else:
                 reply = product_of(sent, path, keys.host.key.n2)
             identified[refreshed] += path_of(sent, reply, keys.host.key.n2) == path
@@ -135,12 +135,12 @@ def _with_an_honest_key(draw: np.random.Generator, key_bits: int) -> dict[str, f
 
 
 def path_of(sent: Sequence[mpz], reply: mpz, n2: mpz) -> tuple[int, ...] | None:
-    """One leaf per tree whose ciphertexts multiply to `reply`, by meeting in the middle."""
+    """Return one leaf per tree whose ciphertexts multiply to `reply`, by meeting in the middle; None if no combination does."""
     trees = [range(first, first + LEAVES) for first in range(0, TREES * LEAVES, LEAVES)]
     products = {product_of(sent, path, n2): path for path in product(*trees[: TREES // 2])}
     inverses = [gmpy2.invert(c, n2) for c in sent]
     for path in product(*trees[TREES // 2 :]):
-        rest = reply * product_of(inverses, path, n2) % n2
-        if rest in products:
-            return products[rest] + path
+        quotient = reply * product_of(inverses, path, n2) % n2
+        if quotient in products:
+            return products[quotient] + path
     return None

@@ -151,7 +151,7 @@ def encryption_of(key: ReasonKey, compiled: Compiled, shape: ReasonShape, people
     Raises ParameterError if the key does not suit: names are ranked under Paillier or RLWE only, and RLWE's sets depend on the request.
     """
     if isinstance(key, ResidueKeySide):
-        kind = RowEncryption if shape.load(compiled.rows, people).own else RlweEncryption
+        kind = RowEncryption if shape.load(compiled.rows, people).guest_features else RlweEncryption
         return kind(key, compiled, shape, people)
     if not people:
         _ranked_under(key)

@@ -57,7 +57,7 @@ class CompiledFactors:
         self.points, _ = quadrature(model.skeletons)
         self.medians = model.medians
         self.rules = model.rules
-        self.factors = Factors(model.rules, [factors_of(own, features, share_of) for own in step.own])
+        self.factors = Factors(model.rules, [factors_of(own, features, share_of) for own in step.host_conditions])
         own = [self.names.index(name) for name in self.factors.features]
         self.where = self.factors.row, np.array(own, dtype=np.intp)
 
@@ -103,7 +103,7 @@ class CompiledDropFactors:
         self.step = compiled.step
         self.points = np.ones(1)
         groups = groups or range(len(self.names))
-        self._factors = merged_factors(compiled.rules, compiled.step.own, self.names, groups)
+        self._factors = merged_factors(compiled.rules, compiled.step.host_conditions, self.names, groups)
         self._of, items = members(self._factors, [str(group) for group in groups])
         self.where = self._factors.row[self._of], items
 

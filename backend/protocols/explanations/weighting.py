@@ -58,7 +58,9 @@ class PaillierWeighting:
         self._layout = PaillierLayout(shape, side.bits)
         self._points = len(compiled.points)
         self._width = self._layout.packs_before(party)
-        self.ciphertexts = len(compiled.step.own) * self._points * (1 + self._width) + len(self._layout.packs(0))
+        self.ciphertexts = len(compiled.step.host_conditions) * self._points * (1 + self._width) + len(
+            self._layout.packs(0)
+        )
 
     def values(self, terms: bytes, kept: NDArray[np.bool_], before: Any = None) -> list[Any]:
         """Values of all features of one person, added to those `before`; at the last Host, and they stay there.
@@ -159,7 +161,7 @@ class PaillierWeighting:
 
     def _load(self, terms: bytes) -> tuple[Any, Any, Any]:
         """Base, packs and constant."""
-        count = len(self._compiled.step.own) * self._points
+        count = len(self._compiled.step.host_conditions) * self._points
         ends = count, count * (1 + self._width)
         loaded = self._side.load_terms(terms, ends[1] + len(self._layout.packs(0)))
         return loaded[: ends[0]], loaded[ends[0] : ends[1]], loaded[ends[1] :]
@@ -233,7 +235,7 @@ class RlweWeighting:
         names = len(self._compiled.names)
         rows = len(self._origin) * points
         others = self._compiled.others(kept)[:, self._origin].reshape(people, rows)
-        own = np.zeros((names, people, len(self._compiled.step.own), points), dtype=np.int64)
+        own = np.zeros((names, people, len(self._compiled.step.host_conditions), points), dtype=np.int64)
         own[features, :, entries] = self._compiled.own(kept).transpose(1, 0, 2)
         parts = own[:, :, self._origin].reshape(names, people, rows)
         return (
@@ -319,7 +321,11 @@ def weighting_of(
     Raises SecurityError if there is no key, or none that can weigh numbers like these.
     """
     if isinstance(side, ResiduePublicSide):
-        kind = RowWeighting if shape.load(len(plan.origin) * len(compiled.points) + 1, people).own else RlweWeighting
+        kind = (
+            RowWeighting
+            if shape.load(len(plan.origin) * len(compiled.points) + 1, people).guest_features
+            else RlweWeighting
+        )
         return kind(side, compiled, shape, plan, people)
     if isinstance(side, WeightedPublicSide):
         return PaillierWeighting(side, compiled, shape, plan.index + 1)

@@ -226,8 +226,8 @@ class CompiledHost:
     """Stage 1 at a Host, eq. 9: 1 for entries whose conditions of this Host all hold, else 0. Built once a model."""
 
     def __init__(self, step: Step, rules: Mapping[NodeKey, SplitRule]) -> None:
-        self._m = len(step.own)
-        self._conditions = Conjunctions(rules, step.own)
+        self._m = len(step.host_conditions)
+        self._conditions = Conjunctions(rules, step.host_conditions)
 
     def decide(self, columns: Columns, held: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """``(n, m)``, one entry's samples side by side in memory.
@@ -251,7 +251,7 @@ def host_plan(folding: Folding, index: int) -> FoldPlan:
     origin: Sequence[int] = range(folding.n_entries)
     for earlier in folding.steps[:index]:
         origin = [earlier.target[e] for e in origin]
-    own = tuple(bool(conditions) for conditions in step.own)
+    own = tuple(bool(conditions) for conditions in step.host_conditions)
     return FoldPlan(step.target, own, step.n_out, tuple(origin), index, len(folding.steps))
 
 

@@ -154,8 +154,8 @@ def _check(asked: Asked, served: ServedModel) -> PublicSide:
         raise SecurityError("vectors_of_other_sender", sender=served.preceding)
     if cipher is None:
         raise SecurityError("no_key_offered")
-    if message.entries != len(served.step.own):
-        raise SecurityError("other_number_of_entries", asked=len(served.step.own), got=message.entries)
+    if message.entries != len(served.step.host_conditions):
+        raise SecurityError("other_number_of_entries", asked=len(served.step.host_conditions), got=message.entries)
     if message.sum_bits < 0:
         raise SecurityError("negative_score_bits", sum_bits=message.sum_bits)
     if message.sum_bits > MAX_SUM_BITS:  # before a number as long is made
@@ -245,8 +245,8 @@ def answer_vectors(permit: Permit, opened: Opened, message: DecisionVectors, noi
     spent = permit.spent
     if spent.any():
         # nothing of such a person goes on, not even what carries other Hosts' conditions alone
-        keep = np.where(spent, False, keep.T | ~np.array(plan.own, dtype=bool)[:, None]).T
-        plan = replace(plan, own=(True,) * len(plan.own))
+        keep = np.where(spent, False, keep.T | ~np.array(plan.is_own, dtype=bool)[:, None]).T
+        plan = replace(plan, is_own=(True,) * len(plan.is_own))
     if vectors.question.spent:
         spent = spent | from_bitmap(vectors.question.spent, len(spent))
     # Step 4, as far as vectors have come.
@@ -346,5 +346,5 @@ def decision(table: PartyTable, served: ServedModel, person: str) -> PersonAtHos
     rows = np.array([table.row_of.get(person, 0)], dtype=np.intp)
     columns = table.take(rows).columns
     keep = served.compiled.decide(columns, np.array([known]))[0]
-    entries = tuple(bool(kept) if own else None for kept, own in zip(keep, served.plan.own, strict=True))
+    entries = tuple(bool(kept) if own else None for kept, own in zip(keep, served.plan.is_own, strict=True))
     return PersonAtHost({name: column[0] for name, column in columns.items()} if known else {}, entries)

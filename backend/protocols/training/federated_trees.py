@@ -285,7 +285,7 @@ class TreeGrower:
             return
         left = split.rows[split.left[split.rows]]
         left_sums = self._sums.of_some(chosen.tree.job, left)
-        check_split_rows(split.owner, split.feature, left_sums, chosen.best.left)
+        check_split_rows(split.owner, split.feature, left_sums, chosen.best.left_sums)
 
     def take_up(
         self,

@@ -131,14 +131,14 @@ class Growing:
         cover = self.job.criterion.cover(node.sums)
         self.nodes[node.number] = Split(owner, feature, number, number + 1, best.default_left, best.gain, cover)
         self.nodes += [None, None]
-        right = node.sums - best.left
+        right = node.sums - best.left_sums
         # of either: the other is what remains of the parent
-        untold = node.untold or not self.job.may_tell(best.left, right)
+        untold = node.untold or not self.job.may_tell(best.left_sums, right)
         children = (
             GrowingNode(
                 number,
                 node.rows[goes_left],
-                best.left,
+                best.left_sums,
                 best.bounds[0],
                 untold=untold,
                 parent=node.number,

@@ -25,7 +25,7 @@ OnClose = Callable[[str, Sequence[TranscriptEntry], Mapping[str, ConversationRec
 LOOK = 0.05  # seconds between looks at whether links are up
 POLL = 0.1  # seconds between looks at the cancel flag
 RECEIPT_TIMEOUT = 2.0  # seconds that Hosts get to state what they sent and took
-QUIET = 5.0  # seconds without an answer after which it is said of whom
+QUIET_SECONDS = 5.0  # seconds without an answer after which it is said of whom
 TIMEOUT = 300.0  # seconds a party may stay silent before it counts as unreachable
 
 
@@ -157,13 +157,13 @@ class Session:
 
     def _tell_of_silence(self, at_work: Collection[str], waited: float) -> None:
         """Say who has not answered: whoever has not even confirmed what was sent to it, else whoever is at work."""
-        if waited < QUIET:
+        if waited < QUIET_SECONDS:
             return
         quiet = {host: self._wire.quiet(host) for host in self.hosts}
-        silent = {host: found.owing for host, found in quiet.items() if found.owing >= QUIET}
+        silent = {host: found.owing for host, found in quiet.items() if found.owing >= QUIET_SECONDS}
         silent = silent or {host: quiet[host].seconds for host in at_work if host in quiet}
         seconds = min([waited, *silent.values()])
-        work.silent(work.Silence(tuple(silent), seconds) if seconds >= QUIET else None)
+        work.silent(work.Silence(tuple(silent), seconds) if seconds >= QUIET_SECONDS else None)
 
     def transcript(self) -> tuple[TranscriptEntry, ...]:
         """The messages so far."""
@@ -218,7 +218,7 @@ def await_links(down: Callable[[], tuple[str, ...]], until: float, cancelled: Ca
     began = time.monotonic()
     try:
         while (now := time.monotonic()) < until and not cancelled() and (hosts := down()):
-            work.silent(work.Silence(hosts, now - began) if now - began >= QUIET else None)
+            work.silent(work.Silence(hosts, now - began) if now - began >= QUIET_SECONDS else None)
             work.check()
             time.sleep(LOOK)
     finally:

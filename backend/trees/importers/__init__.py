@@ -39,9 +39,7 @@ def read_model(path: Path, features: Sequence[str] | None = None) -> WholeModel:
     if features is None:
         return model
     if len(features) != len(model.features):
-        found = len(features)
-        expected = len(model.features)
-        raise ModelError("feature_names_do_not_fit", file=path.name, found=found, expected=expected)
+        raise ModelError("feature_names_do_not_fit", file=path.name, found=len(features), expected=len(model.features))
     return replace(model, features=tuple(features))
 
 

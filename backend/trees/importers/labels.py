@@ -19,9 +19,9 @@ def fit_to_label(model: WholeModel, label: Label, label_is: str | None = None) -
     Parameters
     ----------
     label : Label
-        Its classes define names and order; its positive value is what a higher score means.
+        Its classes define names and order; a higher score means its positive value.
     label_is : str, optional
-        Two outcomes only: the label's text that a higher score of the model speaks for, whatever the file names it.
+        For two outcomes only: the label's text that a higher score of the model means, whatever its name in the file.
 
     Returns
     -------
@@ -33,11 +33,11 @@ def fit_to_label(model: WholeModel, label: Label, label_is: str | None = None) -
     ModelError
         The label is of another task, or has other classes.
     """
-    found = _predicted(model.outputs.task, model.outputs.classes)
+    of_model = _predicted(model.outputs.task, model.outputs.classes)
     expected = _predicted(label.task, label.classes)
-    if found != expected:
+    if of_model != expected:
         column = shown(label.column)
-        raise ModelError("model_of_other_task", file=model.file, found=found, expected=expected, label=column)
+        raise ModelError("model_of_other_task", file=model.file, found=of_model, expected=expected, label=column)
     if label.task == "binary":
         if label_is is not None:
             return model if label_is == label.positive else _turned_round(model)
@@ -69,14 +69,14 @@ def _oriented_to(model: WholeModel, positive: str) -> WholeModel:
 def _turned_round(model: WholeModel) -> WholeModel:
     """-m for a logit m, 1 - s for a share s."""
     if model.outputs.link == "identity":
-        whole = 1.0 / len(model.trees)
+        total = 1.0 / len(model.trees)
     else:
-        whole = 0.0
+        total = 0.0
     return replace(
         model,
         outcomes=model.outcomes[::-1],
         base_scores=tuple(0.0 - score for score in model.base_scores),
-        trees=_with_leaves(model.trees, lambda leaf: replace(leaf, weight=whole - leaf.weight)),
+        trees=_with_leaves(model.trees, lambda leaf: replace(leaf, weight=total - leaf.weight)),
     )
 
 
@@ -85,9 +85,12 @@ def _in_order_of(model: WholeModel, classes: tuple[str, ...]) -> WholeModel:
     notes = model.notes
     if set(names) != set(classes):
         if names != numbered(len(classes)):
-            found = tuple(map(shown, names))
-            expected = tuple(map(shown, classes))
-            raise ModelError("model_of_other_classes", file=model.file, found=found, expected=expected)
+            raise ModelError(
+                "model_of_other_classes",
+                file=model.file,
+                found=tuple(map(shown, names)),
+                expected=tuple(map(shown, classes)),
+            )
         values = {"last": len(classes) - 1, "classes": tuple(map(shown, classes))}
         notes = (*notes, Remark("classes_are_numbered", values))
         names = classes

@@ -243,22 +243,28 @@ def _seen_codes(head: _Section, n_features: int) -> dict[int, frozenset[int]]:
     infos = head.values.get("feature_infos", (0, ""))[1].split()
     if len(infos) != n_features:
         return {}
-    seen = {}
+    codes_of = {}
     for column, info in enumerate(infos):
-        codes = [code for code in info.split(":") if code != "-1"]  # stands for a missing value
+        codes = [code for code in info.split(":") if code != "-1"]  # -1 is a missing value
         if codes and all(code.isdecimal() for code in codes):
-            seen[column] = frozenset(map(int, codes))
-    return seen
+            codes_of[column] = frozenset(map(int, codes))
+    return codes_of
 
 
 def _gapless(sections: list[_Section]) -> frozenset[int]:
-    """Columns of numbers of which no split has a way for missing values: training saw none."""
-    seen: dict[bool, set[int]] = {True: set(), False: set()}
-    for section in (section for section in sections if "decision_type" in section.values):
+    """Return the columns of numbers of which no split has a way for missing values: training saw no missing value."""
+    with_way = set()
+    without_way = set()
+    for section in sections:
+        if "decision_type" not in section.values:
+            continue
         n = section.whole("num_leaves") - 1
         for feature, kind in zip(section.wholes("split_feature", n), section.wholes("decision_type", n), strict=True):
-            seen[bool(kind & CATEGORICAL) or kind >> 2 == MISSING_NAN].add(feature)
-    return frozenset(seen[False] - seen[True])
+            if kind & CATEGORICAL or kind >> 2 == MISSING_NAN:
+                with_way.add(feature)
+            else:
+                without_way.add(feature)
+    return frozenset(without_way - with_way)
 
 
 def _numeric(where: str, kind: int, threshold: float) -> tuple[bool, float]:
@@ -301,15 +307,15 @@ def _bit_sets(section: _Section) -> list[frozenset[int]]:
 
 
 def _category_texts(name: str, tail: list[str], n_features: int) -> dict[int, tuple[str, ...]]:
-    """Pandas' categories, which LightGBM keeps in the order of the categorical columns without naming these."""
+    """Return Pandas' categories by column; LightGBM's file has them in the order of the categorical columns, without names."""
     if "parameters:" in tail and "end of parameters" not in tail:
         raise damaged(name, Remark("found_end_of_file"), "'end of parameters'")
-    named = next(_after(tail, "pandas_categorical:"), "null")
-    categories = parse_json(f"{name}, pandas_categorical", named.encode())
+    text = next(_after(tail, "pandas_categorical:"), "null")
+    categories = parse_json(f"{name}, pandas_categorical", text.encode())
     if not categories:
         return {}
     if not (isinstance(categories, list) and all(isinstance(column, list) for column in categories)):
-        raise damaged(f"{name}, pandas_categorical", shown(named), Remark("expected_category_lists"))
+        raise damaged(f"{name}, pandas_categorical", shown(text), Remark("expected_category_lists"))
     columns = _categorical_columns(next(_after(tail, "[categorical_feature:"), "]"))
     if columns is None or len(columns) != len(categories) or not set(columns) <= set(range(n_features)):
         raise ModelError(

@@ -29,15 +29,15 @@ class PartialModels:
 
     Attributes
     ----------
-    whole : WholeModel
-        The model as it predicts the federation's label: scores turned round and classes put in order where that was needed.
+    whole_model : WholeModel
+        The model as it predicts the federation's label: scores turned round and classes put in order if necessary.
     codes : mapping of str to mapping of str to int
         Categorical feature → the federation's text, empty for an empty cell → category code.
     """
 
     guest: GuestModel
     hosts: dict[str, HostModel]
-    whole: WholeModel
+    whole_model: WholeModel
     codes: Mapping[str, Mapping[str, int]]
 
 
@@ -129,13 +129,13 @@ class _Column:
         if split.threshold is None:
             listed_ones = frozenset(self.texts[code] for code in split.codes)
             others = frozenset(self.texts.values()) - listed_ones
-            left, right = (listed_ones, others) if split.codes_left else (others, listed_ones)
-            default_left = "" in left or (split.default_left and "" not in right)
-            return SplitRule(self.feature.name, default_left, None, left - {""}, right - {""})
+            left_codes, right_codes = (listed_ones, others) if split.codes_left else (others, listed_ones)
+            default_left = "" in left_codes or (split.default_left and "" not in right_codes)
+            return SplitRule(self.feature.name, default_left, None, left_codes - {""}, right_codes - {""})
         if self.feature.kind is Kind.CATEGORICAL:
-            left = frozenset(code for code in self.feature.categories if float(code) < split.threshold)
-            right = frozenset(self.feature.categories) - left
-            return SplitRule(self.feature.name, split.default_left, None, left, right)
+            left_codes = frozenset(code for code in self.feature.categories if float(code) < split.threshold)
+            right_codes = frozenset(self.feature.categories) - left_codes
+            return SplitRule(self.feature.name, split.default_left, None, left_codes, right_codes)
         return SplitRule(self.feature.name, split.default_left, split.threshold)
 
 
@@ -145,8 +145,8 @@ def _columns(
     parties: set[str],
     categories: Mapping[str, Sequence[str | None]],
 ) -> dict[int, _Column]:
-    """Every column that some split asks about; raises ModelError with all problems."""
-    held = {feature.name: (party, feature) for party, feature in dictionary if party in parties}
+    """Return every column that a split asks about; raises ModelError with all problems."""
+    by_name = {feature.name: (party, feature) for party, feature in dictionary if party in parties}
     problems = []
     for name in categories:
         if name not in model.features:
@@ -158,13 +158,13 @@ def _columns(
             splits[node.feature].append(node)
     for i in sorted(splits):
         name = model.features[i]
-        if name not in held:
-            known = tuple(shown(feature) for feature in held)
+        if name not in by_name:
+            names = tuple(shown(feature) for feature in by_name)
             problems.append(
-                Remark("split_on_unknown_feature", {"file": model.file, "name": shown(name), "known": known})
+                Remark("split_on_unknown_feature", {"file": model.file, "name": shown(name), "known": names})
             )
             continue
-        owner, feature = held[name]
+        owner, feature = by_name[name]
         try:
             texts = _texts(model, i, splits[i], feature, categories.get(name))
         except ModelError as error:
@@ -187,9 +187,13 @@ def _reads_as_missing(feature: Feature, placeholder: float) -> bool:
 
 
 def _texts(
-    model: WholeModel, column: int, splits: Sequence[WholeSplit], feature: Feature, given: Sequence[str | None] | None
+    model: WholeModel,
+    column: int,
+    splits: Sequence[WholeSplit],
+    feature: Feature,
+    given_texts: Sequence[str | None] | None,
 ) -> dict[int, str]:
-    """The federation's text of each category code; none for a column of numbers."""
+    """Return the federation's text of each category code; empty for a column of numbers."""
     where = {"file": model.file, "feature": shown(feature.name)}
     categorical = {split.threshold is None for split in splits}
     if len(categorical) > 1:
@@ -200,36 +204,40 @@ def _texts(
         return {}
     if feature.kind is not Kind.CATEGORICAL:
         raise ModelError("model_has_categories", **where, kind=feature.kind.value)
-    used = sorted({code for split in splits for code in split.codes})
-    if given is None and column not in model.categories:
-        texts = _proven(where, feature, used, model.seen_codes.get(column))
+    used_codes = sorted({code for split in splits for code in split.codes})
+    if given_texts is None and column not in model.categories:
+        texts = _proven(where, feature, used_codes, model.seen_codes.get(column))
     else:
-        texts = _named(where, model.categories.get(column), feature, given)
-    unnamed = sorted({code for split in splits for code in split.codes} - set(texts))
+        texts = _named(where, model.categories.get(column), feature, given_texts)
+    unnamed = sorted(set(used_codes) - set(texts))
     if unnamed:
         raise ModelError("category_codes_unnamed", **where, first=unnamed[0], codes=tuple(unnamed))
     return texts
 
 
 def _named(
-    where: Mapping[str, str], in_file: Sequence[str] | None, feature: Feature, given: Sequence[str | None] | None
+    where: Mapping[str, str], in_file: Sequence[str] | None, feature: Feature, given_texts: Sequence[str | None] | None
 ) -> dict[int, str]:
-    """Code → text, as given, else as in the file."""
-    texts = tuple((text or "").strip() for text in (given if given is not None else in_file or ()))  # as cells are read
+    """Return the text of each code: from `given_texts`, else from the file."""
+    texts_by_code = given_texts if given_texts is not None else in_file or ()
+    texts = tuple((text or "").strip() for text in texts_by_code)  # stripped as cells are
     if len(set(texts)) != len(texts):
         raise ModelError("category_text_repeated", **where)
-    blank = [text for text in texts if text in feature.missing or (not text and None not in (given or ()))]
+    blank = [text for text in texts if text in feature.missing or (not text and None not in (given_texts or ()))]
     if blank:
         raise ModelError(
             "category_counts_as_missing", **where, category=shown(blank[0]), advice=_advice(blank[0], feature)
         )
-    if given is None:
+    if given_texts is None:
         _check_numbers(where, texts, feature)
     strange = [text for text in texts if text and text not in feature.categories]
-    if feature.categories and strange and (given is not None or len(strange) == len(texts)):
-        found = tuple(map(shown, strange))
-        expected = tuple(map(shown, feature.categories))
-        raise ModelError("categories_not_of_federation", **where, found=found, expected=expected)
+    if feature.categories and strange and (given_texts is not None or len(strange) == len(texts)):
+        raise ModelError(
+            "categories_not_of_federation",
+            **where,
+            found=tuple(map(shown, strange)),
+            expected=tuple(map(shown, feature.categories)),
+        )
     return dict(enumerate(texts))
 
 
@@ -249,38 +257,38 @@ def is_whole(text: str) -> bool:
 
 
 def _proven(
-    where: Mapping[str, str], feature: Feature, used: Sequence[int], seen: frozenset[int] | None
+    where: Mapping[str, str], feature: Feature, used_codes: Sequence[int], trained_codes: frozenset[int] | None
 ) -> dict[int, str]:
-    """Return code → text if the model's codes are surely the federation's own, which are whole numbers; nothing is guessed.
+    """Return the text of each code if the model's codes are surely the federation's, which are whole numbers; nothing is guessed.
 
-    A model's code 1 may be the code 1 or the second of the federation's codes. Both are the same if the federation counts from 0, in the
-    same order as texts, and all its codes occurred in training: the last one did. If the federation does not count from 0, the codes
-    are its own if just these occurred.
+    A model's code 1 may be the federation's code 1 or its second code. Both are the same if the federation counts from 0, in the same
+    order as texts, and all its codes occurred in training, the last one included. If the federation does not count from 0, the model's
+    codes are the federation's if exactly these occurred.
 
     Raises
     ------
     ModelError
         The codes may be places in a list.
     """
-    own = {int(code): code for code in feature.categories if is_whole(code)}
-    if not own or len(own) < len(feature.categories):
-        return own  # a text is then missing, and asked for
-    from_zero = own.keys() == set(range(len(own)))
-    if from_zero and not own.keys() >= set(used):
-        return own  # as above
+    federation_codes = {int(code): code for code in feature.categories if is_whole(code)}
+    if not federation_codes or len(federation_codes) < len(feature.categories):
+        return federation_codes  # the caller asks for the missing text
+    from_zero = federation_codes.keys() == set(range(len(federation_codes)))
+    if from_zero and not federation_codes.keys() >= set(used_codes):
+        return federation_codes  # as above
     if from_zero:
-        # a split tells two codes apart, so that two codes both occurred
-        if seen is not None:
-            all_occurred = seen == own.keys()
+        # A split separates two codes, so if there are two codes, both occurred.
+        if trained_codes is not None:
+            all_occurred = trained_codes == federation_codes.keys()
         else:
-            all_occurred = len(own) <= 2 or max(own) in used
-        proven = all_occurred and len(own) <= SORTED_ALIKE
+            all_occurred = len(federation_codes) <= 2 or max(federation_codes) in used_codes
+        proven = all_occurred and len(federation_codes) <= SORTED_ALIKE
     else:
-        proven = seen == own.keys()
+        proven = trained_codes == federation_codes.keys()
     if proven:
-        return own
-    occurred = tuple(sorted(seen)) if seen is not None else tuple(used)
-    raise ModelError("category_codes_unproven", **where, codes=occurred, known=tuple(own.values()))
+        return federation_codes
+    occurred = tuple(sorted(trained_codes)) if trained_codes is not None else tuple(used_codes)
+    raise ModelError("category_codes_unproven", **where, codes=occurred, known=tuple(federation_codes.values()))
 
 
 def _advice(text: str, feature: Feature) -> Remark:

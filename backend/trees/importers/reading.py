@@ -19,12 +19,12 @@ Schema = TypeVar("Schema", bound=BaseModel)
 
 
 def damaged(where: str, found: object, expected: object) -> ModelError:
-    """Return the error for a file that does not say what a model's file must say.
+    """Return the error for a model's file with a wrong value.
 
     Parameters
     ----------
     where : str
-        File, and the way to the place in the file's own words, such as ``model.json, learner.objective``.
+        File, and the path to the value in the file's own words, such as ``model.json, learner.objective``.
     found, expected : object
         Texts of the file, numbers, or remarks.
     """
@@ -61,6 +61,10 @@ def checked(name: str, schema: type[Schema], data: object) -> Schema:
         return schema.model_validate(data)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        found = Remark("found_nothing") if first["type"] == "missing" else shown(str(first["input"]))
-        where = ", ".join([name, ".".join(str(step) for step in first["loc"])])
-        raise damaged(where, found, first["msg"][:1].lower() + first["msg"][1:]) from None
+        if first["type"] == "missing":
+            value: object = Remark("found_nothing")
+        else:
+            value = shown(str(first["input"]))
+        path = ".".join(str(step) for step in first["loc"])
+        expected = first["msg"][:1].lower() + first["msg"][1:]
+        raise damaged(f"{name}, {path}", value, expected) from None

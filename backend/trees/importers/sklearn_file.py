@@ -199,15 +199,20 @@ def export(estimator: Any) -> dict[str, Any]:
 
 
 def _examples(estimator: Any, document: dict[str, Any]) -> dict[str, Any]:
-    """Rows whose values lie on and beside the trees' thresholds, so that no person's are in the file, with the estimator's own scores."""
+    """Return rows with values on and next to the trees' thresholds, so that no person's are in the file, and the estimator's scores."""
     draw = np.random.default_rng(0)
     n = int(estimator.n_features_in_)
-    known: list[list[float]] = [[0.0] for _ in range(n)]
+    values_of_column: list[list[float]] = [[0.0] for _ in range(n)]
     for tree in document["trees"]:
         for left, feature, threshold in zip(tree["left"], tree["feature"], tree["threshold"], strict=True):
             if left != LEAF and abs(threshold) < LARGEST_EXAMPLE:
-                known[feature] += [threshold, float(np.nextafter(threshold, np.inf)), threshold - 1.0, threshold + 1.0]
-    rows = np.column_stack([draw.choice(values, EXAMPLES) for values in known])
+                values_of_column[feature] += [
+                    threshold,
+                    float(np.nextafter(threshold, np.inf)),
+                    threshold - 1.0,
+                    threshold + 1.0,
+                ]
+    rows = np.column_stack([draw.choice(values, EXAMPLES) for values in values_of_column])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the rows have no names of features
         if not document["classes"]:
@@ -243,17 +248,19 @@ def _gradient_boosting(estimator: Any) -> dict[str, Any]:
 
 
 def _averaging(estimator: Any) -> dict[str, Any]:
-    """A forest's prediction is its trees' mean, so each leaf gets its share of that; a decision tree is a forest of one."""
+    """Describe a forest: its prediction is its trees' mean, so each leaf gets its share of it. A decision tree is a forest of one."""
     trees = [tree.tree_ for tree in getattr(estimator, "estimators_", [estimator])]
     count = len(getattr(estimator, "classes_", ()))
-    kept = slice(1, 2) if count == 2 else slice(None)  # the share of the second of two classes says the first's
+    outputs = (
+        slice(1, 2) if count == 2 else slice(None)
+    )  # the share of the second of two classes determines the first's
     return {
         "shares": count > 0,
         "compares": "float32",
         "categories": {},
         "base_scores": [0.0] * (count if count > 2 else 1),
         "of_tree": [],
-        "trees": [_plain_tree(tree, tree.value[:, 0, kept] / len(trees)) for tree in trees],
+        "trees": [_plain_tree(tree, tree.value[:, 0, outputs] / len(trees)) for tree in trees],
     }
 
 

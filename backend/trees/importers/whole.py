@@ -59,8 +59,8 @@ class WholeSplit:
     def goes_left(self, column: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Decide each number or code of a column, ``(n,)``."""
         in_codes = np.isin(column, list(self.codes)) == self.codes_left
-        left = in_codes if self.threshold is None else column < self.threshold
-        return np.where(np.isnan(column), self.default_left, left)
+        is_left = in_codes if self.threshold is None else column < self.threshold
+        return np.where(np.isnan(column), self.default_left, is_left)
 
 
 Node = WholeSplit | Leaf
@@ -159,18 +159,18 @@ class WholeModel:
         return margins
 
     def _check_outputs(self) -> None:
-        """Every tree adds to one output that is there, or every leaf to all of them."""
+        """Raise ModelError unless every tree adds to one existing output, or every leaf to all outputs."""
         of_tree = self.outputs.of_tree
         count = self.outputs.count
         if of_tree and (len(of_tree) != len(self.trees) or not set(of_tree) <= set(range(count))):
             raise damaged(f"{self.file}, tree_info", of_tree[:10], f"0 … {count - 1}")
         expected = 0 if of_tree or count == 1 else count
         for t, tree in enumerate(self.trees):
-            found = next((n for n in tree if isinstance(n, Leaf) and len(n.weights) != expected), None)
-            if found is not None:
+            odd_leaf = next((n for n in tree if isinstance(n, Leaf) and len(n.weights) != expected), None)
+            if odd_leaf is not None:
                 raise damaged(
                     f"{self.file}, tree {t}, leaf",
-                    Remark("this_many_entries", {"n": len(found.weights) or 1}),
+                    Remark("this_many_entries", {"n": len(odd_leaf.weights) or 1}),
                     expected or 1,
                 )
 
@@ -178,9 +178,9 @@ class WholeModel:
 def leaves_of(
     tree: Sequence[Any], goes_left: Callable[[int, NDArray[np.intp]], NDArray[np.bool_]], n: int
 ) -> NDArray[np.intp]:
-    """Where each of `n` records ends, ``(n,)`` node numbers, in a tree whose splits stand before their children.
+    """Return the leaf of each of `n` records, ``(n,)`` node numbers, in a tree whose splits come before their children.
 
-    `goes_left` is asked about a split, by its number, and the records that come to it.
+    `goes_left` is called with a split's number and the records that reach it.
     """
     at = np.zeros(n, dtype=np.intp)
     coming = {0: np.arange(n)}
@@ -189,27 +189,27 @@ def leaves_of(
         if isinstance(node, Leaf):
             at[rows] = i
         elif len(rows):
-            left = goes_left(i, rows)
-            coming[node.left], coming[node.right] = rows[left], rows[~left]
+            is_left = goes_left(i, rows)
+            coming[node.left], coming[node.right] = rows[is_left], rows[~is_left]
     return at
 
 
 def columns_where(
     trees: Sequence[WholeTree], never_missing: Callable[[Sequence[tuple[bool, float, float]]], bool]
 ) -> frozenset[int]:
-    """Columns of numbers whose splits' default sides, with the covers left and right, look as if no value had been missing."""
+    """Return the columns of numbers whose splits' default sides and covers look as if training had no missing value."""
     sides: dict[int, list[tuple[bool, float, float]]] = defaultdict(list)
     for tree in trees:
         for split in tree:
             if isinstance(split, WholeSplit):
-                left = tree[split.left].cover
-                right = tree[split.right].cover
-                known = split.threshold is not None
-                sides[split.feature if known else -1].append((split.default_left, left, right))
+                left_cover = tree[split.left].cover
+                right_cover = tree[split.right].cover
+                has_threshold = split.threshold is not None
+                sides[split.feature if has_threshold else -1].append((split.default_left, left_cover, right_cover))
     return frozenset(
         column
-        for column, found in sides.items()
-        if column >= 0 and len(found) >= TELLING_SPLITS and never_missing(found)
+        for column, sides_of_column in sides.items()
+        if column >= 0 and len(sides_of_column) >= TELLING_SPLITS and never_missing(sides_of_column)
     )
 
 
@@ -219,9 +219,14 @@ def one_default(sides: Sequence[tuple[bool, float, float]]) -> bool:
 
 
 def larger_default(sides: Sequence[tuple[bool, float, float]]) -> bool:
-    """scikit-learn sends it to the side with more rows; weights that differ from counts let a few splits look otherwise."""
+    """Return whether the default side is nearly always the larger one: scikit-learn's rule for splits without missing values.
+
+    Weights that differ from counts make a few splits look otherwise.
+    """
     return sum(
-        default_left != (left > right) for default_left, left, right in sides if left != right
+        default_left != (left_cover > right_cover)
+        for default_left, left_cover, right_cover in sides
+        if left_cover != right_cover
     ) <= ODD_SIDES * len(sides)
 
 

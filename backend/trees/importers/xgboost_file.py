@@ -269,7 +269,7 @@ def _category_texts(
             texts[feature] = tuple(category_text(value) for value in encoding.values)
         elif version >= UTF8_SINCE or all(0 <= value < 128 for value in encoding.values):
             texts[feature] = _split_text(f"{name}, cats of feature {feature}", encoding.values, encoding.offsets)
-    return {feature: found for feature, found in texts.items() if found}
+    return {feature: texts_of_feature for feature, texts_of_feature in texts.items() if texts_of_feature}
 
 
 def _split_text(where: str, values: list[int], offsets: list[int]) -> tuple[str, ...]:
@@ -285,12 +285,14 @@ def _split_text(where: str, values: list[int], offsets: list[int]) -> tuple[str,
 
 
 def _version_notes(version: tuple[int, int, int]) -> tuple[Remark, ...]:
-    """Return what is to be said about a version whose files no test here has read."""
+    """Return a remark about a version whose files no test here has read; empty for a tested version."""
     if TESTED[0] <= version[:2] <= TESTED[1]:
         return ()
     first, last = (".".join(map(str, tested)) for tested in TESTED)
-    found = ".".join(map(str, version))
-    return (Remark("library_version_untested", {"library": "XGBoost", "found": found, "first": first, "last": last}),)
+    version_text = ".".join(map(str, version))
+    return (
+        Remark("library_version_untested", {"library": "XGBoost", "found": version_text, "first": first, "last": last}),
+    )
 
 
 def _rounds(model: _Trees, count: int) -> list[int]:

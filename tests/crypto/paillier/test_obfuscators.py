@@ -268,7 +268,7 @@ def test_who_needs_some_now_comes_before_stores_that_are_filled_for_later(secret
     turns, order = busy._shared.turns, []
 
     def ask(process, needed):
-        if process.ask(2, timeout=60.0, needed=needed):
+        if process.ask(2, timeout=60.0, is_urgent=needed):
             order.append(needed)
             process.collect(2)
 

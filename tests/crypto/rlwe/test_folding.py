@@ -83,4 +83,4 @@ def test_what_a_worker_is_handed_and_gives_back_names_no_key(apart):
     host = RlwePublicSide(key.offer(), workers=THREADS)
     through(host, send(key, np.ones((5, 4), dtype=np.int64)), np.ones((5, 4), dtype=bool), one_host(4))
     [piece] = apart
-    assert set(vars(piece)) == {"name", "blob", "fresh", "kept", "targets"} and "kept" not in repr(piece)
+    assert set(vars(piece)) == {"name", "blob", "fresh", "keep", "targets"} and "kept" not in repr(piece)

@@ -289,7 +289,7 @@ def test_a_host_refuses_a_key_too_small_to_hide_its_part():
     _, host = sides(ONE_HOST)
     for plan in (one_host(6000), chain(np.ones((1, 2), dtype=int))[0]):
         with pytest.raises(SecurityError, match="Offer a key of a larger parameter set"):
-            host.start_fold(np.ones((N, len(plan.own)), dtype=bool), plan)
+            host.start_fold(np.ones((N, len(plan.is_own)), dtype=bool), plan)
 
 
 def test_a_piece_of_another_length_is_refused_before_it_is_read():

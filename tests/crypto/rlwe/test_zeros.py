@@ -58,7 +58,7 @@ def test_what_is_kept_ready_is_used_once_and_is_of_its_key_alone():
 
 
 def test_what_was_taken_is_made_again_where_a_host_keeps_some_ready(monkeypatch):
-    monkeypatch.setattr(zeros, "QUIET", 0.0)
+    monkeypatch.setattr(zeros, "QUIET_SECONDS", 0.0)
     guest, host = sides(sum_parameters(100))
     host.zeros.make()
     assert host.zeros._filling is None and host.zeros.ready == 0

@@ -65,8 +65,8 @@ def walked_entries(model, folding, columns, n):
 
 def decided_entries(step, rules, columns, held):
     """Oracle of eq. 9: entry by entry, condition by condition."""
-    keep = np.ones((len(held), len(step.own)), dtype=bool)
-    for e, conditions in enumerate(step.own):
+    keep = np.ones((len(held), len(step.host_conditions)), dtype=bool)
+    for e, conditions in enumerate(step.host_conditions):
         for tree, node, left in conditions:
             rule = rules[tree, node]
             keep[:, e] &= np.where(held, goes_left(rule, columns, len(held)), rule.default_left) == left
@@ -121,11 +121,13 @@ def test_a_plan_traces_every_entry_of_the_guest_to_the_entry_with_this_hosts_con
         plan = host_plan(folding, place)
         assert (plan.index, plan.hosts, plan.n_out) == (place, len(folding.steps), step.n_out)
         assert plan.last == (place + 1 == len(folding.steps))
-        assert len(plan.origin) == folding.n_entries and set(plan.origin) == set(range(len(step.own)))
+        assert len(plan.origin) == folding.n_entries and set(plan.origin) == set(range(len(step.host_conditions)))
         of_leaf = own_conditions(world.model.skeletons, world.hosts[step.host].rules)
         for e, conditions in zip(entry_of_leaf, of_leaf, strict=True):
             if e is not None:
-                assert step.own[plan.origin[e]] == conditions and plan.own[plan.origin[e]] == bool(conditions)
+                assert step.host_conditions[plan.origin[e]] == conditions and plan.is_own[plan.origin[e]] == bool(
+                    conditions
+                )
 
 
 def check_against_oracle(world, key):

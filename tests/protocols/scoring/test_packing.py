@@ -75,12 +75,12 @@ def test_small_packed_numbers_do_not_run_over_when_they_are_added():
     world = with_outputs(random_world(4, n_hosts=1, n_trees=3, bits=4), "vectors", 4)
     packed = np.array([[3 << 61], [3 << 61]], dtype=object)  # each in 8 bytes, their sum not
     key, plan = PlainKeySide(), host_plan(CompiledGuest(world.model).folding, 0)
-    plan = replace(plan, target=(0,), own=(False,), n_out=1, origin=(0,))
+    plan = replace(plan, target=(0,), is_own=(False,), n_out=1, origin=(0,))
     fold = PlainPublicSide().start_fold(np.ones((2, 1), dtype=bool), plan)
     fold.add(key.encrypt(packed))
     [reply] = fold.finish()
     doubled = PlainPublicSide().start_fold(
-        np.ones((1, 2), dtype=bool), replace(plan, target=(0, 0), own=(False, False))
+        np.ones((1, 2), dtype=bool), replace(plan, target=(0, 0), is_own=(False, False))
     )
     doubled.add(key.encrypt(packed.T))
     assert key.decrypt(reply, 2) == [3 << 61] * 2

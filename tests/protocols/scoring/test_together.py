@@ -62,12 +62,12 @@ def test_the_guest_and_the_second_host_read_the_first(world, secret_key):
     read, total = 0, 0
     for person, out in itertools.product(range(len(sent)), range(step.n_out)):
         sources = [e for e, target in enumerate(step.target) if target == out and sent[person, e]]
-        own = [e for e in sources if step.own[e]]
+        own = [e for e in sources if step.host_conditions[e]]
         ways = [
             kept
             for kept in itertools.product([False, True], repeat=len(own))
             if sum(sent[person, e] for e, used in zip(own, kept, strict=True) if used)
-            + sum(sent[person, e] for e in sources if not step.own[e])
+            + sum(sent[person, e] for e in sources if not step.host_conditions[e])
             == handed_on[person, out]
         ]
         total += len(own)
@@ -121,7 +121,11 @@ def read_by_first(world, key, sum_bits):
     totals = [int(v) % n for v in key.decrypt_numbers(key.public.load(reply.scores, len(world.tables[GUEST].ids)))]
     truth = keeps(world, "host1", 1)
     right = [
-        [bool((total + (1 << 11)) >> (12 + j) & 1) == bool(truth[i, j]) for j in range(len(step.own)) if step.own[j]]
+        [
+            bool((total + (1 << 11)) >> (12 + j) & 1) == bool(truth[i, j])
+            for j in range(len(step.host_conditions))
+            if step.host_conditions[j]
+        ]
         for i, total in enumerate(totals)
     ]
     held = [i in world.tables["host1"].row_of for i in world.tables[GUEST].ids]
@@ -166,7 +170,7 @@ def test_host_to_host_bytes_are_ciphertexts_only(world, secret_key):
         for message in (vectors[GUEST], vectors["host0"])
     )
     assert len(set(came)) == len(vectors[GUEST].ids) * vectors[GUEST].entries  # all different, zeros too
-    answered = {target for target, own in zip(step.target, step.own, strict=True) if own}
+    answered = {target for target, own in zip(step.target, step.host_conditions, strict=True) if own}
     fresh = {c for i, c in enumerate(left) if i % step.n_out in answered}
     assert fresh and not fresh & set(came)
 

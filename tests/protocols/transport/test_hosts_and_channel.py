@@ -167,7 +167,7 @@ class QuietWire:
     ],
 )
 def test_who_does_not_answer_is_told_while_it_is_waited_for_and_no_longer(monkeypatch, quiet, named):
-    monkeypatch.setattr(channel, "QUIET", 0.05)
+    monkeypatch.setattr(channel, "QUIET_SECONDS", 0.05)
     session = Session(QuietWire(**quiet), "c", ("a", "b"), timeout=0.5)
 
     def run(job):
@@ -206,7 +206,7 @@ def test_a_host_whose_line_is_cut_while_another_is_asked_is_named_with_the_cause
 
 
 def test_a_host_whose_link_does_not_come_up_is_told_while_it_is_waited_for_and_no_longer(monkeypatch):
-    monkeypatch.setattr(channel, "QUIET", 0.05)
+    monkeypatch.setattr(channel, "QUIET_SECONDS", 0.05)
     told, looks = [], iter([("a", "b"), ("b",), ("b",), ("b",), ()])
     # patched: to hear all that a job was told, and not what it kept last
     monkeypatch.setattr(Job, "_silent", lambda job, silence: told.append(silence))
