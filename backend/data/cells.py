@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable
 
 SIGNS = tuple("=+-@＝＋－＠\t\r\n")  # some spreadsheets take the full-width ones, too
 MARK = "'"
+# marks of direction, spaces of no width and byte order marks: nobody sees them, and copying from a page or a spreadsheet leaves them behind
+INVISIBLE = re.compile("[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
 
 
 def cell_text(text: str) -> str:
@@ -32,6 +35,16 @@ def plain_cell(text: str) -> str:
     if text[:1] == MARK and text.lstrip(MARK)[:1] in SIGNS:
         return text[1:]
     return text
+
+
+def has_invisible(text: str) -> bool:
+    """Return whether a text has characters of :data:`INVISIBLE`."""
+    return not text.isascii() and INVISIBLE.search(text) is not None
+
+
+def visible(text: str) -> str:
+    """Return a text without characters of :data:`INVISIBLE`."""
+    return INVISIBLE.sub("", text) if has_invisible(text) else text
 
 
 def csv_text(rows: Iterable[Iterable[str]]) -> str:

@@ -30,6 +30,8 @@ from backend.remark import Remark
 LEADING_ZERO = re.compile(r"0\d+")
 MIN_SIGNS = 3  # different texts with a sign, from which on a column is taken for numbers
 ODD_CELLS = 0.1  # share of a column of numbers that may be something else, and is then refused by its lines
+YES_AND_NO = ("y", "yes", "n", "no")
+MIN_SHORT_FORMS = 3  # of these that a column has, from which on its letters mean yes and no
 MAX_CODES = 100  # different texts up to which an undescribed column counts as categorical
 MAX_CLASS_NUMBERS = 10  # different whole numbers up to which a label may be codes as well as amounts
 # negative → positive label if none is named, compared without case; of 1 and 2 either may be the bad outcome
@@ -132,6 +134,25 @@ def alike_texts(texts: Iterable[str]) -> list[tuple[str, ...]]:
         form = yes_or_no[text] if all_yes_or_no else " ".join(text.casefold().split())
         by_form.setdefault(form, []).append(text)
     return [tuple(sorted(spellings)) for spellings in by_form.values() if len(spellings) > 1]
+
+
+def short_forms(texts: Iterable[str]) -> list[tuple[str, ...]]:
+    """Return the ways to write yes, and those to write no, beside other codes; none if a letter may mean something else.
+
+    Examples
+    --------
+    >>> short_forms(["Y", "yes", "no", "perhaps"]), short_forms(["N", "S", "no"])
+    ([('Y', 'yes')], [])
+    """
+    by_value: dict[float, list[str]] = {}
+    spelled = set()
+    for text in texts:
+        if text.casefold() in YES_AND_NO:
+            by_value.setdefault(BOOLEANS[text.casefold()], []).append(text)
+            spelled.add(text.casefold())
+    if len(spelled) < MIN_SHORT_FORMS:
+        return []
+    return [tuple(sorted(found)) for found in by_value.values() if len(found) > 1]
 
 
 def label_of(

@@ -19,6 +19,7 @@ from typing import BinaryIO, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.data.cells import has_invisible, visible
 from backend.data.dates import COMPACT_DATE, days_in_a_sheet, first_day
 from backend.data.decimal_mark import POINT, Marks, may_be_thousand, plain
 from backend.data.dictionary import Feature, Kind
@@ -236,8 +237,9 @@ def csv_groups(
     in_all = limits.max_rows
     n_before = 0
     characters = 0
+    cleaned: list[int] = []
     with io.TextIOWrapper(file, encoding=encoding, newline="") as text:
-        for line, row in _parsed(name, text, separator):
+        for line, row in _parsed(name, text, separator, cleaned):
             if not header:
                 if row != [""] and line >= header_line:
                     header = tuple(row)
@@ -252,7 +254,8 @@ def csv_groups(
                     raise FederationError("too_many_rows_of_columns", file=name, columns=len(header), limit=in_all)
                 raise FederationError("too_many_rows", file=name, limit=in_all)
             if len(group.rows) == max_rows or characters > max_characters:
-                yield group
+                yield replace(group, notes=invisible_note(len(cleaned)))
+                cleaned.clear()
                 n_before = n_before + len(group.rows)
                 characters = 0
                 group = replace(group, rows=[], lines=[], ragged={})
@@ -264,11 +267,19 @@ def csv_groups(
             characters += sum(map(len, row))
     if not header:
         raise FederationError("file_empty", file=name)
-    yield group
+    yield replace(group, notes=invisible_note(len(cleaned)))
 
 
-def _parsed(name: str, text: TextIO, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Line and cells of every row that is not blank; nothing is held but the row that is being read."""
+def invisible_note(lines: int) -> tuple[Remark, ...]:
+    """Return a note that so many lines of a table had invisible characters, which were dropped; none for 0."""
+    return (Remark("invisible_characters_dropped", {"n": lines}),) if lines else ()
+
+
+def _parsed(name: str, text: TextIO, separator: str, cleaned: list[int]) -> Iterator[tuple[int, list[str]]]:
+    """Line and cells of every row that is not blank; nothing is held but the row that is being read.
+
+    Lines that had invisible characters are added to `cleaned`.
+    """
     n_characters = 0  # characters of the row that is being read
 
     def bounded() -> Iterator[str]:
@@ -277,6 +288,9 @@ def _parsed(name: str, text: TextIO, separator: str) -> Iterator[tuple[int, list
             n_characters += len(line)
             if n_characters > MAX_ROW:
                 raise FederationError("row_too_long", file=name, line=ended + 1, limit=MAX_ROW)
+            if has_invisible(line):
+                cleaned.append(ended + 1)
+                line = visible(line)
             yield line
 
     ended = 0
@@ -343,7 +357,7 @@ def title_above_header(name: str, choices: dict[str, tuple[str, ...]]) -> Ambigu
 
 def first_csv_rows(data: bytes, encoding: str = UTF_8) -> list[tuple[int, list[str]]]:
     """Return the first rows of a CSV file that have a cell, with their lines, by the separator that splits one of them most."""
-    head = data[:MAX_ROW].decode(encoding, errors="replace")
+    head = visible(data[:MAX_ROW].decode(encoding, errors="replace"))
     lines = [(number, line) for number, line in enumerate(head.splitlines(), start=1) if line.strip()][:PEEKED]
     widest_rows: list[tuple[int, list[str]]] = []
     max_cells = 0
@@ -367,7 +381,7 @@ def _split_line(line: str, separator: str) -> list[str]:
 
 def _separator(data: bytes, encoding: str, header_line: int = 1) -> str:
     """The separator that splits the first line with text from `header_line` on into the most cells; a comma where they tie."""
-    lines = io.StringIO(data[:MAX_ROW].decode(encoding, errors="replace"), newline="")
+    lines = io.StringIO(visible(data[:MAX_ROW].decode(encoding, errors="replace")), newline="")
     for _ in range(header_line - 1):
         lines.readline()
     first = io.StringIO(lines.read().lstrip(), newline="").readline()

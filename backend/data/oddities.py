@@ -6,19 +6,23 @@ It counts cells, so only who holds the whole table can ask. A person chooses the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import date
 from typing import Literal
 
-from backend.data.column_kinds import LEADING_ZERO, MAX_CODES, MIN_SIGNS, alike_texts
+from pydantic import ValidationError
+
+from backend.data.column_kinds import LEADING_ZERO, MAX_CODES, MIN_SIGNS, alike_texts, short_forms
 from backend.data.csv_file import to_column
 from backend.data.dates import ORDERS, date_of, orders_of
 from backend.data.decimal_mark import Marks, plain
-from backend.data.dictionary import Kind
+from backend.data.dictionary import Feature, Kind
 from backend.data.missing import looks_missing
-from backend.data.number_forms import number_form, written_number
+from backend.data.number_forms import PERCENT, number_form, written_number
 from backend.data.overview import (
     MAX_FEW,
+    MIN_SENTINELS,
     are_few,
     have_same_length,
     look_like_dates,
@@ -28,8 +32,24 @@ from backend.data.overview import (
 )
 from backend.data.party_file import AMOUNT
 
-Mend = Literal["missing", "one_spelling", "codes", "days_dmy", "days_mdy", "leave_out"]
+Mend = Literal["missing", "one_spelling", "codes", "days_dmy", "days_mdy", "shares", "same_sign", "leave_out"]
 DAYS: dict[str, Mend] = {"dmy": "days_dmy", "mdy": "days_mdy"}  # order of a date → the mend that reads it so
+MIN_DATES = 3  # different dates from which on a column with other texts is one of dates
+SERIALS = (20_000, 60_000)  # whole numbers by which a workbook counts the days of 1954 to 2064
+# days by which files say that there is none
+NO_DAYS = frozenset(
+    {
+        date(1, 1, 1),
+        date(1753, 1, 1),
+        date(1899, 12, 30),
+        date(1899, 12, 31),
+        date(1900, 1, 1),
+        date(1970, 1, 1),
+        date(2099, 12, 31),
+        date(2999, 12, 31),
+        date(9999, 12, 31),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +59,9 @@ class Oddity:
     Attributes
     ----------
     code : str
-        ``missing_texts``, ``sentinels``, ``unreadable``, ``among_numbers``, ``no_dates``, ``signs``, ``spellings``, ``dates``,
-        ``many_codes``, ``unlike``, ``few``, ``same_length``, ``constant`` or ``empty``.
+        ``missing_texts``, ``sentinels``, ``unreadable``, ``among_numbers``, ``no_dates``, ``serials``, ``no_days``, ``signs``,
+        ``percents``, ``spellings``, ``short_forms``, ``dates``, ``many_codes``, ``with_digits``, ``unlike``, ``few``, ``same_length``,
+        ``constant`` or ``empty``.
     blocks : bool
         Whether no federation can be made of the column as it is.
     mends : tuple of str
@@ -86,7 +107,10 @@ def oddities(counts: Mapping[str, int], kind: Kind, marks: Marks) -> tuple[Oddit
         if apart:
             entries.append(Oddity("sentinels", False, ("missing",), apart))
             texts = {cell: count for cell, count in texts.items() if cell not in apart}
-    if look_like_dates(texts):
+    signs = _of_signs(texts)
+    if signs is not None:
+        entries.append(signs)
+    elif _holds_dates(texts):
         entries += _of_dates(texts, kind)
     elif kind is Kind.CATEGORICAL:
         entries += _of_codes(texts)
@@ -100,19 +124,91 @@ def oddities(counts: Mapping[str, int], kind: Kind, marks: Marks) -> tuple[Oddit
 
 def _can(mend: Mend, oddity: Oddity) -> bool:
     """Return whether a mend can be written down: a dictionary names texts for a missing value with ``;`` between them."""
-    return mend != "missing" or (bool(oddity.cells) and not any(";" in cell for cell in oddity.cells))
+    if mend != "missing":
+        return True
+    if not oddity.cells or any(";" in cell for cell in oddity.cells):
+        return False
+    try:
+        Feature(name="feature", meaning="A feature", missing=tuple(oddity.cells))
+    except ValidationError:  # a text is too long, or cannot be shown
+        return False
+    return True
+
+
+def _of_signs(texts: Mapping[str, int]) -> Oddity | None:
+    """Numbers of several signs, or with and without one; None if all are written alike."""
+    examples = number_form(texts)
+    if not isinstance(examples, tuple):
+        return None
+    with_sign = {}
+    for cell, count in texts.items():
+        number = written_number(cell)
+        if number is not None and number.sign:
+            with_sign[cell] = count
+    without = {cell: count for cell, count in texts.items() if cell not in with_sign}
+    fewer = min(with_sign, without, key=lambda cells: sum(cells.values()))
+    signs = set()
+    for cell in examples:
+        number = written_number(cell)
+        if number is not None:
+            signs.add(number.sign)
+    if signs == {"", PERCENT}:
+        return Oddity("percents", True, ("shares", "same_sign", "missing", "leave_out"), fewer)
+    if len(signs) == 2 and "" in signs:
+        return Oddity("signs", True, ("same_sign", "missing", "leave_out"), fewer)
+    return Oddity("signs", True, ("missing", "leave_out"), fewer)
+
+
+def _holds_dates(texts: Mapping[str, int]) -> bool:
+    """Whether a column's texts are dates, most of them or at least half, or all but the days of a workbook."""
+    if look_like_dates(texts):
+        return True
+    dated = [cell for cell in texts if any(date_of(cell, order) for order in ORDERS)]
+    others = [cell for cell in texts if cell not in dated]
+    return len(dated) >= MIN_DATES and (2 * len(dated) >= len(texts) or _are_serials(others))
+
+
+def _are_serials(cells: Collection[str]) -> bool:
+    return bool(cells) and all(cell.isdecimal() and SERIALS[0] <= int(cell) <= SERIALS[1] for cell in cells)
 
 
 def _of_dates(texts: Mapping[str, int], kind: Kind) -> list[Oddity]:
     dated = [cell for cell in texts if any(date_of(cell, order) for order in ORDERS)]
     orders = orders_of(dated)
-    entries = []
+    found = []
     if orders and len(dated) < len(texts):
         others = {cell: count for cell, count in texts.items() if cell not in dated}
-        entries.append(Oddity("no_dates", False, ("missing",), others))
+        found.append(Oddity("serials" if _are_serials(others) else "no_dates", False, ("missing",), others))
+    found += _of_no_days({cell: texts[cell] for cell in dated}, orders)
     blocks = kind is Kind.CATEGORICAL and len(texts) > MAX_CODES
-    entries.append(Oddity("dates", blocks, (*(DAYS[order] for order in orders), "leave_out")))
-    return entries
+    found.append(Oddity("dates", blocks, (*(DAYS[order] for order in orders), "leave_out")))
+    return found
+
+
+def _of_no_days(dated: Mapping[str, int], orders: Collection[str]) -> list[Oddity]:
+    """The days by which files say that there is none, if several rows have one and all other dates are later, or all are earlier."""
+    days = {}
+    for cell in dated:
+        day = date_of(cell, next(iter(orders), ORDERS[0]))
+        if day is not None:
+            days[cell] = day
+    others = [day for day in days.values() if day not in NO_DAYS]
+    if not others:
+        return []
+    found = {}
+    for cell, day in days.items():
+        if day in NO_DAYS and dated[cell] >= MIN_SENTINELS and not min(others) <= day <= max(others):
+            found[cell] = dated[cell]
+    return [Oddity("no_days", False, ("missing",), found)] if found else []
+
+
+def _with_digits(texts: Mapping[str, int]) -> dict[str, int]:
+    """Texts that begin with a digit and are no numbers, such as ``1k``, ``20-29`` and ``1/2``, if at least half of the texts are."""
+    found = {}
+    for cell, count in texts.items():
+        if cell[:1].isdecimal() and not cell.isdecimal() and written_number(cell) is None:
+            found[cell] = count
+    return found if len(found) > 1 and 2 * len(found) >= len(texts) else {}
 
 
 def _of_codes(texts: Mapping[str, int]) -> list[Oddity]:
@@ -136,6 +232,19 @@ def _of_codes(texts: Mapping[str, int]) -> list[Oddity]:
     if len(numbers) > MAX_FEW and 2 * len(numbers) > len(texts) and not padded:
         _, unread = to_column(list(texts), AMOUNT)
         return [Oddity("among_numbers", True, ("missing", "codes"), {cell: texts[cell] for cell in unread.values()})]
+    return _of_names(texts)
+
+
+def _of_names(texts: Mapping[str, int]) -> list[Oddity]:
+    """What is odd about the few codes of a column, all of them texts that may stay as they are."""
+    digits = _with_digits(texts)
+    if digits:
+        return [Oddity("with_digits", False, ("codes", "leave_out"), digits)]
+    short: dict[str, int] = {}
+    for alike in short_forms(texts):
+        short |= {cell: texts[cell] for cell in alike}
+    if short:
+        return [Oddity("short_forms", False, ("one_spelling",), short)]
     unlike = unlike_codes(texts)
     if unlike:
         return [Oddity("unlike", False, ("missing",), unlike)]
@@ -144,22 +253,13 @@ def _of_codes(texts: Mapping[str, int]) -> list[Oddity]:
 
 def _with_points(texts: Mapping[str, int], marks: Marks) -> dict[str, int]:
     """The texts with a decimal point in each number, as a federation's files have them."""
-    plain_texts: Counter[str] = Counter()
+    found: Counter[str] = Counter()
     for cell, number in zip(texts, plain(list(texts), marks), strict=True):
-        plain_texts[cell if number is None else number] += texts[cell]
-    return dict(plain_texts)
+        found[cell if number is None else number] += texts[cell]
+    return dict(found)
 
 
 def _of_numbers(texts: Mapping[str, int]) -> list[Oddity]:
-    if isinstance(number_form(texts), tuple):
-        with_sign = {}
-        for cell, count in texts.items():
-            number = written_number(cell)
-            if number is not None and number.sign:
-                with_sign[cell] = count
-        without = {cell: count for cell, count in texts.items() if cell not in with_sign}
-        fewer = min(with_sign, without, key=lambda cells: sum(cells.values()))
-        return [Oddity("signs", True, ("missing", "leave_out"), fewer)]
     _, unread = to_column(list(texts), AMOUNT)
     if unread:
         return [Oddity("unreadable", True, ("missing", "leave_out"), {cell: texts[cell] for cell in unread.values()})]

@@ -7,7 +7,17 @@ from io import SEEK_END, BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from backend.data.csv_file import EXACT_FLOAT, PACKED, Fault, FileLimits, TableText, check_header, shown
+from backend.data.cells import has_invisible, visible
+from backend.data.csv_file import (
+    EXACT_FLOAT,
+    PACKED,
+    Fault,
+    FileLimits,
+    TableText,
+    check_header,
+    invisible_note,
+    shown,
+)
 from backend.data.parquet_pages import check_pages
 from backend.data.xlsx_file import as_text, check_density
 from backend.errors import FederationError
@@ -46,22 +56,24 @@ def parquet_groups(
         file.seek(0, SEEK_END)
         _check_footer(name, table.metadata, limits, file.tell())
         check_pages(name, file, table.metadata)
-        header = tuple(column.strip() for column in table.schema_arrow.names)
+        header = tuple(visible(column).strip() for column in table.schema_arrow.names)
         check_header(name, header, limits)
         _check_types(name, table.schema_arrow)
         # texts stay one copy each: a long one in every row is then no longer in memory than in the file
         table = parquet.ParquetFile(file, read_dictionary=_texts(table.schema_arrow))
         rows: list[list[str]] = []
         faults: dict[int, tuple[Fault, ...]] = {}
-        n_before = n_bytes = unpacked = 0
+        n_before = n_bytes = unpacked = cleaned = 0
         for batch in table.iter_batches(BATCH, use_threads=False):
             size = _unpacked(name, batch)
             n_bytes += size
             if n_bytes > limits.max_bytes * PACKED or n_before + len(rows) + batch.num_rows > limits.max_rows:
                 raise FederationError("unpacks_larger_than_stated", file=name, limit=limits.max_rows)
             if len(rows) + batch.num_rows > max_rows or unpacked > max_unpacked:
-                yield TableText(name, header, rows, list(range(n_before + 1, n_before + len(rows) + 1)), {}, faults)
+                lines = list(range(n_before + 1, n_before + len(rows) + 1))
+                yield TableText(name, header, rows, lines, {}, faults, notes=invisible_note(cleaned))
                 n_before = n_before + len(rows)
+                cleaned = 0
                 rows = []
                 unpacked = 0
                 faults = {}
@@ -69,11 +81,17 @@ def parquet_groups(
                 for row, fault in _beyond_float(title, column).items():
                     faults[len(rows) + row] = (*faults.get(len(rows) + row, ()), fault)
             columns = [_cells(column) for column in batch.columns]
-            rows += [list(row) for row in zip(*columns, strict=True)]
+            for values in zip(*columns, strict=True):
+                cells = list(values)
+                if any(has_invisible(cell) for cell in cells):
+                    cleaned += 1
+                    cells = [visible(cell).strip() for cell in cells]
+                rows.append(cells)
             unpacked += size
     except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
         raise FederationError("parquet_unreadable", file=name, reason=type(error).__name__) from None
-    yield TableText(name, header, rows, list(range(n_before + 1, n_before + len(rows) + 1)), {}, faults)
+    lines = list(range(n_before + 1, n_before + len(rows) + 1))
+    yield TableText(name, header, rows, lines, {}, faults, notes=invisible_note(cleaned))
 
 
 def _beyond_float(title: str, column: pa.Array) -> dict[int, Fault]:

@@ -15,10 +15,11 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from pathlib import Path
 from types import MappingProxyType
 
-from backend.data.column_kinds import alike_texts, code_problems, guess, label_of, readable, refuse
+from backend.data.column_kinds import alike_texts, code_problems, guess, label_of, readable, refuse, short_forms
 from backend.data.csv_file import FAULTS, TableText, examples, listed, repeated_columns, repeated_problems, shown
 from backend.data.dates import ORDERS, as_days, date_of, orders_of
 from backend.data.decimal_mark import POINT, like_a_number, plain
@@ -27,7 +28,7 @@ from backend.data.dictionary_file import read_dictionary, write_dictionary
 from backend.data.federation import FILE_NAME, Federation, Party, load_federation, write_federation
 from backend.data.label import Label
 from backend.data.missing import is_no_outcome, looks_missing
-from backend.data.number_forms import NumberForm, is_of_unit
+from backend.data.number_forms import PERCENT, NumberForm, is_of_unit, written_number
 from backend.data.party_file import check_party
 from backend.data.table_file import AS_IT_IS, Reading, read_table_file, with_marks, with_plain_numbers
 from backend.data.validation import field_problems
@@ -40,6 +41,8 @@ GUEST = "guest"  # the Guest's name in a federation made from one table
 ROW_IDS = "id"  # the column of row numbers where the table has no ids
 TO_FILL_IN = "dictionary.csv"  # written beside the federation file where meanings are missing
 READ = 0.5  # share of the work that reading the columns is; the rest is writing the files
+SHARES = "shares"  # of numbers with and without %: those with it are hundredths of the others
+SAME_SIGN = "same_sign"  # of numbers with and without a sign: all mean the same thing
 EVERYWHERE = "*"  # in place of a column's name: every feature that has the text
 # rows that may be left out → the code of why
 LEFT_OUT = {
@@ -96,6 +99,8 @@ class Division:
     days : mapping of str to str
         Columns of dates, which become days since the earliest year began → one of :data:`backend.data.dates.ORDERS`; "" if the cells
         prove it.
+    signs : mapping of str to str
+        Columns of numbers with and without one sign → what those without it mean: :data:`SHARES` or :data:`SAME_SIGN`.
     places, product : collection of str, str
         Where the people live and what the model is for, as in :class:`backend.data.federation.Federation`.
     """
@@ -118,6 +123,7 @@ class Division:
     leave_out: Collection[str] = ()
     one_spelling: Collection[str] = ()
     days: Mapping[str, str] = field(default_factory=dict)
+    signs: Mapping[str, str] = field(default_factory=dict)
     places: Collection[str] = ()
     product: str = ""
 
@@ -200,12 +206,20 @@ def plan_table(text: TableText, division: Division) -> Planned:
     missing = _missing_texts(text, parties, division.missing)
     absent = {column: {*texts, *_missing_of(meanings.get(column))} for column, texts in missing.items()}
     text, dated, units = _with_days(text, feature_columns, division.days, absent)
+    text, signed, shares = _with_one_sign(text, feature_columns, division.signs, absent)
     text, read, forms = _with_numbers(
         text, (label, *feature_columns, *division.keep), meanings, absent, division.reading.decimal
     )
+    text = _as_shares(text, shares)
+    for column in shares.keys() & forms.keys():
+        forms[column] = replace(forms[column], sign="")  # a share has no unit
+    read = [note for note in read if note.column not in shares]
     described = {}
     for number, (column, texts) in enumerate(missing.items(), start=1):
-        described[column] = _described(text, column, meanings.get(column), texts, forms.get(column), units.get(column))
+        entry = meanings.get(column)
+        described[column] = _described(text, column, entry, texts, forms.get(column), units.get(column))
+        if column in units and entry is not None and entry.unit and entry.unit != units[column]:
+            dated.append(Remark("unit_became_days", {"unit": entry.unit, "days": units[column]}, column=column))
         work.reached(READ * number / len(missing))
     sign = forms[label].sign if label in forms else ""
     outcome = label_of(text, label, division.task, division.positive, division.label_meaning, meanings.get(label), sign)
@@ -238,6 +252,7 @@ def plan_table(text: TableText, division: Division) -> Planned:
         *rows_left_out,
         *respelled,
         *dated,
+        *signed,
         *read,
         *_column_notes(text),
         *_cut_notes((*described.values(), meanings.get(label))),
@@ -367,7 +382,12 @@ def with_one_spelling(
     for column in columns if EVERYWHERE in wished else [column for column in columns if column in wished]:
         counts = Counter(cell for cell in text.cells(column) if cell)
         spelled: dict[str, str] = {}
-        for alike in alike_texts(counts):
+        alike_forms = alike_texts(counts)
+        for alike in short_forms(counts):
+            if any(set(alike) <= set(other) for other in alike_forms):
+                continue
+            alike_forms = [*(other for other in alike_forms if not set(other) & set(alike)), alike]
+        for alike in alike_forms:
             commonest = max(alike, key=lambda spelling: counts[spelling])
             others = tuple(spelling for spelling in alike if spelling != commonest)
             spelled |= dict.fromkeys(others, commonest)
@@ -416,6 +436,55 @@ def _with_days(
         notes.append(Remark("dates_as_days", values, column=column))
     refuse(problems)
     return replace(text, rows=rows), notes, units
+
+
+def _with_one_sign(
+    text: TableText, held: Sequence[str], wished: Mapping[str, str], absent: Mapping[str, Collection[str]]
+) -> tuple[TableText, list[Remark], dict[str, set[int]]]:
+    """The table with a sign in each number of some columns, notes on them, and the rows that become shares; see :class:`Division`.
+
+    ``shares`` gives every number its sign, too, so that all are read alike; :func:`_as_shares` then divides those that had one.
+    """
+    rows = [list(row) for row in text.rows] if wished else text.rows
+    notes = []
+    shares: dict[str, set[int]] = {}
+    for column, way in wished.items():
+        if column not in held:
+            continue
+        cells = text.cells(column)
+        numbers = {}
+        for row, cell in enumerate(cells):
+            number = None if cell in absent[column] else written_number(cell)
+            if number is not None and not number.zero:
+                numbers[row] = number
+        signs = {number.sign for number in numbers.values()} - {""}
+        if len(signs) != 1:
+            continue  # there is no sign, or several: refused where numbers are read
+        (sign,) = signs
+        bare = [row for row, number in numbers.items() if not number.sign]
+        index = text.header.index(column)
+        for row in bare:
+            cell = cells[row]
+            rows[row][index] = f"{cell[:-1]}{sign})" if cell.endswith(")") else f"{cell}{sign}"
+        if way == SHARES and sign == PERCENT:
+            shares[column] = {row for row, number in numbers.items() if number.sign}
+            changed = sorted(shares[column])
+            values = {"n": len(changed), "cell": shown(cells[changed[0]])}
+            notes.append(Remark("percent_as_shares", values, column=column))
+        elif bare:
+            values = {"n": len(bare), "cell": shown(cells[bare[0]]), "sign": sign}
+            notes.append(Remark("sign_assumed", values, column=column))
+    return replace(text, rows=rows), notes, shares
+
+
+def _as_shares(text: TableText, shares: Mapping[str, Collection[int]]) -> TableText:
+    """The table with the numbers of some columns' rows divided by 100, exactly."""
+    rows = [list(row) for row in text.rows] if shares else text.rows
+    for column, percents in shares.items():
+        index = text.header.index(column)
+        for row in percents:
+            rows[row][index] = f"{Decimal(rows[row][index]).scaleb(-2):f}"
+    return replace(text, rows=rows)
 
 
 def _with_numbers(

@@ -121,6 +121,9 @@ def read_table_file(
     if source.startswith(OLE):
         raise FederationError("old_workbook", file=name)
     if not how.encoding and not _is_utf8(source):
+        if b"\0" in source and not _may_be_utf16(source):
+            line = source.count(b"\n", 0, source.index(b"\0")) + 1
+            raise FederationError("zero_byte_in_text", file=name, line=line)
         raise _unclear_encoding(name, source)
     encoding = codec_of(how.encoding, source) if how.encoding else UTF_8
     if not how.header:
@@ -256,6 +259,20 @@ def _is_utf8(data: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return b"\0" not in data
+
+
+def _may_be_utf16(data: bytes) -> bool:
+    """Whether bytes with a zero among them are likely UTF-16: every second byte of Latin letters, commas and line ends is zero in it."""
+    if data.startswith((BOM_UTF16_BE, BOM_UTF16_LE)):
+        return True
+    judged = data[:JUDGED]
+    if 5 * judged.count(0) < len(judged) and _is_utf8(data.replace(b"\0", b"")):
+        return False
+    try:
+        text = data.decode(codec_of("utf-16", data))
+    except UnicodeDecodeError:
+        return False
+    return "\n" in text or "\r" in text
 
 
 def _unclear_encoding(name: str, data: bytes) -> FederationError:

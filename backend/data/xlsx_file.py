@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, time
 from typing import TYPE_CHECKING, Any
 
+from backend.data.cells import has_invisible, visible
 from backend.data.csv_file import (
     PACKED,
     PEEKED,
@@ -20,6 +21,7 @@ from backend.data.csv_file import (
     TableText,
     check_header,
     header_choices,
+    invisible_note,
     shown,
     title_above_header,
 )
@@ -270,6 +272,7 @@ def _text(
     """Header and rows with their cells as text."""
     fill = _Filled(merged)
     filled = 0
+    cleaned = 0
     header: tuple[str, ...] = ()
     table_rows: list[list[str]] = []
     lines: list[int] = []
@@ -277,6 +280,8 @@ def _text(
     faults: dict[int, tuple[Fault, ...]] = {}
     for index, row in _bounded(rows, limits):
         cells = [as_text(cell.value) for cell in row]
+        if any(isinstance(cell.value, str) and has_invisible(cell.value) for cell in row):
+            cleaned += 1
         if merged and header:
             cells += [""] * (len(header) - len(cells))
         filled += fill(index, cells, across=bool(header)) * bool(header)
@@ -304,7 +309,7 @@ def _text(
     if not header:
         raise FederationError("sheet_empty", file=name)
     notes = (Remark("merged_cells_filled", {"n": filled}),) if filled else ()
-    return TableText(name, header, table_rows, lines, ragged, faults, notes=notes)
+    return TableText(name, header, table_rows, lines, ragged, faults, notes=(*notes, *invisible_note(cleaned)))
 
 
 def _fault(cell: Any, has_formula: bool) -> str:
@@ -328,4 +333,4 @@ def as_text(value: Any) -> str:
         return str(int(value))
     if isinstance(value, datetime):
         return value.date().isoformat() if value.time() == time() else value.isoformat(" ")
-    return value.isoformat() if isinstance(value, date | time) else str(value).strip()
+    return value.isoformat() if isinstance(value, date | time) else visible(str(value)).strip()

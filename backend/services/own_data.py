@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -32,6 +32,8 @@ from backend.data.overview import Overview, overview
 from backend.data.split import (
     GUEST,
     LEFT_OUT,
+    SAME_SIGN,
+    SHARES,
     Division,
     lines_of,
     odd_rows,
@@ -62,7 +64,7 @@ DIRECTIONS = tuple(direction.value for direction in ExpectedDirection)
 SHOWN_VALUES = 4  # of a column
 MOSTLY_IDS = 0.9  # different texts a row, from which on a column called id has the ids
 MAX_OUTCOMES = 40  # different texts of a label that are counted one by one
-NUMBERS_BESIDE = ("among_numbers", "signs")  # oddities whose other cells are numbers
+NUMBERS_BESIDE = ("among_numbers", "signs", "percents")  # oddities whose other cells are numbers
 _NAMED_ID = re.compile(r"(^|[^a-z0-9])id$|编号$|客户号$")
 _ID = re.compile(r"[0-9a-f]{16}")
 
@@ -95,8 +97,10 @@ class Draft(BaseModel):
         Empty if nobody said.
     entries : dict of str to dict of str to str
         Column → what its user said about it, by the names of a dictionary's columns.
-    leave_out, one_spelling, days : tuple of str, dict of str to str
+    leave_out, one_spelling, days, signs : tuple of str, dict of str to str
         As :class:`backend.data.split.Division` has them.
+    before : dict of str to dict of str to str
+        Column → what its user had said about it before it was mended, by the names of a dictionary's columns.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -120,6 +124,8 @@ class Draft(BaseModel):
     leave_out: tuple[str, ...] = ()
     one_spelling: tuple[str, ...] = ()
     days: dict[str, str] = {}
+    signs: dict[str, str] = {}
+    before: dict[str, dict[str, str]] = {}
 
     def holder(self, column: str) -> int | None:
         """Who holds a column: 0 for the Guest, 1 for the first Host; None if nobody does."""
@@ -144,12 +150,11 @@ class Draft(BaseModel):
 
     def missing(self, column: str) -> tuple[str, ...]:
         """The texts of a column that were said to mean a missing value."""
-        cell = self.entries.get(column, {}).get("missing", "")
-        return tuple(text.strip() for text in cell.split(";") if text.strip())
+        return _texts(self.entries.get(column, {}).get("missing", ""))
 
     def kind(self, column: Column) -> str:
         """What a column is read as: what its user says, else what it looks like."""
-        if column.name in self.days:
+        if column.name in self.days or column.name in self.signs:
             return Kind.NUMERIC.value
         said = self.entries.get(column.name, {}).get("kind", "")
         numbers = any(
@@ -172,39 +177,66 @@ class Draft(BaseModel):
         for mend in oddity.mends:
             if mend in DAYS.values() and DAYS.get(self.days.get(column, "")) == mend:
                 return mend
+        if self.signs.get(column) in oddity.mends:
+            return cast("Mend", self.signs[column])
         if "codes" in oddity.mends and self.entries.get(column, {}).get("kind") == Kind.CATEGORICAL.value:
             return "codes"
         return None
 
     def mend(self, column: str, oddity: Oddity, mend: Mend) -> Draft:
         """The draft with something odd about a column mended in one of its ways."""
-        if mend == "missing":
-            texts = dict.fromkeys((*self.missing(column), *oddity.cells))
-            return self.saying(column, missing=";".join(texts))
         if mend == "one_spelling":
             return self.model_copy(update={"one_spelling": (*self.one_spelling, column)})
-        if mend == "codes":
-            return self.saying(column, kind=Kind.CATEGORICAL.value)
         if mend == "leave_out":
             return self.given((column,), None)
+        if mend == "missing":
+            texts = dict.fromkeys((*self.missing(column), *oddity.cells))
+            return self._mending(column, missing=";".join(texts))
+        if mend == "codes":
+            return self._mending(column, kind=Kind.CATEGORICAL.value)
+        mended = self._mending(column, kind="")
+        if mend in (SHARES, SAME_SIGN):
+            return mended.model_copy(update={"signs": {**self.signs, column: mend}})
         order = next(order for order, name in DAYS.items() if name == mend)
-        return self.saying(column, kind="").model_copy(update={"days": {**self.days, column: order}})
+        return mended.model_copy(update={"days": {**self.days, column: order}})
 
     def unmend(self, column: str, oddity: Oddity) -> Draft:
-        """The draft with something odd about a column as it was."""
+        """The draft with something odd about a column as it was, and with what its user had said before."""
         mend = self.mended(column, oddity)
+        before = self.before.get(column, {})
         if mend == "missing":
-            texts = [text for text in self.missing(column) if text not in oddity.cells]
+            said = _texts(before.get("missing", ""))
+            texts = [text for text in self.missing(column) if text not in oddity.cells or text in said]
+            if len(texts) == len(self.missing(column)):  # all were said before, so that no press had mended it
+                texts = [text for text in texts if text not in oddity.cells]
             return self.saying(column, missing=";".join(texts))
         if mend == "one_spelling":
             return self.model_copy(update={"one_spelling": tuple(name for name in self.one_spelling if name != column)})
-        if mend == "codes":
-            return self.saying(column, kind="")
-        if mend in DAYS.values():
-            return self.model_copy(
-                update={"days": {name: order for name, order in self.days.items() if name != column}}
-            )
-        return self
+        if mend is None:
+            return self
+        kind = before.get("kind", "")
+        if mend == "codes" and kind == Kind.CATEGORICAL.value:
+            kind = ""  # it was said before, so that no press had mended it
+        undone = self.saying(column, kind=kind)
+        return undone.model_copy(update={"days": _without(self.days, column), "signs": _without(self.signs, column)})
+
+    def _mending(self, column: str, **cells: str) -> Draft:
+        """The draft with cells of a column's entry changed by a mend, and with what they were before."""
+        said = self.entries.get(column, {})
+        before = dict(self.before.get(column, {}))
+        for field in cells:
+            if field != "missing" or field not in before:  # several mends may add to what is missing
+                before[field] = said.get(field, "")
+        return self.saying(column, **cells).model_copy(update={"before": {**self.before, column: before}})
+
+
+def _texts(cell: str) -> tuple[str, ...]:
+    """The texts of a dictionary's cell that has several."""
+    return tuple(text.strip() for text in cell.split(";") if text.strip())
+
+
+def _without(mends: dict[str, str], column: str) -> dict[str, str]:
+    return {name: mend for name, mend in mends.items() if name != column}
 
 
 @dataclass(frozen=True)
@@ -482,6 +514,7 @@ def _division(draft: Draft) -> Division:
         leave_out=draft.leave_out,
         one_spelling=tuple(column for column in draft.one_spelling if column in held),
         days={column: order for column, order in draft.days.items() if column in held and column != draft.label},
+        signs={column: way for column, way in draft.signs.items() if column in held and column != draft.label},
     )
 
 

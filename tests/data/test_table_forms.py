@@ -284,3 +284,43 @@ def test_a_whole_number_stays_one_in_every_form():
     text = read_table_file(out.getvalue(), "t.parquet")
     assert text.rows == [["2", "2024-01-31", "true"], ["", "", ""]]
     assert with_marks(text, text.header) == text or with_marks(text, text.header).marks == Marks()
+
+
+HIDDEN = "\u200e\u200f\u202a\u202c\u2066\u2069\u200b\ufeff"
+
+
+def in_every_form(header, rows):
+    """A table as the bytes of a CSV file, a workbook and a Parquet file."""
+    text = "".join(",".join(cells) + "\n" for cells in (header, *rows))
+    yield text.encode()
+    book = openpyxl.Workbook()
+    for cells in (header, *rows):
+        book.active.append(cells)
+    out = io.BytesIO()
+    book.save(out)
+    yield out.getvalue()
+    out = io.BytesIO()
+    parquet.write_table(pa.table({name: [row[place] for row in rows] for place, name in enumerate(header)}), out)
+    yield out.getvalue()
+
+
+def test_characters_that_nobody_sees_are_dropped_from_cells_and_told():
+    rows = [["p1", "29.5", "own"], [f"{HIDDEN}p2", f"31{HIDDEN}.5", f"own{HIDDEN}"], ["p3", "7.5", "می\u200cخواهم"]]
+    for data in in_every_form([f"{HIDDEN}id", "income", "home"], rows):
+        read = read_table_file(data, "people")
+        assert read.header[0] == "id" and read.rows[1] == ["p2", "31.5", "own"]
+        assert read.rows[2][2] == "می\u200cخواهم"  # a joiner is part of the word
+        (note,) = read.notes
+        assert note.code == "invisible_characters_dropped"
+
+
+def test_a_zero_byte_in_a_text_is_named_by_its_line_and_utf16_is_still_asked_about():
+    for encoding in ("utf-8", "gbk"):
+        with pytest.raises(FederationError) as caught:
+            read_table_file("id,城市\np1,北京\np2,上\0海\n".encode(encoding), "people.csv")
+        assert caught.value.code == "zero_byte_in_text" and "line 3" in str(caught.value)
+    for encoding in ("utf-16", "utf-16-le", "utf-16-be"):
+        for text in ("id,income\np1,5\np2,7\n", "编号,城市\n一,北京\n二,上海\n"):
+            with pytest.raises(AmbiguousFile) as asked:
+                read_table_file(text.encode(encoding), "people.csv")
+            assert next(iter(asked.value.choices)) == "utf-16"

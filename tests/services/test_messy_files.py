@@ -151,3 +151,85 @@ def test_what_was_mended_stays_when_a_dictionary_says_nothing_of_it_and_is_undon
     assert mended.missing("x") == ("9999",) and mended.entries["x"]["meaning"] == "Amount"
     undone = mended.model_copy(update={"days": {"x": "dmy"}}).unmend("x", odd).unmend("x", odd)
     assert undone.missing("x") == () and undone.days == {"x": "dmy"}
+
+
+def odd(column):
+    """What is odd about a column: code → texts."""
+    return {oddity.code: set(oddity.cells) for oddity in column.odd}
+
+
+def test_undoing_a_mend_gives_back_what_was_said_before_it(glassleaf):
+    draft, x = with_column(glassleaf.own_data, ["NA", "9999"] * 4 + [str(n) for n in range(9, 61)])
+    absent, far = x.odd
+    draft = draft.saying("x", missing="NA;9999", kind="numeric")
+    again = draft.mend("x", absent, "missing").mend("x", far, "missing").unmend("x", far)
+    assert again.missing("x") == ("NA",)  # said before, and yet undone: a press does something
+    _, dates = with_column(glassleaf.own_data, ["2024-01-31", "2024-02-01"] * 20)
+    (days,) = dates.odd
+    told = draft.saying("x", kind="categorical", missing="NA").mend("x", days, "days_dmy").unmend("x", days)
+    assert told.entries["x"]["kind"] == "categorical" and told.missing("x") == ("NA",) and not told.days
+    added = told.mend("x", far, "missing").mend("x", absent, "missing").unmend("x", far)
+    assert added.missing("x") == ("NA",)
+
+
+def read_with(glassleaf, column, mend):
+    """The feature and the Guest's cells of a column that one press has mended."""
+    service = glassleaf.own_data
+    draft, x = with_column(service, column)
+    draft = draft.mend("x", x.odd[0], mend)
+    assert draft.kind(x) == "numeric" and draft.mended("x", x.odd[0]) == mend
+    draft = draft.model_copy(update={"label": "late", "task": "binary", "positive": "yes", "name": "people"})
+    draft = draft.model_copy(update={"hosts": (OwnHost(title="Shop", columns=("income",)),)}).given(["x"], 0)
+    _, overview = service.overview(draft)
+    federation = service.make(service.save(draft))
+    return federation.guest.features[0].unit.en, cells(federation, "guest", "x"), {note.code for note in overview.notes}
+
+
+@pytest.mark.parametrize(
+    ("column", "mend", "unit", "numbers", "note"),
+    [
+        (["29.3%", "0.293", "0%", "7.25%"], "shares", "", ["0.293", "0.293", "0", "0.0725"], "percent_as_shares"),
+        (["29.3%", "0.293", "0%", "7.25%"], "same_sign", "%", ["29.3", "0.293", "0", "7.25"], "sign_assumed"),
+        (["$12.5", "(12.5)", "$7.5", "0"], "same_sign", "$", ["12.5", "-12.5", "7.5", "0"], "sign_assumed"),
+    ],
+)
+def test_numbers_with_and_without_a_sign_are_read_as_one_press_says(glassleaf, column, mend, unit, numbers, note):
+    found_unit, found, notes = read_with(glassleaf, column * 10, mend)
+    assert (found_unit, found[:4]) == (unit, numbers) and note in notes
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        (["2024-03-31", "2024-04-01", "2024-05-07", "45382", "45383"] * 8, {"serials", "dates"}),
+        (["2024-03-31", "2024-04-01", "2024-05-07", "soon", "later"] * 8, {"no_dates", "dates"}),
+        (["2024-03-31", "2024-04-01", "9999-12-31", "1900-01-01"] * 10, {"no_days", "dates"}),
+        (["1958-03-31", "1990-04-01", "1970-01-01", "1970-01-01"] * 10, {"dates"}),
+        (["1k", "2k", "5k", "20"] * 10, {"with_digits"}),
+        (["1/2", "1/2/3", "2", "3"] * 10, {"with_digits"}),
+        (["A1", "B2", "3+", "own"] * 10, set()),
+        (["Y", "yes", "no", "perhaps", "never"] * 8, {"short_forms"}),
+        (["N", "S", "E", "W", "no"] * 8, set()),
+        (["$3", "£4", "€5"] * 20, {"signs"}),
+    ],
+)
+def test_what_was_not_understood_is_said_in_its_columns_row(glassleaf, column, said):
+    _, x = with_column(glassleaf.own_data, column)
+    assert set(odd(x)) == said and all(oddity.mends for oddity in x.odd)
+
+
+def test_letters_and_words_for_yes_become_one_by_one_press(glassleaf):
+    service = glassleaf.own_data
+    draft, x = with_column(service, ["Y", "yes", "no", "perhaps", "never"] * 8)
+    draft = draft.mend("x", x.odd[0], "one_spelling")
+    draft = draft.model_copy(update={"label": "late", "task": "binary", "positive": "yes", "name": "people"})
+    draft = draft.model_copy(update={"hosts": (OwnHost(title="Shop", columns=("income",)),)}).given(["x"], 0)
+    federation = service.make(service.save(draft))
+    assert sorted(set(cells(federation, "guest", "x"))) == ["Y", "never", "no", "perhaps"]
+
+
+def test_a_mend_that_would_be_refused_for_a_texts_length_or_letters_is_not_offered(glassleaf):
+    for text in ("x" * 300, "soon\u00ad", "a;b"):
+        _, x = with_column(glassleaf.own_data, [*(["2024-03-31", "2024-04-02", "2024-05-07"] * 14), text])
+        (others,) = [oddity for oddity in x.odd if oddity.code == "no_dates"]
+        assert others.mends == (), text
