@@ -70,7 +70,7 @@ class Commands(typer.core.TyperGroup):
     """Loads a command's module when the command is asked for, so that none waits for what others need."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Every command, in the order of the work."""
+        """Return every command, in the order of the work."""
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
@@ -121,7 +121,7 @@ def main() -> None:
 
 
 def _store_errors() -> tuple[type[Any], ...]:
-    """What a database raises; nothing if none was opened. Its own words hold no value, the statement may."""
+    """Return what a database raises; nothing if none was opened. Its own words hold no value, the statement may."""
     exceptions = sys.modules.get("sqlalchemy.exc")
     return () if exceptions is None else (exceptions.DBAPIError,)
 

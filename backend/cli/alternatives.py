@@ -147,7 +147,7 @@ def _point(search: Search, point: Point) -> str:
 
 
 def _together(point: Point) -> str:
-    """The intervals that hold together for all alternatives."""
+    """Return the intervals that hold together for all alternatives."""
     if point.auc_together is None or point.gap_together is None:
         return ""
     auc, gap = (f"{change.low:+.4f}, {change.high:+.4f}" for change in (point.auc_together, point.gap_together))

@@ -103,7 +103,7 @@ def _serving_text(trial: ServingTrial) -> str:
 
 
 def _synthetic_shape(model: str, **options: int | None) -> Shape | None:
-    """The shape of `compare synthetic`; None if an own model is compared on."""
+    """Return the shape of `compare synthetic`; None if an own model is compared on."""
     set_options = {name: value for name, value in options.items() if value is not None}
     if model == SYNTHETIC:
         return Shape(**set_options)

@@ -64,7 +64,7 @@ def notice_details(
 
 
 def _printed(template: str, out: Path | None, command: str) -> str:
-    """The template itself, or where it was written to and how it is handed in."""
+    """Return the template itself, or where it was written to and how it is handed in."""
     if out is None:
         return template
     save(out, template.encode())

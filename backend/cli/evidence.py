@@ -190,7 +190,7 @@ def _given_away(amount: GivenAway, person: str) -> str:
 
 
 def _up(bits: float | None) -> str:
-    """An upper bound is rounded up."""
+    """Return an upper bound as text, rounded up."""
     return f"{math.ceil(10 * (bits or 0.0)) / 10:.1f}"
 
 

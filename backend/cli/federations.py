@@ -238,7 +238,7 @@ def _column_text(column: ColumnReading) -> str:
 
 
 def _label_text(read: Overview) -> list[str]:
-    """What is predicted and, of two outcomes, who counts as positive and is declined."""
+    """Return what is predicted and, of two outcomes, who counts as positive and is declined."""
     outcomes = ", ".join(f"{text!r} {count:,}" for text, count in read.outcomes.items())
     lines = [f"  label {read.label}: {read.task}{f', {outcomes}' if outcomes else ''}"]
     if read.task == "binary":
@@ -254,7 +254,7 @@ def _label_text(read: Overview) -> list[str]:
 
 
 def _to_do(read: Overview, out: Path) -> list[str]:
-    """How meanings are given where they are missing."""
+    """Return how meanings are given where they are missing."""
     bare = sum(not column.described for column in read.columns)
     if not bare:
         return []

@@ -127,7 +127,7 @@ def _toml(folder: Path | None) -> Path:
 
 
 def at_host(run: Callable[..., None]) -> Callable[..., None]:
-    """The command `run(operator, …, as_json)`, with the options of :func:`opened` in the place of the operator."""
+    """Return the command `run(operator, …, as_json)`, with the options of :func:`opened` in the place of the operator."""
     unimported = {"HostOperator": Any}
     of_opened = inspect.signature(opened, eval_str=True, locals=unimported).parameters.values()
     _, *own_parameters, as_json = inspect.signature(run, eval_str=True, locals=unimported).parameters.values()

@@ -78,7 +78,7 @@ def choose(algorithm: str, options: Mapping[str, Any]) -> Parameters:
 
 
 def with_options(run: Callable[..., None]) -> Callable[..., None]:
-    """The command `run(federation, algorithm, hosts, exclude, as_json, **given)` with an option for every parameter."""
+    """Return the command `run(federation, algorithm, hosts, exclude, as_json, **given)` with an option for every parameter."""
     options = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
         for name, annotation in _options().items()

@@ -88,7 +88,7 @@ BACKENDS = ("loky", "dask", "ray")
 
 
 def workers_of(jobs: int, backend: str, scheduler: str) -> Workers:
-    """Who does the long work of a command."""
+    """Return who does the long work of a command."""
     from backend.services.scoring import Workers, cores
 
     if jobs < 0 or (scheduler and backend != "dask"):
@@ -99,12 +99,12 @@ def workers_of(jobs: int, backend: str, scheduler: str) -> Workers:
 
 
 def open_glassleaf(workers: Workers | None = None) -> Glassleaf:
-    """The services, without obfuscators made in the background: they help a dashboard, not a single command."""
+    """Return the services, without obfuscators made in the background: they help a dashboard, not a single command."""
     return Glassleaf(pools=False, workers=workers)
 
 
 def chosen_federation(glassleaf: Glassleaf, text: str) -> str:
-    """The name of a federation that was given as a folder, as a name, or as the demo."""
+    """Return the name of a federation that was given as a folder, as a name, or as the demo."""
     if Path(text).exists():
         return glassleaf.federations.add(Path(text)).name
     if text == DEMO:
@@ -113,7 +113,7 @@ def chosen_federation(glassleaf: Glassleaf, text: str) -> str:
 
 
 def quality_text(m: Metrics) -> str:
-    """Every figure that applies to the task."""
+    """Return every figure that applies to the task."""
     figures = {"AUC": m.auc, "KS": m.ks, "log-loss": m.log_loss, "accuracy": m.accuracy, "RMSE": m.rmse, "R²": m.r2}
     figure_texts = ", ".join(f"{name} {value:.4f}" for name, value in figures.items() if not math.isnan(value))
     return f"{m.part} n={m.n:,} {figure_texts}"
@@ -142,7 +142,7 @@ def print_progress(job: Job[Any]) -> None:
 
 
 def watched(job: Job[T], on_tick: Callable[[Job[T]], None] = print_progress, tick: float = TICK) -> T:
-    """A job's result, once it has ended; meanwhile `on_tick` is called every `tick` seconds, and Ctrl-C cancels the job.
+    """Return a job's result, once it has ended; meanwhile `on_tick` is called every `tick` seconds, and Ctrl-C cancels the job.
 
     Raises
     ------
@@ -194,7 +194,7 @@ def save_account(file: Path, account: dict[str, Any]) -> None:
 
 
 def day_of(day_text: str) -> date:
-    """A day that an option names; raises ParameterError if it is none."""
+    """Return a day that an option names; raises ParameterError if it is none."""
     try:
         return date.fromisoformat(day_text)
     except ValueError:
@@ -214,7 +214,7 @@ def save(out: Path, blob: bytes) -> None:
 
 
 def in_json(log: str) -> bool:
-    """Whether events are logged as JSON; raises ParameterError if `--log` is neither text nor json."""
+    """Return whether events are logged as JSON; raises ParameterError if `--log` is neither text nor json."""
     if log not in ("text", "json"):
         raise ParameterError("unknown_choice", option="--log", value=log, choices=("text", "json"))
     return log == "json"
@@ -250,7 +250,7 @@ def check_port(address: str, port: int) -> None:
 
 
 def _bound(family: int, place: Any) -> OSError | None:
-    """What a server would meet that listens there; None if nothing."""
+    """Return what a server would meet that listens there; None if nothing."""
     try:
         with socket.socket(family, socket.SOCK_STREAM) as probe:
             if os.name == "posix":  # as servers do: a connection that has just ended does not count
@@ -276,7 +276,7 @@ def text_of(file: Path) -> str:
 
 
 def split_list(text: str) -> tuple[str, ...]:
-    """The parts of a list, written as a line of CSV: a part with a comma stands in double quotes.
+    """Return the parts of a list, written as a line of CSV: a part with a comma stands in double quotes.
 
     Raises
     ------
@@ -291,7 +291,7 @@ def split_list(text: str) -> tuple[str, ...]:
 
 
 def read_passphrase(file: Path | None, new: bool) -> str:
-    """A passphrase from a file that its owner alone can read, or typed in; as an argument it would stand in the list of processes."""
+    """Return a passphrase from a file that its owner alone can read, or typed in: an argument could be read in the list of processes."""
     if file is None:
         return str(typer.prompt("Passphrase", hide_input=True, confirmation_prompt=new, err=True))
     if os.name == "posix" and stat.S_IMODE(file.stat().st_mode) & 0o077:

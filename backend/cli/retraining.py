@@ -69,7 +69,7 @@ def compare_models(
 
 
 def _text(side_by_side: SideBySide) -> str:
-    """Which is better, fact by fact; then two columns: the first model's figures, the second's."""
+    """Return which is better, fact by fact; then two columns: the first model's figures, the second's."""
     from backend.cli import language_of_shell
 
     words = Catalogue(language_of_shell())

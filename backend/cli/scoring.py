@@ -177,7 +177,7 @@ def remark_document(remark: Remark) -> dict[str, Any]:
 
 
 def _again(context: typer.Context, model_id: str) -> str:
-    """The same command, with the model's own name, since another may be the latest by then; a database's URL may hold a password."""
+    """Return the same command, with the model's own name, since another may be the latest by then; a database's URL may hold a password."""
     words = ["glassleaf", "score"]
     for parameter in context.command.params:
         value = context.params.get(str(parameter.name))
@@ -191,7 +191,7 @@ def _again(context: typer.Context, model_id: str) -> str:
 
 
 def _ended(job: Job[T], again: str) -> T:
-    """A scoring's result; of one that was stopped once people could be asked about, the command that goes on with it is named."""
+    """Return a scoring's result; of one that was stopped once people could be asked about, the command that goes on with it is named."""
     try:
         return watched(job)
     except GlassleafError as error:
@@ -270,7 +270,7 @@ def _decided_text(counts: dict[str, int], policy: Policy) -> str:
 
 
 def _in_words(batch: ScoreBatch, plain: ScoreBatch | None, out: Path | None) -> tuple[dict[str, Any], str]:
-    """A scoring as a document and in words."""
+    """Return a scoring as a document and in words."""
     document: dict[str, Any] = asdict(batch)
     counts = counts_of(batch.scores)
     document["counts"] = counts

@@ -81,7 +81,7 @@ def validate(
 
 
 def _text(validation: Validation, headline: str) -> str:
-    """The verdict on the model, then every test."""
+    """Return the verdict on the model, then every test."""
     say = Catalogue("en")
     many = {
         "passed": validation.count("pass"),
@@ -114,7 +114,7 @@ def _text(validation: Validation, headline: str) -> str:
 
 
 def answered_before(say: Catalogue, again: Again) -> list[str]:
-    """A sentence a day on which Hosts gave answers that were taken again."""
+    """Return a sentence a day on which Hosts gave answers that were taken again."""
     return [
         say("validation.answered", day=day, listed=", ".join(f"{f} ({p})" for p, f in keys))
         for day, keys in by_day(again).items()
@@ -122,7 +122,7 @@ def answered_before(say: Catalogue, again: Again) -> list[str]:
 
 
 def worst(say: Catalogue, test: Tested) -> str:
-    """A test's worst figure with its thresholds, or why there is none."""
+    """Return a test's worst figure with its thresholds, or why there is none."""
     if test.verdict == "off":
         return test.because
     if test.missing:

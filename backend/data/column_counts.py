@@ -14,7 +14,7 @@ Column = NDArray[np.generic]
 
 
 def reference_of(feature: Feature, column: Column) -> dict[str, Any]:
-    """What drift is measured against: a column's own tenths, or its codes, with counts. Stays with its owner."""
+    """Return what drift is measured against: a column's own tenths, or its codes, with counts. Stays with its owner."""
     present_values = present(column)
     if feature.kind is Kind.NUMERIC:
         if len(present_values):
@@ -37,7 +37,7 @@ def counts_as(feature: Feature, present_values: Column, cuts: Sequence[Any]) -> 
 
 
 def present(column: Column) -> Column:
-    """The values that there are."""
+    """Return the values that there are."""
     if column.dtype == object:
         return np.array([value for value in column.tolist() if value is not None], dtype=object)
     values = column.astype(np.float64)

@@ -164,7 +164,7 @@ def label_of(
     described: Feature | None,
     sign: str = "",
 ) -> Label:
-    """The label for the federation file; what the caller leaves open is inferred from its cells. `sign` is that of its amounts."""
+    """Return the label for the federation file; what the caller leaves open is inferred from its cells. `sign` is that of its amounts."""
     where = {"file": text.name, "label": shown(column)}
     values = _ordered({cell for cell in text.cells(column) if cell == positive or not is_no_outcome(cell)})
     if len(values) < 2:
@@ -214,7 +214,7 @@ def _task(values: Sequence[str], where: Mapping[str, str]) -> Task:
 
 
 def label_numbers(values: Sequence[str], marks: Marks = POINT) -> NDArray[np.float64] | None:
-    """The values as numbers, or None if one of them is no number."""
+    """Return the values as numbers, or None if one of them is no number."""
     column, unread = to_column(values, AMOUNT, marks)
     return None if unread else column.astype(np.float64)
 
@@ -229,7 +229,7 @@ def _ordered(values: Iterable[str]) -> list[str]:
 
 
 def _positive(values: Sequence[str], where: Mapping[str, str]) -> str:
-    """The one of the label's two values that plainly means 1."""
+    """Return the one of the label's two values that plainly means 1."""
     cells = tuple(shown(value) for value in values)
     if len(values) != 2:
         raise FederationError("label_not_two_values", **where, found=len(values), values=cells)
@@ -262,7 +262,7 @@ def _class_problems(text: TableText, column: str, values: Sequence[str], where: 
 
 
 def readable(name: str) -> str:
-    """A column's or file's name as words: ``LIMIT_BAL`` → ``Limit bal``, ``paidOnTime`` → ``Paid on time``."""
+    """Return a column's or file's name as words: ``LIMIT_BAL`` → ``Limit bal``, ``paidOnTime`` → ``Paid on time``."""
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])|[\W_]+", " ", name).strip() or name
     words = [
         word if word.isupper() and len(word) < 4 and not name.isupper() else word.lower() for word in spaced.split()

@@ -154,7 +154,7 @@ def examples(items: Sequence[Remark], total: int) -> tuple[Remark, ...] | Remark
 
 
 def shown(text: str) -> str:
-    """A cell for a problem's text: quoted, cut to `SHOWN_CELL` characters, control characters escaped."""
+    """Return a cell for a problem's text: quoted, cut to `SHOWN_CELL` characters, control characters escaped."""
     return repr(text if len(text) <= SHOWN_CELL else text[: SHOWN_CELL - 1] + "…")
 
 
@@ -312,7 +312,7 @@ def too_many_bytes(name: str, limits: FileLimits) -> FederationError:
 
 
 def not_text(name: str, data: bytes, encoding: str) -> FederationError:
-    """The refusal of bytes that are no text in `encoding`, with the first of them."""
+    """Return the refusal of bytes that are no text in `encoding`, with the first of them."""
     shown_as = "UTF-8" if encoding == UTF_8 else encoding
     try:
         data.decode(encoding)
@@ -380,7 +380,7 @@ def _split_line(line: str, separator: str) -> list[str]:
 
 
 def _separator(data: bytes, encoding: str, header_line: int = 1) -> str:
-    """The separator that splits the first line with text from `header_line` on into the most cells; a comma where they tie."""
+    """Return the separator that splits the first line with text from `header_line` on into the most cells; a comma where they tie."""
     lines = io.StringIO(visible(data[:MAX_ROW].decode(encoding, errors="replace")), newline="")
     for _ in range(header_line - 1):
         lines.readline()

@@ -137,7 +137,7 @@ class Days:
 
     @property
     def unit(self) -> Text:
-        """The unit of the numbers, by which a sheet of people is read, too."""
+        """Return the unit of the numbers, by which a sheet of people is read, too."""
         return Text(f"days since {self.first}", f"自 {self.first} 起的天数")
 
 

@@ -32,12 +32,12 @@ POINT = Marks()
 
 
 def chosen(decimal: str) -> Marks:
-    """The marks of a file of which somebody said how it writes decimals; the other mark then stands between thousands."""
+    """Return the marks of a file of which somebody said how it writes decimals; the other mark then stands between thousands."""
     return Marks(decimal, OTHER[decimal])
 
 
 def like_a_number(cell: str) -> bool:
-    """Whether a text is made of digits, points and commas alone, as numbers are that some file can read."""
+    """Return whether a text is made of digits, points and commas alone, as numbers are that some file can read."""
     return _LIKE.fullmatch(cell) is not None
 
 
@@ -93,7 +93,7 @@ class MarkEvidence:
                     self.amounts.setdefault(mark, cell)
 
     def verdict(self, *, semicolons: bool = False) -> Marks | tuple[str, ...]:
-        """The marks that all cells together prove, or the cells that leave it open; see :func:`decided`."""
+        """Return the marks that all cells together prove, or the cells that leave it open; see :func:`decided`."""
         if len(self.proof) == 2:
             return tuple(self.proof.values())
         if not self.proof and (unproved := self.unproved.get(",") or (semicolons and self.unproved.get("."))):
@@ -107,7 +107,7 @@ class MarkEvidence:
 
 
 def decided(cells: Iterable[str], *, semicolons: bool = False) -> Marks | tuple[str, ...]:
-    """The marks that all cells together prove, or the cells that leave it open.
+    """Return the marks that all cells together prove, or the cells that leave it open.
 
     ``1,5`` proves a comma, ``1.5`` a point and ``1,234.5`` both marks; ``1,234`` proves nothing, for it may be one or a thousand. If no
     number has a comma, a point stands before decimals; only if `semicolons` separate the cells, as Excel does where the comma is the

@@ -248,7 +248,7 @@ def _defaults(rng: np.random.Generator, people: pd.DataFrame) -> NDArray[np.int6
 
 
 def _intercept(risk: Values) -> float:
-    """The constant at which the mean probability is `DEFAULT_RATE`, by bisection."""
+    """Return the constant at which the mean probability is `DEFAULT_RATE`, by bisection."""
     low = -20.0
     high = 20.0
     for _ in range(60):

@@ -152,12 +152,12 @@ class Feature(StrictModel):
 
     @property
     def described(self) -> bool:
-        """Whether somebody gave the meaning."""
+        """Return whether somebody gave the meaning."""
         return not self.meaning.en.endswith(NO_MEANING)
 
     @property
     def meaning_cut(self) -> bool:
-        """Whether the meaning was longer than it may be; see :func:`cut`."""
+        """Return whether the meaning was longer than it may be; see :func:`cut`."""
         return any(len(words) == MAX_MEANING and words.endswith(CUT) for words in (self.meaning.en, self.meaning.zh))
 
     @field_validator("missing")

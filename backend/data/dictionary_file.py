@@ -101,7 +101,7 @@ def features_from(entries: Mapping[str, Mapping[str, str]]) -> dict[str, Feature
 
 
 def cells_of(feature: Feature) -> dict[str, str]:
-    """What a dictionary's cells say about a feature, beside its name."""
+    """Return what a dictionary's cells say about a feature, beside its name."""
     cells = {
         "kind": feature.kind.value,
         "expected_direction": feature.expected_direction.value,
@@ -164,7 +164,7 @@ def _entry(file: str, line: int, cells: dict[str, str]) -> tuple[dict[str, objec
 
 
 def _codes(where: str | Remark, cell: str) -> tuple[dict[str, str], list[Remark]]:
-    """What codes stand for, and what cannot be read."""
+    """Return what codes stand for, and what cannot be read."""
     categories: dict[str, str] = {}
     problems = []
     for part in filter(None, (part.strip() for part in cell.split(";"))):

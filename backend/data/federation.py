@@ -179,12 +179,12 @@ class Federation(StrictModel):
 
     @property
     def parties(self) -> tuple[Party, ...]:
-        """The Guest, then the Hosts in their order."""
+        """Return the Guest, then the Hosts in their order."""
         return (self.guest, *self.hosts)
 
     @property
     def here(self) -> tuple[Party, ...]:
-        """The parties whose tables are here: all of a simulation, otherwise the Guest."""
+        """Return the parties whose tables are here: all of a simulation, otherwise the Guest."""
         return self.parties if self.link is None else (self.guest,)
 
     def party(self, name: str) -> Party:
@@ -196,7 +196,7 @@ class Federation(StrictModel):
         raise FederationError("unknown_party", federation=self.name, party=shown(name), parties=names)
 
     def features(self) -> tuple[tuple[str, Feature], ...]:
-        """Every feature with its owner's name, the Guest's first, then the Hosts' in their order."""
+        """Return every feature with its owner's name, the Guest's first, then the Hosts' in their order."""
         return tuple((party.name, feature) for party in self.parties for feature in party.features)
 
 
@@ -278,7 +278,7 @@ def _without_blanks(value: Any) -> Any:
 
 
 def _readable(model: type[Part], data: object) -> Part | None:
-    """A part of the file, if it is valid on its own, so that its further checks run beside the others' problems."""
+    """Return a part of the file, if it is valid on its own, so that its further checks run beside the others' problems."""
     try:
         return model.model_validate(data)
     except ValidationError:
@@ -299,7 +299,7 @@ def _party_problems(file: str, parties: Sequence[Party], linked: bool) -> list[R
 
 
 def _leads_out(file: str) -> bool:
-    """Whether a path is absolute, climbs with ``..`` or holds control characters."""
+    """Return whether a path is absolute, climbs with ``..`` or holds control characters."""
     path = PureWindowsPath(file)  # reads both kinds of slashes and drive letters
     return bool(path.drive or path.root or ".." in path.parts or not file.isprintable())
 
@@ -329,7 +329,7 @@ def _name_problems(file: str, parties: Sequence[Party], label: Label | None) -> 
 
 
 def _time_problems(file: str, guest: Party | None, label: Label | None, time: object) -> list[Remark]:
-    """A time column that is something else already; what is in it is checked when it is read."""
+    """Return a time column that is something else already; what is in it is checked when it is read."""
     if not isinstance(time, str) or not time or guest is None:
         return []
     roles = {guest.id: "id_column"}

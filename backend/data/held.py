@@ -96,7 +96,7 @@ class RowsOf(Mapping[str, int]):
         return rows
 
     def _among(self, sample_id: str, at: int) -> int:
-        """The row of an id among those that have its hash, which begin at a place; -1 where it is none of them."""
+        """Return the row of an id among those that have its hash, which begin at a place; -1 where it is none of them."""
         hash_value = hash(sample_id)
         while at < len(self._order) and self._sorted[at] == hash_value:
             row = int(self._order[at])

@@ -52,7 +52,7 @@ def sides(names: Sequence[str], columns: Columns, of: Medians, n: int) -> NDArra
 
 
 def moved(columns: Columns, of: Medians) -> dict[str, NDArray[np.generic]]:
-    """The same columns with every value that is above or below moved to the median next to it."""
+    """Return the same columns with every value that is above or below moved to the median next to it."""
     return {
         name: np.clip(column.astype(np.float64), *of[name]) if name in of else column
         for name, column in columns.items()

@@ -29,10 +29,10 @@ OTHERS = frozenset(
 
 
 def is_no_outcome(cell: str) -> bool:
-    """Whether a label's cell says that the outcome is not known; a text that is declared as an outcome says one all the same."""
+    """Return whether a label's cell says that the outcome is not known; a text that is declared as an outcome says one all the same."""
     return not cell or cell.casefold() in USUAL
 
 
 def looks_missing(cell: str) -> bool:
-    """Whether a text is one of those that files use for a missing value."""
+    """Return whether a text is one of those that files use for a missing value."""
     return cell.casefold() in USUAL | OTHERS

@@ -66,7 +66,7 @@ class WrittenNumber:
 
     @property
     def zero(self) -> bool:
-        """Whether it is zero, which is the same in every unit."""
+        """Return whether it is zero, which is the same in every unit."""
         return not self.text.strip("+-0.,")
 
 

@@ -77,7 +77,7 @@ class Oddity:
 
     @property
     def rows(self) -> int:
-        """How many rows it is about; 0 if it is about the whole column."""
+        """Return how many rows it is about; 0 if it is about the whole column."""
         return sum(self.cells.values())
 
 
@@ -160,7 +160,7 @@ def _of_signs(texts: Mapping[str, int]) -> Oddity | None:
 
 
 def _holds_dates(texts: Mapping[str, int]) -> bool:
-    """Whether a column's texts are dates, most of them or at least half, or all but the days of a workbook."""
+    """Return whether a column's texts are dates, most of them or at least half, or all but the days of a workbook."""
     if look_like_dates(texts):
         return True
     dated = [cell for cell in texts if any(date_of(cell, order) for order in ORDERS)]
@@ -186,7 +186,7 @@ def _of_dates(texts: Mapping[str, int], kind: Kind) -> list[Oddity]:
 
 
 def _of_no_days(dated: Mapping[str, int], orders: Collection[str]) -> list[Oddity]:
-    """The days by which files say that there is none, if several rows have one and all other dates are later, or all are earlier."""
+    """Return the days by which files say that there is none, if several rows have one and all other dates are later, or all are earlier."""
     days = {}
     for cell in dated:
         day = date_of(cell, next(iter(orders), ORDERS[0]))
@@ -236,7 +236,7 @@ def _of_codes(texts: Mapping[str, int]) -> list[Oddity]:
 
 
 def _of_names(texts: Mapping[str, int]) -> list[Oddity]:
-    """What is odd about the few codes of a column, all of them texts that may stay as they are."""
+    """Return what is odd about the few codes of a column, all of them texts that may stay as they are."""
     digits = _with_digits(texts)
     if digits:
         return [Oddity("with_digits", False, ("codes", "leave_out"), digits)]
@@ -252,7 +252,7 @@ def _of_names(texts: Mapping[str, int]) -> list[Oddity]:
 
 
 def _with_points(texts: Mapping[str, int], marks: Marks) -> dict[str, int]:
-    """The texts with a decimal point in each number, as a federation's files have them."""
+    """Return the texts with a decimal point in each number, as a federation's files have them."""
     found: Counter[str] = Counter()
     for cell, number in zip(texts, plain(list(texts), marks), strict=True):
         found[cell if number is None else number] += texts[cell]

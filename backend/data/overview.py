@@ -163,7 +163,7 @@ def overview(federation: Federation, text: TableText, ids: Sequence[str], notes:
 
 
 def look_like_dates(cells: Iterable[str]) -> bool:
-    """Whether most of the different texts are dates."""
+    """Return whether most of the different texts are dates."""
     texts = set(cells)
     return bool(texts) and sum(_DATE.fullmatch(text) is not None for text in texts) >= MIN_DATES * len(texts)
 

@@ -112,7 +112,7 @@ def _beyond_float(title: str, column: pa.Array) -> dict[int, Fault]:
 
 
 def rows_of(file: Path) -> int:
-    """How many rows a file says that it has; raises FederationError if it cannot be read."""
+    """Return how many rows a file says that it has; raises FederationError if it cannot be read."""
     try:
         import pyarrow as pa  # noqa: PLC0415 (as above)
         from pyarrow import parquet  # noqa: PLC0415 (as above)
@@ -188,7 +188,7 @@ def _check_types(name: str, schema: pa.Schema) -> None:
 
 
 def _cells(column: pa.Array) -> list[str]:
-    """A column's values as texts; a missing one, and one that is no number, is empty."""
+    """Return a column's values as texts; a missing one, and one that is no number, is empty."""
     import pyarrow as pa  # noqa: PLC0415 (as above)
 
     if pa.types.is_dictionary(column.type) and _is_text(column.type.value_type):

@@ -229,7 +229,7 @@ def _cell_problems(read: _Read, feature: Feature, unread: dict[int, str]) -> lis
 
 
 def _labels(read: _Read, label: Label) -> tuple[NDArray[np.float64], list[Remark]]:
-    """The label's cells as numbers, ``(n_rows,)``, and what is wrong with them."""
+    """Return the label's cells as numbers, ``(n_rows,)``, and what is wrong with them."""
     where = {"file": read.name, "label": shown(label.column)}
     cells = read.texts[label.column]
     declared = {label.positive, *label.classes} - {""}  # never missing, even "none"

@@ -65,7 +65,7 @@ class TableSource(Protocol):
 
     @property
     def name(self) -> str:
-        """What problems call it."""
+        """Return what problems call it."""
         ...
 
     def groups(self) -> Generator[TableText, None, None]:
@@ -91,7 +91,7 @@ class LongFile:
 
     @property
     def name(self) -> str:
-        """The file's own."""
+        """Return the file's own."""
         return self.path.name
 
     def groups(self) -> Generator[TableText, None, None]:
@@ -136,7 +136,7 @@ class DatabaseTable:
 
     @property
     def name(self) -> str:
-        """The table's own."""
+        """Return the table's own."""
         return self.table
 
     def groups(self) -> Generator[TableText, None, None]:
@@ -189,7 +189,7 @@ class DatabaseTable:
 
 
 def read_database(table: DatabaseTable, limits: FileLimits = TABLE) -> tuple[TableText, str]:
-    """The whole of a table as it is at this moment, and SHA-256 of what was read, in hexadecimal.
+    """Return the whole of a table as it is at this moment, and SHA-256 of what was read, in hexadecimal.
 
     Raises
     ------
@@ -250,7 +250,7 @@ class Survey:
         return sha256("".join(self.digests).encode()).hexdigest()
 
     def repeated(self, first: int, count: int) -> dict[int, int]:
-        """The repeats among `count` rows from `first` on: row of these → line of the first with this id."""
+        """Return the repeats among `count` rows from `first` on: row of these → line of the first with this id."""
         start, end = np.searchsorted(self.repeats[:, 0], [first, first + count])
         return {row - first: line for row, line in self.repeats[start:end].tolist()}
 

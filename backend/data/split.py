@@ -185,7 +185,7 @@ def split_table(
 
 
 def plan_table(text: TableText, division: Division) -> Planned:
-    """How a table is divided, and how its columns are read; see :func:`split_table` for the errors."""
+    """Return how a table is divided, and how its columns are read; see :func:`split_table` for the errors."""
     id_column = division.id_column
     label = division.label
     hosts = division.hosts
@@ -342,7 +342,7 @@ def odd_rows(
 def without_rows(
     text: TableText, id_column: str | None, label: str | None, positive: str | None, reasons: Collection[str]
 ) -> tuple[TableText, list[Remark]]:
-    """The table without the rows that are to be left out, and a note for each reason with the lines; see :func:`odd_rows`."""
+    """Return the table without the rows that are to be left out, and a note for each reason with the lines; see :func:`odd_rows`."""
     odd = odd_rows(text, id_column, label, positive, reasons)
     left_out = {row for rows in odd.values() for row in rows}
     if not left_out:
@@ -360,7 +360,7 @@ def lines_of(text: TableText, rows: Sequence[int]) -> tuple[Remark, ...] | Remar
 
 
 def _of_rows(text: TableText, rows: Sequence[int]) -> TableText:
-    """The table with some of its rows, which keep the numbers of their lines."""
+    """Return the table with some of its rows, which keep the numbers of their lines."""
     place = {row: new for new, row in enumerate(rows)}
     return replace(
         text,
@@ -374,7 +374,7 @@ def _of_rows(text: TableText, rows: Sequence[int]) -> TableText:
 def with_one_spelling(
     text: TableText, columns: Sequence[str], wished: Collection[str]
 ) -> tuple[TableText, list[Remark]]:
-    """The table with one spelling of texts that differ in case or spaces alone, and a note for each; see :class:`Division`."""
+    """Return the table with one spelling of texts that differ in case or spaces alone, and a note for each; see :class:`Division`."""
     unknown = [column for column in wished if column not in (EVERYWHERE, *columns)]
     refuse([Remark("one_spelling_of_nothing", {"file": text.name, "name": shown(column)}) for column in unknown])
     rows = text.rows
@@ -403,7 +403,7 @@ def with_one_spelling(
 def _with_days(
     text: TableText, columns: Sequence[str], wished: Mapping[str, str], absent: Mapping[str, Collection[str]]
 ) -> tuple[TableText, list[Remark], dict[str, Text]]:
-    """The table with days in place of the dates of some columns, a note on each, and their units by column."""
+    """Return the table with days in place of the dates of some columns, a note on each, and their units by column."""
     rows = [list(row) for row in text.rows] if wished else text.rows
     notes = []
     units = {}
@@ -441,7 +441,7 @@ def _with_days(
 def _with_one_sign(
     text: TableText, held: Sequence[str], wished: Mapping[str, str], absent: Mapping[str, Collection[str]]
 ) -> tuple[TableText, list[Remark], dict[str, set[int]]]:
-    """The table with a sign in each number of some columns, notes on them, and the rows that become shares; see :class:`Division`.
+    """Return the table with a sign in each number of some columns, notes on them, and the rows that become shares; see :class:`Division`.
 
     ``shares`` gives every number its sign, too, so that all are read alike; :func:`_as_shares` then divides those that had one.
     """
@@ -478,7 +478,7 @@ def _with_one_sign(
 
 
 def _as_shares(text: TableText, shares: Mapping[str, Collection[int]]) -> TableText:
-    """The table with the numbers of some columns' rows divided by 100, exactly."""
+    """Return the table with the numbers of some columns' rows divided by 100, exactly."""
     rows = [list(row) for row in text.rows] if shares else text.rows
     for column, percents in shares.items():
         index = text.header.index(column)
@@ -494,7 +494,7 @@ def _with_numbers(
     absent: Mapping[str, Collection[str]],
     decimal: str,
 ) -> tuple[TableText, list[Remark], dict[str, NumberForm]]:
-    """The table with every number as Python writes it, notes on the cells that are not written so, and the forms of columns.
+    """Return the table with every number as Python writes it, notes on the cells that are not written so, and the forms of columns.
 
     A code keeps its signs, its spaces and its comma.
     """
@@ -530,7 +530,7 @@ def _with_numbers(
 
 
 def _with_points(text: TableText, columns: Sequence[str]) -> tuple[TableText, dict[str, list[int]]]:
-    """The table with a decimal point in every column of numbers, and the rows that were written otherwise: column → rows."""
+    """Return the table with a decimal point in every column of numbers, and the rows that were written otherwise: column → rows."""
     if text.marks == POINT:
         return text, {}
     rows = [list(row) for row in text.rows]
@@ -555,7 +555,7 @@ def _with_points(text: TableText, columns: Sequence[str]) -> tuple[TableText, di
 
 
 def _missing_of(entry: Feature | None) -> tuple[str, ...]:
-    """The texts that a dictionary says are missing."""
+    """Return the texts that a dictionary says are missing."""
     return () if entry is None else entry.missing
 
 
@@ -674,7 +674,7 @@ def _described(
     form: NumberForm | None,
     days: Text | None,
 ) -> Feature:
-    """A column's feature: the dictionary's, its kind by its cells if no row says it, with the texts that are missing in it.
+    """Return a column's feature: the dictionary's, its kind by its cells if no row says it, with the texts that are missing in it.
 
     A sign in front of or behind its numbers is its unit; that of dates is `days`.
     """
@@ -698,12 +698,12 @@ def _described(
 
 
 def _says_kind(entry: Feature) -> bool:
-    """Whether a dictionary names the kind, which may be left out as all but name and meaning."""
+    """Return whether a dictionary names the kind, which may be left out as all but name and meaning."""
     return "kind" in entry.model_fields_set
 
 
 def slug(name: str) -> str:
-    """A short name from a file's name."""
+    """Return a short name from a file's name."""
     slug = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
     return (slug if slug[:1].isalpha() else f"t_{slug}".rstrip("_"))[:31]
 

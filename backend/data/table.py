@@ -85,7 +85,7 @@ class PartyTable:
         return KnownIds(self.ids, self.row_of)
 
     def take(self, rows: NDArray[np.intp]) -> PartyTable:
-        """The table with these rows, in this order."""
+        """Return the table with these rows, in this order."""
         ids = tuple(self.ids[row] for row in rows)
         columns = self.columns
         if isinstance(columns, HeldColumns):
@@ -146,11 +146,11 @@ class SampleSheet:
 
     @property
     def usable(self) -> int:
-        """How many rows can be scored."""
+        """Return how many rows can be scored."""
         return len(self.ids) - len(self.problems)
 
     def take(self, rows: Sequence[int]) -> SampleSheet:
-        """The sheet with these rows alone, in this order."""
+        """Return the sheet with these rows alone, in this order."""
         row_index = np.array(rows, dtype=np.intp)
         guest = self.guest.take(row_index)
         hosts = {name: table.take(row_index) for name, table in self.hosts.items()}
@@ -198,7 +198,7 @@ class OwnRecords:
         self._table: PartyTable | None = None
 
     def __call__(self) -> PartyTable:
-        """The table; raises as :func:`read_table`."""
+        """Return the table; raises as :func:`read_table`."""
         with self._reading:
             if self._table is None:
                 self._table = read_table(self._federation, self._party)
@@ -319,7 +319,7 @@ def _weight_problem(cell: str, weight: float, line: int, column: str, min_weight
 
 
 def _is_time(cell: str, length: int) -> bool:
-    """Whether a cell is an ISO day, month or year of so many characters."""
+    """Return whether a cell is an ISO day, month or year of so many characters."""
     try:
         date.fromisoformat(cell + "0000-01-01"[len(cell) :])
     except ValueError:
@@ -363,7 +363,7 @@ def read_samples(
 def read_later_sheet(
     federation: Federation, source: bytes | Path, *, name: str = "samples", how: Reading = AS_IT_IS, label: str = ""
 ) -> tuple[SampleSheet, NDArray[np.float64]]:
-    """A sheet of the Guest's columns, and what has become of its people as far as that is known; Hosts' columns are ignored.
+    """Return a sheet of the Guest's columns, and what has become of its people as far as that is known; Hosts' columns are ignored.
 
     Parameters
     ----------
@@ -408,7 +408,7 @@ def _sheet_text(
     limits: FileLimits,
     numbers: Sequence[str] = (),
 ) -> TableText:
-    """A sheet's cells under the federation's names, its columns checked."""
+    """Return a sheet's cells under the federation's names, its columns checked."""
     try:
         text = read_table_file(source, source.name if isinstance(source, Path) else name, how, limits)
         text = named_alike(text, federation)
@@ -430,7 +430,7 @@ def sheet_of(
     hosts_allowed: bool = True,
     records: Callable[[], PartyTable] | None = None,
 ) -> SampleSheet:
-    """The samples of a table, or of a group of its rows.
+    """Return the samples of a table, or of a group of its rows.
 
     Parameters
     ----------
@@ -491,7 +491,7 @@ def _about(code: str, party: Party, row: int = 0, **values: object) -> Remark:
 
 
 def named_alike(text: TableText, federation: Federation) -> TableText:
-    """The table with the names that the federation has for its columns, where they differ in upper and lower case alone.
+    """Return the table with the names that the federation has for its columns, where they differ in upper and lower case alone.
 
     Cells that were written so that no spreadsheet runs them are as they were before (:mod:`backend.data.cells`).
 
@@ -530,7 +530,7 @@ def named_alike(text: TableText, federation: Federation) -> TableText:
 
 
 def _with_plain_cells(text: TableText) -> TableText:
-    """The table with its cells as they were before they were written so that no spreadsheet runs them."""
+    """Return the table with its cells as they were before they were written so that no spreadsheet runs them."""
     rows = [[plain_cell(cell) for cell in row] for row in text.rows]
     faults = {}
     for row, row_faults in text.faults.items():
@@ -584,7 +584,7 @@ def _sheet_problems(
 
 
 def _faults(text: TableText, row: int, federation: Federation) -> tuple[Remark, ...]:
-    """A workbook's cells without a value, in columns that are read; a rounded number matters where it is a name."""
+    """Return a workbook's cells without a value, in columns that are read; a rounded number matters where it is a name."""
     kinds = {feature.name: feature.kind for _, feature in federation.features()}
     kinds[federation.guest.id] = Kind.CATEGORICAL
     return tuple(
@@ -597,7 +597,10 @@ def _faults(text: TableText, row: int, federation: Federation) -> tuple[Remark, 
 def _columns(
     text: TableText, party: Party, ids: tuple[str, ...]
 ) -> tuple[PartyTable, dict[int, tuple[Remark, ...]], list[Remark]]:
-    """A party's part of the sheet, and notes on numbers in another form; a column that the sheet does not have is missing throughout."""
+    """Return a party's part of the sheet, unreadable cells by row, and notes on numbers in another form.
+
+    A column that the sheet does not have is missing in every row.
+    """
     columns: dict[str, NDArray[np.generic]] = {}
     unreadable: dict[int, list[Remark]] = {}
     notes = []
@@ -663,7 +666,7 @@ def _joined(
 def _own_records(
     federation: Federation, text: TableText, ids: tuple[str, ...], records: Callable[[], PartyTable] | None
 ) -> tuple[PartyTable, dict[int, tuple[Remark, ...]]]:
-    """The Guest's own records of these ids; an id it does not hold has missing values and a problem."""
+    """Return the Guest's own records of these ids; an id it does not hold has missing values and a problem."""
     if records:
         table = records()
     else:

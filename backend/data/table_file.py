@@ -134,7 +134,7 @@ def read_table_file(
 
 
 def with_marks(text: TableText, columns: Iterable[str], decimal: str = "") -> TableText:
-    """The table with how its numbers are written: as was said, else as the cells of `columns` prove together.
+    """Return the table with how its numbers are written: as was said, else as the cells of `columns` prove together.
 
     Raises
     ------
@@ -153,7 +153,7 @@ def with_marks(text: TableText, columns: Iterable[str], decimal: str = "") -> Ta
 def with_plain_numbers(
     text: TableText, columns: Iterable[str], absent: Mapping[str, Collection[str]] | None = None
 ) -> tuple[TableText, dict[str, NumberForm], list[Remark]]:
-    """The table with numbers that have neither signs nor spaces nor brackets; decimal marks stay.
+    """Return the table with numbers that have neither signs nor spaces nor brackets; decimal marks stay.
 
     Parameters
     ----------
@@ -211,12 +211,12 @@ def unclear_decimals(name: str, rows: Mapping[str, int]) -> AmbiguousFile:
 
 
 def row_of_cell(text: TableText, cell: str) -> int:
-    """The line of the first row that has a cell."""
+    """Return the line of the first row that has a cell."""
     return next(line for line, row in zip(text.lines, text.rows, strict=True) if cell in row)
 
 
 def _bytes_of(path: Path, limits: FileLimits) -> bytes:
-    """A regular file's bytes, one more than is allowed at most."""
+    """Return a regular file's bytes, one more than is allowed at most."""
     with opened(path) as file:
         try:
             return file.read(limits.max_bytes + 1)
@@ -225,7 +225,7 @@ def _bytes_of(path: Path, limits: FileLimits) -> bytes:
 
 
 def opened(path: Path) -> BinaryIO:
-    """A regular file, open to be read; raises FederationError if it is absent or cannot be."""
+    """Return a regular file, open to be read; raises FederationError if it is absent or cannot be."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # a pipe would keep us waiting
             raise FederationError("no_regular_file", file=path.name)
@@ -253,7 +253,7 @@ def codec_of(encoding: str, start: bytes) -> str:
 
 
 def _is_utf8(data: bytes) -> bool:
-    """Whether bytes are text in UTF-8; a zero byte is none that a table holds, but UTF-16 is full of them."""
+    """Return whether bytes are text in UTF-8; a zero byte is none that a table holds, but UTF-16 is full of them."""
     try:
         data.decode()
     except UnicodeDecodeError:
@@ -276,7 +276,7 @@ def _may_be_utf16(data: bytes) -> bool:
 
 
 def _unclear_encoding(name: str, data: bytes) -> FederationError:
-    """What some lines would say in each encoding that fits all bytes, the most plausible one first."""
+    """Return what some lines would say in each encoding that fits all bytes, the most plausible one first."""
     texts: dict[str, str] = {}
     for encoding in ENCODINGS:
         try:
@@ -294,7 +294,7 @@ def _unclear_encoding(name: str, data: bytes) -> FederationError:
 
 
 def _plausible(encoding: str, text: str) -> float:
-    """How much of a decoded table's text looks written rather than misread, 0..1: it orders what is asked and decides nothing."""
+    """Return how much of a decoded table's text looks written rather than misread, 0..1: it orders what is asked and decides nothing."""
     if encoding == "utf-16":  # of single bytes misread in pairs no line end is left
         return 1.0 if "\n" in text or "\r" in text else 0.0
     foreign = {match.start() for match in islice(FOREIGN.finditer(text), JUDGED)}
@@ -306,7 +306,7 @@ def _plausible(encoding: str, text: str) -> float:
 
 
 def _common(letter: str) -> bool:
-    """Whether it is one of GB/T 2312's marks or of its 3,755 most used characters (rows 1 to 3 and 16 to 55)."""
+    """Return whether it is one of GB/T 2312's marks or of its 3,755 most used characters (rows 1 to 3 and 16 to 55)."""
     try:
         row = letter.encode("gb2312")[0] - 0xA0
     except UnicodeEncodeError:
@@ -315,7 +315,7 @@ def _common(letter: str) -> bool:
 
 
 def _telling_lines(text: str) -> tuple[str, ...]:
-    """The first lines in which encodings differ, filled up with others; in their order."""
+    """Return the first lines in which encodings differ, filled up with others; in their order."""
     lines = [line for line in text.splitlines() if line.strip()]
     telling = [index for index, line in enumerate(lines) if not line.isascii()][:SHOWN_LINES]
     more = [index for index in range(min(len(lines), 2 * SHOWN_LINES)) if index not in telling]

@@ -313,7 +313,7 @@ def _text(
 
 
 def _fault(cell: Any, has_formula: bool) -> str:
-    """Why a cell has no value that can be read; empty if it has one, or is empty."""
+    """Return why a cell has no value that can be read; empty if it has one, or is empty."""
     value = cell.value
     if has_formula and value is None:
         return "formula"
@@ -324,7 +324,7 @@ def _fault(cell: Any, has_formula: bool) -> str:
 
 
 def as_text(value: Any) -> str:
-    """A cell's value as a CSV file would have it: no decimals if there are none, ISO dates, true and false."""
+    """Return a cell's value as a CSV file would have it: no decimals if there are none, ISO dates, true and false."""
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -57,7 +57,7 @@ class Level:
 
     @property
     def missing(self) -> bool:
-        """Whether it is the missing value."""
+        """Return whether it is the missing value."""
         return self.low is None and self.high is None and not self.code
 
 
@@ -219,7 +219,7 @@ class Scale:
 
 
 def marks(predicted: Floats, scale: Scale) -> tuple[list[Counts], list[int]]:
-    """What is summed by group, and the largest value of each: predictions, then their squares.
+    """Return what is summed by group, and the largest value of each: predictions, then their squares.
 
     Parameters
     ----------
@@ -233,7 +233,7 @@ def marks(predicted: Floats, scale: Scale) -> tuple[list[Counts], list[int]]:
 
 
 def bounds(outputs: int) -> list[int]:
-    """The largest value of each mark of so many outputs."""
+    """Return the largest value of each mark of so many outputs."""
     return [UNITS] * 2 * outputs
 
 

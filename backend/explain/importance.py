@@ -33,7 +33,7 @@ class FeatureImportance(Usage):
 
 
 def feature_importance(model: GuestModel) -> tuple[FeatureImportance, ...]:
-    """Every feature that was offered to the training, used or not, largest gain first."""
+    """Return every feature that was offered to the training, used or not, largest gain first."""
     gain, cover = (by_tree(model, measure).sum(axis=0) for measure in ("gain", "cover"))
     splits_by_tree = by_tree(model, "splits")
     splits = splits_by_tree.sum(axis=0)

@@ -53,7 +53,7 @@ class Permuted:
 
 
 def candidates(model: GuestModel) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """What can be permuted: every feature in use by itself, then all of each party's together; (party, features)."""
+    """Return what can be permuted: every feature in use by itself, then all of each party's together; (party, features)."""
     used_features = {split.feature for tree in model.trees for split in tree.splits.values()}
     single = [(party, (f.name,)) for party, f in model.dictionary if f.name in used_features]
     together = []
@@ -72,7 +72,7 @@ def permuted(
     outputs: Outputs,
     seed: int,
 ) -> Permuted:
-    """The fall of quality from `unchanged` to the mean of `permutations`.
+    """Return the fall of quality from `unchanged` to the mean of `permutations`.
 
     Parameters
     ----------

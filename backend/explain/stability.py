@@ -73,14 +73,14 @@ class Interaction:
 
     @property
     def across(self) -> bool:
-        """Whether two parties hold them."""
+        """Return whether two parties hold them."""
         return self.features[0][0] != self.features[1][0]
 
 
 def steady_importance(
     model: GuestModel, measure: Measure = "gain", *, by_party: bool = False
 ) -> tuple[SteadyImportance, ...]:
-    """Every feature offered to the training, or every party, largest share first.
+    """Return every feature offered to the training, or every party, largest share first.
 
     Raises
     ------

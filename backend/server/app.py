@@ -125,7 +125,7 @@ class _Kept:
     task: asyncio.Task[Reasons] | None = None
 
     def running(self) -> asyncio.Task[Reasons] | None:
-        """What works on the reasons, or has found them; None if nobody has asked yet, or it failed."""
+        """Return what works on the reasons, or has found them; None if nobody has asked yet, or it failed."""
         failed = self.task is not None and self.task.done() and self.task.exception() is not None
         return None if failed else self.task
 
@@ -149,21 +149,21 @@ class ServerState:
         metrics.watch_queue("reasons", lambda: self._asked_reasons)
 
     def caller(self, request: Request) -> Caller:
-        """Who asks, by the bearer token; raises Problem if nobody known does."""
+        """Return who asks, by the bearer token; raises Problem if nobody known does."""
         if self.settings.open_to_all and not self.tokens.all():
             return Caller("", None)
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer":
-            found = self.tokens.find(token.strip())
+            bearer = self.tokens.find(token.strip())
         else:
-            found = None
-        if found is None:
+            bearer = None
+        if bearer is None:
             challenge = {"WWW-Authenticate": 'Bearer realm="glassleaf"'}
             raise Problem("token", Remark("token_needed"), headers=challenge)
-        return Caller(found.name, found)
+        return Caller(bearer.name, bearer)
 
     def services(self, caller: Caller) -> Glassleaf:
-        """The services as this caller, for the audit log."""
+        """Return the services as this caller, for the audit log."""
         if not caller.name:
             return self.glassleaf
         if caller.name not in self._acting:
@@ -171,7 +171,7 @@ class ServerState:
         return self._acting[caller.name]
 
     async def approved(self, caller: Caller, model_id: str) -> ModelRecord:
-        """A model that may be asked; raises Problem otherwise."""
+        """Return a model that may be asked; raises Problem otherwise."""
         caller.check(model_id)
         online = self.online(caller)
         record, approved = online.find(model_id) if online.fresh() else await in_thread(online.find, model_id)
@@ -184,7 +184,7 @@ class ServerState:
         return self.services(caller).online
 
     async def batcher(self, caller: Caller, record: ModelRecord) -> Batcher:
-        """The one of this caller and model."""
+        """Return the one of this caller and model."""
         key = caller.id, record.id
         if key not in self._batchers:
             how = self.settings.cipher, self.settings.key_bits
@@ -194,18 +194,18 @@ class ServerState:
         return self._batchers[key]
 
     def kept(self, name: tuple[str, ...], body: str) -> _Kept:
-        """What a key stands for; raises Problem where it stood for another request."""
+        """Return what a key stands for; raises Problem where it stood for another request."""
         now = datetime.now(UTC)
         digest = sha256(body.encode()).hexdigest()
-        kept = self._kept[name[0]]
-        while kept and (len(kept) > MAX_KEYS or next(iter(kept.values())).until < now):
-            kept.popitem(last=False)
-        if name not in kept:
-            kept[name] = _Kept(digest, now + KEPT)
-        found = kept[name]
-        if found.digest != digest:
+        requests_by_key = self._kept[name[0]]
+        while requests_by_key and (len(requests_by_key) > MAX_KEYS or next(iter(requests_by_key.values())).until < now):
+            requests_by_key.popitem(last=False)
+        if name not in requests_by_key:
+            requests_by_key[name] = _Kept(digest, now + KEPT)
+        entry = requests_by_key[name]
+        if entry.digest != digest:
             raise Problem("key-reused", Remark("key_reused"))
-        return found
+        return entry
 
     def forget(self, name: tuple[str, ...]) -> None:
         """A request of which nothing was asked: its key stands for nothing."""
@@ -217,9 +217,9 @@ class ServerState:
         async with self._reasons:
             self._asked_reasons -= 1
             with self.metrics.timed("rank"):
-                done = await in_thread(services.reasons.start(asking).get)
-            services.reasons.handed_over(done)
-            return done
+                result = await in_thread(services.reasons.start(asking).get)
+            services.reasons.handed_over(result)
+            return result
 
     async def close(self) -> None:
         """End every conversation."""
@@ -238,7 +238,7 @@ def create_app(glassleaf: Glassleaf, settings: Settings, metrics: ProcessCounts 
         await app.state.server.close()
 
     app = FastAPI(title="Glassleaf", version=INTERFACE, lifespan=lifespan, docs_url=None, redoc_url=None)
-    app.add_middleware(Guard, known=_is_known, local_only=settings.open_to_all, answered=counted.count_answer)
+    app.add_middleware(Guard, is_known=_is_known, local_only=settings.open_to_all, answered=counted.count_answer)
     for error in (Problem, GlassleafError):
         app.add_exception_handler(error, answer_problem)
     app.add_exception_handler(RequestValidationError, answer_unusable)
@@ -251,8 +251,8 @@ def create_app(glassleaf: Glassleaf, settings: Settings, metrics: ProcessCounts 
 
 # what waits for nothing is async: FastAPI hands the rest to threads, which takes longer than the work
 async def _state(request: Request) -> ServerState:
-    found: ServerState = request.app.state.server
-    return found
+    state: ServerState = request.app.state.server
+    return state
 
 
 At = Annotated[ServerState, Depends(_state)]
@@ -266,7 +266,7 @@ Who = Annotated[Caller, Depends(_caller)]
 
 
 def _is_known(scope: Scope) -> bool:
-    """Whether a request, by its head alone, is of a caller; why not, the address says."""
+    """Return whether a request, by its head alone, is of a caller; why not, the address says."""
     with suppress(Problem, GlassleafError):
         scope["app"].state.server.caller(Request(scope))
         return True
@@ -300,13 +300,13 @@ def _add_addresses(app: APIRouter) -> None:
 
 def _models(state: ServerState, caller: Caller) -> ModelsAnswer:
     services = state.services(caller)
-    found = []
-    for record, known in services.online.offered().values():
+    answers = []
+    for record, model_state in services.online.offered().values():
         if caller.token is None or caller.token.reaches(record.id):
             guest = services.federations.get(record.federation).guest
             columns = [ColumnAnswer(name=f.name, meaning=f.meaning, kind=f.kind.value) for f in guest.features]
-            found.append(model_answer(record, known.name, known.state, columns))
-    return ModelsAnswer(models=found)
+            answers.append(model_answer(record, model_state.name, model_state.state, columns))
+    return ModelsAnswer(models=answers)
 
 
 async def _scores(
@@ -314,19 +314,19 @@ async def _scores(
 ) -> Response:
     record = await state.approved(caller, model_id)
     name = caller.id, record.id, "scores", key
-    kept = state.kept(name, request.model_dump_json())
+    entry = state.kept(name, request.model_dump_json())
     batcher = await state.batcher(caller, record)
-    people = tuple(one.person() for one in request.people)
-    if kept.question is None:
+    people = tuple(person.person() for person in request.people)
+    if entry.question is None:
         try:
             batcher.model.check(people)
         except GlassleafError as error:
             state.forget(name)
             raise problem_of(error) from error
-        kept.question = batcher.ask(people, as_written=request.ids == AS_WRITTEN)
-    elif kept.question.answer.done() and kept.question.answer.exception() is not None:
-        batcher.again(kept.question)
-    batch = await _in_time(state, name, kept.question, seconds)
+        entry.question = batcher.ask(people, as_written=request.ids == AS_WRITTEN)
+    elif entry.question.answer.done() and entry.question.answer.exception() is not None:
+        batcher.again(entry.question)
+    batch = await _in_time(state, name, entry.question, seconds)
     batch = with_line(batch, request.what_if)
     if batch.days and not any(score.scored for score in batch.scores):
         raise budget_spent(batch.scores[0].problem, datetime.now(UTC).date() + timedelta(days=batch.days))
@@ -339,7 +339,7 @@ def with_line(batch: ScoreBatch, what_if: float | None) -> ScoreBatch:
 
 
 async def _in_time(state: ServerState, name: tuple[str, ...], question: PendingRequest, seconds: float) -> ScoreBatch:
-    """The scores; what came to nothing before anything was asked leaves no trace of its key."""
+    """Return the scores; what came to nothing before anything was asked leaves no trace of its key."""
     try:
         return await asyncio.wait_for(asyncio.shield(question.answer), seconds)
     except TimeoutError:
@@ -359,17 +359,17 @@ async def _reasons(
 ) -> Response:
     record = await state.approved(caller, model_id)
     name = caller.id, record.id, "reasons", key
-    kept = state.kept(name, request.model_dump_json())
-    running = kept.running()
+    entry = state.kept(name, request.model_dump_json())
+    running = entry.running()
     if running is None:
         batcher = await state.batcher(caller, record)
         try:
             sheet = await in_thread(_usable, batcher.model, request)
         except (GlassleafError, Problem):
-            if kept.task is None:
+            if entry.task is None:
                 state.forget(name)
             raise
-        running = kept.running()
+        running = entry.running()
         if running is None:  # else the same request has come twice in the meantime
             cipher = state.settings.cipher or "rlwe"
             bits = state.settings.key_bits
@@ -382,24 +382,24 @@ async def _reasons(
                 hold=True,
                 against=request.against or "",
             )
-            running = kept.task = asyncio.create_task(state.reasons(state.services(caller), asking))
+            running = entry.task = asyncio.create_task(state.reasons(state.services(caller), asking))
     try:
-        found = await asyncio.wait_for(asyncio.shield(running), seconds)
+        reasons = await asyncio.wait_for(asyncio.shield(running), seconds)
     except TimeoutError:
         raise Problem("deadline", Remark("hosts_still_work"), headers={"Retry-After": "1"}) from None
     except GlassleafError as error:
         raise problem_of(error) from error
     people = []
-    for person in found.people:
+    for person in reasons.people:
         people.append(PersonAnswer.of(replace(person, score=with_what_if(person.score, request.what_if))))
-    measured = {"against": found.against, "compared": found.compared}
-    answer = ReasonsAnswer(model=record.id, cipher=found.cipher, people=people, **measured)
+    measured = {"against": reasons.against, "compared": reasons.compared}
+    answer = ReasonsAnswer(model=record.id, cipher=reasons.cipher, people=people, **measured)
     return JSONResponse(answer.model_dump())
 
 
 def _usable(model: OpenModel, request: ScoresBody) -> SampleSheet:
-    """The people's sheet; raises Problem where one of them cannot be scored."""
-    people = [one.person() for one in request.people]
+    """Return the people's sheet; raises Problem where one of them cannot be scored."""
+    people = [person.person() for person in request.people]
     model.check(people)
     model.check_ids(people, as_written=request.ids == AS_WRITTEN)
     sheet = model.sheet(people)

@@ -30,12 +30,15 @@ class AskedPeople:
 
     @property
     def name(self) -> str:
-        """What is equal for equal requests alone."""
+        """Return what is equal for equal requests alone."""
         return json.dumps(self.plain())
 
     def plain(self) -> list[object]:
         """As JSON has it."""
-        return [[[one.id, None if one.values is None else dict(one.values)] for one in self.people], self.as_written]
+        return [
+            [[person.id, None if person.values is None else dict(person.values)] for person in self.people],
+            self.as_written,
+        ]
 
     @classmethod
     def read(cls, plain: Sequence[object]) -> AskedPeople:
@@ -57,14 +60,14 @@ class BatchFiles:
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         file = self._folder / f"{secrets.token_hex(16)}.asked"
         with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as opened:
-            json.dump([one.plain() for one in requests], opened)
+            json.dump([request.plain() for request in requests], opened)
         return file
 
     def left(self) -> Iterator[tuple[Path, tuple[AskedPeople, ...]]]:
         """Batches whose answers were not given out; one that was cut off while it was written was not asked."""
         for file in sorted(self._folder.glob("*.asked")):
             try:
-                yield file, tuple(AskedPeople.read(one) for one in json.loads(file.read_bytes()))
+                yield file, tuple(AskedPeople.read(entry) for entry in json.loads(file.read_bytes()))
             except (OSError, ValueError, TypeError):
                 drop(file)
 

@@ -80,7 +80,7 @@ class RequestBatch:
     parts: dict[PendingRequest, slice] = field(default_factory=dict)
     file: Path | None = None
     unclaimed: int = 0
-    done: ScoreBatch | None = None
+    score_batch: ScoreBatch | None = None
 
 
 class Batcher:
@@ -114,7 +114,7 @@ class Batcher:
 
     @property
     def model(self) -> OpenModel:
-        """What is asked."""
+        """Return what is asked."""
         return self._model
 
     @property
@@ -124,12 +124,12 @@ class Batcher:
 
     def ask(self, people: tuple[Person, ...], *, as_written: bool = False) -> PendingRequest:
         """Queue a request; one that a server before this one was killed over is in its batch already."""
-        left = self._left.get(AskedPeople(people, as_written).name)
-        if left:
-            found, batch = left.pop()
+        recovered = self._left.get(AskedPeople(people, as_written).name)
+        if recovered:
+            earlier_question, batch = recovered.pop()
             batch.unclaimed -= 1
             asyncio.get_running_loop().run_in_executor(self._thread, self._put_aside, batch)
-            return found
+            return earlier_question
         answer: asyncio.Future[ScoreBatch] = asyncio.get_running_loop().create_future()
         question = PendingRequest(people, answer, as_written=as_written, came=time.perf_counter())
         self._waiting.append(question)
@@ -141,7 +141,8 @@ class Batcher:
         loop = asyncio.get_running_loop()
         for file, requests in self._files.left():
             questions = tuple(
-                PendingRequest(one.people, loop.create_future(), as_written=one.as_written) for one in requests
+                PendingRequest(earlier_request.people, loop.create_future(), as_written=earlier_request.as_written)
+                for earlier_request in requests
             )
             batch = RequestBatch(questions, file=file, unclaimed=len(questions))
             for question, request in zip(questions, requests, strict=True):
@@ -157,9 +158,9 @@ class Batcher:
             question.answer = asyncio.get_running_loop().create_future()
             self._waiting.append(question)
         else:
-            for one in batch.questions:
-                if one.answer.done():
-                    one.answer = asyncio.get_running_loop().create_future()
+            for batch_question in batch.questions:
+                if batch_question.answer.done():
+                    batch_question.answer = asyncio.get_running_loop().create_future()
             self._again.append(batch)
         self._rouse()
 
@@ -176,7 +177,7 @@ class Batcher:
     def _rouse(self) -> None:
         self._some.set()
         back = time.monotonic() < self._back_by and len(self._waiting) >= self._asking
-        if back or sum(len(one.people) for one in self._waiting) >= self._max_people:
+        if back or sum(len(question.people) for question in self._waiting) >= self._max_people:
             self._full.set()
 
     async def _work(self) -> None:
@@ -228,22 +229,22 @@ class Batcher:
 
     def _next(self) -> RequestBatch:
         """Those that waited longest; nobody is twice in a question."""
-        taken: list[PendingRequest] = []
-        left: list[PendingRequest] = []
+        batch_questions: list[PendingRequest] = []
+        postponed: list[PendingRequest] = []
         ids: set[str] = set()
         for question in self._waiting:
-            own = {one.id.strip() for one in question.people}
-            fits = not taken or len(ids) + len(question.people) <= self._max_people
+            question_ids = {person.id.strip() for person in question.people}
+            fits = not batch_questions or len(ids) + len(question.people) <= self._max_people
             if question.dropped:
                 continue
-            if fits and not own & ids:
-                taken.append(question)
-                ids |= own
+            if fits and not question_ids & ids:
+                batch_questions.append(question)
+                ids |= question_ids
             else:
-                left.append(question)
-        self._waiting = deque(left)
-        batch = RequestBatch(tuple(taken))
-        for question in taken:
+                postponed.append(question)
+        self._waiting = deque(postponed)
+        batch = RequestBatch(tuple(batch_questions))
+        for question in batch_questions:
             question.batch = batch
             self._metrics.took("queue", time.perf_counter() - question.came)
         return batch
@@ -256,70 +257,79 @@ class Batcher:
             if batch.sheet is None:
                 return
             if batch.file is None:
-                batch.file = self._files.keep([AskedPeople(one.people, one.as_written) for one in batch.parts])
+                batch.file = self._files.keep(
+                    [AskedPeople(batch_question.people, batch_question.as_written) for batch_question in batch.parts]
+                )
             with self._metrics.timed("question"):
-                done = self._model.score(batch.sheet)
-            self._count(done)
-            notes = {question: self._model.notes(done.scores[part]) for question, part in batch.parts.items()}
+                score_batch = self._model.score(batch.sheet)
+            self._count(score_batch)
+            notes = {question: self._model.notes(score_batch.scores[part]) for question, part in batch.parts.items()}
         except Exception as error:
             if not isinstance(error, GlassleafError):
                 _log.error("A batch of scores failed: %s", type(error).__name__)  # its text may hold data
             for question in batch.parts or batch.questions:
                 in_loop(_fail, question, error)
             return
-        batch.done = done
-        in_loop(self._hand_over, batch, done, notes)
+        batch.score_batch = score_batch
+        in_loop(self._hand_over, batch, score_batch, notes)
         self._put_aside(batch)
 
     def _put_aside(self, batch: RequestBatch) -> None:
         """In the thread: once everybody has the scores, the journal and the disk forget the batch."""
-        if batch.done is None or batch.unclaimed:
+        if batch.score_batch is None or batch.unclaimed:
             return
-        done = batch.done
-        batch.done = None
+        score_batch = batch.score_batch
+        batch.score_batch = None
         try:
-            self._model.handed_over(done)
+            self._model.handed_over(score_batch)
             drop(batch.file)
         except Exception as error:  # they have their scores
             _log.error("A batch of scores could not be put aside: %s", type(error).__name__)
 
     def _hand_over(
-        self, batch: RequestBatch, done: ScoreBatch, notes: Mapping[PendingRequest, tuple[Remark, ...]]
+        self, batch: RequestBatch, score_batch: ScoreBatch, notes: Mapping[PendingRequest, tuple[Remark, ...]]
     ) -> None:
         """In the loop: every request gets its own scores."""
         self._asking = len(self._waiting) + len(batch.parts)
         for question, part in batch.parts.items():
             question.batch = None
             if not question.answer.done():
-                question.answer.set_result(replace(done, scores=done.scores[part], notes=notes[question]))
+                question.answer.set_result(replace(score_batch, scores=score_batch.scores[part], notes=notes[question]))
 
-    def _count(self, done: ScoreBatch) -> None:
+    def _count(self, score_batch: ScoreBatch) -> None:
         """Count and log one question; nothing that is said of it says whom it was about."""
-        failed = sum(not score.scored for score in done.scores)
-        self._metrics.count_people(len(done.scores) - failed, failed)
-        for stage in done.stages:
+        failed = sum(not score.scored for score in score_batch.scores)
+        self._metrics.count_people(len(score_batch.scores) - failed, failed)
+        for stage in score_batch.stages:
             self._metrics.took(stage.name, stage.seconds)
-        about = {"run": done.run, "people": len(done.scores), "failed": failed, "seconds": round(done.seconds, 4)}
+        about = {
+            "run": score_batch.run,
+            "people": len(score_batch.scores),
+            "failed": failed,
+            "seconds": round(score_batch.seconds, 4),
+        }
         _log.info("People were scored.", extra=about)
 
     def _prepare(self, batch: RequestBatch, in_loop: Callable[..., object]) -> None:
         """One sheet of all requests that can be used whole; the others are refused, and nothing is asked about their people."""
-        sheet = self._model.sheet([one for question in batch.questions for one in question.people])
+        sheet = self._model.sheet([person for question in batch.questions for person in question.people])
         rows: list[int] = []
-        before = 0
+        first_row = 0
         for question in batch.questions:
-            own = range(before, before + len(question.people))
-            before = own.stop
+            question_rows = range(first_row, first_row + len(question.people))
+            first_row = question_rows.stop
             problems = [
-                replace(remark, row=row - own.start + 1) for row in own for remark in sheet.problems.get(row, ())
+                replace(remark, row=row - question_rows.start + 1)
+                for row in question_rows
+                for remark in sheet.problems.get(row, ())
             ]
             refusal = SampleError(problems=problems) if problems else self._refusal(question)
             if refusal is not None:
                 question.batch = None
                 in_loop(_fail, question, refusal)
             else:
-                batch.parts[question] = slice(len(rows), len(rows) + len(own))
-                rows += own
+                batch.parts[question] = slice(len(rows), len(rows) + len(question_rows))
+                rows += question_rows
         if rows:
             batch.sheet = sheet.take(rows)
 

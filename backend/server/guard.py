@@ -35,12 +35,12 @@ class Guard:
     def __init__(
         self,
         app: ASGIApp,
-        known: Callable[[Scope], bool],
+        is_known: Callable[[Scope], bool],
         local_only: bool = False,
         answered: Callable[[int], object] = lambda code: None,
     ) -> None:
         self._app = app
-        self._known = known
+        self._known = is_known
         self._local_only = local_only
         self._answered = answered
 

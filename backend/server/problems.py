@@ -68,25 +68,25 @@ class Problem(Exception):  # noqa: N818 - reads as what it is
     ----------
     kind : str
         One of :data:`STATUSES`.
-    said : tuple of Remark
+    detail : tuple of Remark
         What, and what to do; the first one's code is the problem's type.
     more : mapping of str to Any
         Members of its own kind, e.g. ``date`` of a budget.
     """
 
     kind: str
-    said: tuple[Remark, ...] | Remark
+    detail: tuple[Remark, ...] | Remark
     more: Mapping[str, Any] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if isinstance(self.said, Remark):  # one is as good as several
-            self.said = (self.said,)
+        if isinstance(self.detail, Remark):  # one is as good as several
+            self.detail = (self.detail,)
 
     @property
     def remarks(self) -> tuple[Remark, ...]:
         """Return what is said, as a tuple."""
-        return self.said if isinstance(self.said, tuple) else (self.said,)
+        return self.detail if isinstance(self.detail, tuple) else (self.detail,)
 
     @property
     def status(self) -> int:
@@ -133,8 +133,8 @@ def preferred_language(accepted: str) -> str:
 def budget_spent(why: str | Remark, day: date) -> Problem:
     """Return the problem that no person of a request can be answered about before, at the latest, `day` (UTC)."""
     again = format_datetime(datetime.combine(day, time(), UTC), usegmt=True)
-    said = Remark("budget_spent_for_all", {"why": why, "day": day})
-    return Problem("budget", said, {"date": day.isoformat()}, {"Retry-After": again})
+    remark = Remark("budget_spent_for_all", {"why": why, "day": day})
+    return Problem("budget", remark, {"date": day.isoformat()}, {"Retry-After": again})
 
 
 def problem_of(error: GlassleafError) -> Problem:
@@ -167,13 +167,13 @@ async def answer_problem(request: Request, error: Exception) -> JSONResponse:
 async def answer_unusable(request: Request, error: Exception) -> JSONResponse:
     """For FastAPI: answer a request of another form. It names where and why; what stood there is not repeated."""
     if isinstance(error, RequestValidationError):
-        found = error.errors()
+        form_errors = error.errors()
     else:
-        found = []
+        form_errors = []
     language = language_of(request)
-    if any(one["type"] == "too_long" and one["loc"][-1] == "people" for one in found):
+    if any(form_error["type"] == "too_long" and form_error["loc"][-1] == "people" for form_error in form_errors):
         return Problem("too-large", Remark("too_many_people")).response(language)
-    errors = [{"where": ".".join(map(str, one["loc"])), "why": one["msg"]} for one in found]
+    errors = [{"where": ".".join(map(str, form_error["loc"])), "why": form_error["msg"]} for form_error in form_errors]
     return Problem("unusable", Remark("request_of_other_form"), {"errors": errors}).response(language)
 
 

@@ -34,7 +34,7 @@ CONNECTIONS = 512  # at once; a process may have 1,024 files open by default
 class BoundedHttp(HttpToolsProtocol):
     """HTTP parsed in C, which by itself would keep a head, a body or trailers without an end, and wait for them for ever."""
 
-    _beside = 0  # bytes that have come of a request and are none of its body
+    _head_bytes = 0  # bytes of a request that are not of its body
     _head = 0  # bytes of its address and headers: what comes in one read is parsed before it is counted above
     _unread = 0  # bytes of its body that came after its answer
     _due: asyncio.TimerHandle | None = None  # until when it has to be whole
@@ -50,9 +50,13 @@ class BoundedHttp(HttpToolsProtocol):
 
     def _make_room(self) -> None:
         """Whoever has wanted nothing for longest gives up its place: nobody keeps others out by holding lines."""
-        every = (one for one in self.connections if isinstance(one, BoundedHttp))
-        idle = (one for one in every if one._due or one.cycle is None or one.cycle.response_complete)
-        min(idle, key=lambda one: one._since).transport.abort()
+        every = (connection for connection in self.connections if isinstance(connection, BoundedHttp))
+        idle = (
+            connection
+            for connection in every
+            if connection._due or connection.cycle is None or connection.cycle.response_complete
+        )
+        min(idle, key=lambda connection: connection._since).transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nobody is there any more."""
@@ -68,9 +72,9 @@ class BoundedHttp(HttpToolsProtocol):
         """Parse what has come; refuse a request with too much beside its body."""
         if self._due is None:
             self._due = self.loop.call_later(WHOLE, self.timeout_keep_alive_handler)
-        self._beside += len(data)
+        self._head_bytes += len(data)
         super().data_received(data)
-        if self._beside > MAX_HEAD and not self.transport.is_closing():
+        if self._head_bytes > MAX_HEAD and not self.transport.is_closing():
             self.send_400_response(f"At most {MAX_HEAD} bytes beside the body.")
 
     def on_message_begin(self) -> None:
@@ -99,7 +103,7 @@ class BoundedHttp(HttpToolsProtocol):
         """A piece of the body, whose length the application looks at; of one that was answered before, so much is let pass."""
         if self._head > MAX_HEAD:
             return
-        self._beside -= len(body)
+        self._head_bytes -= len(body)
         self._unread += len(body) if self.cycle.response_complete else 0
         if self._unread > MAX_BODY:
             self.transport.abort()
@@ -110,7 +114,7 @@ class BoundedHttp(HttpToolsProtocol):
         if self._head > MAX_HEAD:
             return
         self._come()
-        self._beside = self._unread = 0
+        self._head_bytes = self._unread = 0
         self._since = time.monotonic()
         super().on_message_complete()
 
@@ -150,7 +154,7 @@ def _not_ready(glassleaf: Glassleaf) -> list[str]:
 
 
 def is_local(address: str) -> bool:
-    """Whether only this machine's own programs reach an address; a name other than ``localhost`` may be anybody's."""
+    """Return whether only this machine's own programs reach an address; a name other than ``localhost`` may be anybody's."""
     try:
         return ipaddress.ip_address(address.strip("[]")).is_loopback
     except ValueError:

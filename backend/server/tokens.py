@@ -42,7 +42,7 @@ class Token:
         return f"Token({self.name!r})"
 
     def reaches(self, model_id: str) -> bool:
-        """Whether it may ask this model."""
+        """Return whether it may ask this model."""
         return not self.models or model_id in self.models
 
 
@@ -57,7 +57,7 @@ class Tokens:
         self._read: tuple[tuple[int, int], tuple[Token, ...]] = (0, 0), ()
 
     def all(self) -> tuple[Token, ...]:
-        """Every token; read again when the file has changed.
+        """Return every token; read again when the file has changed.
 
         Raises
         ------
@@ -81,7 +81,7 @@ class Tokens:
             raise ParameterError("token_name_length", limit=NAME_MAX)
         token = PREFIX + secrets.token_urlsafe(32)
         with self._changing():
-            if any(known.name == name for known in self.all()):
+            if any(existing.name == name for existing in self.all()):
                 raise ParameterError("token_exists", name=name)
             self._write((*self.all(), Token(name, _digest(token), models)))
         return token
@@ -89,19 +89,19 @@ class Tokens:
     def revoke(self, name: str) -> None:
         """Delete a token; the next request that bears it is refused."""
         with self._changing():
-            rest = tuple(known for known in self.all() if known.name != name)
-            if len(rest) == len(self.all()):
+            remaining = tuple(existing for existing in self.all() if existing.name != name)
+            if len(remaining) == len(self.all()):
                 raise ParameterError("unknown_token", name=name)
-            self._write(rest)
+            self._write(remaining)
 
     def find(self, token: str) -> Token | None:
-        """The token, if it is one; compared with each in constant time."""
+        """Return the token, if it is one; compared with each in constant time."""
         digest = _digest(token)
-        found = None
-        for known in self.all():
-            if hmac.compare_digest(known.digest, digest):
-                found = known
-        return found
+        match = None
+        for candidate in self.all():
+            if hmac.compare_digest(candidate.digest, digest):
+                match = candidate
+        return match
 
     def _changing(self) -> AbstractContextManager[None]:
         self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -77,7 +77,7 @@ CONTENTS_KEPT = 4  # contents of reports, of the models looked at last: one of 5
 
 
 class _Shared:
-    """What all actors of a home have in common; whoever closes it closes it for all."""
+    """The parts that all actors of a home share; closing them closes them for all."""
 
     def __init__(self, workspace: Workspace, workers: Workers | None) -> None:
         self.workspace = workspace
@@ -112,7 +112,7 @@ class Glassleaf:
     key_floor : int, optional
         Shortest key, bits; lower only in tests.
     pools : bool
-        Whether obfuscators are made in the background, and Hosts told there where the audit log stands.
+        Whether obfuscators are made in the background, and Hosts get the audit log's head there.
     workers : Workers, optional
         Who encrypts bulk uploads, and does simulated Hosts' long work; default one process a core of this machine.
     actor, role : str
@@ -152,19 +152,19 @@ class Glassleaf:
         return self._shared.workspace.home
 
     def acting(self, actor: str, role: str) -> Glassleaf:
-        """The same services for somebody else, so that the audit log names who did it; closing either closes both. Nobody is authenticated.
+        """Return the same services for another person, who is named in the audit log; closing either closes both. Nobody is authenticated.
 
         Raises
         ------
         ParameterError
-            There is no such role.
+            The role does not exist.
         """
         if role not in ROLES:
             raise ParameterError("unknown_role", role=role, roles=ROLES)
         return self._with(Auditor(self._shared.workspace, actor or system_user(), role))
 
     def signed_in(self, account: Account, role: str) -> Glassleaf:
-        """The same services for an account that :attr:`accounts` has just found; raises SignInError if it does not have the role."""
+        """Return the same services for an account that :attr:`accounts` has just found; raise SignInError if it does not have the role."""
         if role not in account.roles:
             raise SignInError("account_lacks_role", role=TITLES.get(role, role), roles=titles_of(account.roles))
         return self._with(Auditor(self._shared.workspace, account.actor, role, signed_in=True))
@@ -195,7 +195,7 @@ class Glassleaf:
         self._auditor.note(federation, "approval", terms, tell=False)
 
     def _links(self, federation: str, conversations: Collection[str]) -> None:
-        """Log that this process has the links, or which conversations another one left open: whoever compares logs sees why."""
+        """Log that this process has the links, or which conversations another one left open: who compares logs can see why."""
         from backend.store.audit_log import LINKS
 
         body = {"broken_off": list(conversations)} if conversations else {}
@@ -424,7 +424,7 @@ class Glassleaf:
 
     @cached_property
     def protocol_comparison(self) -> ProtocolComparison:
-        """Fed-EINI beside other ways of scoring."""
+        """Fed-EINI compared with other ways of scoring."""
         from backend.services.protocol_comparison import ProtocolComparison
 
         return ProtocolComparison(self._shared.workspace, self.models, self._auditor, self._shared.workers)
@@ -526,7 +526,7 @@ class Glassleaf:
         return Dossiers(self._shared.workspace, self._auditor)
 
     def host_dossier(self, federation: str, host: str) -> HostDossier:
-        """A Host's side of its dossier; for whoever operates that Host's home."""
+        """A Host's side of its dossier; for the operator of that Host's home."""
         from backend.services.host_dossier import HostDossier
 
         return HostDossier(self._shared.workspace, federation, host)
@@ -542,7 +542,7 @@ class Glassleaf:
         Raises
         ------
         SecurityError
-            It is not the operator of the simulation who asks; or the people of a federation to be shown are not synthetic.
+            The actor is not the operator of the simulation, or the people to be shown are not synthetic.
         """
         from backend.services.host_operator import simulated_host
 

@@ -1,6 +1,6 @@
 """Who is signed in, and in which roles: from the claims of an identity provider (OpenID Connect Core 1.0, §2 and §5.1).
 
-Whoever keeps the session (Streamlit) has checked the ID token's signature, once, and keeps its claims for 30 days. So the claims' own times
+Streamlit keeps the session: it has checked the ID token's signature once, and keeps the claims for 30 days. So the claims' own times
 are checked here, whenever anything is asked for in somebody's name (docs/decisions/who-decides.md).
 """
 
@@ -21,8 +21,8 @@ from backend.services.roles import Role
 from backend.store.schema import NAME
 
 FILE = "sign-in.toml"
-VARIABLE = "GLASSLEAF_SIGN_IN"  # where the file lies, if not in the home
-LAST = 1e11  # seconds since 1970, some three thousand years: no time of a sign-in lies beyond
+VARIABLE = "GLASSLEAF_SIGN_IN"  # path of the file, if it is not in the home
+LAST = 1e11  # seconds since 1970, some three thousand years: no sign-in is later
 LEEWAY = 60.0  # seconds that two clocks may be apart
 Text = Annotated[str, StringConstraints(min_length=1)]
 
@@ -52,7 +52,7 @@ class SignIn(BaseModel):
 
 @dataclass(frozen=True)
 class Account:
-    """Somebody whom the identity provider knows.
+    """A user of the identity provider.
 
     Attributes
     ----------
@@ -83,15 +83,15 @@ class Accounts:
 
     @property
     def file(self) -> Path:
-        """Where it is written how sign-ins are read."""
+        """Return the file that says how sign-ins are read."""
         return Path(os.environ.get(VARIABLE) or self._home / FILE)
 
     def wanted(self) -> bool:
-        """Whether this home is for people who have signed in."""
+        """Return whether this home is for people who have signed in."""
         return bool(os.environ.get(VARIABLE)) or self.file.exists()
 
     def settings(self) -> SignIn:
-        """What the file says; raises SignInError if it cannot be used: nobody is let in."""
+        """Return what the file says; raises SignInError if it cannot be used: nobody is let in."""
         try:
             return SignIn.model_validate(read_toml(self.file, name=str(self.file)))
         except FederationError as error:
@@ -103,7 +103,7 @@ class Accounts:
             raise SignInError("sign_in_settings_wrong", file=self.file, wrong=tuple(problems)) from error
 
     def of_session(self, user: Mapping[str, Any]) -> Account | None:
-        """Whose session a page is drawn for; None if nobody has to sign in.
+        """Return the account of a page's session; None if no sign-in is needed.
 
         Parameters
         ----------
@@ -113,7 +113,7 @@ class Accounts:
         Raises
         ------
         SignInError
-            Somebody has to sign in, since the home or Streamlit is set up for it; or as :meth:`account`.
+            A sign-in is needed, since the home or Streamlit is set up for it; or see :meth:`account`.
         """
         if user.get("is_logged_in") is None:
             if self.wanted():
@@ -124,7 +124,7 @@ class Accounts:
         return self.account(user)
 
     def account(self, claims: Mapping[str, Any], now: float | None = None) -> Account:
-        """Whose claims these are.
+        """Return the account with these claims.
 
         Parameters
         ----------
@@ -178,7 +178,7 @@ def _time(claims: Mapping[str, Any], name: str) -> float:
 
 
 def _held(claims: Mapping[str, Any], path: str | list[str]) -> frozenset[str]:
-    """What stands at a place in the claims: words, each as it is."""
+    """Return the texts at a place in the claims."""
     value: Any = claims
     for name in [path] if isinstance(path, str) else path:
         value = value.get(name) if isinstance(value, Mapping) else None

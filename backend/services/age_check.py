@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class AgeRequest(ModelRequest):
-    """What a model makes of elderly ages, on at most so many test records; scores come under the fastest cipher, or on plaintext.
+    """Request to measure how a model treats elderly ages, on some test records; scores use the fastest cipher, or plaintext.
 
     Attributes
     ----------
@@ -143,7 +143,7 @@ class _Ages:
         return predicted
 
     def _changed(self, index: int) -> PartyTable:
-        """The Guest's table."""
+        """Return the Guest's table."""
         return self._people
 
     def _first(self, session: Session, key: KeySide, index: int) -> None:

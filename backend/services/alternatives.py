@@ -1,7 +1,7 @@
 """Search for less discriminatory alternatives: models trained with other settings, judged by quality and disparity, one of them chosen.
 
 As the Guest sees it: scores, labels and its own columns; of a Host's attribute sums over groups of at least 20 records.
-A candidate is kept at every party as training left it, and is registered when somebody chooses it.
+A candidate is kept at every party as training left it, and is registered when a user chooses it.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Alternatives:
         return Job[Search](lambda job: self.search(request, job), record.n_trees).start()
 
     def searches(self, model_id: str) -> tuple[Search, ...]:
-        """What was searched from a model, an attribute each."""
+        """Return what was searched from a model, an attribute each."""
         record = self._models.get(model_id)
         return tuple(
             read_search(measurement.basis) for measurement in self._models.measured(record, ALTERNATIVES).values()
@@ -181,7 +181,7 @@ class Alternatives:
         return result
 
     def _compared_with(self, record: ModelRecord, feature: str) -> str:
-        """The group, in English, that the model's decisions by a feature were compared with; empty if they were not."""
+        """Return the group, in English, that the model's decisions by a feature were compared with; empty if they were not."""
         measurement = self._models.measured(record, DISPARITY).get(feature)
         rows = () if measurement is None else measurement.rows
         return next((row["about"]["en"] for row in rows if row["measure"] == f"selection rate, {REFERENCE}"), "")
@@ -201,7 +201,7 @@ class Alternatives:
         features = {party: (feature.name,)}
         try:
             sums.recover(request.cipher, request.key_bits)
-            with work.part(0.0, 0.0):  # its alignment is little beside the training that follows
+            with work.part(0.0, 0.0):  # its alignment takes little of the training that follows
                 refused = sessions.ask_ahead(context, rows, features, request.groups, request)
         except NotAgreed as error:
             body = {"feature": feature.name, "host": error.host, "outcome": NOT_AGREED}
@@ -225,7 +225,7 @@ class Alternatives:
         Raises
         ------
         ParameterError
-            There was no such search or model, or the reason says nothing.
+            The search or the model does not exist, or the reason is too short.
         ReleaseRefused
             Too many of its scores would identify their path.
         """
@@ -314,7 +314,7 @@ class Alternatives:
 
 
 def _check(request: AlternativesRequest, record: ModelRecord, context: MeasurementContext) -> tuple[str, Feature]:
-    """Whose the attribute is; raises ParameterError if nothing can be searched."""
+    """Return whose the attribute is; raises ParameterError if nothing can be searched."""
     if record.algorithm not in ALGORITHMS:
         raise ParameterError("no_alternatives_to_import", model=record.id, algorithm=record.algorithm)
     if record.algorithm == "opboost":

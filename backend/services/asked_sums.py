@@ -2,7 +2,7 @@
 
 A Host that counts answers once about the groups of some people (docs/decisions/groups.md). So one question carries the marks of
 all three (:mod:`backend.fairness.marking`), and where it is refused because it was answered before, the answer that the Guest has serves
-again, with its day. It was the Guest's already: to take it again asks nobody and tells nothing new. Holds sums over groups, no id.
+again, with its day. The Guest has it already: no Host is asked, and nothing new is revealed. Holds sums over groups, no id.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from backend.store.measurements import Kept, Measurements
 TEST = "test"  # the part of records that a model was not trained on
 GROUPS_OF = "groups"  # of a Host's feature that it marked people by, in what an answer is about
 KIND = "sums: "  # before the part of the people: the kind of measurement that answers are kept as
-GROUPS = 5  # of a feature, if nobody asks for more or fewer
+GROUPS = 5  # of a feature, by default
 MARKED = 0.9  # share of a question when all marks are encrypted and sent; what is left are the Hosts' sums
 Key = tuple[str, str]  # (party, feature)
 Refused = dict[Key, HostRefused | QuestionRefused]
@@ -83,19 +83,19 @@ class AnsweredSums:
 
     @property
     def marking(self) -> Marking:
-        """How outcomes were marked."""
+        """Return how outcomes were marked."""
         others = tuple(self.about["others"])
         groups = tuple((kind, name, n) for kind, name, n in self.about.get("crossed_groups", ()))
         return Marking(**{**self.about, "others": others, "crossed_groups": groups})
 
     def decided_at(self, cutoff: float) -> AnsweredSums:
-        """The same without decisions, where they were marked at another cut-off: labels, scores and errors have none."""
+        """Return the answer without decisions if they were marked at another cut-off: labels, scores and errors have none."""
         if self.marking.cutoff == cutoff:
             return self
         return replace(self, about={**self.about, "decisions": False})
 
     def in_groups(self, max_groups: int) -> AnsweredSums:
-        """The same in at most so many groups."""
+        """Return the answer in at most `max_groups` groups."""
         groups, index = merged(self.groups, max_groups)
         sums = summed(list(self.sums), index, len(groups)).reshape(len(self.sums), len(groups))
         return replace(self, groups=groups, sums=sums, max_groups=min(max_groups, self.max_groups))
@@ -164,7 +164,7 @@ class _Question:
         return tuple(dict.fromkeys(host for host, _ in self.asked))
 
     def pieces(self, sent_marks: SentMarks) -> list[bytes]:
-        """As the journal has it, with its bytes."""
+        """Return the question and its bytes as the journal stores them."""
         details = {
             "key": sent_marks.key,
             "largest": sent_marks.largest,
@@ -185,7 +185,7 @@ class _Question:
 
 
 class Asking(Protocol):
-    """What is asked about, and with whom: a model that is measured, or a screening before there is a model."""
+    """The subject and the parties of a question: a model that is measured, or a screening before there is a model."""
 
     @property
     def runtime(self) -> GuestRuntime:
@@ -245,7 +245,7 @@ class AskedSums:
         return HostRefused("scored_without", feature=feature, until=instead.values["until"], instead=instead)
 
     def summed_without(self, feature: str) -> Remark | None:
-        """Return a remark about the features that were summed, none of which is this one; None if there are none."""
+        """Return a remark about the other features that were summed; None if none was, or this one was among them."""
         stored = self._context.measurements.of(self._context.subject, self._kind)
         days = {name: str(answer.basis["day"]) for name, answer in stored.items() if answer.rows[0]["groups"]}
         if not days or feature in days:
@@ -259,7 +259,7 @@ class AskedSums:
     def own(
         self, grouped: Grouped, labels: NDArray[np.bool_], probabilities: NDArray[np.float64], cutoff: float
     ) -> AnsweredSums:
-        """Outcomes by a feature of the Guest's, summed by itself and kept like an answer: nobody is asked."""
+        """Return outcomes by a feature of the Guest's, summed and stored like an answer: no Host is asked."""
         marking = mark(cutoff, labels, probabilities, own_groups=True)
         marks, _ = marking.marks(labels, probabilities)
         sums = summed(marks, grouped.index, len(grouped.groups))
@@ -313,22 +313,22 @@ class AskedSums:
         ids : sequence of str
             Of the records that count, in the questions' order.
         marks, largest
-            As :meth:`GroupQuestions.send` takes them.
+            See :meth:`GroupQuestions.send`.
         features : mapping of str to sequence of str
             Host → its features.
         min_size : int
             Records of the smallest group.
         known_groups : sequence of Group
-            As :meth:`GroupQuestions.ask` takes it.
+            See :meth:`GroupQuestions.ask`.
         refused : dict, optional
-            What is known to be refused; by default every feature is asked about ahead.
+            Known refusals; by default every feature is asked about ahead.
 
         Returns
         -------
         tables : dict
             Of a feature that does not make two groups without any.
         refused : dict
-            What a Host would not, or did not, answer; of it nothing was counted.
+            Features that a Host would not, or did not, answer about; nothing was counted for them.
         """
         if refused is None:
             refused = self.refused_ahead(questions, features, min_size)
@@ -355,7 +355,7 @@ class AskedSums:
     ) -> tuple[tuple[Group, ...], dict[Key, AnsweredSums], Refused]:
         """:meth:`ask` where a Host marks which group of its feature each record is in; its groups come first.
 
-        Nobody can be asked ahead: the Guest has no marks of that Host's.
+        Hosts cannot be asked ahead: the Guest does not have that Host's marks.
         """
         keys = [(host, name) for host, names in features.items() for name in names]
         question = _Question({}, people_hash(ids), _today(), keys, questions.hosts, source=source)
@@ -455,7 +455,7 @@ class AskedSums:
             entry = None
             with suppress(QuestionRefused):  # another process has the answer by now
                 entry = _Question.read(run.batch(0).sent)
-            if entry is not None:  # else it was never sent, or another process is writing it down in this moment
+            if entry is not None:  # else it was not sent, or another process is writing it now
                 try:
                     self._ask_again(*entry, cipher, bits, ids)
                 except (PartyUnreachable, HostRefused):
@@ -465,7 +465,7 @@ class AskedSums:
     def _ask_again(
         self, question: _Question, sent_marks: SentMarks, cipher: Cipher, bits: int, ids: Sequence[str] | None
     ) -> None:
-        """The same bytes, where they can be read and the people are the same."""
+        """Send the same bytes again if they can be read and the people are the same."""
         runtime = self._context.runtime
         if sent_marks.key != key_in_words(runtime.keys.pair(cipher, bits)):
             return
@@ -481,7 +481,7 @@ class AskedSums:
     def _repeated(self, questions: GroupQuestions, question: _Question, sent_marks: SentMarks) -> None:
         """Ask what was asked before; a Host sends its marks as it sent them then.
 
-        Where Hosts would answer all of it now they have answered nothing: nothing is lost, and whoever measures may want something else.
+        If the Hosts would answer all of it now, they have answered nothing: nothing is lost, and the next measurement asks for itself.
         """
         if question.source is None:
             features = {
@@ -496,7 +496,7 @@ class AskedSums:
 
     @property
     def _question(self) -> str:
-        """What the journal knows questions about this model and part by; after a rotation of keys it knows none of before."""
+        """Return what the journal knows questions about this model and part by; after a rotation of keys it knows none of before."""
         retired = self._context.runtime.keys.retired
         parts = [self._context.subject, self._kind, str(self.max_groups), *retired]
         return sha256(" ".join(parts).encode()).hexdigest()
@@ -538,7 +538,7 @@ def ask_others(
 
 
 def sum_own(context: MeasurementContext, sessions: Sessions, rows: Rows, outcomes: Outcomes, cutoff: float) -> None:
-    """Keep sums of outcomes by all features of the Guest's, where these people will not be scored again."""
+    """Store sums of outcomes by all features of the Guest's if these people will not be scored again."""
     sums = AskedSums(context, sessions, TEST, GROUPS)
     runtime = context.runtime
     for feature in runtime.federation.guest.features:
@@ -572,7 +572,7 @@ def _read(measurement: Kept) -> AnsweredSums:
 
 
 def _flags(rows: bytes, n: int) -> NDArray[np.bool_]:
-    """Which of `n` joint records are marked; none if there are too few by now."""
+    """Return which of `n` joint records are marked; none if there are too few by now."""
     try:
         return unpack_rows(rows, n)
     except SecurityError:

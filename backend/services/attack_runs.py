@@ -20,7 +20,7 @@ class AttackRuns:
 
     @staticmethod
     def all() -> tuple[Attack, ...]:
-        """The demonstrations of the attack lab, in the order of docs/attacks.md."""
+        """Return the demonstrations of the attack lab, in the order of docs/attacks.md."""
         return tuple(ATTACKS.values())
 
     @staticmethod

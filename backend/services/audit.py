@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from backend.store.audit_log import Entry, Verdict
 
 DONE = "done"
-TOLD = 1.0  # seconds: a head that Hosts are told at this moment is waited for before they are asked
+TOLD = 1.0  # seconds to wait for a head that is being sent to Hosts, before they are asked
 P = ParamSpec("P")
 R = TypeVar("R")
 _log = logging.getLogger("glassleaf")
 
 
 def is_maker(person: str, maker: str) -> bool:
-    """Whether a name is that of whoever made a model; a maker that nobody knows is nobody."""
+    """Return whether a name is that of a model's maker; an unknown maker matches no name."""
     return bool(maker) and person.strip().casefold() == maker.casefold()
 
 
@@ -61,7 +61,7 @@ class Auditor:
 
     @property
     def person(self) -> str:
-        """Who it is; empty if nobody is known."""
+        """Return the person; empty if unknown."""
         return "" if self.actor == NOBODY else self.actor
 
     def require(self, action: str) -> None:
@@ -72,7 +72,7 @@ class Auditor:
             raise SecurityError("action_of_other_role", action=action, roles=titles_of(whose), role=TITLES[self.role])
 
     def named(self, person: str) -> str:
-        """The name to decide under: whoever is signed in decides under no other; raises SecurityError if another is given."""
+        """Return the name to decide under. A user who is signed in decides under no other name; raise SecurityError if one is given."""
         if not self.signed_in:
             return person
         if person.strip() not in ("", self.actor):
@@ -85,7 +85,7 @@ class Auditor:
             raise SecurityError("maker_cannot_decide", name=maker)
 
     def note(self, federation: str, action: str, body: Mapping[str, Any], *, tell: bool = True) -> Entry:
-        """Write an entry; unless `tell` is False, have every Host that is up told where the log stands now.
+        """Write an entry; unless `tell` is False, send the log's new head to every Host that is up.
 
         A Host that is down or busy stops nothing: it keeps an older head, which still witnesses all entries up to it. Nor does one
         that refuses, since the work is done; it is said aloud, and the next check of the log shows it.
@@ -97,14 +97,14 @@ class Auditor:
         return entry
 
     def tell(self, federation: str) -> None:
-        """Have every Host that is up told where the log stands."""
+        """Send the log's head to every Host that is up."""
         self.workspace.run_errand(federation, partial(self._tell, federation))
 
     def _tell(self, federation: str) -> None:
         log = self.workspace.audit_log(federation)
         try:
             key = self.workspace.signing_key(federation)
-            with unwatched():  # that a job was stopped is told, too
+            with unwatched():  # Hosts get the head of a stopped job's entry, too
                 self.workspace.runtime(federation).tell_audit_head(log, key)
         except SecurityError as error:
             _log.error("The audit log of %s was refused: %s Run `glassleaf audit verify`.", federation, error)
@@ -122,9 +122,9 @@ class Note:
     Attributes
     ----------
     body : dict
-        So far. Work that fails is logged with what stands here and the error's type.
+        So far. Work that fails is logged with this and the error's type.
     keep : callable
-        Stores what the entry tells of, in one transaction with it: both are kept or neither.
+        Stores the result in one transaction with the entry: both are stored or neither.
     undo : callable
         Puts back the files that the work changed, if the entry cannot be written.
     """
@@ -212,18 +212,18 @@ class AuditTrail:
         return job.start()
 
     def public_key(self, federation: str) -> str:
-        """What the Guest's signatures are checked with: an Ed25519 key in hexadecimal."""
+        """Return what the Guest's signatures are checked with: an Ed25519 key in hexadecimal."""
         return self._workspace.signing_key(self._workspace.federation(federation).name).public
 
     def public_pem(self, federation: str) -> str:
-        """The same as PEM."""
+        """Return the same as PEM."""
         from backend.crypto.signing import public_pem  # noqa: PLC0415 (as below)
 
         return public_pem(self.public_key(federation))
 
     @recorded("replay")
     def replay(self, note: Note, federation: str) -> tuple[HostReplay, ...]:
-        """An auditor has the Guest open the requests that Hosts have kept in secret, and checks their weights (simulation)."""
+        """Have the Guest open the requests that Hosts have kept in secret, and check their weights (simulation)."""
         from backend.services.request_replay import replay_requests  # noqa: PLC0415 (needed here alone)
 
         replays = replay_requests(self._workspace.runtime(federation), self._workspace.guest_store(federation))
@@ -236,7 +236,7 @@ class AuditTrail:
 
     @recorded("re-perform")
     def re_perform(self, note: Note, federation: str) -> RePerformed:
-        """An auditor with all parties' halves of the sample recomputes its answers (simulation)."""
+        """Recompute the answers of the sample from all parties' halves of it (simulation)."""
         from backend.services.re_performance import re_perform_all  # noqa: PLC0415 (needed here alone)
 
         performed = re_perform_all(self._workspace.runtime(federation), self._workspace.guest_store(federation))
@@ -246,7 +246,7 @@ class AuditTrail:
 
     @recorded("half")
     def half(self, note: Note, federation: str, samples: Sequence[str]) -> str:
-        """The Guest's half of samples that Hosts hand over, as text, for an auditor."""
+        """Return the Guest's half of samples that Hosts hand over, as text, for an auditor."""
         from backend.protocols.host_half import load_half  # noqa: PLC0415 (as above)
         from backend.services.re_performance import guest_half  # noqa: PLC0415 (as above)
 
@@ -258,7 +258,7 @@ class AuditTrail:
         return half.dump()
 
     def export(self, federation: str, *, receipts: bool = False) -> str:
-        """The log as lines of JSON, a line an entry; exporting is logged too, as the last one. With `receipts` for a comparison."""
+        """Return the log as lines of JSON, a line an entry; exporting is logged too, as the last one. With `receipts` for a comparison."""
         self._auditor.note(federation, "export", {"what": "audit"})
         log = self._workspace.audit_log(federation).export()
         if not receipts:
@@ -288,14 +288,14 @@ def _of_re_performance(performed: RePerformed) -> dict[str, Any]:
 
 
 def of_model(record: ModelRecord) -> dict[str, Any]:
-    """Which model."""
+    """Return which model."""
     return {"model": record.id, "model_sha256": record.content_hash}
 
 
 def of_training(
     record: ModelRecord, input_sha256: str, packs: Mapping[str, str], transcript: Iterable[TranscriptEntry] = ()
 ) -> dict[str, Any]:
-    """A model that was grown or imported."""
+    """Return a model that was grown or imported."""
     return {
         **of_model(record),
         "host_sha256": record.host_hashes,

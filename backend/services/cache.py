@@ -11,9 +11,9 @@ V = TypeVar("V")
 
 
 class Cache(Generic[V]):
-    """What was made of a key, kept until `max_kept` others have been made; safe to use from several threads.
+    """Values by key, until `max_kept` others have been made; safe to use from several threads.
 
-    A key names all that a thing is made of, so that what stands here is never older than what it was made of.
+    A key names all that a thing is made of, so that a value is never older than its sources.
     """
 
     def __init__(self, max_kept: int = MODELS_KEPT) -> None:
@@ -22,7 +22,7 @@ class Cache(Generic[V]):
         self._kept: dict[Hashable, V] = {}
 
     def get(self, key: Hashable, make: Callable[[], V]) -> V:
-        """What was made of `key`, made now where it was not; two that ask at once may both make it."""
+        """Return the value of a key, made now if it is missing; two callers at once may both make it."""
         with self._lock:
             if key in self._kept:
                 return self._kept[key]

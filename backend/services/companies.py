@@ -1,6 +1,6 @@
 """The demo's bank and Hosts as companies of their own: a folder each, with throw-away keys and an agreement that all have signed.
 
-For trying it on one machine: whoever makes the folders has seen all keys. Between companies each makes its own (docs/deploy.md).
+For trying it on one machine: the person who makes the folders has seen all keys. Between companies each makes its own (docs/deploy.md).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ DAYS = 30  # that the agreement is valid
 
 @dataclass(frozen=True)
 class Companies:
-    """What was made.
+    """The folders that were made.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Companies:
 
 
 def make_companies(folder: Path, rows: int = 6000, port: int = 0) -> Companies:
-    """Write one folder a company below `folder`, none of which has anything of another's but what is public among them.
+    """Write one folder a company below `folder`, each without anything of another's that is not public.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def make_companies(folder: Path, rows: int = 6000, port: int = 0) -> Companies:
 
 
 def part_companies(federation: Federation, folder: Path, port: int = 0, budget: int | None = None) -> Companies:
-    """The parties of any simulated federation as companies of their own; its tables are copied.
+    """Return the parties of any simulated federation as companies of their own; its tables are copied.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def _agree(
 
 
 def _guests(federation: Federation, port: int) -> Federation:
-    """The federation file at the Guest: of Hosts it has what they disclose, no table."""
+    """Return the federation file at the Guest: of Hosts it has what they disclose, no table."""
     private_settings = {
         "budget": None,
         "budget_total": None,

@@ -112,7 +112,7 @@ class Compliance:
         )
 
     def _assessed(self, record: ModelRecord) -> ComplianceReport:
-        """What the rules say of a model today, worked out once for a model, a day, a set of rules and what was answered."""
+        """Return what the rules say of a model today, worked out once for a model, a day, a set of rules and what was answered."""
         custom_packs, problems = read_own_packs(self._rules)
         day = date.today()
         rules = tuple(pack.model_dump_json() for pack in custom_packs)
@@ -138,7 +138,7 @@ class Compliance:
         return self._models.derived(("findings", day, rules, problems, answer_numbers, places, product), record, make)
 
     def law_of(self, record: ModelRecord) -> tuple[tuple[Place, ...], Product | Literal[""]]:
-        """Return where a model's people live and what it is for: as is said of it, else of its federation."""
+        """Return where a model's people live and what it is for: the model's own, else its federation's."""
         federation = self._workspace.federation(record.federation)
         state = self._workspace.model_states(record.federation).of(record.id)
         place_names = state.places.split(",") if state.places else ()
@@ -147,7 +147,10 @@ class Compliance:
         return places or federation.places, product or federation.product
 
     def _answers(self, record: ModelRecord) -> dict[tuple[str, str, str], Review]:
-        """What was answered about features, of any model: but no "no" of whoever made this one, which would be its maker's own override."""
+        """Return the answers about features, of any model.
+
+        A "no" of the person who made this model is left out: it would be its maker's own override.
+        """
         maker = self._workspace.model_states(record.federation).of(record.id).maker
         answers = self._workspace.reviews(record.federation).answers()
         return {
@@ -192,7 +195,7 @@ class Compliance:
         return {**built_in_versions(), **{pack.name: pack.version for pack in custom_packs}}
 
     def try_list(self, file: Path) -> tuple[ComplianceReport, tuple[Remark, ...]]:
-        """What would be flagged or asked of a list of columns (name, meaning, meaning_zh, unit, codes); nothing is kept.
+        """Return what would be flagged or asked of a list of columns (name, meaning, meaning_zh, unit, codes); nothing is kept.
 
         Also a remark on each column of whose meaning the beginning alone was read.
 
@@ -220,19 +223,19 @@ class Compliance:
 
     @staticmethod
     def recall() -> RecallTotals:
-        """How much of the built-in list of columns is found: totals with intervals, no row."""
+        """Return how much of the built-in list of columns is found: totals with intervals, no row."""
         from backend.compliance.recall import measure  # noqa: PLC0415 - one command needs it
 
         return measure()
 
     def _last_report(self, model_id: str) -> date | None:
-        """The day on which a report of the model was last issued; None if none was."""
+        """Return the day on which a report of the model was last issued; None if none was."""
         record = self._models.get(model_id)
         last = self._workspace.audit_log(record.federation).last_time("report", record.id)
         return date.fromisoformat(last[:10]) if last else None
 
     def rule_packs(self) -> tuple[tuple[RulePack, ...], tuple[Text, ...]]:
-        """The built-in and custom packs, and what is wrong with those that cannot be used."""
+        """Return the built-in and custom packs, and what is wrong with those that cannot be used."""
         custom_packs, problems = read_own_packs(self._rules)
         return (*load_packs(), *custom_packs), tuple(problems)
 

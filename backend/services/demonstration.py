@@ -74,7 +74,7 @@ class HostView:
 
 @dataclass(frozen=True)
 class Shown:
-    """What there is to show so far.
+    """The pieces to show so far.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class Shown:
     scored, reasons, attack, race : object or None
         Each None until it is there.
     failed : dict of str to GlassleafError
-        Piece → why there is none.
+        Piece → why it is missing.
     """
 
     model_id: str
@@ -118,7 +118,7 @@ class Demonstration:
         self._comparison = comparison
 
     def look_as(self, model_id: str, host: str, person: str) -> HostView:
-        """What `host` holds about `person`, and which entries it keeps under the model.
+        """Return what `host` holds about `person`, and which entries it keeps under the model.
 
         Raises
         ------
@@ -171,7 +171,7 @@ class Demonstration:
         Parameters
         ----------
         earlier : Shown, optional
-            What an earlier run has shown: only what it lacks is run.
+            The result of an earlier run: only the missing pieces are run.
         """
         return Job[Shown](lambda job: self._run(model_id, job, earlier), len(PIECES)).start()
 

@@ -22,7 +22,7 @@ class Dossiers:
         self._auditor = auditor
 
     def of(self, federation: str) -> tuple[DossierSection, ...]:
-        """The newest dossier of each Host that gave one, in the federation's order."""
+        """Return the newest dossier of each Host that gave one, in the federation's order."""
         store = self._workspace.guest_store(federation)
         hosts = [host.name for host in self._workspace.federation(federation).hosts]
         return tuple(previous(store.artefact(_artefact(h))) for h in hosts if store.content_hash(_artefact(h)))

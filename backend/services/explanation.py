@@ -136,7 +136,7 @@ class Explanation:
         self._models = measurement.models
 
     def importance(self, model_id: str) -> tuple[FeatureImportance, ...]:
-        """Every feature offered to the training, largest gain first."""
+        """Return every feature offered to the training, largest gain first."""
         record = self._models.get(model_id)
         return self._models.derived(
             "importance", record, lambda: feature_importance(self._models.partial_model(record))
@@ -152,7 +152,7 @@ class Explanation:
     def steady_importance(
         self, model_id: str, measure: Measure = "gain", *, by_party: bool = False
     ) -> tuple[SteadyImportance, ...]:
-        """Each feature's or party's share of gain, splits or cover with its interval over the trees, largest first."""
+        """Return each feature's or party's share of gain, splits or cover with its interval over the trees, largest first."""
         return steady_importance(self._models.guest_model(model_id), measure, by_party=by_party)
 
     def agreement(self, model_id: str) -> float:
@@ -164,7 +164,7 @@ class Explanation:
         return interactions(self._models.guest_model(model_id))
 
     def partial_dependence(self, model_id: str, feature: str) -> Dependence:
-        """What the model says on average if everybody had the same value of one of the Guest's features; asks no Host.
+        """Return what the model says on average if everybody had the same value of one of the Guest's features; asks no Host.
 
         Friedman 2001, §8.2; both sides of a Host's split count by their covers. Raises as
         :func:`backend.explain.dependence.partial_dependence`.
@@ -186,7 +186,7 @@ class Explanation:
         return Job(work, 0).start()
 
     def permutation(self, model_id: str) -> tuple[Permuted, ...]:
-        """The last permutation importances; empty if there are none."""
+        """Return the last permutation importances; empty if none were measured."""
         measurement = self._models.measured(self._models.get(model_id), PERMUTATION).get("")
         return tuple(Permuted(**row) for row in measurement.rows) if measurement else ()
 
@@ -213,7 +213,9 @@ class Explanation:
 def measure_permutation(
     context: MeasurementContext, request: PermutationRequest, job: Job[tuple[Permuted, ...]]
 ) -> tuple[Permuted, ...]:
-    """What each feature in use and each party is worth; those so far are the job's `result`, features first, in the dictionary's order.
+    """Return what each feature in use and each party is worth: features first, in the dictionary's order.
+
+    Those that are measured so far are the job's `result`.
 
     A feature of the Guest is shuffled in the Guest's sheet, one of a Host by the Host. The Hosts see one person several times, as in the
     attack by differencing (docs/attacks.md A8): simulated Hosts allow it for measuring, others count it.
@@ -267,7 +269,7 @@ def measure_permutation(
 
 
 def _shuffled(columns: Columns, features: Sequence[str], draw: np.random.Generator) -> dict[str, NDArray[np.generic]]:
-    """The same people with each other's values of some features, all from the same other person."""
+    """Return the same people with each other's values of some features, all from the same other person."""
     order = draw.permutation(len(columns[features[0]]))
     return {**columns, **{name: columns[name][order] for name in features}}
 
@@ -341,7 +343,7 @@ def measure_means(context: MeasurementContext, request: MeansRequest, job: Job[G
 
 
 def _at_most(requested: int | None, records: int) -> int:
-    """Return how many of so many records are scored."""
+    """Return the number of records to score."""
     return records if requested is None else min(requested, records)
 
 
@@ -371,9 +373,9 @@ def _asked(
 def _answered_before(
     context: MeasurementContext, sessions: Sessions, key: Key, refused: HostRefused | QuestionRefused
 ) -> GroupMeans:
-    """The means that an earlier answer about the feature holds, in as many groups as it has; raises what the Host refuses with if none.
+    """Return the means from an earlier answer about the feature, in that answer's groups; without one raise the Host's refusal.
 
-    It is the Guest's already: nobody is asked, and nothing new is told.
+    The Guest has it already: no Host is asked, and nothing new is revealed.
     """
     for max_groups in (DECILES, GROUPS):
         table = AskedSums(context, sessions, TEST, max_groups).kept([key], {}).get(key)

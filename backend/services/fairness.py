@@ -228,7 +228,7 @@ class Fairness:
         return Job[Disparity](lambda job: self.disparity(request, job), 1, size=size).start()
 
     def disparity(self, request: DisparityRequest, job: Job[Any]) -> Disparity:
-        """The same within a job that is under way."""
+        """Do the same within a job that is under way, and return the result."""
         record = self._models.get(request.model_id)
         line = line_for(self._measurement.workspace, record, request.cutoff)
         request = replace(request, usual=self._searched_with(record, request.feature), cutoff=line.cutoff)
@@ -272,7 +272,7 @@ class Fairness:
         return party if party == crossed_party != federation.guest.name else ""
 
     def _searched_with(self, record: ModelRecord, feature: str) -> str:
-        """The group, in English, that the last search by a feature compared with; empty if there was none."""
+        """Return the group, in English, that the last search by a feature compared with; empty if there was none."""
         measurement = self._models.measured(record, "alternatives").get(feature)
         search = read_search(measurement.basis) if measurement else None
         return search.words[search.reference].en if search else ""
@@ -641,7 +641,7 @@ def _measured_before(
     request: DisparityRequest,
     refused: HostRefused | QuestionRefused,
 ) -> Disparity:
-    """What the Host answered about the same model and decision before; raises what it refuses with if there is no such answer."""
+    """Return the Host's earlier answer about this model and decision; raise the Host's refusal if there is none."""
     key = grouping.party, grouping.name
     about: dict[str, object] = {"cutoff": request.cutoff}
     if grouping.crossed is not None:
@@ -684,13 +684,13 @@ def _from_answer(
 
 
 def compared_with(request: DisparityRequest, groups: Sequence[Group], feature: Feature) -> str:
-    """The group to compare with: the one that was asked for, or that a search compared with; empty = the largest."""
+    """Return the group to compare with: the one that was asked for, or that a search compared with; empty = the largest."""
     names = zip(group_names(groups, feature), groups, strict=True)
     return request.reference or next((g.name or g.kind for words, g in names if words.en == request.usual), "")
 
 
 def measure_proxies(context: MeasurementContext, request: ProxyRequest, job: Job[Proxies]) -> Proxies:
-    """How closely each of the features that the model was offered goes with an attribute, whichever parties hold the two.
+    """Return how closely each of the features that the model was offered goes with an attribute, whichever parties hold the two.
 
     Raises
     ------
@@ -750,7 +750,7 @@ class _Crossed:
     day : str
         The first day of an answer that was taken again; empty = every Host was asked.
     refused : callable
-        What a refusal ahead of the first question is raised as.
+        Makes the error of a refusal before the first question.
     """
 
     def __init__(
@@ -834,7 +834,7 @@ class _Crossed:
 
 
 def _of_marks(marks: Sequence[Counts]) -> dict[str, str]:
-    """What sums of some marks are about: their hash, which the Guest keeps."""
+    """Return what sums of some marks are about: their hash, which the Guest keeps."""
     return {"marks": sha256(b"".join(mark.tobytes() for mark in marks)).hexdigest()}
 
 
@@ -845,7 +845,7 @@ def _most_groups(feature: Feature, limit: int) -> int:
 
 
 def feature_of(federation: Federation, name: str) -> tuple[str, Feature]:
-    """A feature of any party, and whose it is; raises ParameterError if there is none of that name."""
+    """Return a feature of any party, and its holder; raise ParameterError if no feature has that name."""
     for party, feature in federation.features():
         if feature.name == name:
             return party, feature
@@ -860,7 +860,7 @@ def _check_groups(*numbers: int) -> None:
 
 
 def _some(context: MeasurementContext, joint: Rows, request: ProxyRequest) -> NDArray[np.bool_]:
-    """Flags of at most so many joint rows, drawn.
+    """Return flags of joint rows that are drawn.
 
     Of synthetic people they are drawn from all; else from those about whom no other measurement asks, by no other protected attribute.
     """

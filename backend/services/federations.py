@@ -62,7 +62,7 @@ class Federations:
         self._workspace = workspace
 
     def all(self) -> list[Federation]:
-        """Every remembered federation that can be used, the demo first; see :meth:`broken` for the others."""
+        """Return every remembered federation that can be used, the demo first; see :meth:`broken` for the others."""
         return sorted(self._workspace.federations(), key=lambda f: (f.name != DEMO, f.name))
 
     def broken(self) -> dict[str, FederationError]:
@@ -101,7 +101,7 @@ class Federations:
     def init_with_account(
         self, table: Path, division: Division, out: Path, name: str = ""
     ) -> tuple[Federation, Overview]:
-        """As :meth:`init`, and how the table was read."""
+        """See :meth:`init`; also return how the table was read."""
         with _whole(out):
             with work.part(0.0, SPLIT):
                 planned = split_table(
@@ -134,7 +134,7 @@ class Federations:
             shutil.rmtree(draft, ignore_errors=True)
 
     def fetch_credit_card(self, out: Path, at: Callable[[str], None] = lambda stage: None) -> Federation:
-        """Fetch the credit-card data from OpenML, split it in `out` and remember the federation; `at` is told the stages."""
+        """Fetch the credit-card data from OpenML, split it in `out` and remember the federation; `at` is called with each stage."""
         from backend.data.credit_card import NAME, fetch_credit_card, split_credit_card  # noqa: PLC0415 (as above)
 
         self._workspace.check_name(NAME, out)
@@ -149,12 +149,12 @@ class Federations:
             return self.add(out)
 
     def start_credit_card(self) -> Job[Federation]:
-        """As :meth:`fetch_credit_card`, into the home and in the background."""
+        """See :meth:`fetch_credit_card`; into the home and in the background."""
         out = self._workspace.home / FOLDER / "credit_card"
         return Job[Federation](lambda job: self.fetch_credit_card(out, job.at), 0, size="fetched").start()
 
     def start_files(self, files: Mapping[str, bytes]) -> Job[Federation]:
-        """As :meth:`add_files`, in the background."""
+        """See :meth:`add_files`; in the background."""
 
         def add(job: Job[Federation]) -> Federation:
             job.at("check")

@@ -67,7 +67,7 @@ class ServedBatch:
 
 @dataclass(frozen=True)
 class ServingTrial:
-    """What became of the batches.
+    """The answers to the batches.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Whether a Guest would work: its home, its table, its agreement, its port; what is wrong, in words."""
+"""Checks that a Guest would work: its home, its table, its agreement, its port; problems as sentences."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ KEEP = "kept"
 
 @dataclass(frozen=True)
 class Holding:
-    """What one table of a party holds about a person.
+    """The entries of one table of a party about a person.
 
     Attributes
     ----------
@@ -28,9 +28,9 @@ class Holding:
     about : tuple of dict
         A row each: ids of models, days, counts; no ciphertext, no value.
     erasure : {"deleted", "under a pseudonym", "kept"}
-        What becomes of it when the person is forgotten.
+        How it changes when the person is forgotten.
     note : str
-        What cannot be seen in the rows, and why a thing is kept.
+        A note on what the rows do not show, and why they are kept.
     """
 
     party: str
@@ -41,7 +41,7 @@ class Holding:
 
 
 def at_host(database: Database, party: str, person: str) -> list[Holding]:
-    """What a Host's database holds about an id."""
+    """Return what a Host's database holds about an id."""
     accountant = Accountant(database)
     days = RETENTION["answers"].days
     alone, others = accountant.questions(person)

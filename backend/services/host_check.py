@@ -1,4 +1,4 @@
-"""Whether a Host would serve: its records, its dictionary, its link; what is wrong, in words."""
+"""Checks that a Host would serve: its records, its dictionary, its link; problems as sentences."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def check_host(path: Path) -> Iterator[CheckedStep]:
 
 
 def _store(config: HostConfig) -> CheckedStep:
-    """Whether the Host can count what it answers: its database and the folder of its keys can be written."""
+    """Return whether the Host can count what it answers: its database and the folder of its keys can be written."""
     try:
         database = Database(config.store_url())
         try:
@@ -84,7 +84,7 @@ def _store(config: HostConfig) -> CheckedStep:
 
 
 def _webhook(config: HostConfig) -> Iterator[CheckedStep]:
-    """Whether the address that is told of requests can be read; nothing is sent to it."""
+    """Check that the address for notices of requests can be read; nothing is sent to it."""
     try:
         if config.webhook_url():
             yield CheckedStep("webhook", True, Remark("check_webhook"))
@@ -93,7 +93,7 @@ def _webhook(config: HostConfig) -> Iterator[CheckedStep]:
 
 
 def _codes(config: HostConfig, table: PartyTable) -> Iterator[CheckedStep]:
-    """Which codes of the table no model knows."""
+    """Check which codes of the table no model knows."""
     database = Database(config.store_url())
     try:
         remarks = unseen_codes(table, PartyStore(database))
@@ -107,7 +107,7 @@ def _codes(config: HostConfig, table: PartyTable) -> Iterator[CheckedStep]:
 
 
 def _sums(agreement: Agreement, records: int) -> Iterator[CheckedStep]:
-    """What sums by group could name, where it is more than so many records have to allow."""
+    """Check the share of people whom sums by group could name, if it is more than the number of records asks for."""
     share = named_share(agreement)
     if (
         records >= LARGE

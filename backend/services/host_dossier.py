@@ -43,7 +43,7 @@ class HostDossier:
         self._folder: Path = workspace.home / "parties" / federation / host
 
     def template(self, language: str = "en") -> str:
-        """The form, with what was signed last."""
+        """Return the form, with what was signed last."""
         form = self._folder / FORM
         if form.exists():
             answers = answers_of(form.read_text(encoding="utf-8"), self._party)
@@ -83,14 +83,14 @@ class HostDossier:
         return dossier
 
     def signed(self) -> str:
-        """The file that was signed last; raises ParameterError if there is none."""
+        """Return the file that was signed last; raises ParameterError if there is none."""
         file = self._folder / SIGNED
         if not file.exists():
             raise ParameterError("no_dossier_signed", host=self._party.name)
         return file.read_text(encoding="utf-8")
 
     def public_key(self) -> str:
-        """What the Host's signatures are checked with, hexadecimal."""
+        """Return what the Host's signatures are checked with, hexadecimal."""
         return self._key().public
 
     def _last(self) -> dict[str, str] | None:

@@ -1,4 +1,4 @@
-"""What a Host's process shows its operator while it answers: links and open work, in a file beside the keys; and stops it was asked for.
+"""State of a Host's process for its operator while it answers: links and open work, in a file next to the keys; and requests to stop.
 
 The process that answers and the console are two. Neither ids nor values are in the file.
 """
@@ -39,14 +39,14 @@ WORK_KINDS = {
 }
 FILE = "live.json"
 STOP = "stop-"
-FRESH_SECONDS = 5.0  # after which nobody is known to answer
+FRESH_SECONDS = 5.0  # after that the process counts as gone
 TOUCH_SECONDS = 1.0  # between two signs of life
 SHOWN_SECONDS = 10.0  # without a message after which work is not shown as running
 
 
 @dataclass(frozen=True)
 class HostLive:
-    """How a Host's process stands.
+    """State of a Host's process.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class LiveFile:
         self._touched = 0.0
 
     def update(self, party: HostParty) -> None:
-        """Write how the process stands, and stop what the operator wants stopped; a folder that cannot be written shows nothing."""
+        """Write the state of the process, and stop what its operator asked to stop; a folder that cannot be written shows nothing."""
         with suppress(OSError):
             for stop_file in self._folder.glob(f"{STOP}*"):
                 party.stop(stop_file.name.removeprefix(STOP))
@@ -97,13 +97,13 @@ class LiveFile:
                 self._touched = now
 
     def close(self) -> None:
-        """Nobody answers any more."""
+        """Delete the file: the process has ended."""
         with suppress(OSError):
             (self._folder / FILE).unlink(missing_ok=True)
 
 
 def read_live(folder: Path) -> HostLive | None:
-    """Return how the process of the Host with these keys stands; None if none runs."""
+    """Return the state of the process of the Host with these keys; None if none runs."""
     file = folder / FILE
     try:
         if time.time() - file.stat().st_mtime > FRESH_SECONDS:
@@ -121,7 +121,7 @@ def ask_stop(folder: Path, id_: str) -> None:
     Raises
     ------
     ParameterError
-        No such conversation is open.
+        The conversation is not open.
     """
     live = read_live(folder)
     if live is None or id_ not in {entry.id for entry in live.running}:

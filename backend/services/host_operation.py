@@ -1,4 +1,4 @@
-"""What whoever operates a Host's process sees of it: whether it can answer, how much it does; never whom or which feature it is about."""
+"""State of a Host's process for the people who run it: whether it can answer and how much it does; no person and no feature is named."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class HostOperation:
             _log.info("A conversation has ended.", extra=extra)
 
     def not_ready(self) -> tuple[str, ...]:
-        """Why the Host answers nothing new now, a sentence each; empty if it does."""
+        """Return why the Host answers nothing new now, a sentence each; empty if it does."""
         reasons = []
         if self._party is None or self._party.draining:
             reasons.append("The Host takes on nothing new.")
@@ -105,7 +105,7 @@ class HostOperation:
 
     @property
     def port(self) -> int:
-        """Where it answers; 0 if it does not."""
+        """Return where it answers; 0 if it does not."""
         return 0 if self._server is None else self._server.port
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
-"""What a Host's operator does at the Host: decides on requests, sees models with its own splits, budgets, and what left about a person.
+"""What a Host's operator does at the Host: decides on requests, sees models with its own splits, budgets, and answers about a person.
 
 Runs where the Host's folder is, on that folder alone. Knows no label, no leaf weight and nothing else of a Guest's. Whatever is asked for
-on a page, who asks is looked at first: where the folder wants a sign-in, it is an account in the role of an operator, or nobody
+on a page the user is checked first: if the folder wants a sign-in, only an account in the role of an operator is let in
 (docs/decisions/who-decides.md).
 """
 
@@ -158,13 +158,13 @@ class HostedModel:
     Attributes
     ----------
     structure : str
-        What answers and grants are counted for, whatever the model is called; stays with the Host.
+        The hash that answers and grants are counted for, under any name of the model; it stays with the Host.
     capacity : float
         What all answers about it can tell about one record here at most, bits.
     purposes : tuple of str
         For which it may be asked about today.
     agreed_name : str
-        What stands for it in an agreement's list of models, which need no asking.
+        Its name in an agreement's list of models, for which no operator is asked.
     sealed : Remark or None
         That it is kept sealed, and up to which share of scores that fit one path; None if it is open.
     """
@@ -218,7 +218,7 @@ class PersonBudget:
 
 
 def operators(run: Callable[Concatenate[HostOperator, P], R]) -> Callable[Concatenate[HostOperator, P], R]:
-    """A method that is for the Host's operator alone: who asks is looked at each time, since a sign-in ends meanwhile."""
+    """Return a method that checks each time that the caller is the Host's operator, since a sign-in may have ended."""
 
     @wraps(run)
     def checked(self: HostOperator, /, *args: P.args, **options: P.kwargs) -> R:
@@ -229,7 +229,7 @@ def operators(run: Callable[Concatenate[HostOperator, P], R]) -> Callable[Concat
 
 
 class HostOperator:
-    """One Host, for whoever operates it.
+    """One Host, for its operator.
 
     Parameters
     ----------
@@ -242,9 +242,9 @@ class HostOperator:
     limits : Limits
         Of its account.
     who : callable
-        Who operates it at this moment, for the Host's own log; SignInError if nobody may.
+        Returns the current operator, for the Host's own log; raises SignInError if the user is none.
     decides : bool
-        Whether the operator is asked; a simulated Host asks nobody unless its federation file says so.
+        Whether the operator is asked; a simulated Host's is not, unless its federation file says so.
     named : float
         As of :class:`backend.protocols.terms.floors.Floors`.
     counterparts : Counterparts
@@ -338,7 +338,7 @@ class HostOperator:
 
     @operators
     def requests(self, *, waiting: bool = False) -> tuple[Request, ...]:
-        """Every request, or those that wait, newest first."""
+        """Return every request, or those that wait, newest first."""
         return tuple(
             self._request(approval)
             for approval in self._approvals.book.all()
@@ -347,7 +347,7 @@ class HostOperator:
 
     @operators
     def request(self, number: int) -> Request:
-        """One request; raises ParameterError if there is none of that number."""
+        """Return one request; raise ParameterError if no request has that number."""
         return self._request(self._approvals.book.get(number))
 
     def _request(self, approval: Approval) -> Request:
@@ -411,7 +411,7 @@ class HostOperator:
 
     @operators
     def models(self) -> tuple[HostedModel, ...]:
-        """Every model with a partial model here that can be read, by id."""
+        """Return every model with a partial model here that can be read, by id."""
         today = self._approvals.book.today()
         granted = dict[str, list[str]]()
         for approval in self._approvals.book.all():
@@ -455,7 +455,7 @@ class HostOperator:
 
     @operators
     def budget(self, person: str) -> PersonBudget:
-        """How often it has answered about a person, and how much more it may."""
+        """Return how often it has answered about a person, and how much more it may."""
         _check_id(person)
         answers = tuple(self._account.about(person))
         remaining = dict[str, int]()
@@ -468,7 +468,7 @@ class HostOperator:
 
     @operators
     def left(self, person: str) -> tuple[Holding, ...]:
-        """What this Host's database holds and has answered about a person (GDPR Art. 15); looking is logged, without the id."""
+        """Return what this Host's database holds and has answered about a person (GDPR Art. 15); looking is logged, without the id."""
         _check_id(person)
         holdings = tuple(at_host(self._database, self.name, person))
         self._note("person", {"person": self._store.pseudonym(person).strip()})
@@ -481,17 +481,17 @@ class HostOperator:
 
     @operators
     def given_by_day(self) -> tuple[GivenOnDay, ...]:
-        """What was answered in the last seven days, by day, oldest first."""
+        """Return what was answered in the last seven days, by day, oldest first."""
         return self._account.given_by_day(WEEK)
 
     @operators
     def receipts(self) -> tuple[Receipt, ...]:
-        """What it sent and took, conversation by conversation, newest first."""
+        """Return what it sent and took, conversation by conversation, newest first."""
         return tuple(receipt for receipt in Receipts(self._database).all() if receipt.party == self.name)
 
     @operators
     def entries(self) -> list[Entry]:
-        """The Host's own log, oldest first."""
+        """Return the Host's own log, oldest first."""
         return self._approvals.log.entries()
 
     @operators
@@ -552,7 +552,7 @@ class HostOperator:
         """
         model = load_host(self._store.artefact(model_id))
         if not self.limits.synthetic:
-            # Drawn now if nobody was scored yet: both homes add the same dither to a person's score.
+            # Drawn now if no person was scored yet: both homes add the same dither to a person's score.
             self._store.secret(DITHER)
         with self._database.read() as session:
             rows = host_rows(session, model_id, structure_hash(model), model.guest)
@@ -617,7 +617,7 @@ class HostOperator:
 
     @operators
     def export(self) -> str:
-        """The log and all receipts as lines of JSON, for :mod:`backend.services.reconciliation`; exporting is logged, too."""
+        """Return the log and all receipts as lines of JSON, for :mod:`backend.services.reconciliation`; exporting is logged, too."""
         self._note("export", {"what": "audit"})
         return exported(self.name, self._approvals.log.export(), Receipts(self._database))
 
@@ -631,7 +631,7 @@ class HostOperator:
     @property
     @operators
     def draining(self) -> bool:
-        """Whether it takes on nothing new."""
+        """Return whether it takes on nothing new."""
         return (self._folder / DRAINING).exists()
 
     @operators
@@ -682,17 +682,19 @@ def _check_id(person: str) -> None:
 
 
 def own_host(folder: Path, actor: str, user: Mapping[str, Any] | None = None) -> HostOperator:
-    """A Host at its own company: `folder` holds ``host.toml``; or, without one, the store and signing key of a Host, its name the folder's.
+    """Return a Host at its own company.
+
+    `folder` holds ``host.toml``. Without one it holds a Host's store and signing key, and has the Host's name.
 
     Parameters
     ----------
     folder : Path
         Or the ``host.toml`` in it, whatever it is called.
     actor : str
-        Who operates the Host if nobody signs in, for its log.
+        The Host's operator for its log, if no sign-in is needed.
     user : mapping of str to object, optional
         On a page: what is known of the session's sign-in (:meth:`backend.services.accounts.Accounts.of_session`).
-        None = in a shell: whoever reaches the folder.
+        None = in a shell: any user who can reach the folder.
 
     Raises
     ------
@@ -752,19 +754,19 @@ def _sampled_of(config: HostConfig, agreement: Agreement | None) -> tuple[PartyT
 
 
 def host_files(place: Path) -> tuple[Path, Path]:
-    """A Host's folder and its ``host.toml``, of either of them."""
+    """Return a Host's folder and its ``host.toml``, of either of them."""
     if place.suffix == ".toml":
         return (place.parent, place)
     return (place, place / CONFIG)
 
 
 def operator_of(folder: Path, user: Mapping[str, Any]) -> Account | None:
-    """The account that operates a Host's console; None if nobody has to sign in.
+    """Return the account that operates a Host's console; None if no sign-in is needed.
 
     Raises
     ------
     SignInError
-        As :meth:`backend.services.accounts.Accounts.of_session`, or the account is in other roles only.
+        See :meth:`backend.services.accounts.Accounts.of_session`; or the account is in other roles only.
     """
     account = Accounts(host_files(folder)[0]).of_session(user)
     if account is not None and OPERATOR not in account.roles:
@@ -797,12 +799,12 @@ def limits_of(config: HostConfig, agreement: Agreement | None, records: int = 0)
 
 
 def simulated_host(home: Path, federation: Federation, host: str, actor: str) -> HostOperator:
-    """A simulated Host, for whoever operates the simulation.
+    """Return a simulated Host, for the operator of the simulation.
 
     Raises
     ------
     ParameterError
-        There is no such Host.
+        The Host does not exist.
     """
     if host not in [party.name for party in federation.hosts]:
         host_names = [party.name for party in federation.hosts]

@@ -64,7 +64,7 @@ DAY = 24 * 3600.0
 LOOK = 60.0  # seconds until a link that is down is looked at again
 _Accounts: TypeAdapter[dict[str, tuple[str, str]]] = TypeAdapter(dict[str, tuple[str, str]])
 ACCOUNTS = "accounts.json"  # in the folder of the Host's keys: Guest → its name, and which database has its account
-ENDING = 30.0  # seconds that open work gets to end once the process is told to stop
+ENDING = 30.0  # seconds for open work to end after a stop
 QUIET = 5.0  # seconds without a message after which a conversation is not waited for
 POLL = 0.05  # seconds
 WAKE = 0.5  # seconds after which a signal is handled that came in an unlucky moment
@@ -176,7 +176,7 @@ class HostService:
         self._webhook.send(waits, party=party, guest=request.guest, number=request.number, purpose=request.purpose)
 
     def _note_start(self) -> None:
-        """Log that this process begins: what was open before is over, and whoever compares logs sees why."""
+        """Log that this process begins: what was open before has ended, and who compares logs can see why."""
         try:
             AuditLog(self.database).add(LINKS, {}, system_user(), OPERATOR)
         except StoreError as error:  # it answers nothing then, and says why
@@ -220,18 +220,18 @@ class HostService:
         """Seconds until the next time."""
         try:
             expire(self.database)
-        except StoreError as error:  # nobody's work waits for it
+        except StoreError as error:  # no work waits for it
             _log.warning("What is too old was not deleted: %s", error)
         return DAY
 
 
 def host_service(path: Path) -> HostService:
-    """The Host whose ``host.toml`` this is."""
+    """Return the Host whose ``host.toml`` this is."""
     return HostService(load_config(path))
 
 
 def read_source(config: HostConfig) -> tuple[PartyTable, str]:
-    """The Host's records, and their version: a hash.
+    """Return the Host's records, and their version: a hash.
 
     Raises
     ------
@@ -301,13 +301,13 @@ def check_account(file: Path, agreement: Agreement, database: Database) -> None:
 
 
 def dither_of(config: HostConfig, agreement: Agreement) -> float:
-    """The widest of what the Host adds and what the agreement asks for."""
+    """Return the widest of what the Host adds and what the agreement asks for."""
     host_dither = DITHER if config.limits.dither is None else config.limits.dither
     return max(host_dither, *(purpose.floors.dither for purpose in agreement.purposes))
 
 
 def agreed_models(agreement: Agreement, store: PartyStore) -> Agreed:
-    """Which models the agreement lists by their :meth:`backend.store.party_store.PartyStore.agreed_name`, so that nobody is asked.
+    """Return which models the agreement lists by :meth:`backend.store.party_store.PartyStore.agreed_name`: no operator is asked for them.
 
     For scores and for reasons, as far as a purpose that lists the model allows their messages; measuring and training are asked for.
     """
@@ -330,7 +330,7 @@ def agreed_models(agreement: Agreement, store: PartyStore) -> Agreed:
 def agreed_volume(agreement: Agreement, purpose: str) -> int:
     """People a day that may be asked about for scores, reasons or one purpose of measuring, under all grants; 0 = not limited.
 
-    What purposes of the agreement allow together, as far as they allow the message.
+    The sum over the agreement's purposes that allow the message.
     """
     kinds = _kinds(purpose)
     limits = []
@@ -352,13 +352,13 @@ def key_floor_of(config: HostConfig, agreement: Agreement) -> int:
 
 
 def workers_of(config: HostConfig) -> Workers:
-    """Who does its long work."""
+    """Return who does its long work."""
     settings = config.workers
     return Workers(settings.jobs or cores(), settings.backend, settings.scheduler).connected()
 
 
 def lanes_of(config: HostConfig) -> Mapping[Lane, LaneSize]:
-    """As ``host.toml`` says."""
+    """Return the size of each lane, as ``host.toml`` says."""
     settings = {Lane.ONLINE: config.lanes.online, Lane.BULK: config.lanes.bulk, Lane.TRAINING: config.lanes.training}
     return {
         lane: LaneSize(lane_settings.workers, lane_settings.queue, SIZES[lane].again)

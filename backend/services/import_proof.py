@@ -1,4 +1,4 @@
-"""Proves an imported model on the federation's own rows: its partial models in the clear beside the undivided model and the library.
+"""Proves an imported model on the federation's own rows: its partial models in the clear against the undivided model and the library.
 
 Runs where a simulation's tables all lie. It tells the Guest how far the scores are apart, and of a Host's column no more than its name.
 """
@@ -50,7 +50,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Proof:
-    """What was shown of an imported model.
+    """The proof of an imported model.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Proof:
     auc : float
         Of these records; NaN for a number.
     notes : tuple of Remark
-        What the person who imports should know about file and records.
+        Notes on file and records for the person who imports.
     """
 
     rows: int
@@ -254,7 +254,7 @@ LIBRARIES = {"XGBoost": _by_xgboost, "LightGBM": _by_lightgbm}
 
 
 def margins_in_the_clear(parts: PartialModels, tables: Mapping[str, PartyTable]) -> Floats:
-    """Every party's rules on its own columns, ``(n, outputs.count)``: the integers of Fed-EINI, without ciphertexts and messages."""
+    """Return every party's rules on its own columns, ``(n, outputs.count)``: the integers of Fed-EINI, without ciphertexts and messages."""
     model = parts.guest
     unit = 2.0**-parts.guest.score_bits
     rules = {model.guest: model.rules} | {host: host_model.rules for host, host_model in parts.hosts.items()}
@@ -281,7 +281,7 @@ def _splits(parts: PartialModels) -> list[Split]:
 def _joint_rows(
     federation: Federation, tables: Mapping[str, PartyTable], labels: Floats, limit: int
 ) -> NDArray[np.intp]:
-    """The Guest's rows that all owners hold, at most so many of them."""
+    """Return the Guest's rows that all owners hold, at most `limit` of them."""
     guest = tables[federation.guest.name]
     joint_rows = [row for row, i in enumerate(guest.ids) if all(i in table.row_of for table in tables.values())]
     if len(joint_rows) < MIN_ROWS or len(np.unique(labels[joint_rows])) < 2:
@@ -353,7 +353,7 @@ def _refuse_unmet(
     if cell_texts and not cell_texts & codes.keys():
         texts = tuple(shown(text) for text in codes)
         raise ModelError("no_cell_in_categories", **where, categories=texts)
-    # numbers that no cell is, beside cells that are no such number: places in a list, or labels that were encoded otherwise
+    # numbers that no cell has, and cells that are not among these numbers: places in a list, or labels that were encoded otherwise
     numbers = [*cell_texts, *filter(None, codes)]
     if not from_user and cell_texts - codes.keys() and {*codes} - cell_texts - {""} and all(map(is_whole, numbers)):
         known_numbers = tuple(sorted(cell_texts, key=int)) if is_guest else Remark("other_numbers")
@@ -364,7 +364,7 @@ def _refuse_unmet(
 
 
 def _rounding(read: WholeModel) -> float:
-    """How far a library's own rounding may take its margin from the exact one: float32 sums, and the logit of a float32 probability."""
+    """Return the largest error of a library's margin by its own rounding: float32 sums, and the logit of a float32 probability."""
     if read.outputs.link == "logistic":
         base = max(abs(score) for score in read.base_scores)
     else:
@@ -423,7 +423,7 @@ def _ranking(
 
 
 def label_texts(federation: Federation) -> set[str]:
-    """The different cells of the label's column."""
+    """Return the different cells of the label's column."""
     return set(read_csv(federation.folder / federation.guest.file).cells(federation.label.column))
 
 

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 HELD = 12  # ended jobs of a user whose results stay in memory
 HELD_IN_ALL = 100
 LONG = 5.0  # seconds of a job that may have left much behind
-HELD_FOR = 24 * 3600.0  # seconds: as long as the Guest's journal waits for whoever asked
-ABOUT_PEOPLE = ("score", "reasons")  # why one of these failed may name somebody, so it is not written down
+HELD_FOR = 24 * 3600.0  # seconds: as long as the Guest's journal keeps an answer
+ABOUT_PEOPLE = ("score", "reasons")  # the reason of a failure may name a person, so it is not stored
 State = Literal["running", "elsewhere", "done", "failed", "cancelled", "interrupted"]
 
 
@@ -69,11 +69,11 @@ class JobStatus:
     started : str
         UTC, ISO 8601.
     result : str
-        Where its result lies: a model's id, or a run of the Guest's journal.
+        Place of its result: a model's id, or a run of the Guest's journal.
     failure : Remark or None
         Why it failed, as far as that was written down.
     waits : bool
-        The scores that it came to wait in the Guest's journal: whoever asks the same again has them.
+        Its scores wait in the Guest's journal: the same request again gets them.
     """
 
     name: str
@@ -88,7 +88,7 @@ class JobStatus:
 
     @property
     def kind(self) -> str:
-        """What sort of work it is."""
+        """Return what sort of work it is."""
         return kind_of(self.name)
 
 
@@ -115,22 +115,22 @@ class JobRegistry:
         atexit.register(self.close)
 
     def of(self, account: str) -> UserJobs:
-        """The jobs of whoever is signed in as `account`; empty if nobody signs in: all who use the home are one user."""
+        """Return the jobs of an account; empty = no sign-in is needed, and all who use the home are one user."""
         return UserJobs(self, sha256(account.encode()).hexdigest() if account else "")
 
     def log(self) -> JobLog:
-        """What is written down about jobs."""
+        """Return what is written down about jobs."""
         from backend.store.job_log import JobLog  # noqa: PLC0415 (the services are imported without a database)
 
         return JobLog(self._workspace.home_database())
 
     def waits(self, run: str) -> bool:
-        """Whether the scores of a run wait in a Guest's journal."""
+        """Return whether the scores of a run wait in a Guest's journal."""
         names = (federation.name for federation in self._workspace.federations()) if run else ()
         return any(self._workspace.journal(name).waits(run) for name in names)
 
     def close(self) -> None:
-        """What still runs here is written down as interrupted."""
+        """Note jobs that still run here as interrupted."""
         with self._lock:
             running = any(entry.job.state == "running" for entry in self._held.values())
             self._held.clear()
@@ -140,7 +140,7 @@ class JobRegistry:
         self._presence.close()
 
     def gone(self, process: str) -> bool:
-        """Whether another process of this machine was killed: nobody holds its lock file. What it ran is written down as interrupted."""
+        """Return whether another process of this machine was killed: its lock file is free. Its jobs are noted as interrupted."""
         file = self._lock_file(process)
         if process == self.process or not file.exists():
             return False  # on another machine its silence tells
@@ -193,7 +193,7 @@ class JobRegistry:
         return job
 
     def _ended(self, entry: _Held, user: str, name: str) -> None:
-        """The file is not needed any more; how the job ended is written down, and what it found where that is kept."""
+        """Release the job's file; store how the job ended, and its result if results of its kind are stored."""
         entry.upload = None
         job = entry.job
         kind = kind_of(name)
@@ -209,7 +209,7 @@ class JobRegistry:
         give_back(collect=job.seconds >= LONG)
 
     def find(self, user: str, name: str) -> Job[Any] | None:
-        """The last job of that name: of this process, or one that ended in another where what it found is kept."""
+        """Return the last job of that name: of this process, or one that ended in another where what it found is kept."""
         entry = self.held(user).get(name)
         if entry is not None:
             return entry.job
@@ -308,9 +308,9 @@ class UserJobs:
         model : str
             The model that is chosen; after the colon of `name`, if not given.
         about : object, optional
-            What was asked for, where whoever comes back needs it: no person's data.
+            The request, for a user who comes back: no person's data.
         upload : Upload, optional
-            What it works on, for whoever comes back before it has ended.
+            The file it works on, for a user who comes back before it has ended.
 
         Raises
         ------
@@ -320,21 +320,21 @@ class UserJobs:
         return self._registry.begin(self._user, name, model or name.partition(":")[2], begin, about, upload)
 
     def find(self, name: str) -> Job[Any] | None:
-        """The job that was started last under `name`, running or ended; None if neither it nor what it found is held any more."""
+        """Return the job that was started last under `name`, running or ended; None if neither it nor its result is held."""
         return self._registry.find(self._user, name)
 
     def about(self, name: str) -> Any:
-        """What the job under `name` was asked for."""
+        """Return what the job under `name` was asked for."""
         entry = self._registry.held(self._user).get(name)
         return None if entry is None else entry.about
 
     def upload(self, name: str) -> Upload | None:
-        """The file that the job under `name` works on; None once it has ended."""
+        """Return the file that the job under `name` works on; None once it has ended."""
         entry = self._registry.held(self._user).get(name)
         return None if entry is None else entry.upload
 
     def all(self) -> tuple[JobStatus, ...]:
-        """All that is known, newest first: in this process, in others of the home, and from before a restart."""
+        """Return all that is known, newest first: in this process, in others of the home, and from before a restart."""
         return tuple(
             JobStatus(
                 logged.name,
@@ -351,7 +351,7 @@ class UserJobs:
         )
 
     def _known(self) -> Iterator[tuple[LoggedJob, Job[Any] | None, State]]:
-        """As the log has them, as they are held here, and how they stand."""
+        """Yield each job of the user: its entry in the log, the job if it is held here, and its state."""
         jobs = {entry.id: entry.job for entry in self._registry.held(self._user).values()}
         for logged in self._registry.log().of(self._user):
             job = jobs.get(logged.id)
@@ -384,7 +384,7 @@ def kind_of(name: str) -> str:
 
 
 def _place(result: object) -> str:
-    """Where a result can be found after a restart; empty if nowhere, or on the page where it was asked for."""
+    """Return where a result can be found after a restart; empty if nowhere, or on the page where it was asked for."""
     if isinstance(result, ModelRecord):
         return result.id
     return result.run if isinstance(result, ScoreBatch) else ""

@@ -1,4 +1,4 @@
-"""What jobs found that lies nowhere else, as text that outlives a restart: figures and reports of models and attacks, never of a person."""
+"""Results of jobs that are stored nowhere else, as text that outlives a restart: of models and attacks, never of a person."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
     from backend.services.protocol_comparison import Compared
 
-# kinds of work; what the others find lies in a Guest's store, or is about people and waits in its journal
+# kinds of work; results of the others are in a Guest's store, or are about people and wait in its journal
 KINDS = ("attacks", "protocols", "serving", "leak", "frontier", "shap", "import", "report")
 
 
 def keeps(kind: str) -> bool:
-    """Whether what such a job found is kept."""
+    """Return whether results of such jobs are stored."""
     return kind in KINDS
 
 
 def write_result(kind: str, result: Any) -> str | None:
-    """What such a job found, as JSON; None if it is not kept."""
+    """Return the result of such a job as JSON; None if it is not stored."""
     if not keeps(kind):
         return None
     if kind == "protocols":
@@ -40,7 +40,7 @@ def _as_text(value: bytes) -> str:
 
 
 def read_result(kind: str, text: str) -> Any:
-    """The same again; None if another version wrote it, for its figures may mean something else."""
+    """Return a result from its text; None if another version wrote it, since its figures may mean something else."""
     from pydantic import ValidationError  # noqa: PLC0415 (read once after a restart)
 
     stored = json.loads(text)
@@ -53,7 +53,7 @@ def read_result(kind: str, text: str) -> Any:
 
 
 def _form(kind: str) -> TypeAdapter[Any]:
-    """How a result of such work is read."""
+    """Return how a result of such work is read."""
     from pydantic import TypeAdapter  # noqa: PLC0415 (as above)
 
     form: Any
@@ -93,7 +93,7 @@ def _form(kind: str) -> TypeAdapter[Any]:
 
 
 def _without_samples(comparison: Compared) -> Compared:
-    """The bytes of ciphertexts are not kept: a race is drawn of sizes and times."""
+    """Return a comparison without the bytes of its ciphertexts: a race is drawn from sizes and times."""
     rows = tuple(
         replace(row, transcript=tuple(replace(entry, sample=b"") for entry in row.transcript))
         for row in comparison.runs.rows

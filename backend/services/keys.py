@@ -34,7 +34,7 @@ _BODY = TypeAdapter(dict[str, dict[str, str]])
 
 @dataclass(frozen=True)
 class Key:
-    """What may be known about a key of the Guest.
+    """The public facts about a key of the Guest.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Keys:
         self._auditor = auditor
 
     def all(self, federation: str) -> tuple[Key, ...]:
-        """Every key, by file name; raises SecurityError if a file is damaged or others can read it."""
+        """Return every key, by file name; raises SecurityError if a file is damaged or others can read it."""
         return tuple(_described(file, _read(file)) for file in self._files(federation))
 
     @recorded("keys")
@@ -151,9 +151,9 @@ class Keys:
         Raises
         ------
         ParameterError
-            There is no such key, or it is the signing key.
+            The key does not exist, or it is the signing key.
         SecurityError
-            A scoring or a measurement is under way or not fetched, or another process rotated the key in this moment.
+            A scoring or a measurement is under way or not fetched, or another process is rotating the key.
         """
         self._only_operator()
         keys = [

@@ -45,7 +45,7 @@ RELEASE_PEOPLE = 200  # validation records on which a new model's scores are mea
 
 @dataclass(frozen=True)
 class Audited:
-    """What a joint audit is made on.
+    """The model, the people and the parties of a joint audit.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class Audited:
 
 @dataclass(frozen=True)
 class AnswerCost:
-    """What one more answer about a person costs at a Host.
+    """The cost of one more answer about a person at a Host.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class AnswerCost:
 
 
 class Leakage:
-    """What scorings and scores disclose."""
+    """Measures what scorings and scores disclose."""
 
     def __init__(self, workspace: Workspace, models: Registry, auditor: Auditor, samples: Samples) -> None:
         self._workspace = workspace
@@ -111,7 +111,7 @@ class Leakage:
         self._samples = samples
 
     def disclosures(self, batch: ScoreBatch) -> tuple[tuple[PartyDisclosure, ...], tuple[DisclosedField, ...]]:
-        """Who saw what in a scoring: the paper's Table II, and every field of every message of its transcript.
+        """Return who saw what in a scoring: the paper's Table II, and every field of every message of its transcript.
 
         The table has what was seen in an earlier attempt, too, whose answers came from the Guest's journal.
         """
@@ -127,7 +127,7 @@ class Leakage:
         )
 
     def given_away(self, model_id: str, person: str = "") -> tuple[GivenAway, ...]:
-        """What each Host's answers have given away within its window, and what more answers of a model would: its operator's view.
+        """Return what each Host's answers have given away within its window, and what more answers of a model would: its operator's view.
 
         Only simulated Hosts show it; of others, NotAvailable is raised.
 
@@ -197,12 +197,12 @@ class Leakage:
     def meter(
         self, model_id: str, score: Score, sample: SampleSheet | None = None, dither: float | None = None
     ) -> LeakReading:
-        """What one released score leaves open of the Hosts' answers: the naive count and its entropy.
+        """Return what one released score leaves open of the Hosts' answers: the naive count and its entropy.
 
         Parameters
         ----------
         sample : SampleSheet, optional
-            What the score was made of, a row; default the Guest's record of that id.
+            The values that were scored, one row; default the Guest's record of that id.
         dither : float, optional
             By how much its Hosts said that they moved it at most (:class:`backend.results.ScoreBatch`); default what simulated Hosts add.
 
@@ -217,14 +217,14 @@ class Leakage:
     def bound(
         self, model_id: str, score: Score, sample: SampleSheet | None = None, dither: float | None = None
     ) -> LeakBound:
-        """What one released score tells at most, in a fraction of the time of :meth:`meter`, whose parameters and errors it has."""
+        """Return what one released score tells at most, in a fraction of the time of :meth:`meter`, whose parameters and errors it has."""
         meter, columns, moved = self._meter(model_id, score, sample, dither)
         return meter.bound(columns, [score.units], moved)[0]
 
     def _meter(
         self, model_id: str, score: Score, sample: SampleSheet | None, dither: float | None
     ) -> tuple[LeakMeter, Columns, int]:
-        """The meter, the Guest's values that the score was made of, and by how many units it may have been moved."""
+        """Return the meter, the Guest's values that the score was made of, and by how many units it may have been moved."""
         record = self._models.get(model_id)
         bits = record.score_bits
         if dither is None:
@@ -342,7 +342,7 @@ def measure_tradeoff(audited: Audited, job: Job[tuple[TradeoffPoint, ...]]) -> t
 
 
 def _shape(model: GuestModel) -> ReasonShape | None:
-    """Sizes of a request for one person's reasons; None if nobody is given reasons with the model."""
+    """Sizes of a request for one person's reasons; None if the model gives no reasons."""
     try:
         terms = CompiledTerms(model)
         return terms.shape(MAX_REASONS, form_groups(model, terms.items))
@@ -358,14 +358,14 @@ def released(
     part: str,
     job: Job[Any],
 ) -> ModelRecord:
-    """The record of a new model with what its scores would give away, measured on some records of a part."""
+    """Return the record of a new model with what its scores would give away, measured on some records of a part."""
     ids = [i for i, name in part_of.items() if name == part][:RELEASE_PEOPLE]
     rows = np.array([runtime.table.row_of[i] for i in ids], dtype=np.intp)
     return replace(record, release=check_release(Audited(runtime, record, model, rows, list(part_of)), job))
 
 
 def check_release(audited: Audited, job: Job[Any]) -> ReleaseCheck | None:
-    """What the scores of a new model would give away, on some records; None if no Host is asked, or it runs at its own company."""
+    """Return what the scores of a new model would give away, on some records; None if no Host is asked, or it runs at its own company."""
     runtime = audited.runtime
     record = audited.record
     model = audited.model
@@ -403,12 +403,12 @@ def check_release(audited: Audited, job: Job[Any]) -> ReleaseCheck | None:
 
 
 def finest(release: ReleaseCheck, bound: float) -> int | None:
-    """The finest resolution at which no larger share of scores than `bound` identifies a path; None if the coarsest does, too."""
+    """Return the finest resolution at which no larger share of scores than `bound` identifies a path; None if the coarsest does, too."""
     return next((bits for bits, unique in release.unique if unique <= bound), None)
 
 
 def usual_bound(release: ReleaseCheck) -> float:
-    """Return the largest share of scores that may identify a path if nobody asked for another one.
+    """Return the largest share of scores that may identify a path, by default.
 
     It is :data:`MAX_IDENTIFYING` for every model, of synthetic people too. With fewer than :data:`backend.results.MIN_RECORDS` records
     the share cannot be measured, because hardly any score could have company: nothing is refused, and nothing is called fine.
@@ -419,7 +419,7 @@ def usual_bound(release: ReleaseCheck) -> float:
 def kept_to_the_rule(record: ModelRecord, most_named: float | None) -> ModelRecord:
     """Return the record with the largest share that was allowed; raise ReleaseRefused if more scores identify a path.
 
-    `most_named` is a share that somebody allowed; None means the usual bound.
+    `most_named` is a share that a person allowed; None means the usual bound.
     """
     if record.release is None:
         return record
@@ -432,7 +432,7 @@ def kept_to_the_rule(record: ModelRecord, most_named: float | None) -> ModelReco
 
 
 def exception_of(record: ModelRecord) -> float | None:
-    """Return the share above the usual bound that was allowed for a model; None if nobody allowed one.
+    """Return the share above the usual bound that was allowed for a model; None if none was.
 
     A retraining or a tested variant of the model may use it, too.
     """

@@ -1,6 +1,6 @@
-"""What models are called, and their way from draft to retirement: whose step it is, what it needs, what the log keeps of it.
+"""What models are called, and their way from draft to retirement: who takes a step, what the step needs, what the log stores.
 
-If nobody signs in, roles and names are as they were given (docs/decisions/who-decides.md).
+Without a sign-in, roles and names are as the user gave them (docs/decisions/who-decides.md).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PARTS = {
     "trained": Text("trained", "训练了"),
     "owns": Text("owns", "负责"),
     "submitted": Text("submitted", "提交了"),
-}  # what somebody did for a model and may therefore not approve
+}  # roles of a person who may therefore not approve the model
 DEMO_REASON = "The built-in demo opens on it: synthetic people, put in use without a review."
 
 
@@ -85,9 +85,9 @@ class NextStep:
     reason : bool
         Whether it needs one.
     undecided : int
-        Findings that nobody decided on, and questions that nobody answered, where that is why.
+        Open findings and questions, if they are why it needs one.
     replaces : str
-        Id of the model that is in use now, where this one would take its place.
+        Id of the model in use that this one would replace.
     """
 
     name: str
@@ -121,12 +121,12 @@ class Lifecycle:
         return self._workspace.model_states(record.federation).standing(record.id)
 
     def history(self, model_id: str) -> tuple[ModelStep, ...]:
-        """Every step of a model, oldest first."""
+        """Return every step of a model, oldest first."""
         record = self._models.get(model_id)
         return self._workspace.model_states(record.federation).steps(record.id)
 
     def offers(self, model_id: str) -> tuple[NextStep, ...]:
-        """The steps that lead out of the model's state, each with what it needs."""
+        """Return the steps that lead out of the model's state, each with what it needs."""
         record = self._models.get(model_id)
         states = self._workspace.model_states(record.federation)
         state = states.of(record.id).state
@@ -197,15 +197,15 @@ class Lifecycle:
         person : str
             Whose step it is; default the actor.
         reason : str
-            Needed to return or retire a model, and to approve one with findings on which nobody decided or questions nobody answered.
+            Needed to return or retire a model, and to approve one with open findings or questions.
 
         Raises
         ------
         SecurityError
-            It is another role's step, whoever trained, owns or submitted the model was to approve it, or whoever is signed in gave
+            It is another role's step, a person who trained, owns or submitted the model was to approve it, or a signed-in user gave
             another name.
         ParameterError
-            There is no such step from here, or a name or a reason is missing.
+            The step is not possible from here, or a name or a reason is missing.
         """
         if step not in STEPS:
             raise ParameterError("unknown_step", step=step, known=tuple(STEPS))
@@ -249,11 +249,11 @@ class Lifecycle:
         note.keep = keep
 
     def _undecided(self, record: ModelRecord) -> int:
-        """Findings that nobody decided on, and questions that nobody answered."""
+        """Return the number of open findings and questions."""
         return len(self._reviews.undecided(record.id)) + len(self._reviews.unanswered(record.id))
 
     def open_demo(self, federation: str) -> None:
-        """Name a demo's first model and put it in use without a review, unless somebody took a step with any: its pages open on it."""
+        """Name a demo's first model and put it in use without a review, unless a user took a step with any: pages open on it."""
         states = self._workspace.model_states(federation)
         if not states.steps():
             first = self._models.all(federation)[-1]
@@ -264,7 +264,7 @@ class Lifecycle:
 
     @recorded("state")
     def _use_as_demo(self, note: Note, record: ModelRecord) -> None:
-        """The log says that nobody reviewed it."""
+        """Put a model in use; the log says that it was not reviewed."""
         note.about(record, step="use", before=DRAFT, after=IN_USE, because="demo")
         states = self._workspace.model_states(record.federation)
         by = self._auditor
@@ -288,7 +288,7 @@ def _named(person: str) -> str:
 
 
 def _reason(reason: str, step: str, required: bool, undecided: int) -> str:
-    """The reason without surrounding white space; raises if one is missing."""
+    """Return the reason without surrounding white space; raises if one is missing."""
     reason = reason.strip()
     if (required or undecided or reason) and (wide(reason) < REASON_MIN or len(reason) > TEXT_MAX):
         if undecided:
@@ -305,7 +305,7 @@ def _reason(reason: str, step: str, required: bool, undecided: int) -> str:
 
 
 def _check_approver(person: str, actor: str, model: ModelState, steps: Sequence[ModelStep]) -> None:
-    """Raise SecurityError if whoever approves had a part in the model."""
+    """Raise SecurityError if the approver had a part in the model."""
     submitted = [step.person for step in steps if step.after == "in_review"]
     parts = {"trained": model.maker, "owns": model.owner, "submitted": submitted[-1]}
     names = {name.casefold() for name in (person, actor) if name}

@@ -28,7 +28,7 @@ from backend.remark import Remark
 
 VARIABLE = "GLASSLEAF_LINKS"
 ASK = "ask"
-TAKE_OVER = 30.0  # seconds in which somebody has the links again
+TAKE_OVER = 30.0  # seconds within which a process has the links again
 AGAIN = 0.1  # seconds
 
 
@@ -39,7 +39,7 @@ OnLinks = Callable[[Collection[str]], None]
 def linked_runtime(
     federation: Federation, home: Path, options: dict[str, Any], on_links: OnLinks = lambda conversations: None
 ) -> GuestRuntime:
-    """The Guest of a federation file with a table `link`; it listens, or dials, from now on, unless another process of it does.
+    """Return the Guest of a federation file with a table `link`; it listens, or dials, from now on, unless another process of it does.
 
     Raises
     ------
@@ -80,13 +80,13 @@ def linked_runtime(
 class GuestWire:
     """The Guest's links. Of a home's processes one has them, and the others speak through it.
 
-    Whoever comes first has them, and when it ends, another one takes them at once. A process with :data:`VARIABLE` = ``ask`` never
+    The first process has them; when it ends, another one takes them at once. A process with :data:`VARIABLE` = ``ask`` never
     has them.
 
     Parameters
     ----------
     party, agreement, keys, settings
-        As of :class:`backend.link.wire.LinkWire`.
+        See :class:`backend.link.wire.LinkWire`.
     on_links : callable
         See :data:`OnLinks`.
     """
@@ -112,7 +112,7 @@ class GuestWire:
             self._links()
 
     def _links(self) -> LinkWire | LinksElsewhere:
-        """The links; raises PartyUnreachable, with what to do, if there are none to be had."""
+        """Return the links; raise PartyUnreachable, with what to do, if this process cannot have any."""
         with self._lock:
             if self._closed.is_set():
                 raise PartyUnreachable("links_ended", party=self.party)
@@ -124,7 +124,7 @@ class GuestWire:
             return self._wire
 
     def _taken(self) -> LinkWire | None:
-        """The links for this process, which answers the others from now on; None where another one has them."""
+        """Return the links for this process, which answers the others from now on; None if another process has them."""
         if os.environ.get(VARIABLE) == ASK:
             return None
         try:
@@ -166,25 +166,25 @@ class GuestWire:
         return self._wire_of(message.conversation).send(receiver, message)
 
     def receive(self, conversation: str = "", timeout: float | None = None) -> Delivery | None:
-        """What comes next; raises PartyUnreachable if the links on which the conversation began have ended."""
+        """Return what comes next; raises PartyUnreachable if the links on which the conversation began have ended."""
         return self._wire_of(conversation).receive(conversation, timeout)
 
     def _wire_of(self, conversation: str) -> LinkWire | LinksElsewhere:
-        """A conversation ends with the links on which it began."""
+        """Return the links on which a conversation began: it ends with them."""
         return self._at.get(conversation) or self._links()
 
     def is_up(self, party: str) -> bool:
-        """Whether `party` can be reached; raises PartyUnreachable if there are no links to be had."""
+        """Return whether `party` can be reached; raises PartyUnreachable if there are no links to be had."""
         return self._links().is_up(party)
 
     def quiet(self, party: str) -> Quiet:
-        """How long nothing has come from `party`; nothing is known of links that have ended."""
+        """Return how long nothing has come from `party`; nothing is known of links that have ended."""
         with suppress(PartyUnreachable):
             return Quiet() if self._wire is None else self._wire.quiet(party)
         return Quiet()
 
     def state(self, party: str) -> Remark | None:
-        """How the link to `party` stands."""
+        """Return the state of the link to `party`."""
         return self.links()[party].said
 
     def links(self) -> dict[str, LinkState]:

@@ -1,4 +1,4 @@
-"""What measurements of a model share: with whom, the sessions of one measurement, and where its result is kept.
+"""Parts that measurements of a model share: the parties, the sessions of one measurement, and the store of its result.
 
 As the Guest sees it: scores, labels and its own columns. What comes back from a Host is encrypted sums or scores.
 """
@@ -70,7 +70,7 @@ class ModelRequest:
     Attributes
     ----------
     cipher : {"rlwe", "paillier", "paillier-short", "none"}
-        What is added up by group is never under ``rlwe``. People are scored under the fastest cipher, with ``none`` on plaintext.
+        Sums by group never use ``rlwe``. People are scored under the fastest cipher, with ``none`` on plaintext.
     seed : int
         Draws the records, and what the Guest draws besides; a Host draws from the system.
     """
@@ -89,7 +89,7 @@ class KeyedRequest(ModelRequest):
 
 @dataclass(frozen=True)
 class MeasurementContext:
-    """What is measured, and with whom.
+    """The subject and the parties of a measurement.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class MeasurementContext:
     part_of : mapping of str to str
         Id of a joint record → the part it had in training.
     workers : Workers
-        Who encrypts when records are scored.
+        Workers that encrypt when records are scored.
     kept : Measurements
         What was measured before.
     last_asked : callable
@@ -127,7 +127,7 @@ class MeasurementContext:
 
 
 class Sessions:
-    """The conversations of one job, their transcripts one after the other; with what they measure, where a Host has to agree to that."""
+    """The conversations of one job, their transcripts one after the other; with their purpose, if a Host has to agree to it."""
 
     def __init__(self, runtime: GuestRuntime, job: Job[Any], purpose: Measure | None = None) -> None:
         self._runtime = runtime
@@ -246,7 +246,7 @@ class Sessions:
         Parameters
         ----------
         first : callable, optional
-            What a Host is asked in the same conversation before: to permute values, say.
+            Called first in the same conversation: to have a Host permute values, say.
         at : (int, int), optional
             Records scored before these, and all that will be: where this is one scoring of several.
         """
@@ -302,7 +302,7 @@ class Measurement:
         self._compliance = compliance
 
     def context(self, record: ModelRecord) -> MeasurementContext:
-        """What is measured of a model, and with whom."""
+        """Return what is measured of a model, and with whom."""
         return MeasurementContext(
             self.workspace.runtime(record.federation),
             record,
@@ -374,9 +374,9 @@ def protected_of(context: MeasurementContext) -> frozenset[str]:
 
 
 def others_of_hosts(context: MeasurementContext, excluded: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """Return the features of the model's Hosts but those named, by Host: what is asked about beside these, since scores are counted.
+    """Return the features of the model's Hosts but those named, by Host: these are asked about as well, since scores are counted.
 
-    Hosts at their own companies count each score of a person, so that nobody can be scored for a second feature. Simulated Hosts do not
+    Hosts at their own companies count each score of a person, so that no person can be scored for a second feature. Simulated Hosts do not
     count what is measured. Protected features come first: a Host answers until its limits are reached.
     """
     if context.runtime.simulated:
@@ -392,7 +392,7 @@ def others_of_hosts(context: MeasurementContext, excluded: Collection[str]) -> d
 
 
 def drawn(context: MeasurementContext, samples: int | None, seed: int) -> Rows:
-    """Rows of some test records in the Guest's table, or of all; of those who have left it since the training there are none."""
+    """Return rows of some or all test records in the Guest's table; people who have left it since the training have none."""
     row_of = context.runtime.table.row_of
     ids = [i for i in context.test_ids if i in row_of]
     count = len(context.test_ids) if samples is None else samples
@@ -403,7 +403,7 @@ def drawn(context: MeasurementContext, samples: int | None, seed: int) -> Rows:
 
 
 def of_outcomes(context: MeasurementContext) -> MeasurementContext:
-    """The same with those test records alone about whose groups disparity and validation ask a Host, where people are real.
+    """Return a context with only the test records about whose groups disparity and validation ask a Host, if people are real.
 
     Of an imported model, whose records have no parts, that is one third; the others are for `proxies` and `monitor`.
     """
@@ -416,9 +416,9 @@ def of_outcomes(context: MeasurementContext) -> MeasurementContext:
 
 
 def asked_by(person: str) -> str:
-    """Which of :data:`TURNS` may ask a Host about the groups of a person on whom the model was, or may have been, trained.
+    """Return which of :data:`TURNS` may ask a Host about the groups of a person on whom the model was, or may have been, trained.
 
-    By the id alone, so that records which come or go move nobody from one to another: a Host that counts answers once answers all.
+    By the id alone, so that records which come or go do not move people from one to another: a Host that counts answers once answers all.
     """
     return TURNS[int.from_bytes(sha256(person.encode()).digest()[:8]) % len(TURNS)]
 
@@ -427,7 +427,7 @@ def is_of_share(person: str, attribute: str, protected: Collection[str]) -> bool
     """Return whether a person of the turn of `proxies` is among those whom it asks about by this attribute.
 
     Each protected attribute has a share of these people to itself, and all other features have one together: a Host answers once about a
-    person, so that the attribute that is measured first would leave nobody for the second.
+    person, so that the first attribute would leave no people for the second.
     """
     shares = [*sorted(protected), ""]
     wanted = attribute if attribute in protected else ""

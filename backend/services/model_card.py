@@ -31,7 +31,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class CardRequest(ModelRequest):
-    """Score at most so many test records again, under encryption, for a card."""
+    """Request to score some test records again, under encryption, for a card."""
 
     samples: int = 2000
 
@@ -91,7 +91,7 @@ def kept_scores(measurement: Kept) -> tuple[Floats, Floats, Floats | None]:
 
 
 def make_card(record: ModelRecord, outputs: Outputs, measurements: Mapping[str, Kept]) -> ModelCard:
-    """The card of a model from what is kept of it, part by part."""
+    """Return the card of a model from what is kept of it, part by part."""
     scores = {part: kept_scores(measurements[part]) for part in PARTS if part in measurements}
     shifts: list[Stability | None] = []
     if REFERENCE in scores:
@@ -140,7 +140,7 @@ class ModelCards:
         self._cards = cards
 
     def get(self, model_id: str) -> ModelCard:
-        """How good a model is and on whom that was measured; without parts if no scores of it are kept."""
+        """Return how good a model is and on whom that was measured; without parts if no scores of it are kept."""
         record = self._models.get(model_id)
         return self._cards.get(
             record.id,

@@ -27,7 +27,7 @@ DIFFERENCE = "difference"  # kind of measurement, kept with the second model und
 
 @dataclass(frozen=True)
 class DifferenceRequest:
-    """Score at most so many test records with two models.
+    """Request to score some test records with two models.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class ModelDifference:
 
     @classmethod
     def of(cls, models: Registry, old_model: ModelRecord, new_model: ModelRecord) -> ModelDifference | None:
-        """What was measured of two models in either order; None if it was not."""
+        """Return what was measured of two models in either order; None if it was not."""
         measurement = models.measured(new_model, DIFFERENCE).get(old_model.id)
         sign = 1
         if measurement is None:
@@ -77,7 +77,7 @@ class ModelDifferences:
         return Job[ModelDifference](lambda job: self.measure(request, job), 1).start()
 
     def measure(self, request: DifferenceRequest, job: Job[Any]) -> ModelDifference:
-        """The same within a job that is under way.
+        """Do the same within a job that is under way, and return the result.
 
         Raises
         ------
@@ -128,7 +128,7 @@ class ModelDifferences:
             raise waits
 
     def can_pair(self, old_model: ModelRecord, new_model: ModelRecord) -> bool:
-        """Whether both can score the same test records for the same task."""
+        """Return whether both can score the same test records for the same task."""
         tested = self._models.test_ids(old_model)
         alike = (old_model.federation, old_model.task) == (new_model.federation, new_model.task)
         return alike and bool(tested) and set(tested) == set(self._models.test_ids(new_model))

@@ -48,7 +48,7 @@ SCORED = 0.92
 
 
 class Meanings(TypedDict, total=False):
-    """What a model file does not say of itself."""
+    """The meanings that a model file does not state."""
 
     features: Sequence[str] | None  # names for the model's columns, in their order
     categories: Path | None  # JSON: feature → text of each category code
@@ -167,7 +167,7 @@ class ModelImport:
         return Job[Brought](run, 0, size=federation).start()
 
     def outcomes(self, federation: str) -> list[str]:
-        """The label's texts, of which a model's higher score may speak for either; binary only."""
+        """Return the label's texts, of which a model's higher score may speak for either; binary only."""
         return sorted(label_texts(self._workspace.federation(federation)))
 
     def check(self, federation: str, file: Path, *, job: Job[Any] | None = None, **meanings: Unpack[Meanings]) -> Proof:
@@ -177,7 +177,7 @@ class ModelImport:
 
 
 def _note_rows(job: Job[Any], more: int, n_proved: int, rows: int) -> None:
-    """So many rows are proved; `more` are to be scored afterwards."""
+    """Note how many rows are proved; `more` are to be scored afterwards."""
     job.total = rows + more
     job.at("prove", "", n_proved)
 
@@ -193,7 +193,7 @@ class Divided:
 
 @dataclass(frozen=True)
 class Imported:
-    """What an import gives.
+    """The result of an import.
 
     Attributes
     ----------
@@ -220,7 +220,7 @@ def divide(
     ModelError
         The file or its features do not fit, or its scores are not the library's (see :func:`prove`).
     ParameterError
-        `score_bits` is out of range, or `label_is` is none of the label's two texts.
+        `score_bits` is out of range, or `label_is` is not one of the label's two texts.
     FederationError
         Too few records are held by every party to prove and measure the model.
     """
@@ -257,7 +257,7 @@ def divide(
 
 
 def _check_label_is(federation: Federation, label_is: str | None) -> None:
-    """Raise ParameterError if the text is none of two outcomes."""
+    """Raise ParameterError if the text is not one of two outcomes."""
     if label_is is None:
         return
     if federation.label.task != "binary":

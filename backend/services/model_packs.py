@@ -71,7 +71,7 @@ class ModelPacks:
         Raises
         ------
         ParameterError
-            If there is no such model, the passphrase is too short, or the key is none.
+            If the model does not exist, the passphrase is too short, or the key is not a public key.
         """
         record = self._models.get(model_id)
         name = record.federation
@@ -97,7 +97,7 @@ class ModelPacks:
         Raises
         ------
         ParameterError, SecurityError
-            See :func:`backend.services.pack_files.unpacked`; or the model is here already, or is none of this federation.
+            See :func:`backend.services.pack_files.unpacked`; or the model is here already, or is not one of this federation.
         """
         about = self._workspace.federation(federation)
         name = about.name

@@ -56,7 +56,7 @@ PARTS = ("test", JOINT, TRAINING)  # whose scores later ones are compared with: 
 LATER = "later"
 SHIFT = "shift"
 CODE_REMARKS = ("code_unseen", "code_written_otherwise")  # codes of remarks on a code that the model does not know
-REFERENCE = 2000  # training records at most, beside which a Host's columns are summed
+REFERENCE = 2000  # training records at most that a Host's columns are compared with
 # shares of the work that are done once the people are scored, and once acceptance is compared by the feature
 SCORED = 0.05
 BY_FEATURE = 0.25
@@ -112,7 +112,7 @@ class Monitoring:
     def read(
         self, model_id: str, source: bytes | Path, name: str = "samples", how: Reading = AS_IT_IS, label: str = ""
     ) -> LaterSheet:
-        """A later sheet: CSV, XLSX or Parquet, its ids and codes compared with those that the Guest knows.
+        """Return a later sheet: CSV, XLSX or Parquet, its ids and codes compared with those that the Guest knows.
 
         Raises as :func:`backend.data.table.read_later_sheet` and :meth:`backend.services.samples.Known.stop`.
         """
@@ -128,14 +128,14 @@ class Monitoring:
         return Job[Monitored](lambda job: self.run(request, job), 0).start()
 
     def run(self, request: MonitoringRequest, job: Job[Any]) -> Monitored:
-        """The same within a job that is under way.
+        """Do the same within a job that is under way, and return the result.
 
         Raises
         ------
         ParameterError
-            The feature is none of the federation, or the cut-off no probability.
+            The feature is not one of the federation, or the cut-off is not a probability.
         SampleError
-            Nobody of the sheet could be scored, or too few people.
+            No person of the sheet could be scored, or too few.
         Cancelled, SecurityError, PartyUnreachable
             See :meth:`backend.protocols.transport.channel.Session.expect`.
         """
@@ -149,7 +149,7 @@ class Monitoring:
         if sheet.usable < MIN_GROUP:
             raise SampleError("too_few_to_monitor", people=sheet.usable, least=MIN_GROUP)
         cipher = request.cipher or self._scoring.suited(record.id, sheet.usable)
-        bare = replace(sheet, hosts={})  # nobody's values stand in for a Host's own
+        bare = replace(sheet, hosts={})  # no typed-in values in place of a Host's own
         # held until all of it is kept: who was scored is counted, and a run that a kill has broken off begins with the same scores
         scoring_request = ScoringRequest(record.id, bare, request.cutoff, cipher, request.key_bits, hold=True)
         with work.part(0.0, SCORED):
@@ -181,11 +181,11 @@ class Monitoring:
         return monitored
 
     def last(self, model_id: str) -> Monitored | None:
-        """A model's last run; None if there was none."""
+        """Return a model's last run; None if there was none."""
         return last_run(self._measurement, self._models.get(model_id))
 
     def _before(self, context: MeasurementContext, record: ModelRecord) -> PartyTable:
-        """The Guest's training records; all joint ones of an imported model."""
+        """Return the Guest's training records; all joint ones of an imported model."""
         table = context.runtime.table
         part_of = self._models.part_of(record)
         rows = [i for i, name in enumerate(table.ids) if part_of.get(name) in (TRAINING, JOINT)]
@@ -193,7 +193,7 @@ class Monitoring:
 
 
 def last_run(measurement: Measurement, record: ModelRecord) -> Monitored | None:
-    """A model's last run, as it is kept."""
+    """Return a model's last run, as it is kept."""
     stored = measurement.models.measured(record, MONITORING).get("")
     return read_monitored(stored.rows[0]) if stored else None
 
@@ -239,7 +239,7 @@ class _Run:
                     self._new_codes[key] = self._new_codes.get(key, 0) + 1
 
     def result(self, failed: int) -> Monitored:
-        """Every trigger judged."""
+        """Return the result, with a verdict on every trigger."""
         suite = triggers()
         has_outcome = self._known
         labels = self._outcomes[has_outcome]
@@ -351,7 +351,7 @@ class _Run:
         return disparity.from_sums(*key, answers[key].marking, answers[key].groups, answers[key].sums, seed=seed)
 
     def _marking(self, probabilities: Floats, of_guest: bool) -> Marking:
-        """How people are marked: by decision and score alone, since outcomes may be known of some."""
+        """Return how people are marked: by decision and score alone, since outcomes may be known of some."""
         marking = mark(
             self._line.cutoff, np.zeros(len(probabilities), dtype=np.bool_), probabilities, own_groups=of_guest
         )

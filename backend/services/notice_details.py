@@ -1,4 +1,4 @@
-"""Whom notices name and how they are reached: kept with the federation in the Guest's store, every earlier version too, and logged."""
+"""Names and addresses on notices: stored with the federation at the Guest, with every earlier version, and logged."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ ARTEFACT = "notice.details"  # of a federation's Guest; no model's id has a full
 
 
 class NoticeDetails:
-    """What notices of a home's federations state of their parties."""
+    """The facts that notices of a home's federations state about their parties."""
 
     def __init__(self, workspace: Workspace, auditor: Auditor) -> None:
         self._workspace = workspace
         self._auditor = auditor
 
     def federation(self, name: str) -> Federation:
-        """The federation as notices state it."""
+        """Return the federation as notices state it."""
         versions = self._versions(name)
         parties = versions[-1]["parties"] if versions else {}
         return stated(
@@ -48,7 +48,7 @@ class NoticeDetails:
         )
 
     def of(self, name: str) -> dict[str, NoticeParty]:
-        """What stands, by party."""
+        """Return the current details, by party."""
         return of_file(self.federation(name))
 
     def missing(self, name: str, language: str) -> tuple[tuple[str, str], ...]:
@@ -56,15 +56,15 @@ class NoticeDetails:
         return missing(self.federation(name), language)
 
     def template(self, name: str, language: str = "en") -> str:
-        """What stands as TOML; what is empty is to be filled in."""
+        """Return the current details as TOML; empty fields are to be filled in."""
         return to_toml(self.federation(name), language)
 
     def keep_toml(self, name: str, text: str) -> None:
-        """As :meth:`keep`, from a file as :meth:`template` gives it."""
+        """See :meth:`keep`; from a file in the form of :meth:`template`."""
         self._keep(name, from_toml(text, self._workspace.federation(name)))
 
     def keep(self, name: str, details: Mapping[str, Mapping[str, Any]]) -> None:
-        """Keep fields by party in place of all that stood; what is empty or left out is as the federation file has it.
+        """Keep fields by party in place of the earlier ones; what is empty or left out is as the federation file has it.
 
         Raises
         ------

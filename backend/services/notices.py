@@ -27,7 +27,7 @@ def notice_of(
     date: str,
     verdict: Verdict | None = None,
 ) -> Notice:
-    """The notice for one person: 12 CFR 1002.9, 15 USC 1681m.
+    """Return the notice for one person: 12 CFR 1002.9, 15 USC 1681m.
 
     Parameters
     ----------
@@ -87,14 +87,14 @@ def notice_of(
 
 
 def as_stated(model: GuestModel, federation: Federation, name: str) -> Feature:
-    """A feature with the reasons that the federation file states now: they need no training."""
+    """Return a feature with the reasons that the federation file states now: they need no training."""
     feature = model.feature(name)
     now = next((f for f in federation.party(model.owner_of(name)).features if f.name == name), feature)
     return feature.model_copy(update={"reason": now.reason or feature.reason})
 
 
 def refuse_without_meaning(model: GuestModel, features: Collection[str]) -> None:
-    """Raise ParameterError if a feature has a column's name for its meaning: nobody could read it as a reason."""
+    """Raise ParameterError if a feature has a column's name for its meaning: no reader would understand it as a reason."""
     bare = [name for name in sorted(features) if not model.feature(name).described]
     if bare:
         raise ParameterError("notice_without_meaning", features=tuple(shown(name) for name in bare))

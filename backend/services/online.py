@@ -74,12 +74,12 @@ class Online:
         return models
 
     def fresh(self) -> bool:
-        """Whether :meth:`find` has no store to read."""
+        """Return whether :meth:`find` has no store to read."""
         looked_up, models = self._found
         return bool(models) and time.monotonic() - looked_up <= LOOKED_UP
 
     def find(self, model_id: str) -> tuple[ModelRecord, bool]:
-        """A model by its whole id, and whether it is approved; raises ModelError if none is offered under it."""
+        """Return a model by its whole id, and whether it is approved; raises ModelError if none is offered under it."""
         if model_id not in self.offered():
             raise ModelError("model_not_offered", model=shown(model_id))
         record, state = self.offered()[model_id]
@@ -116,7 +116,7 @@ class OpenModel:
         self._known_at: tuple[float, Known] | None = None
 
     def check(self, people: Sequence[Person]) -> None:
-        """Raise SampleError if somebody has no id, is named twice, or has a value that is none of the Guest's features."""
+        """Raise SampleError if a person has no id, is named twice, or has a value of another feature than the Guest's."""
         guest = self._workspace.federation(self.record.federation).guest
         names = [feature.name for feature in guest.features]
         strangers = sorted({name for person in people for name in person.values or ()} - set(names))
@@ -177,12 +177,12 @@ class OpenModel:
         return self._scoring.start(request, conversation=self._conversation).get()
 
     def handed_over(self, batch: ScoreBatch) -> None:
-        """Whoever asked has the scores: with the next question the journal forgets them, and the Host its answer."""
+        """Note that the caller has the scores: with the next question the journal forgets them, and the Host its answer."""
         self._journal().handed_over_soon(batch.run)
         self._conversation.handed_over(batch.run)
 
     def tell(self) -> None:
-        """Once a second, tell Hosts where the audit log stands; while the next question is under way, in another thread."""
+        """Once a second, send Hosts the audit log's head, in another thread while the next question is under way."""
         if time.monotonic() - self._reported > TELLING:
             self._tell()
 
@@ -207,7 +207,7 @@ class OpenModel:
 
 @dataclass(frozen=True)
 class SilentAuditor(Auditor):
-    """Writes, and leaves it to others to tell the Hosts where the log stands: a head covers every entry before it."""
+    """An auditor that writes entries, and leaves it to others to send the Hosts the log's head: it covers every entry before it."""
 
     def tell(self, federation: str) -> None:
         """Not now."""

@@ -1,4 +1,4 @@
-"""What whoever operates a home does with it whole: whether it can do work, its backup, and bringing it back."""
+"""Operation of a whole home: whether it can do work, its backup, and bringing it back."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Operation:
 
     @property
     def home(self) -> Path:
-        """The folder that everything is kept in."""
+        """Return the folder that everything is kept in."""
         return self._workspace.home
 
     def not_ready(self) -> tuple[Remark, ...]:
@@ -135,7 +135,7 @@ def _check_databases(folder: Path) -> None:
 
 
 def is_sealed(file: Path) -> bool:
-    """Whether a backup holds keys, so that its passphrase is needed."""
+    """Return whether a backup holds keys, so that its passphrase is needed."""
     from backend.store.home_backup import holds_keys  # noqa: PLC0415 (needed here alone)
 
     return holds_keys(file)

@@ -128,19 +128,19 @@ class Draft(BaseModel):
     before: dict[str, dict[str, str]] = {}
 
     def holder(self, column: str) -> int | None:
-        """Who holds a column: 0 for the Guest, 1 for the first Host; None if nobody does."""
+        """Return who holds a column: 0 for the Guest, 1 for the first Host; None if nobody does."""
         for place, columns in enumerate((self.guest, *(host.columns for host in self.hosts))):
             if column in columns:
                 return place
         return None
 
     def given(self, columns: Collection[str], place: int | None) -> Draft:
-        """The draft with some columns held by one party, or by nobody."""
+        """Return the draft with some columns held by one party, or by nobody."""
         guest = tuple(column for column in self.guest if column not in columns)
         hosts = []
         for host in self.hosts:
-            kept = tuple(column for column in host.columns if column not in columns)
-            hosts.append(host.model_copy(update={"columns": kept}))
+            remaining = tuple(column for column in host.columns if column not in columns)
+            hosts.append(host.model_copy(update={"columns": remaining}))
         if place == 0:
             guest = (*guest, *columns)
         elif place is not None:
@@ -149,26 +149,26 @@ class Draft(BaseModel):
         return self.model_copy(update={"guest": guest, "hosts": tuple(hosts)})
 
     def missing(self, column: str) -> tuple[str, ...]:
-        """The texts of a column that were said to mean a missing value."""
+        """Return the texts of a column that were said to mean a missing value."""
         return _texts(self.entries.get(column, {}).get("missing", ""))
 
     def kind(self, column: Column) -> str:
-        """What a column is read as: what its user says, else what it looks like."""
+        """Return what a column is read as: what its user says, else what it looks like."""
         if column.name in self.days or column.name in self.signs:
             return Kind.NUMERIC.value
-        said = self.entries.get(column.name, {}).get("kind", "")
+        stated_kind = self.entries.get(column.name, {}).get("kind", "")
         numbers = any(
             oddity.code in NUMBERS_BESIDE and self.mended(column.name, oddity) == "missing" for oddity in column.odd
         )
-        return said or (Kind.NUMERIC.value if numbers else column.kind)
+        return stated_kind or (Kind.NUMERIC.value if numbers else column.kind)
 
     def saying(self, column: str, **cells: str) -> Draft:
-        """The draft with what its user says about a column."""
-        said = {**self.entries.get(column, {}), **cells}
-        return self.model_copy(update={"entries": {**self.entries, column: said}})
+        """Return the draft with what its user says about a column."""
+        entry = {**self.entries.get(column, {}), **cells}
+        return self.model_copy(update={"entries": {**self.entries, column: entry}})
 
     def mended(self, column: str, oddity: Oddity) -> Mend | None:
-        """How something odd about a column was mended; None if it was not."""
+        """Return how something odd about a column was mended; None if it was not."""
         missing = self.missing(column)
         if "missing" in oddity.mends and oddity.cells and all(cell in missing for cell in oddity.cells):
             return "missing"
@@ -184,7 +184,7 @@ class Draft(BaseModel):
         return None
 
     def mend(self, column: str, oddity: Oddity, mend: Mend) -> Draft:
-        """The draft with something odd about a column mended in one of its ways."""
+        """Return the draft with something odd about a column mended in one of its ways."""
         if mend == "one_spelling":
             return self.model_copy(update={"one_spelling": (*self.one_spelling, column)})
         if mend == "leave_out":
@@ -201,7 +201,7 @@ class Draft(BaseModel):
         return mended.model_copy(update={"days": {**self.days, column: order}})
 
     def unmend(self, column: str, oddity: Oddity) -> Draft:
-        """The draft with something odd about a column as it was, and with what its user had said before."""
+        """Return the draft with something odd about a column as it was, and with what its user had said before."""
         mend = self.mended(column, oddity)
         before = self.before.get(column, {})
         if mend == "missing":
@@ -221,7 +221,7 @@ class Draft(BaseModel):
         return undone.model_copy(update={"days": _without(self.days, column), "signs": _without(self.signs, column)})
 
     def _mending(self, column: str, **cells: str) -> Draft:
-        """The draft with cells of a column's entry changed by a mend, and with what they were before."""
+        """Return the draft with cells of a column's entry changed by a mend, and with what they were before."""
         said = self.entries.get(column, {})
         before = dict(self.before.get(column, {}))
         for field in cells:
@@ -231,7 +231,7 @@ class Draft(BaseModel):
 
 
 def _texts(cell: str) -> tuple[str, ...]:
-    """The texts of a dictionary's cell that has several."""
+    """Return the texts of a dictionary's cell that has several."""
     return tuple(text.strip() for text in cell.split(";") if text.strip())
 
 
@@ -297,13 +297,13 @@ class OwnData:
         self._auditor = auditor
 
     def drafts(self) -> list[Draft]:
-        """What this user has begun, the last first; drafts of anybody that nobody touched for :data:`KEPT` are deleted."""
+        """Return what this user has begun, the last first; drafts of anybody that nobody touched for :data:`KEPT` are deleted."""
         for file in (self._home / DRAFTS).glob("*/draft.json"):
             if time.time() - file.stat().st_mtime > KEPT.total_seconds():
                 shutil.rmtree(file.parent, ignore_errors=True)
         files = sorted((self._home / DRAFTS).glob("*/draft.json"), key=lambda file: -file.stat().st_mtime)
-        found = (self._read(file) for file in files)
-        return [draft for draft in found if draft is not None and draft.owner == self._owner]
+        all_drafts = (self._read(file) for file in files)
+        return [draft for draft in all_drafts if draft is not None and draft.owner == self._owner]
 
     def draft(self, draft_id: str) -> Draft | None:
         """One draft of this user's; None if there is none."""
@@ -357,15 +357,15 @@ class OwnData:
         shutil.rmtree(self._folder(draft.id), ignore_errors=True)
 
     def columns(self, draft: Draft) -> tuple[Column, ...]:
-        """The table's columns, in its order."""
+        """Return the table's columns, in its order."""
         return _columns(self._folder(draft.id) / "table", draft.file, draft.reading)
 
     def rows(self, draft: Draft) -> int:
-        """How many records the table has."""
+        """Return how many records the table has."""
         return len(self._text(draft).rows)
 
     def outcomes(self, draft: Draft, column: str) -> Outcomes:
-        """What can be predicted, if `column` is the label."""
+        """Return what can be predicted, if `column` is the label."""
         text = _plain_text(self._folder(draft.id) / "table", draft.file, draft.reading)
         text, _ = without_rows(text, draft.id_column or None, column, draft.positive or None, draft.leave_out)
         if column in draft.one_spelling:
@@ -377,38 +377,40 @@ class OwnData:
         tasks += ["number"] if numbers and len(counts) > 2 else []
         if MIN_CLASSES <= len(counts) <= MAX_CLASSES:
             tasks.insert(0 if len(counts) <= MAX_OUTCOMES // 4 else len(tasks), "classes")
-        shown = sorted(counts.items()) if len(counts) <= MAX_OUTCOMES else []
+        listed_counts = sorted(counts.items()) if len(counts) <= MAX_OUTCOMES else []
         alike = () if numbers else tuple(alike_texts(counts))
-        return Outcomes(dict(shown), tuple(tasks), len(cells) - counts.total(), alike)
+        return Outcomes(dict(listed_counts), tuple(tasks), len(cells) - counts.total(), alike)
 
     def odd_rows(self, draft: Draft) -> dict[str, tuple[int, Remark]]:
         """Return the rows that have to be mended or left out: reason → their number, and a sentence with their lines."""
         text = self._text(draft)
         odd = odd_rows(text, draft.id_column or None, draft.label or None, draft.positive or None, LEFT_OUT)
-        found = {}
+        by_reason = {}
         for reason, rows in odd.items():
             values = {"n": len(rows), "why": Remark(LEFT_OUT[reason]), "lines": lines_of(text, rows)}
-            found[reason] = (len(rows), Remark("rows_to_leave_out", values))
-        return found
+            by_reason[reason] = (len(rows), Remark("rows_to_leave_out", values))
+        return by_reason
 
     def with_dictionary(self, draft: Draft, name: str, data: bytes, how: Reading = AS_IT_IS) -> Draft:
-        """The draft with the meanings of a dictionary file; raises FederationError if that is not usable."""
-        known = {column.name for column in self.columns(draft)}
-        found = parse_dictionary(read_table_file(data, name, how, UPLOAD))
-        entries = {column: cells_of(feature) for column, feature in found.items() if column in known - {draft.label}}
+        """Return the draft with the meanings of a dictionary file; raises FederationError if that is not usable."""
+        column_names = {column.name for column in self.columns(draft)}
+        features = parse_dictionary(read_table_file(data, name, how, UPLOAD))
+        entries = {
+            column: cells_of(feature) for column, feature in features.items() if column in column_names - {draft.label}
+        }
         for column, cells in entries.items():
-            if "kind" not in found[column].model_fields_set:  # the cells decide
+            if "kind" not in features[column].model_fields_set:  # the cells decide
                 del cells["kind"]
         # What the file leaves empty stays as it was said or mended.
         for column, cells in entries.items():
-            said = {field: cell for field, cell in cells.items() if cell}
-            entries[column] = {**draft.entries.get(column, {}), **said}
-        label = found.get(draft.label)
-        meant = {"label_meaning": label.meaning} if label else {}
-        return draft.model_copy(update={"entries": {**draft.entries, **entries}, **meant})
+            filled_cells = {field: cell for field, cell in cells.items() if cell}
+            entries[column] = {**draft.entries.get(column, {}), **filled_cells}
+        label = features.get(draft.label)
+        label_values = {"label_meaning": label.meaning} if label else {}
+        return draft.model_copy(update={"entries": {**draft.entries, **entries}, **label_values})
 
     def overview(self, draft: Draft) -> tuple[Federation, Overview]:
-        """The federation as it would be, and how its columns are read; raises FederationError with every problem."""
+        """Return the federation as it would be, and how its columns are read; raises FederationError with every problem."""
         return _overview(self._folder(draft.id) / "table", draft.model_dump_json())
 
     def make(self, draft: Draft) -> Federation:
@@ -419,9 +421,9 @@ class OwnData:
         out = self._home / FOLDER / name
         if out.exists():
             raise FederationError("federation_exists", federation=name)
-        made = self._federations.init(self._folder(draft.id) / "table", division, out, draft.file)
+        federation = self._federations.init(self._folder(draft.id) / "table", division, out, draft.file)
         self.discard(draft)
-        return made
+        return federation
 
     def start(self, draft: Draft) -> Job[Federation]:
         """As :meth:`make`, in the background."""
@@ -439,7 +441,7 @@ class OwnData:
         return _table(self._folder(draft.id) / "table", draft.file, draft.reading)
 
     def _read(self, file: Path) -> Draft | None:
-        """A draft as it was kept; None if it is of another version, or gone."""
+        """Return a draft as it was kept; None if it is of another version, or gone."""
         try:
             return Draft.model_validate_json(file.read_bytes())
         except (OSError, ValidationError):
@@ -448,40 +450,40 @@ class OwnData:
 
 @lru_cache(maxsize=1)
 def _table(file: Path, name: str, how: Reading) -> TableText:
-    """A draft's table; the file of a draft never changes."""
+    """Return a draft's table; the file of a draft never changes."""
     text = read_table_file(file, name, how, UPLOAD)
     return with_marks(text, text.header, how.decimal)
 
 
 @lru_cache(maxsize=1)
 def _plain_text(file: Path, name: str, how: Reading) -> TableText:
-    """A draft's table with plain numbers; what cannot be made plain is said when the table is divided."""
+    """Return a draft's table with plain numbers; what cannot be made plain is said when the table is divided."""
     return with_plain_numbers(_table(file, name, how), _usable(_table(file, name, how)))[0]
 
 
 def _usable(text: TableText) -> list[str]:
-    """The columns that can be used: they have a name, and no other column has it."""
+    """Return the columns that can be used: they have a name, and no other column has it."""
     repeated = repeated_columns(text.header)
     return [column for column in text.header if column and column not in repeated]
 
 
 @lru_cache(maxsize=4)
 def _columns(file: Path, name: str, how: Reading) -> tuple[Column, ...]:
-    written = _table(file, name, how)
-    text, forms, _ = with_plain_numbers(written, _usable(written))
-    found = []
+    table = _table(file, name, how)
+    text, forms, _ = with_plain_numbers(table, _usable(table))
+    columns = []
     for column in _usable(text):
         counts = Counter(cell for cell in text.cells(column) if cell)
-        before = Counter(filter(None, written.cells(column)))
-        values = tuple(cell for cell, _ in before.most_common(SHOWN_VALUES))
+        original_counts = Counter(filter(None, table.cells(column)))
+        values = tuple(cell for cell, _ in original_counts.most_common(SHOWN_VALUES))
         kind = guess(text, column, (), numbers=column in forms).kind
         if column in forms:
-            read = sum(before[cell] for cell in forms[column].numbers)
+            read = sum(original_counts[cell] for cell in forms[column].numbers)
         else:
             read = 0
         odd = oddities(counts, kind, text.marks)
-        found.append(Column(column, kind.value, len(counts), values, odd, read))
-    return tuple(found)
+        columns.append(Column(column, kind.value, len(counts), values, odd, read))
+    return tuple(columns)
 
 
 @lru_cache(maxsize=1)
@@ -492,13 +494,13 @@ def _overview(file: Path, draft_json: str) -> tuple[Federation, Overview]:
 
 
 def _division(draft: Draft) -> Division:
-    """What was said, as `glassleaf init` is told it."""
+    """Return what was said, as `glassleaf init` is told it."""
     names = host_names(draft)
     entries = {column: _entry(column, cells) for column, cells in draft.entries.items()}
     meaning = draft.label_meaning
     if draft.label and meaning:
         entries[draft.label] = {"meaning": meaning.en or meaning.zh, "meaning_zh": meaning.zh}
-    held = {*draft.guest, *(column for host in draft.hosts for column in host.columns), draft.label}
+    assigned = {*draft.guest, *(column for host in draft.hosts for column in host.columns), draft.label}
     return Division(
         draft.label,
         draft.guest,
@@ -507,14 +509,14 @@ def _division(draft: Draft) -> Division:
         draft.positive or None,
         draft.task or None,
         name=draft.name or None,
-        meanings=features_from({column: cells for column, cells in entries.items() if column in held}),
+        meanings=features_from({column: cells for column, cells in entries.items() if column in assigned}),
         title=draft.title,
         titles={GUEST: draft.guest_title} | {n: host.title for n, host in zip(names, draft.hosts, strict=True)},
         reading=draft.reading,
         leave_out=draft.leave_out,
-        one_spelling=tuple(column for column in draft.one_spelling if column in held),
-        days={column: order for column, order in draft.days.items() if column in held and column != draft.label},
-        signs={column: way for column, way in draft.signs.items() if column in held and column != draft.label},
+        one_spelling=tuple(column for column in draft.one_spelling if column in assigned),
+        days={column: order for column, order in draft.days.items() if column in assigned and column != draft.label},
+        signs={column: way for column, way in draft.signs.items() if column in assigned and column != draft.label},
     )
 
 
@@ -523,13 +525,13 @@ def host_names(draft: Draft) -> list[str]:
     names: list[str] = []
     for number, host in enumerate(draft.hosts, start=1):
         if re.match(r"[A-Za-z]{2}", host.title):
-            made = slug(host.title)
+            short_name = slug(host.title)
         else:
-            made = ""
-        names.append(made if made and made not in (GUEST, *names) else f"host_{number}")
+            short_name = ""
+        names.append(short_name if short_name and short_name not in (GUEST, *names) else f"host_{number}")
     return names
 
 
 def _entry(column: str, cells: dict[str, str]) -> dict[str, str]:
-    """What was said about a column; its name stands in for a meaning that nobody gave in any language."""
+    """Return what was said about a column; its name stands in for a meaning that nobody gave in any language."""
     return {**cells, "meaning": cells.get("meaning") or cells.get("meaning_zh") or f"{readable(column)} {NO_MEANING}"}

@@ -49,7 +49,7 @@ class HomeKeys:
 
 
 class _Body(BaseModel):
-    """What is sealed; `signature` is over label and content."""
+    """The sealed part; `signature` is over label and content."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -58,7 +58,7 @@ class _Body(BaseModel):
 
 
 class _Content(BaseModel):
-    """What one party holds about a model; `records` names the version of its records."""
+    """One party's data about a model; `records` names the version of its records."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -102,7 +102,7 @@ def unpacked(
     Parameters
     ----------
     expected : Label
-        What the pack has to say, but for the model; its sender is this home.
+        The label that the pack must have, but for the model; its sender is this home.
     folder : Path
         Of the party's keys.
     sender : str
@@ -145,7 +145,7 @@ def unpacked(
         body = _Body.model_validate_json(pack.open(key))
     except ValidationError:
         raise SecurityError("pack_not_opened") from None
-    # 3. who signed it: whoever knows a home's public key can seal for it
+    # 3. check the signer: anybody who knows a home's public key can seal for it
     if label.sender != trusted:
         raise SecurityError("pack_of_other_sender", found=label.sender, expected=trusted)
     if not is_signed(label.sender, body.signature, KIND, *_statement(label, body.content)):

@@ -1,6 +1,6 @@
-"""What the parties keep about a person, shown and erased (GDPR Art. 15 and 17): ids, counts and days; never a value, a label or a score.
+"""The parties' data about a person, shown and erased (GDPR Art. 15 and 17): ids, counts and days; never a value, a label or a score.
 
-A Guest never learns what a Host keeps: in a simulation the operator runs all parties and may ask each of them, nobody else may.
+A Guest never learns what a Host keeps: in a simulation only the operator runs all parties and may ask each of them.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class People:
         Raises
         ------
         SecurityError
-            A Host was asked for by somebody else than the operator.
+            A Host was asked for, and the actor is not the operator.
         ParameterError
-            There is no such party, or it is no id.
+            The party does not exist, or the text is not an id.
         """
         parties = self._allowed(federation, party)
         holdings = self._held(federation, _checked(person), parties)
@@ -63,7 +63,7 @@ class People:
         return holdings
 
     def preview(self, federation: str, person: str) -> tuple[Holding, ...]:
-        """What :meth:`forget` would do; changes nothing. The operator's, as that is."""
+        """Return what :meth:`forget` would do; changes nothing. The operator's, as that is."""
         self._only_operator()
         return self._held(federation, _checked(person), self._allowed(federation, ""))
 
@@ -71,7 +71,7 @@ class People:
     def forget(self, note: Note, federation: str, person: str, because: str) -> tuple[Holding, ...]:
         """Erase a person from every party's database, except what protects them; returns what was held before.
 
-        Answers keep counting under a pseudonym, since a new budget would let somebody ask more about the same record.
+        Answers keep counting under a pseudonym, since a new budget would allow more questions about the same record.
 
         Parameters
         ----------
@@ -81,7 +81,7 @@ class People:
         Raises
         ------
         SecurityError
-            Somebody else than the operator asked.
+            The actor is not the operator.
         ParameterError
             There is no reason, or it names the id.
         """
@@ -119,7 +119,7 @@ class People:
             raise SecurityError("only_operator_of_all_parties", role=self._auditor.role)
 
     def _allowed(self, federation: str, party: str) -> tuple[str, ...]:
-        """The parties to ask; raises if the actor may not."""
+        """Return the parties to ask; raises if the actor may not."""
         about = self._workspace.federation(federation)
         names = tuple(member.name for member in about.here)
         if party in {member.name for member in about.parties} - set(names):
@@ -133,7 +133,7 @@ class People:
         return (about.guest.name,)
 
     def _named(self, federation: str, person: str) -> dict[str, str]:
-        """A person in the log: a hash under the Guest's secret, so that who reads the log cannot try ids until one fits."""
+        """Return a person in the log: a hash under the Guest's secret, so that who reads the log cannot try ids until one fits."""
         return {"person": self._workspace.guest_store(federation).pseudonym(person).strip()}
 
     def _held(self, federation: str, person: str, parties: tuple[str, ...]) -> tuple[Holding, ...]:
@@ -210,7 +210,7 @@ def _forget(database: Database, person: str) -> dict[str, int]:
 
 
 def _checked(person: str) -> str:
-    """An id as files hold it; raises ParameterError if it can be none."""
+    """Return an id as files hold it; raises ParameterError if it can be none."""
     if not person or person != person.strip() or not _is_text(person):
         raise ParameterError("text_is_no_id", id=shown(person))
     return person

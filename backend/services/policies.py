@@ -55,18 +55,18 @@ DEMO_REASON = "The built-in demo shows bands and points; its people are syntheti
 
 @dataclass(frozen=True)
 class PolicyStanding:
-    """The policy of a model as it stands on a day.
+    """The policy of a model on a day.
 
     Attributes
     ----------
     policy : Policy
-        The one that holds; the base rate if nobody has set one.
+        The policy in force; the base rate if none was set.
     version : PolicyVersion or None
-        Who set it; None if nobody has.
+        The version that was set; None if none was.
     proposed : PolicyVersion or None
-        What waits for a second person.
+        The version that waits for a second person.
     warnings : tuple of Remark
-        What speaks against the policy that holds.
+        Warnings about the policy in force.
     """
 
     model_id: str
@@ -103,7 +103,7 @@ class PolicyService:
         self._auditor = auditor
 
     def in_force(self, model_id: str, day: date | None = None) -> Policy:
-        """Return the policy that holds on a UTC day, by default today; the base rate if nobody has set one."""
+        """Return the policy in force on a UTC day, by default today; the base rate if none was set."""
         return policy_of(self._workspace, self._models.get(model_id), day)
 
     def standing(self, model_id: str, day: date | None = None) -> PolicyStanding:
@@ -237,7 +237,7 @@ class PolicyService:
         note.keep = keep
 
     def open_demo(self, model_id: str) -> None:
-        """Give a demo's first model an approved policy, unless somebody has proposed one."""
+        """Give a demo's first model an approved policy, unless one was proposed."""
         record = self._models.get(model_id)
         if record.task == "binary" and not self._workspace.policies(record.federation).versions(record.id):
             self._set_for_demo(record)
@@ -264,7 +264,7 @@ class PolicyService:
 
 
 def policy_of(workspace: Workspace, record: ModelRecord, day: date | None = None) -> Policy:
-    """Return the policy of a model that holds on a UTC day, by default today; the base rate if nobody has set one."""
+    """Return the policy of a model in force on a UTC day, by default today; the base rate if none was set."""
     version = workspace.policies(record.federation).in_force(record.id, day or _today())
     if version is None:
         return usual_policy(record.task, record.positive_rate)

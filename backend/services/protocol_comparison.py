@@ -56,7 +56,7 @@ NODE_BY_NODE_SAMPLES = 20
 
 
 def usual_protocols(samples: int) -> tuple[str, ...]:
-    """Protocols that are compared on so many samples if nobody asks for all."""
+    """Return the protocols that are compared on a number of samples by default."""
     return tuple(p for p in PROTOCOLS if p != NODE_BY_NODE or samples <= NODE_BY_NODE_SAMPLES)
 
 
@@ -115,7 +115,7 @@ class Compared:
         return points((self.runs, *(batch.runs for batch in self.batches)))
 
     def over(self, link: Link) -> Compared:
-        """The same runs over another link; nothing is scored again."""
+        """Return the same runs over another link; nothing is scored again."""
         return replace(self, runs=self.runs.over(link), batches=tuple(batch.over(link) for batch in self.batches))
 
     def as_dict(self) -> dict[str, Any]:
@@ -139,7 +139,7 @@ class ProtocolComparison:
 
     @recorded("compare")
     def compare(self, note: Note, request: ComparisonRequest, job: Job[Compared]) -> Compared:
-        """The same within a job that is under way."""
+        """Do the same within a job that is under way, and return the result."""
         record = self._models.get(request.model_id)
         details = {
             "protocols": len(_names(request)),
@@ -193,7 +193,7 @@ class ProtocolComparison:
 
 @dataclass(frozen=True)
 class ComparisonSetup:
-    """What protocols are compared on, and with whom.
+    """The model, the people and the parties of a comparison.
 
     Attributes
     ----------
@@ -225,9 +225,9 @@ def check(request: ComparisonRequest, available: int) -> None:
 
 
 def run(setup: ComparisonSetup, request: ComparisonRequest, workers: Workers, job: Job[Compared]) -> Compared:
-    """Every protocol on the same samples, then, for ``request.batches``, those of ``PAIR`` on more and fewer.
+    """Run every protocol on the same samples, then those of ``PAIR`` on the numbers of samples in ``request.batches``.
 
-    The race is in ``job.result`` as soon as it is over, and stays there if the job is stopped later.
+    The race is in ``job.result`` as soon as it has ended, and stays there if the job is stopped later.
     """
     guest = setup.runtime.guest
     every = protocols(guest, setup.model, setup.compiled, setup.key, workers=workers)

@@ -75,28 +75,28 @@ __all__ = [
 ]
 
 DEFAULT_CIPHER = preferred("rlwe")
-SCORED = {"rlwe": 0.06, "paillier": 0.05}  # share of the work that scoring is, where it comes first
+SCORED = {"rlwe": 0.06, "paillier": 0.05}  # share of the work that scoring takes, if it comes first
 ENCRYPTED = 0.5  # share of the work on mean contributions that is done before the Hosts add up
 STEPS = ("encrypt", "weigh", "rank")  # of one person, for progress
-COHORT = 200  # people of a group if nobody says how many
+COHORT = 200  # people of a group, by default
 
 
 @dataclass(frozen=True)
 class ReasonsRequest:
-    """Whose reasons are wanted.
+    """Request for reasons.
 
     Attributes
     ----------
     names : int
-        At most so many reasons a person; of those that a notice states in the same words, all names are given.
+        Largest number of reasons a person; all names are given of reasons that a notice states in the same words.
     cipher : {"rlwe", "paillier", "paillier-short"}
     against : {"", "all", "approved", "covers"}
-        Whom people are compared with (:class:`backend.trees.backgrounds.Background`); empty = all applicants, where the model knows them.
+        Whom people are compared with (:class:`backend.trees.backgrounds.Background`); empty = all applicants, if the model knows them.
     scored : ScoreBatch or None
         A scoring of the same sheet. None = that of the last 30 days if the Guest remembers one of everybody with the same values; else it
         is scored first, which is a question about everybody of its own.
     hold : bool
-        As :class:`backend.services.scoring.ScoringRequest` has it.
+        See :class:`backend.services.scoring.ScoringRequest`.
     """
 
     model_id: str
@@ -153,17 +153,17 @@ class PersonReasons:
 
     @property
     def status(self) -> Literal["ok", "failed"]:
-        """Whether names were found (they may be none)."""
+        """Return whether names were found (they may be none)."""
         return "failed" if self.problems else "ok"
 
     @property
     def blocked(self) -> bool:
-        """Whether a reason must not be one."""
+        """Return whether a reason must not be one."""
         return any(reason.blockers for reason in self.reasons)
 
     @property
     def merged(self) -> list[tuple[Reason, ...]]:
-        """The features of each reason."""
+        """Return the features of each reason."""
         by_group: dict[tuple[int, str], list[Reason]] = {}
         for reason in self.reasons:
             by_group.setdefault((reason.group, reason.side), []).append(reason)
@@ -191,7 +191,7 @@ class Reasons:
     cutoff : float
         At which "approved" were only just so.
     decided : str
-        When these people were scored, UTC, if the Guest remembered it; empty = with these reasons, or by whoever asked.
+        When these people were scored, UTC, if the Guest remembered it; empty = with these reasons, or by the caller.
     """
 
     model_id: str
@@ -213,7 +213,7 @@ class Reasons:
 
 @dataclass(frozen=True)
 class CohortRequest(KeyedRequest):
-    """Mean contributions over a group: the people named, or `samples` random test records if nobody is."""
+    """Mean contributions over a group: the people named, or `samples` random test records if none is."""
 
     ids: tuple[str, ...] = ()
     samples: int = COHORT
@@ -262,7 +262,7 @@ class ReasonsService:
     def run(self, note: Note, request: ReasonsRequest, job: Job[Any], *, counted: bool = True) -> Reasons:
         """Names of what raised people's scores most, within a job that is under way.
 
-        What is not `counted` shows how it works, and leaves the simulated Hosts' budgets alone.
+        Without `counted` it shows how it works, and leaves the simulated Hosts' budgets alone.
         """
         record = self._models.get(request.model_id)
         digest = sheet_hash(request.samples)
@@ -320,18 +320,18 @@ class ReasonsService:
         return remembered_batch(record, compiled, sheet, np.array(good, dtype=np.intp), decisions, policies, rules)
 
     def handed_over(self, reasons: Reasons) -> None:
-        """Whoever asked to hold the names has passed them on: the journal forgets them."""
+        """Note that the caller has delivered the names that were held: the journal forgets them."""
         journal = self._measurement.workspace.journal(self._models.get(reasons.model_id).federation)
         for run in reasons.runs:
             journal.handed_over(run)
 
     def _known_of_features(self, record: ModelRecord) -> dict[str, Reason]:
-        """What is stated of a feature that is a reason; a finding that was overridden with a reason blocks nothing."""
+        """Return what is stated of a feature that is a reason; a finding that was overridden with a reason blocks nothing."""
         standing = self._measurement.workspace.reviews(record.federation).standing(record.content_hash)
         blockers: dict[str, list[Blocker]] = {}
         assessed = self._compliance.assess(record.id)
         for question in assessed.unanswered:
-            # what no phrase of a rule suggests stops nobody's notice
+            # a question that no phrase of a rule suggests stops no notice
             if question.status == "prohibited" and question.sign.strength != "proposed":
                 blockers.setdefault(question.feature, []).append(Blocker(question.citation, "asked"))
         for finding in assessed.findings:
@@ -359,7 +359,7 @@ class ReasonsService:
 
     @recorded("notice")
     def notice(self, note: Note, reasons: Reasons, sample_id: str, language: str, kind: str) -> bytes:
-        """A notice of adverse action for one declined person, or why there is none, as txt, html or pdf; logged by its hash.
+        """Return a notice of adverse action for one declined person, or why there is none, as txt, html or pdf; logged by its hash.
 
         Raises
         ------
@@ -391,7 +391,7 @@ class ReasonsService:
         return file
 
     def check_notice(self, model_id: str, language: str, against: str = "") -> None:
-        """Raise ParameterError if a notice might state a feature without a meaning or text, or knows no such group; before all else."""
+        """Raise ParameterError if a notice might state a feature without a meaning or text, or the group is unknown; called first."""
         record = self._models.get(model_id)
         line = line_for(self._measurement.workspace, record)
         Background.of(self._models.partial_model(record), against, line.cutoff)
@@ -444,7 +444,7 @@ def _sides_asked(
 
 
 def _blocker(finding: Finding) -> Blocker | None:
-    """What a finding says against stating its feature as a reason."""
+    """Return what a finding says against stating its feature as a reason."""
     if finding.status == "prohibited":
         return Blocker(finding.citation, "prohibited")
     if not finding.check:
@@ -469,14 +469,14 @@ def give_reasons(
     Parameters
     ----------
     reason_of : mapping of str to Reason
-        What is to be stated of each feature.
+        The facts to state about each feature.
     counted : bool
         Whether simulated Hosts count the questions against their budgets.
 
     Raises
     ------
     ParameterError
-        The request or the model is none that reasons are given for.
+        No reasons can be given for the request or the model.
     PartyUnreachable, SecurityError, Cancelled
         See :meth:`backend.protocols.transport.channel.Session.expect`.
     """
@@ -562,7 +562,7 @@ def _people(
 
 @dataclass(frozen=True)
 class _Question:
-    """Names that are wanted.
+    """A question for names.
 
     Attributes
     ----------
@@ -573,7 +573,7 @@ class _Question:
     groups : tuple of int
         Which features a notice states in the same words.
     counted : bool
-        As of :func:`give_reasons`.
+        See :func:`give_reasons`.
     """
 
     context: MeasurementContext
@@ -633,9 +633,9 @@ def mean_contributions(
     Raises
     ------
     ParameterError
-        The group is too small or names somebody unknown, or the model is none that contributions are worked out for.
+        The group is too small or has an unknown person, or no contributions can be worked out for the model.
     PartyUnreachable, SecurityError, Cancelled
-        A Host refuses a group with somebody in it who was in another within 28 days, among others.
+        A Host refuses a group with a person who was in another group within 28 days, among others.
     """
     runtime = context.runtime
     record = context.record
@@ -690,7 +690,7 @@ def _named_cipher(key: ReasonKey) -> str:
 
 
 def of_reasons(record: ModelRecord, reasons: Reasons, input_sha256: str) -> dict[str, Any]:
-    """What the audit log says of reasons: counts and hashes; no name and no id."""
+    """Return what the audit log says of reasons: counts and hashes; no name and no id."""
     return {
         **of_model(record),
         "rows": len(reasons.people),

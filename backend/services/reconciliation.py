@@ -33,7 +33,7 @@ _BOOKED = TypeAdapter(dict[str, int])
 
 @dataclass(frozen=True)
 class HandedOver:
-    """What one party hands over.
+    """The receipts and log entries that one party delivers.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class HandedOver:
 
 @dataclass(frozen=True)
 class Reconciled:
-    """What a comparison found.
+    """The result of a comparison.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class Reconciled:
 
 
 def read_side(path: Path) -> HandedOver:
-    """A party's folder (with ``host.toml`` or a store), or the file that it exported.
+    """Return a party's folder (with ``host.toml`` or a store), or the file that it exported.
 
     Raises
     ------
@@ -155,7 +155,7 @@ def _of_links(entries: Sequence[tuple[str, Mapping[str, Any]]]) -> tuple[tuple[s
 
 
 def exported(party: str, log: str, receipts: Receipts) -> str:
-    """A party's log and receipts as lines of JSON, with its name in front."""
+    """Return a party's log and receipts as lines of JSON, with its name in front."""
     lines: list[dict[str, Any]] = [{"party": party}, {"booked": receipts.booked(party)}]
     lines += [{"receipt": vars(receipt)} for receipt in receipts.all()]
     first, *others = (json.dumps(line, sort_keys=True) + "\n" for line in lines)
@@ -202,7 +202,7 @@ def reconcile(first: HandedOver, second: HandedOver) -> Reconciled:
 def _of_conversation(
     first: HandedOver, second: HandedOver, first_receipt: Receipt | None, second_receipt: Receipt | None
 ) -> list[Remark]:
-    """Where two parties' receipts of one conversation differ."""
+    """Return where two parties' receipts of one conversation differ."""
     if first_receipt is not None and second_receipt is not None:
         if (
             max(len(first_receipt.entries), len(second_receipt.entries)) >= MAX_STATED
@@ -258,7 +258,7 @@ def _restart(side: HandedOver, receipt: Receipt | None, of_other: Receipt | None
 
 
 def _time(text: str) -> datetime | None:
-    """A time as another company's export has it; None if it is none, or of no zone."""
+    """Return a time from another company's export; None if it is not a time, or has no zone."""
     try:
         parsed = datetime.fromisoformat(text)
     except ValueError:
@@ -328,7 +328,7 @@ def _other_copies(side: HandedOver, of_other: Mapping[str, Receipt]) -> Iterator
 
 
 def _approvals(first: HandedOver, second: HandedOver) -> tuple[int, list[Remark]]:
-    """How many approvals both logs hold, and where the Guest's log says what its Host's does not."""
+    """Return how many approvals both logs hold, and where the Guest's log says what its Host's does not."""
     shared = 0
     differences = list[Remark]()
     for guest, host in ((first, second), (second, first)):

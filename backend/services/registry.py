@@ -44,7 +44,7 @@ def _is_demo(record: ModelRecord) -> bool:
 
 
 class Compiled:
-    """What is worked out of the Guest's partial model once, for all scorings."""
+    """The forms of the Guest's partial model that are worked out once, for all scorings."""
 
     guest: CompiledGuest
     expectation: Expectation
@@ -80,12 +80,12 @@ class Registry:
         return sorted(records, key=lambda r: r.created, reverse=True)
 
     def with_sealed(self, federation: str) -> list[ModelRecord]:
-        """Records of a federation's models, and of those that were trained and not released: for what is deleted of somebody."""
+        """Return records of a federation's models, also of those that were not released: for erasing a person."""
         sealed = [json.dumps(sealed_model.body) for sealed_model in self._workspace.sealed_models(federation).all()]
         return self.all(federation) + [_read(text) for text in sealed]
 
     def get(self, model_id: str) -> ModelRecord:
-        """A model by id, unique beginning of an id, or ``latest``.
+        """Return a model by id, unique beginning of an id, or ``latest``.
 
         Raises
         ------
@@ -120,7 +120,7 @@ class Registry:
         return {model: state for name in names for model, state in self._workspace.model_states(name).all().items()}
 
     def opening(self) -> ModelRecord | None:
-        """The model that pages open on: the newest in use, else the newest that is not retired; None if there is none."""
+        """Return the model that pages open on: the newest in use, else the newest that is not retired; None without models."""
         states = self.states()
         records = self.all()
         ranks = {"in_use": 0, "retired": 2}
@@ -131,18 +131,18 @@ class Registry:
         return min(records, key=order, default=None)
 
     def lineage(self, model_id: str) -> tuple[ModelRecord | None, tuple[ModelRecord, ...]]:
-        """The model that a model was retrained from (None = none that is still there), and those retrained from it, newest first."""
+        """Return the model that a model was retrained from (None if it is gone), and those retrained from it, newest first."""
         record = self.get(model_id)
         others = self.all(record.federation)
         predecessor = next((m for m in others if m.id == record.retrained_from), None)
         return predecessor, tuple(m for m in others if m.retrained_from == record.id)
 
     def guest_model(self, model_id: str) -> GuestModel:
-        """The Guest's partial model."""
+        """Return the Guest's partial model."""
         return self.partial_model(self.get(model_id))
 
     def partial_model(self, record: ModelRecord) -> GuestModel:
-        """The Guest's partial model of a record."""
+        """Return the Guest's partial model of a record."""
 
         def load() -> GuestModel:
             from backend.trees.serialization import load_guest  # noqa: PLC0415 (a list of models reads none)
@@ -152,11 +152,11 @@ class Registry:
         return self.derived("partial model", record, load)
 
     def compiled(self, record: ModelRecord) -> Compiled:
-        """The Guest's partial model, ready to score with."""
+        """Return the Guest's partial model, ready to score with."""
         return self.derived("compiled", record, lambda: Compiled(self.partial_model(record)))
 
     def derived(self, kind: Hashable, record: ModelRecord, make: Callable[[], T]) -> T:
-        """What follows from a partial model alone, made once; `kind` stands for one type."""
+        """Return what follows from a partial model alone, made once; `kind` stands for one type."""
         return cast(T, self._derived.get((kind, record.content_hash), make))
 
     def register(self, record: ModelRecord, model: GuestModel, part_of: Mapping[str, str], maker: str) -> None:
@@ -177,11 +177,11 @@ class Registry:
         def read() -> dict[str, str]:
             return cast(dict[str, str], json.loads(store.artefact(parts_of(record))))
 
-        # by what is stored: somebody may have been forgotten since
+        # by what is stored: a person may have been erased since
         return self.derived(("parts", store.content_hash(parts_of(record))), record, read)
 
     def joint_ids(self, record: ModelRecord) -> KnownIds:
-        """The ids of joint records, which every Host had when the model was trained or imported."""
+        """Return the ids of joint records, which every Host had when the model was trained or imported."""
         version = self._workspace.guest_store(record.federation).content_hash(parts_of(record))
         return self.derived(("joint ids", version), record, lambda: KnownIds(tuple(self.part_of(record))))
 
@@ -201,7 +201,7 @@ class Registry:
         Raises
         ------
         ParameterError
-            There are not so many.
+            There are fewer.
         """
         import numpy as np  # noqa: PLC0415 (as above)
 
@@ -213,7 +213,7 @@ class Registry:
         return np.array([row_of[test[i]] for i in selected], dtype=np.intp)
 
     def feature(self, record: ModelRecord, name: str) -> Feature:
-        """The dictionary's entry of a feature of the model's federation."""
+        """Return the dictionary's entry of a feature of the model's federation."""
         return next(f for _, f in self._workspace.federation(record.federation).features() if f.name == name)
 
     def measured(self, record: ModelRecord, kind: str) -> dict[str, Kept]:
@@ -228,7 +228,7 @@ class Registry:
         return math.ldexp(self._workspace.runtime(record.federation).dither(chain), compiled.outputs.scale)
 
     def textbook_seconds(self, model_id: str, bits: int) -> float:
-        """What plain `phe` would need for one sample's encryptions, a leaf each: leaves times a constant measured on this machine."""
+        """Return the seconds that plain `phe` would need to encrypt one sample: leaves times a constant measured on this machine."""
         from backend.crypto.baselines.textbook import encrypt_seconds  # noqa: PLC0415 (needed here alone)
 
         record = self.get(model_id)

@@ -1,4 +1,4 @@
-"""What the operator provides for a model's report: kept with the model in the Guest's store, every earlier version too, and logged."""
+"""The operator's details for a model's report: stored with the model at the Guest, with every earlier version, and logged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["BY_PARTY", "GROUPS", "DetailsSection", "ReportDetails", "Version"]
 
 @dataclass(frozen=True)
 class Version:
-    """What was provided at one time; `time` in UTC, ISO 8601."""
+    """The details of one time; `time` in UTC, ISO 8601."""
 
     time: str
     person: str
@@ -38,12 +38,12 @@ class ReportDetails:
         self._auditor = auditor
 
     def get(self, model_id: str) -> DetailsSection | None:
-        """What stands; None if nobody provided anything."""
+        """Return the current details; None if none were provided."""
         versions = self.history(model_id)
         return versions[-1].details if versions else None
 
     def history(self, model_id: str) -> tuple[Version, ...]:
-        """Every version, oldest first."""
+        """Return every version, oldest first."""
         record = self._models.get(model_id)
         store = self._workspace.guest_store(record.federation)
         if not store.content_hash(_artefact(record)):
@@ -57,20 +57,20 @@ class ReportDetails:
         return (record.guest, *record.hosts)
 
     def missing(self, model_id: str) -> tuple[str, ...]:
-        """The fields that nobody provided."""
+        """Return the fields that are not provided."""
         return missing(self.get(model_id), self.parties(model_id))
 
     def template(self, model_id: str, language: str = "en") -> str:
-        """What stands as TOML, with what each field asks above it; what is empty is to be filled in."""
+        """Return the current details as TOML, each under its question; empty fields are to be filled in."""
         return to_toml(self.get(model_id) or DetailsSection(), self.parties(model_id), language)
 
     def keep_toml(self, model_id: str, text: str) -> DetailsSection:
-        """As :meth:`keep`, from a file as :meth:`template` gives it: what it leaves out becomes empty."""
+        """See :meth:`keep`; from a file in the form of :meth:`template`: what it leaves out becomes empty."""
         return self.keep(model_id, from_toml(text, self.parties(model_id)).model_dump())
 
     @recorded("details")
     def keep(self, note: Note, model_id: str, values: Mapping[str, Any]) -> DetailsSection:
-        """Keep details in place of those that stood, which stay as an earlier version.
+        """Keep details in place of the current ones, which stay as an earlier version.
 
         Raises
         ------
@@ -97,7 +97,7 @@ class ReportDetails:
         return details
 
     def _challenger(self, record: ModelRecord, challenger_id: str) -> str:
-        """The challenger's whole id."""
+        """Return the challenger's whole id."""
         if not challenger_id:
             return ""
         try:

@@ -119,10 +119,10 @@ class Reports:
         self._verdicts = verdicts
 
     def make(self, model_id: str, *, ask_hosts: bool = True, at: Callable[[str], None] = lambda stage: None) -> Report:
-        """The canonical report as of now; looking at it is not logged, :meth:`export` is.
+        """Return the canonical report as of now; looking at it is not logged, :meth:`export` is.
 
         A file names the Hosts whose heads of the audit log were compared; one that is silent takes seconds. A page shows none of it,
-        so that it need not `ask_hosts`. `at` is told the stages.
+        so that it need not `ask_hosts`. `at` is called with each stage.
         """
         at("collect")
         record = self._models.get(model_id)
@@ -137,7 +137,7 @@ class Reports:
 
     @recorded("report")
     def export(self, note: Note, model_id: str, form: str, language: str = "en") -> bytes:
-        """The report as a file; the audit log keeps its hash, the file's and the key that signed it.
+        """Return the report as a file; the audit log keeps its hash, the file's and the key that signed it.
 
         Parameters
         ----------
@@ -148,7 +148,7 @@ class Reports:
         Raises
         ------
         ParameterError
-            There is no such form or language.
+            The form or the language is unknown.
         """
         return self._export(note, model_id, form, language)[1]
 
@@ -167,7 +167,7 @@ class Reports:
     def _export(
         self, note: Note, model_id: str, form: str, language: str, at: Callable[[str], None] = lambda stage: None
     ) -> tuple[Report, bytes]:
-        """The report and its file; `at` is told the stages."""
+        """Return the report and its file; `at` is called with each stage."""
         if form not in FORMS:
             raise ParameterError("unknown_report_format", form=form, known=tuple(FORMS))
         record = self._models.get(model_id)
@@ -184,12 +184,12 @@ class Reports:
 
     @staticmethod
     def answers(report: Report, language: str) -> tuple[tuple[str, str], ...]:
-        """A regulator's questions, each with what the report answers."""
+        """Return a regulator's questions, each with what the report answers."""
         return answers(report, language)
 
     @staticmethod
     def language_of_pdf(language: str) -> str:
-        """The language that a PDF can be drawn in on this machine."""
+        """Return the language that a PDF can be drawn in on this machine."""
         return language_of_pdf(language)
 
     def check(self, blob: bytes) -> Checked:
@@ -215,7 +215,7 @@ class Reports:
         Raises
         ------
         SecurityError
-            Whoever trained the model was to sign, or whoever is signed in gave another name.
+            The model's maker was to sign, or a signed-in user gave another name.
         """
         record = self._models.get(model_id)
         person = self._auditor.named(person)
@@ -231,7 +231,7 @@ class Reports:
         return signed
 
     def sign_offs(self, model_id: str) -> tuple[SignOffLine, ...]:
-        """Who stands by the model, and whether by what is reported of it now."""
+        """Return the sign-offs of the model, and whether each is of the report as it is now."""
         record = self._models.get(model_id)
         if not self._workspace.reviews(record.federation).sign_offs(record.content_hash):
             return ()
@@ -275,7 +275,7 @@ class Reports:
         )
 
     def _content(self, sources: Sources) -> str:
-        """What a report holds of a model, written again once anything that it is made of has changed."""
+        """Return what a report holds of a model, written again once anything that it is made of has changed."""
         model = sources.record.id
 
         def write() -> tuple[Sources, str]:
@@ -324,7 +324,7 @@ class Reports:
         )
 
     def _challenger(self, record: ModelRecord) -> SideBySide | None:
-        """The model beside the one that its operator names."""
+        """Return the model compared with the one that its operator names."""
         details = self._details.get(record.id)
         if details and details.challenger:
             return self.compare(record.id, details.challenger)
@@ -342,7 +342,7 @@ class Reports:
         return (*own_searches, *(search for search in others if search.choice and search.choice.model == record.id))
 
     def _given_away(self, record: ModelRecord) -> tuple[GivenAway, ...] | None:
-        """What the simulated Hosts' answers have given away; None if their tables are gone or Hosts run at their own companies."""
+        """Return what the simulated Hosts' answers have given away; None if their tables are gone or Hosts run at their own companies."""
         try:
             runtime = self._workspace.runtime(record.federation)
         except (FederationError, OSError):
@@ -352,7 +352,7 @@ class Reports:
         return tuple(given_away(host, runtime.operator.account(host)) for host in runtime.hosts)
 
     def _retrained(self, record: ModelRecord) -> tuple[SideBySide, ...]:
-        """The model beside the one that it replaces, then beside those that replace it."""
+        """Return the model compared with the one that it replaces, then with those that replace it."""
         predecessor, successors = self._models.lineage(record.id)
         pairs = [(predecessor.id, record.id)] if predecessor else []
         return tuple(self.compare(*pair) for pair in (*pairs, *((record.id, new.id) for new in successors)))

@@ -1,4 +1,4 @@
-"""What a Host's operator reads before deciding about a request: who asks, what for, our columns, what it gives away, what can be narrowed.
+"""Facts that a Host's operator reads before deciding about a request: who asks, what for, columns, what it reveals, what can be narrowed.
 
 The same facts in the console and in the shell, in the reader's language. Knows no label and no leaf weight.
 """
@@ -57,7 +57,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Counterparts:
-    """What is agreed with the parties that ask a Host.
+    """The terms agreed with the parties that ask a Host.
 
     Attributes
     ----------

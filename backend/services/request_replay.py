@@ -18,7 +18,7 @@ from backend.trees.serialization import load_guest
 
 @dataclass(frozen=True)
 class HostReplay:
-    """What was found in one Host's sample about one model."""
+    """The replay of one Host's sample about one model."""
 
     host: str
     model_id: str

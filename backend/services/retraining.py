@@ -59,7 +59,7 @@ class RetrainingRequest:
     key_bits: int = KEY_BITS
 
     def measured(self, model_id: str) -> tuple[DisparityRequest, ...]:
-        """What is measured of one of the two models; records are drawn alike."""
+        """Return what is measured of one of the two models; records are drawn alike."""
         return tuple(
             DisparityRequest(model_id, feature, self.cutoff, cipher=self.cipher, key_bits=self.key_bits)
             for feature in self.by
@@ -95,7 +95,7 @@ class Retraining:
         """Train a model again without some features and measure both, in the background; the first model stays.
 
         Once the new model is grown it is in the registry, even if the measuring after it is stopped. What a Host's operator has yet to
-        allow is not measured: `on_wait` is told the two models and for whom it waits.
+        allow is not measured: `on_wait` gets the two models and the Host that it waits for.
         """
         # Both models are measured at one line: the first one's.
         line = line_for(self._workspace, self._models.get(request.model_id), request.cutoff)
@@ -106,7 +106,7 @@ class Retraining:
             retrained = growing / (growing + 2 * len(request.by) + 1)
             with work.part(0.0, retrained):
                 old_model, new_model = self._retrain(request, job)
-            job.points = ()  # the curve is of the training, which is over
+            job.points = ()  # the curve is of the training, which has ended
             measures: list[Callable[[], object]] = [
                 partial(self._fairness.disparity, disparity_request, job)
                 for model_id in (old_model.id, new_model.id)
@@ -140,12 +140,12 @@ class Retraining:
 def training_of(
     record: ModelRecord, model: GuestModel, request: RetrainingRequest, federation: Federation
 ) -> TrainingRequest:
-    """The training that made `record`, without some more features.
+    """Return the training that made `record`, without some more features.
 
     Raises
     ------
     ParameterError
-        The model was not trained here, no feature is named, or one is none of this model's, or of the federation's.
+        The model was not trained here, no feature is named, or one is not the model's or the federation's.
     """
     if record.algorithm not in ALGORITHMS:
         raise ParameterError("not_trained_here", model=record.id, algorithm=record.algorithm)

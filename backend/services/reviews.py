@@ -31,7 +31,7 @@ class ReviewService:
         ParameterError
             The model has no such finding or question, or a field is not usable.
         SecurityError
-            Whoever trained the model was to override a finding, or whoever is signed in gave another name.
+            The model's maker was to override a finding, or a signed-in user gave another name.
         """
         record = self._models.get(model_id)
         person = self._auditor.named(person)
@@ -49,17 +49,17 @@ class ReviewService:
         return review
 
     def history(self, model_id: str) -> tuple[Review, ...]:
-        """Every decision about the model's findings, oldest first."""
+        """Return every decision about the model's findings, oldest first."""
         record = self._models.get(model_id)
         return self._workspace.reviews(record.federation).history(record.content_hash)
 
     def undecided(self, model_id: str) -> tuple[Finding, ...]:
-        """The model's findings on which nobody decided, worst first."""
+        """Return the model's undecided findings, worst first."""
         record = self._models.get(model_id)
         standing = self._workspace.reviews(record.federation).standing(record.content_hash)
         findings = self._compliance.assess(record.id).findings
         return tuple(finding for finding in findings if (finding.rule_id, finding.feature) not in standing)
 
     def unanswered(self, model_id: str) -> tuple[Question, ...]:
-        """The questions about the model's features that nobody answered, worst first."""
+        """Return the unanswered questions about the model's features, worst first."""
         return self._compliance.assess(model_id).unanswered

@@ -29,7 +29,7 @@ from backend.services.score_marks import seen_of
 from backend.services.workspace import Workspace
 
 __all__ = ["AS_WRITTEN", "SAMPLES", "SUFFIXES", "Reading", "Samples"]
-WHOLE = 1e15  # up to here a float is written as a whole number where it is one
+WHOLE = 1e15  # up to here a float without decimals is written as a whole number
 
 
 class Samples:
@@ -40,7 +40,7 @@ class Samples:
         self._models = models
 
     def table(self, model_id: str) -> pd.DataFrame:
-        """The Guest's own records with the part they had in training."""
+        """Return the Guest's own records with the part they had in training."""
         record = self._models.get(model_id)
         table = self._workspace.runtime(record.federation).table
         part_of = self._models.part_of(record)
@@ -49,7 +49,7 @@ class Samples:
         return frame
 
     def of_person(self, model_id: str, sample_id: str) -> SampleSheet:
-        """The Guest's record of a known id."""
+        """Return the Guest's record of a known id."""
         table = self._workspace.runtime(self._models.get(model_id).federation).table
         if sample_id not in table.row_of:
             raise SampleError("person_not_at_guest", id=shown(sample_id))
@@ -57,12 +57,12 @@ class Samples:
         return self._understood(model_id, SampleSheet((sample_id,), person_table, {}, {}, ()))
 
     def typed_in(self, model_id: str, sample_id: str, values: Mapping[str, str | float | None]) -> SampleSheet:
-        """A typed-in sample: the Guest's features by name."""
+        """Return a typed-in sample: the Guest's features by name."""
         sheet = tables.sample_from_values(self._federation(model_id), sample_id, dict(values))
         return self._understood(model_id, sheet)
 
     def read(self, model_id: str, source: bytes | Path, name: str = "samples", how: Reading = AS_IT_IS) -> SampleSheet:
-        """A sheet that was handed in: CSV, XLSX or Parquet.
+        """Return a sheet that was handed in: CSV, XLSX or Parquet.
 
         Raises
         ------
@@ -93,7 +93,7 @@ class Samples:
         return Known.of(self._workspace, self._models, self._models.get(model_id))
 
     def template(self, model_id: str) -> bytes:
-        """A CSV to fill in: the Guest's id and features, and two of its own records, written as people write them."""
+        """Return a CSV to fill in: the Guest's id and features, and two of its own records, written as people write them."""
         guest = self._federation(model_id).guest
         frame = self.table(model_id).drop(columns="part").head(2)
         for feature in guest.features:
@@ -108,7 +108,7 @@ class Samples:
 
 @dataclass(frozen=True)
 class Known:
-    """What the Guest can compare a sheet with before any Host is asked.
+    """The ids and codes that the Guest compares a sheet with before any Host is asked.
 
     Attributes
     ----------
@@ -193,7 +193,7 @@ def _counted(marks: Mapping[int, tuple[Remark, ...]]) -> list[Remark]:
 
 
 def _written(value: object, feature: Feature) -> str:
-    """A value for a cell: yes or no, a number without needless decimals, or a code; empty if it is missing."""
+    """Return a value for a cell: yes or no, a number without needless decimals, or a code; empty if it is missing."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if not isinstance(value, float):

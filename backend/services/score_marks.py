@@ -1,4 +1,4 @@
-"""What is unusual about people who are to be scored, as far as the Guest sees it, and what a policy makes of them."""
+"""Marks of people with unusual values, as the Guest sees them before scoring, and how a policy treats them."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def seen_values(model: GuestModel, trained: PartyTable, *, imported: bool = Fals
             continue
         column = trained.columns[feature.name]
         if feature.kind is Kind.CATEGORICAL:
-            # A code is known if somebody in training had it, or if a split names it.
+            # A code is known if a training record had it, or if a split names it.
             split_codes = model.known_codes.get(feature.name, frozenset())
             in_records = frozenset(code for code in column.tolist() if code is not None)
             if imported and split_codes:

@@ -111,7 +111,7 @@ class Conversation:
     def begin(
         self, runtime: GuestRuntime, hosts: tuple[str, ...], key: KeySide, job: Job[Any], *, counted: bool = True
     ) -> tuple[Session, bool]:
-        """The session for one scoring more, and whether the Hosts have the key."""
+        """Return the session for one scoring more, and whether the Hosts have the key."""
         self._job = job
         now = time.monotonic()
         last_used = self._used
@@ -133,7 +133,7 @@ class Conversation:
         return self._owed.setdefault(run.name, [])
 
     def handed_over(self, run: str) -> None:
-        """Whoever asked has the scores: Hosts are told with the next question, or at the end."""
+        """Note that the caller has the scores: Hosts get to know it with the next question, or at the end."""
         self._due += self._owed.pop(run, [])
 
     def _acknowledge(self, session: Session) -> None:
@@ -148,7 +148,7 @@ class Conversation:
         return self._job is not None and self._job.cancelled()
 
     def end(self, *, keep: bool) -> tuple[TranscriptEntry, ...]:
-        """The messages of the scoring that has ended; the session stays open where it is to be kept."""
+        """Return the messages of the scoring that has ended; the session stays open if it is to be kept."""
         if self._session is None:
             return ()
         if not keep:
@@ -224,7 +224,7 @@ class Scoring:
         return batch
 
     def suited(self, model_id: str, people: int) -> Cipher:
-        """The cipher for so many people if nobody chooses one: RLWE for :data:`MANY` and more where it holds the model's scores."""
+        """Return the default cipher for a number of people: RLWE for :data:`MANY` and more if it holds the model's scores."""
         if people < MANY:
             return "paillier"
         compiled = self._models.compiled(self._models.get(model_id)).guest
@@ -240,7 +240,7 @@ class Scoring:
         return {self._models.guest_model(model_id).guest: folding.n_entries, **refreshed(folding)}
 
     def handed_over(self, batch: ScoreBatch) -> None:
-        """Whoever asked to hold the scores has passed them on: the journal forgets them."""
+        """Note that the caller has delivered the scores that were held: the journal forgets them."""
         self._workspace.journal(self._models.get(batch.model_id).federation).handed_over(batch.run)
 
     def evaluate(
@@ -280,7 +280,7 @@ class Scoring:
 
 @dataclass(frozen=True)
 class Rules:
-    """What decides about people: the policy that holds, and which values of the Guest are usual."""
+    """The rules that decide about people: the policy in force, and the usual values of the Guest."""
 
     policy: Policy
     seen_values: SeenValues
@@ -321,7 +321,7 @@ def score(
     ParameterError
         The cut-off is no probability, or the model's scores do not fit the cipher.
     ApprovalPending
-        A Host's operator has not decided yet; nobody was counted.
+        A Host's operator has not decided yet; no person was counted.
     PartyUnreachable, SecurityError, Cancelled
         See :meth:`backend.protocols.scoring.guest.ScoringClient.score`.
     """
@@ -330,7 +330,7 @@ def score(
     began = time.perf_counter()
     sheet = request.samples
     marks = guest_marks(rules.seen_values, sheet.guest)
-    # Nobody is asked about people whom the policy refuses by what the Guest holds.
+    # Hosts are not asked about people whom the policy refuses by the Guest's values.
     refused = {row for row in marks.keys() - sheet.problems.keys() if rules.policy.refuses(marks[row])}
     good = np.array([i for i in range(len(sheet.ids)) if i not in sheet.problems and i not in refused], dtype=np.intp)
     if not len(good) and refused:
@@ -392,7 +392,7 @@ def _not_asked(
 def _nobody_asked(
     record: ModelRecord, request: ScoringRequest, policy: Policy, scores: tuple[Score, ...]
 ) -> ScoreBatch:
-    """Return a scoring in which nobody was asked about, since the policy refuses everybody."""
+    """Return a scoring without a question, since the policy refuses all people."""
     return ScoreBatch(
         model_id=record.id,
         cipher=request.cipher,
@@ -484,7 +484,7 @@ def begun(
     batches: int = 0,
 ) -> Run | None:
     """Return the journal of a question: of the same one under the same keys that was broken off, if any; None if nothing is counted."""
-    if runtime.journal is None or samples.hosts:  # who types a Host's values in is nobody whom it knows
+    if runtime.journal is None or samples.hosts:  # people with typed-in values of a Host are not in its records
         return None
     question = [what, record.content_hash, audit.sheet_hash(samples), cipher, key_bits, *runtime.keys.retired]
     return runtime.journal.run(sha256(json.dumps([*question, *more]).encode()).hexdigest(), batches)

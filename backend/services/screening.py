@@ -73,7 +73,7 @@ BEARABLE = 4  # a group of no more than a quarter of the records has to bear the
 
 @dataclass(frozen=True)
 class ScreeningRequest:
-    """What is to be screened.
+    """Request for a screening.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class ScreenedGroup:
     Attributes
     ----------
     kind, name : str
-        As :class:`backend.protocols.group_sums.grouping.Group` has them.
+        See :class:`backend.protocols.group_sums.grouping.Group`.
     positives : int
         Of its `n` people, those with the positive outcome.
     weight : float
@@ -120,7 +120,7 @@ class ScreenedGroup:
 
 @dataclass(frozen=True)
 class ScreenedFeature:
-    """What a feature is worth.
+    """The figures of a feature.
 
     Attributes
     ----------
@@ -265,7 +265,7 @@ class Screenings:
 
 @dataclass(frozen=True, repr=False)
 class _People:
-    """Whom a screening counts, ``(n,)`` each.
+    """The people whom a screening counts, ``(n,)`` each.
 
     Attributes
     ----------
@@ -397,7 +397,7 @@ def _period_flags(runtime: GuestRuntime, request: ScreeningRequest) -> list[NDAr
 
 
 def _drawn(joint: int, request: ScreeningRequest) -> NDArray[np.bool_]:
-    """Return flags of at most so many joint records, drawn."""
+    """Return flags of joint records that are drawn."""
     if joint < 2 * MIN_GROUP:
         raise ParameterError("too_few_records_asked", least=2 * MIN_GROUP, records=joint)
     flags = np.ones(joint, dtype=np.bool_)
@@ -450,7 +450,7 @@ def _marked(
 
 
 class _HostAnswers:
-    """What the Hosts answer in one screening.
+    """The Hosts' answers in one screening.
 
     Attributes
     ----------
@@ -570,7 +570,7 @@ def _about(marking: Marking, cells: list[Counts], periods: list[Counts]) -> dict
 
 
 def _figures(key: Key, counted: CountedFeature, tests: int | None) -> ScreenedFeature:
-    """Return the figures of a feature; what it adds only if it is one of so many features of Hosts."""
+    """Return the figures of a feature. What it adds is measured if it is a Host's: `tests` is the number of these."""
     outcomes = counted.outcomes
     iv, iv_chance = information_value(outcomes)
     weights = weights_of_evidence(outcomes)

@@ -1,4 +1,4 @@
-"""What whoever trained a sealed model can do with it: choose coarser scores, let trees go on growing, or have it measured again."""
+"""Ways on for the maker of a sealed model: choose coarser scores, let trees go on growing, or have it measured again."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class SealedModels:
     def _coarsen(
         self, note: Note, federation: str, model_id: str, bits: int | None, job: Job[ModelRecord]
     ) -> ModelRecord:
-        """Raise ParameterError if no such bits are known or they are not fewer, ReleaseRefused if they do not do."""
+        """Raise ParameterError if the bits are unknown or not fewer, ReleaseRefused if they are still too many."""
         note.federation = federation
         sealed = self._sealing.candidate(federation, model_id)
         release = sealed.record.release

@@ -40,7 +40,7 @@ from backend.trees.serialization import content_hash, dump_guest, load_guest
 
 @dataclass(frozen=True)
 class Sealed:
-    """A sealed model as whoever trained it sees it.
+    """A sealed model as its maker sees it.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Sealed:
     allowed : float
         Share of scores that may fit one path.
     bits : int or None
-        The finest resolution at which no more do; None if there is none.
+        The finest resolution at which no larger share does; None if the coarsest does, too.
     trees : int
         Rounds that have grown.
     approved_trees : int
@@ -73,7 +73,7 @@ class Candidate:
     Attributes
     ----------
     sealed_as : str
-        What the Hosts call it.
+        Its name at the Hosts.
     part_of : mapping of str to str
         Id of a joint record → its part.
     approved : Parameters
@@ -236,7 +236,7 @@ class Sealing:
         Raises
         ------
         ModelError
-            If nobody has sealed it, or somebody else has trained it.
+            If no such model is sealed, or another person has trained it.
         """
         own_models = self._workspace.sealed_models(federation).of(self._auditor.person)
         sealed_models = {sealed_model.model_id: sealed_model for sealed_model in own_models}
@@ -258,7 +258,7 @@ class Sealing:
             self._workspace.guest_store(federation).drop(model_id)
 
     def at_bits(self, candidate: Candidate, bits: int) -> Candidate:
-        """Return the same trees with scores of so many bits; its test records are scored again, in the clear as a simulation measures."""
+        """Return the same trees with scores of `bits` bits; test records are scored again, in the clear as a simulation measures."""
         old_record = candidate.record
         runtime = self._workspace.runtime(old_record.federation)
         model = at_bits(candidate.model, bits)

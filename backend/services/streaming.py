@@ -1,6 +1,6 @@
 """A table of any length scored group by group into a file; what was stopped or killed goes on where it was.
 
-Beside ``scores.csv`` stand, until all is done, ``scores.csv.partial`` with the groups that are through and ``scores.csv.progress``, which
+Next to ``scores.csv`` are, until all is done, ``scores.csv.partial`` with the groups that are through and ``scores.csv.progress``, which
 says how far they go. A group passes four steps:
 
 1. It is scored as a sheet is, and held in the Guest's journal              (docs/decisions/gate.md)
@@ -133,7 +133,7 @@ class Streaming:
         self._scoring = scoring
 
     def start(self, request: StreamRequest) -> Job[Streamed]:
-        """Score in the background, going on with what an earlier run of the same request left beside its file."""
+        """Score in the background; continue from what an earlier run of the same request left next to its file."""
         return Job[Streamed](lambda job: self._stream(request, job), 0).start()
 
     def _stream(self, request: StreamRequest, job: Job[Streamed]) -> Streamed:
@@ -216,7 +216,7 @@ class Streaming:
             partial_file.add(scores, run, 0.0 if batch is None else batch.dither)
             held_count.add(scores)
             if batch is not None:
-                # How many people the Hosts hold is said of the whole table.
+                # The note on how many people the Hosts hold is about the whole table.
                 added_notes(notes, [note for note in batch.notes if note.code != "few_held"])
             self._hand_over(record, run)
             flying.popleft()
@@ -247,7 +247,7 @@ class Streaming:
 
     @staticmethod
     def _stopped(inner: Sequence[Job[ScoreBatch]]) -> None:
-        """Groups that nobody waits for any more: what was asked of them waits in the journal."""
+        """Stop groups that are no longer needed: their answers wait in the journal."""
         for group_job in inner:
             group_job.cancel()
         for group_job in inner:
@@ -275,7 +275,7 @@ class Streaming:
     def _followed(
         sheet: SampleSheet, inner: Job[ScoreBatch] | None, job: Job[Streamed]
     ) -> tuple[tuple[Score, ...], ScoreBatch | None]:
-        """The scores of a group, once they are there; a stop is passed on, and so is how far it is."""
+        """Return the scores of a group, once they are there; a stop is passed on, and so is how far it is."""
         if inner is None:
             failed = [failed_score(sample_id, sheet.problems.get(row, ())) for row, sample_id in enumerate(sheet.ids)]
             return tuple(failed), None
@@ -366,7 +366,7 @@ class _Partial:
         self.progress = progress
 
     def finish(self) -> bool:
-        """Put the file in its place, and nothing is left beside it; False if nobody was scored and one is there that is kept."""
+        """Put the file in its place and delete the helper files; return False if an earlier file is kept since no person was scored."""
         put = self.progress.finished or bool(self.progress.scored) or not self._out.exists()
         if put and self._file.exists():
             self._note_down(replace(self.progress, finished=True))
@@ -449,7 +449,7 @@ def _failed(file: Path) -> set[str]:
 
 
 def _failed_in_batches(file: Path) -> set[str]:
-    """As :func:`_failed`, of an Arrow stream."""
+    """See :func:`_failed`; of an Arrow stream."""
     import pyarrow as pa  # noqa: PLC0415 (as above)
 
     ids: set[str] = set()
@@ -502,7 +502,7 @@ def _copied(file: Path, out: Path, earlier: Mapping[str, Mapping[str, str]]) -> 
 
 
 def _as_parquet(file: Path, out: Path, earlier: Mapping[str, Mapping[str, str]]) -> int:
-    """A row group a group; returns how many rows are kept from the earlier file."""
+    """Write a row group for each group; return the number of rows that are kept from the earlier file."""
     import pyarrow as pa  # noqa: PLC0415 (as above)
     from pyarrow import parquet  # noqa: PLC0415 (as above)
 
@@ -540,7 +540,7 @@ def _typed(cells: Sequence[str], schema: Any) -> dict[str, object]:
 
 
 def source_of(request: StreamRequest, federation: Federation) -> TableSource:
-    """The table that a request names.
+    """Return the table that a request names.
 
     Raises
     ------
@@ -563,7 +563,7 @@ def source_of(request: StreamRequest, federation: Federation) -> TableSource:
 
 
 def in_groups(source: Path | str, out: Path | None) -> bool:
-    """Whether a table is scored in groups: a database, more than a sheet of samples may hold, into Parquet, or going on."""
+    """Return whether a table is scored in groups: a database, more than a sheet of samples may hold, into Parquet, or going on."""
     if isinstance(source, str) or (
         out is not None and (out.suffix == PARQUET_SUFFIX or _beside(out, "progress").exists())
     ):
@@ -580,7 +580,7 @@ def in_groups(source: Path | str, out: Path | None) -> bool:
 
 
 def _share(row: int, resumed: int, surveyed: Survey) -> float:
-    """How much of what this run has to do is done with the rows before `row`."""
+    """Return the share of this run's work that is done once the rows before `row` are, 0..1."""
     return SURVEYED + (1 - SURVEYED) * (row - resumed) / max(1, surveyed.rows - resumed)
 
 
@@ -589,7 +589,7 @@ def _beside(out: Path, what: str) -> Path:
 
 
 def _plan(request: StreamRequest, record: ModelRecord, surveyed: Survey, cipher: Cipher, policy: Policy) -> str:
-    """What makes it the same scoring."""
+    """Return a hash of all that makes two scorings the same."""
     settings = [request.what_if, policy.plain(), cipher, request.key_bits, request.out.suffix == PARQUET_SUFFIX]
     marks = [surveyed.marks.decimal, surveyed.marks.thousands]
     return sha256(json.dumps([record.content_hash, surveyed.digest, settings, marks]).encode()).hexdigest()

@@ -113,11 +113,11 @@ class Training:
         self._lifecycle = lifecycle
 
     def prepare_demo(self) -> str:
-        """Write the built-in demo and train its first model on plaintext, where they are missing; returns its name.
+        """Write the built-in demo and train its first model on plaintext if they are missing; return its name.
 
-        Raises FederationError if the home has other federations and not the demo: synthetic models have no place beside a bank's own.
+        Raises FederationError if the home has other federations and not the demo: synthetic models have no place among a bank's own.
 
-        Pages open on the model in use, so that the demo's first model is put in use as long as nobody took a step with any.
+        Pages open on the model in use, so that the demo's first model is put in use as long as no user took a step with any.
         """
         return self.start_demo().get()
 
@@ -250,7 +250,7 @@ def _grown(
     sealed_at: float,
     job: Job[Any],
 ) -> Trained:
-    """What the Hosts grow with the Guest, in one conversation or, after a break, in the next one from where the last one came to."""
+    """Return what the Hosts grow with the Guest, in one conversation or, after a break, in the next one from where the last one came to."""
     has_begun = False
 
     def at(stage: str) -> None:
@@ -285,7 +285,7 @@ def _grown(
         finally:
             job.keep_transcript(session.close())
 
-    # before it has begun, whoever asks is told at once which Host is down
+    # before it has begun, the caller gets an error at once if a Host is down
     return repeated(ask, runtime, hosts, job, LASTING if resumable else 0.0, waits_for_links=lambda: has_begun)
 
 
@@ -334,7 +334,7 @@ def forget(runtime: GuestRuntime, request: TrainingRequest) -> None:
 
 
 def resumed(runtime: GuestRuntime, request: TrainingRequest) -> GuestTraining | None:
-    """As far as this training has come, if it may go on after a break or once it is sealed: its trees follow from the seed.
+    """Return the training as far as it has come, if it may continue after a break or once it is sealed: its trees follow from the seed.
 
     Ranks with noise (OpBoost) are grown at the Guest alone, and if Hosts hide the order of bins, they number them otherwise each time. How
     many trees grow now, and whether they stop early, changes none of those that have grown.

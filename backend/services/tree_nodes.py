@@ -1,4 +1,4 @@
-"""The nodes of the Guest's trees, for whoever draws them: a page that shows no tree loads nothing else with them."""
+"""The nodes of the Guest's trees, for pages that draw them: a page that shows no tree loads nothing else with them."""
 
 from backend.trees.ensemble import Leaf, Split
 

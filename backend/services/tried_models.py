@@ -125,7 +125,7 @@ class TestedModel:
     def of(
         cls, name: str, base: ModelRecord, request: TrainingRequest, record: ModelRecord, trained: Trained
     ) -> TestedModel:
-        """What training left, seen from the model that the search began from."""
+        """Return what training left, seen from the model that the search began from."""
         settings = request.parameters.as_dict()
         labels, margins, weights = trained.scores["test"]
         predict = trained.model.outputs.predict
@@ -150,7 +150,7 @@ class TestedModel:
 def combinations(
     request: AlternativesRequest, record: ModelRecord, offered: Sequence[str]
 ) -> tuple[TrainingRequest, ...]:
-    """The trainings of a search, the model's own first.
+    """Return the trainings of a search, the model's own first.
 
     Raises
     ------
@@ -222,7 +222,7 @@ def at_decision(
     *,
     of_guest: bool,
 ) -> list[Candidate]:
-    """Every model at the cut-off at which it accepts as many people as the first one, of one part of the records; judged on the other.
+    """Return every model at the cut-off at which it accepts as many people of one part as the first model; it is judged on the other part.
 
     Parameters
     ----------
@@ -289,7 +289,7 @@ def judged_by_group(
 
 
 def sums_of(context: MeasurementContext, sessions: Sessions, request: AlternativesRequest) -> AskedSums:
-    """What a Host is, or was, asked about for a search."""
+    """Return what a Host is, or was, asked about for a search."""
     return AskedSums(context, sessions, CHECKED, request.groups)
 
 
@@ -326,7 +326,7 @@ def _far_apart(decisions: Sequence[Sequence[Candidate]], at: NDArray[np.intp]) -
 def _flags(
     decisions: Sequence[Sequence[Candidate]], measured: Sequence[Sequence[int]], at: NDArray[np.intp]
 ) -> list[list[NDArray[np.int64]]]:
-    """What is summed by group, a row a decision."""
+    """Return what is summed by group, a row a decision."""
     return [
         marks(candidates[0].accepted[at], [candidates[k].accepted[at] for k in indices])
         for candidates, indices in zip(decisions, measured, strict=True)
@@ -342,7 +342,10 @@ def _decided(
     feature: Feature,
     drawn_cells: Sequence[Sequence[NDArray[np.int64]]] | None = None,
 ) -> tuple[DecidedModels, ...]:
-    """All models at every decision, from ``(flags, groups)`` sums in the order of :func:`_flags`; `drawn_cells` if records are here."""
+    """Return all models at every decision, from ``(flags, groups)`` sums in the order of :func:`_flags`.
+
+    `drawn_cells` is given if the records are here.
+    """
     if not groups:
         raise ParameterError("attribute_without_groups", attribute=request.attribute, least=MIN_GROUP)
     rows = iter(sums)

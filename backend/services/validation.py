@@ -71,7 +71,7 @@ class ValidationService:
         return Job[Validation](lambda job: self.run(request, job), 0).start()
 
     def run(self, request: ValidationRequest, job: Job[Any]) -> Validation:
-        """The same within a job that is under way.
+        """Do the same within a job that is under way, and return the result.
 
         Raises
         ------
@@ -115,7 +115,7 @@ class ValidationService:
         return validation
 
     def last(self, model_id: str) -> Validation | None:
-        """A model's last validation; None if there was none."""
+        """Return a model's last validation; None if there was none."""
         return last_validation(self._measurement, self._models.get(model_id))
 
     def _challenger(self, record: ModelRecord, request: ValidationRequest) -> ModelRecord | None:
@@ -137,6 +137,6 @@ class ValidationService:
 
 
 def last_validation(measurement: Measurement, record: ModelRecord) -> Validation | None:
-    """A model's last validation, as it is kept."""
+    """Return a model's last validation, as it is kept."""
     stored = measurement.models.measured(record, VALIDATION).get("")
     return read_validation(stored.rows[0]) if stored else None

@@ -60,7 +60,7 @@ Sliced = dict[slices.Key, tuple[slices.Slice, ...]]
 
 @dataclass(frozen=True)
 class ValidationRequest(KeyedRequest):
-    """Run the suite on a model, and beside a challenger where one is named.
+    """Runs the suite on a model, and compares it with a challenger if one is named.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class ValidationRun:
         self._seen = 0
 
     def result(self, challenger: str) -> Validation:
-        """Every test judged."""
+        """Return the result, with a verdict on every test."""
         tests = self._suite.judge({"swap_sets": "no_challenger", "challenger": "no_challenger", **self.found})
         return Validation(
             self._context.record.id,
@@ -165,7 +165,7 @@ class ValidationRun:
             self.found["monotonicity"] = "no_direction"
 
     def of_record(self) -> None:
-        """What scores would give away, as it was measured before the model was registered."""
+        """Note what scores would reveal, as measured before the model was registered."""
         release = self._context.record.release
         if not self._chain:
             self.found["leak"] = "no_host"
@@ -269,7 +269,7 @@ class ValidationRun:
         self.found["overfit_regions"] = slices.region_gaps(test, training_slices)
 
     def _at_most(self, records: int) -> int:
-        """Of so many records, how many are scored."""
+        """Return the number of records to score."""
         samples = self._request.samples
         return records if samples is None else min(samples, records)
 
@@ -305,9 +305,9 @@ class ValidationRun:
         )
 
     def _sliced(self, part: str, rows: Rows, margins: Floats, share: tuple[float, float]) -> Sliced:
-        """Every feature's slices of some records: the Guest's by itself, a Host's from one question a feature.
+        """Return every feature's slices of some records: the Guest's by itself, a Host's from one question a feature.
 
-        If nobody could be scored, since everybody was before, from the sums of then.
+        If no person could be scored, since all were scored before, the earlier sums serve.
         """
         guest = self._runtime.guest.name
         tables = dict[Key, AnsweredSums]()
@@ -343,7 +343,7 @@ class ValidationRun:
     def _summed_by_hosts(
         self, asked_sums: AskedSums, rows: Rows, margins: Floats, features: dict[str, list[str]]
     ) -> tuple[dict[Key, AnsweredSums], Refused]:
-        """What Hosts answer about people who were scored just now, and what they refuse."""
+        """Return what Hosts answer about people who were scored just now, and what they refuse."""
         with self._sessions.begin(tuple(features)) as session:
             with work.part(0.0, ALIGNED):
                 questions, at = self._sessions.ask_about(session, self._request, rows)
@@ -403,7 +403,7 @@ class ValidationRun:
         return self._labels[self._probes[scored]], self._outputs.predict(self._margins[scored])[:, 0]
 
     def _changed(self, table: PartyTable, first: First = lambda session, key: None) -> tuple[Rows, Floats]:
-        """Which probes were scored with changed values, and their probabilities."""
+        """Return which probes were scored with changed values, and their probabilities."""
         scored, margins = _some(self._sessions.score(self._context, table, self._request.cipher, first))
         return scored, self._outputs.predict(margins)[:, 0]
 
@@ -433,7 +433,7 @@ class ValidationRun:
         return results
 
     def _noisy(self, table: PartyTable, draw: np.random.Generator) -> dict[str, NDArray[np.generic]]:
-        """The Guest's columns with noise on the numbers; what is missing stays so."""
+        """Return the Guest's columns with noise on the numbers; what is missing stays so."""
         columns = dict(table.columns)
         for party, feature in self._context.model.dictionary:
             if party == self._runtime.guest.name and feature.kind is Kind.NUMERIC:
@@ -442,7 +442,7 @@ class ValidationRun:
         return columns
 
     def _used(self, party: str) -> tuple[str, ...]:
-        """A party's features that the model splits by."""
+        """Return a party's features that the model splits by."""
         rows = feature_importance(self._context.model)
         return tuple(row.feature for row in rows if row.splits and row.party == party)
 
@@ -469,7 +469,7 @@ class ValidationRun:
         return results or "not_measured"
 
     def _without_hosts(self) -> Found:
-        """What is left of the model where one Host gives no value of anybody."""
+        """Return what is left of the model where one Host gives no value of anybody."""
         probes = self._runtime.table.take(self._probes)
         results = list[Figure]()
         for host in self._chain:
@@ -520,14 +520,14 @@ _TWO_OUTCOMES = (
 
 
 def _some(scored: tuple[Rows, Floats]) -> tuple[Rows, Floats]:
-    """What was scored; raises HostRefused if that is nobody, of whom nothing can be said."""
+    """Return what was scored; raise HostRefused if no person was."""
     if not len(scored[0]):
         raise HostRefused("all_refused_before")
     return scored
 
 
 def _blank(feature: Feature, n: int) -> NDArray[np.generic]:
-    """A column without a value."""
+    """Return a column without a value."""
     if feature.kind is Kind.CATEGORICAL:
         return np.full(n, None, dtype=object)
     return np.full(n, np.nan, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""What a Guest does where a Host cannot answer now: it waits, says for whom, and asks the same question again in the same bytes.
+"""Waiting for a Host that cannot answer now: the Guest says for whom it waits, and asks again in the same bytes.
 
 Knows no question: who hands one in has made sure that a Host counts it once, however often it comes (docs/decisions/gate.md).
 """
@@ -17,7 +17,7 @@ from backend.protocols.guest_runtime import GuestRuntime
 from backend.remark import Remark
 
 TIMEOUT = 300.0  # seconds that busy Hosts are waited for, all waits for one question together
-LASTING = math.inf  # as long as nobody stops the work; then Hosts that are down are waited for, too
+LASTING = math.inf  # until the work is stopped; Hosts that are down are waited for, too
 LOOK = 0.05  # seconds between looks at whether the work was stopped, and whether links are up
 KEEPING = 600.0  # seconds between two times that what is under way is said to be wanted
 LONGEST = 60.0  # seconds between two times that the same is asked
@@ -34,7 +34,7 @@ def repeated(
     keep: Callable[[], None] = lambda: None,
     waits_for_links: Callable[[], bool] = lambda: True,
 ) -> T:
-    """What `ask` returns; where Hosts are busy, or down and the wait is :data:`LASTING`, it is called again later.
+    """Return what `ask` returns; it is called again later if Hosts are busy, or down and the wait is :data:`LASTING`.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def repeated(
 
 
 def lasting(seconds: float) -> Callable[[], bool]:
-    """A function that tells whether `seconds`, and up to :data:`SPREAD` of them on top, have passed since now."""
+    """Return a function that tells whether `seconds`, and up to :data:`SPREAD` of them on top, have passed since now."""
     until = time.monotonic() + seconds * (1.0 + SPREAD * random.random())
     return lambda: time.monotonic() >= until
 

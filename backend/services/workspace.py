@@ -1,4 +1,4 @@
-"""What lies below a home: the federations that it knows and, for each, the running parties and the Guest's stores."""
+"""The contents of a home: the federations that it knows and, for each, the running parties and the Guest's stores."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Workspace:
     key_floor : int or None
         Shortest key, bits; None = the usual one.
     pools : bool
-        Whether obfuscators are made in the background, and Hosts told there where the audit log stands.
+        Whether obfuscators are made in the background, and Hosts get the audit log's head there.
     on_key : callable
         Told (federation, cipher, bits) of every key that a Guest makes.
     on_expired : callable
@@ -84,7 +84,7 @@ class Workspace:
         self._databases: dict[Path, Database] = {}
         self._signing_keys: dict[str, SigningKey] = {}
         self._loaded: dict[Path, tuple[int, Federation]] = {}
-        self._lock = threading.RLock()  # held while the log gets an entry: within a transaction nobody takes it
+        self._lock = threading.RLock()  # held while the log gets an entry; never taken within a transaction
         self._opening = threading.Lock()
         self._errands: dict[str, Callable[[], object]] = {}
         self._runner: threading.Thread | None = None
@@ -97,7 +97,7 @@ class Workspace:
         folder = federation.folder.resolve()
         with self.home_database().write() as session:
             self.check_name(federation.name, folder)
-            # a home that is moved takes along what lies in it
+            # a home that is moved takes its contents along
             inside = folder.is_relative_to(self.home.resolve())
             if inside:
                 stored_path = str(folder.relative_to(self.home.resolve()))
@@ -126,7 +126,7 @@ class Workspace:
         return self.home_database().kept("federations", read)  # asked for by nearly everything, and seldom changed
 
     def federations(self) -> list[Federation]:
-        """Every remembered federation that is there and can be used; see :meth:`broken` for the others."""
+        """Return every remembered federation that is there and can be used; see :meth:`broken` for the others."""
         tried = (self._try(name, folder) for name, folder in self._known().items())
         return [federation for federation in tried if isinstance(federation, Federation)]
 
@@ -153,7 +153,7 @@ class Workspace:
         return errors
 
     def _try(self, name: str, folder: Path) -> Federation | GlassleafError | None:
-        """A federation whose file can be read and whose Guest's database can be opened."""
+        """Return a federation whose file can be read and whose Guest's database can be opened."""
         try:
             federation = self._load(folder)
             if federation is not None:
@@ -174,7 +174,7 @@ class Workspace:
         return loaded
 
     def _load(self, folder: Path) -> Federation | None:
-        """A federation file that was checked before, read again only when it has changed; None if it is not there."""
+        """Return a federation file that was checked before, read again only when it has changed; None if it is not there."""
         try:
             stamp = (folder / "federation.toml").stat().st_mtime_ns
         except (FileNotFoundError, NotADirectoryError):
@@ -184,7 +184,10 @@ class Workspace:
         return self._loaded[folder][1]
 
     def runtime(self, name: str) -> GuestRuntime:
-        """The running federation; set up again when a file has changed or a key was rotated. What is too old is deleted once a day."""
+        """Return the running federation. It is set up again after a file has changed or a key was rotated.
+
+        What is older than its period is deleted once a day.
+        """
         from backend.crypto.paillier.keys import KEY_BITS_FLOOR  # noqa: PLC0415 (a list of models starts no party)
         from backend.store.key_file import retired_keys  # noqa: PLC0415
 
@@ -213,7 +216,7 @@ class Workspace:
             return runtime
 
     def _started(self, federation: Federation, options: dict[str, Any]) -> GuestRuntime:
-        """The Guest with its Hosts: simulated here, or at their own companies."""
+        """Return the Guest with its Hosts: simulated here, or at their own companies."""
         home = self.home / "parties" / federation.name
         if federation.link is not None:
             from backend.services.linked import linked_runtime  # noqa: PLC0415 (extra link)
@@ -249,7 +252,7 @@ class Workspace:
         if self._expired.get(name) != datetime.now(UTC).date():
             try:
                 self.expire(name)
-            except StoreError as error:  # nobody's work waits for it
+            except StoreError as error:  # no work waits for it
                 _log.warning("What is too old in %s was not deleted: %s", name, error)
 
     def expire(self, name: str) -> dict[str, dict[str, int]]:
@@ -264,7 +267,7 @@ class Workspace:
         return deleted
 
     def databases(self, name: str) -> dict[str, Database]:
-        """Party → its database; a Host's for whoever operates a simulation alone."""
+        """Return each party's database; Hosts' only for the operator of a simulation."""
         runtime = self.runtime(name)
         hosts = runtime.hosts if runtime.simulated else ()
         return {runtime.guest.name: self.database(name), **{host: runtime.operator.database(host) for host in hosts}}
@@ -279,7 +282,7 @@ class Workspace:
         threading.Thread(target=runtime.warm_up, args=(bits,), name="warm-up", daemon=True).start()
 
     def run_errand(self, name: str, act: Callable[[], object]) -> None:
-        """Have `act` done, by one thread in the background if there is one, so that nobody waits for a Host; once of a name."""
+        """Have `act` done, by one thread in the background if there is one, so that no caller waits for a Host; once for each name."""
         if not self._pools:
             act()
             return
@@ -309,32 +312,32 @@ class Workspace:
             runner.join(seconds)
 
     def database(self, federation: str) -> Database:
-        """The Guest's database, opened once."""
+        """Return the Guest's database, opened once."""
         from backend.store.database import party_database  # noqa: PLC0415 (as below)
 
         folder = self.guest_folder(federation)
         return self._opened(folder, lambda: party_database(folder, federation, folder.name))
 
     def guest_store(self, federation: str) -> PartyStore:
-        """Where the Guest keeps its partial models and records."""
+        """Return the store of the Guest's partial models and records."""
         from backend.store.party_store import PartyStore  # noqa: PLC0415 (the services are imported without a database)
 
         return PartyStore(self.database(federation))
 
     def audit_log(self, federation: str) -> AuditLog:
-        """What was done with a federation's models."""
+        """Return the audit log of a federation."""
         from backend.store.audit_log import AuditLog  # noqa: PLC0415 (as above)
 
         return AuditLog(self.database(federation))
 
     def reviews(self, federation: str) -> Reviews:
-        """What people decided about a federation's models."""
+        """Return the reviews of a federation's models."""
         from backend.store.reviews import Reviews  # noqa: PLC0415 (as above)
 
         return Reviews(self.database(federation))
 
     def model_states(self, federation: str) -> ModelStates:
-        """What a federation's models are called, and which of them is in use."""
+        """Return the names and states of a federation's models."""
         from backend.store.model_states import ModelStates  # noqa: PLC0415 (as above)
 
         return ModelStates(self.database(federation))
@@ -358,19 +361,19 @@ class Workspace:
         return Decisions(self.database(federation))
 
     def measurements(self, federation: str) -> Measurements:
-        """What was measured as evidence about a federation's models."""
+        """Return the stored measurements of a federation's models."""
         from backend.store.measurements import Measurements  # noqa: PLC0415 (as above)
 
         return Measurements(self.database(federation))
 
     def journal(self, federation: str) -> Journal:
-        """What the Guest has asked and not yet handed over."""
+        """Return the journal of the Guest's questions whose answers were not delivered yet."""
         from backend.store.journal import Journal  # noqa: PLC0415 (as above)
 
         return Journal(self.database(federation))
 
     def home_database(self) -> Database:
-        """The home's own database, opened once: which federations there are, and its users' jobs."""
+        """Return the home's own database, opened once: which federations there are, and its users' jobs."""
         from backend.store.database import Database  # noqa: PLC0415 (as above)
 
         return self._opened(self.home, lambda: Database(self.home))
@@ -382,7 +385,7 @@ class Workspace:
             return self._databases[folder]
 
     def signing_key(self, federation: str) -> SigningKey:
-        """What the Guest signs with: made at the first use, and kept in its folder."""
+        """Return the key that the Guest signs with: made at the first use, and stored in its folder."""
         from backend.crypto.signing import SigningKey  # noqa: PLC0415 (a list of models signs nothing)
         from backend.store.key_file import kept_key  # noqa: PLC0415 (as above)
 
@@ -396,7 +399,7 @@ class Workspace:
             return self._signing_keys[federation]
 
     def guest_folder(self, federation: str) -> Path:
-        """Where the Guest's database and keys lie."""
+        """Return the folder of the Guest's database and keys."""
         return self.home / "parties" / federation / self.federation(federation).guest.name
 
     def close(self) -> None:

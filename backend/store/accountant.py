@@ -159,14 +159,14 @@ class Question:
 
     @property
     def key(self) -> dict[str, str]:
-        """Whose question under which name, as statements name them."""
+        """Return whose question under which name, as statements name them."""
         return {"guest": self.guest, "request": self.request}
 
     @property
     def asked(self) -> str:
-        """What makes it the same question: SHA-256 in hexadecimal."""
-        asked = [self.kind, self.structure, *self.people]
-        return hashlib.sha256(json.dumps(asked).encode()).hexdigest()
+        """Return what makes it the same question: SHA-256 in hexadecimal."""
+        content = [self.kind, self.structure, *self.people]
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -287,12 +287,12 @@ class Accountant:
     def __repr__(self) -> str:
         return f"Accountant({self.limits})"
 
-    def count(self, question: Question, *, whole: bool = False, digest: str = "") -> NDArray[np.bool_]:
+    def count(self, question: Question, *, all_or_none: bool = False, digest: str = "") -> NDArray[np.bool_]:
         """Count a question about everybody in it, unless it is one that was counted before.
 
         Parameters
         ----------
-        whole : bool
+        all_or_none : bool
             Whether it is about all of them or nobody.
         digest : str
             SHA-256 of the bytes that it came in, where they are all there: it is bound to them at once (:meth:`reply_to`).
@@ -309,10 +309,10 @@ class Accountant:
         QuestionRefused
             The request id stood for another question, or for one about other records.
         """
-        spent, _ = self._count(question, whole, digest)
+        spent, _ = self._count(question, all_or_none, digest)
         return spent
 
-    def _count(self, question: Question, whole: bool, digest: str) -> tuple[NDArray[np.bool_], bool]:
+    def _count(self, question: Question, all_or_none: bool, digest: str) -> tuple[NDArray[np.bool_], bool]:
         """:meth:`count`; also return whether it was counted before."""
         people = question.people
         if not self.limits.counted or not (people or question.request):
@@ -325,18 +325,20 @@ class Accountant:
                     session.execute(delete(table).where(table.day <= self._forgotten()))
                 drop_crowds(session)
                 drop_replies(session, day)
-            known = self._known(session, question)
-            if known is None:
-                spent = self._counted(session, question, day, whole, digest)
+            earlier_spent = self._known(session, question)
+            if earlier_spent is None:
+                spent = self._counted(session, question, day, all_or_none, digest)
             else:
-                spent = known
+                spent = earlier_spent
         self._swept = day
-        return spent, known is not None
+        return spent, earlier_spent is not None
 
-    def _counted(self, session: Session, question: Question, day: int, whole: bool, digest: str) -> NDArray[np.bool_]:
+    def _counted(
+        self, session: Session, question: Question, day: int, all_or_none: bool, digest: str
+    ) -> NDArray[np.bool_]:
         spent = self._reached(session, question) > 0
         granted = Counter(p for p, refused in zip(question.people, spent.tolist(), strict=True) if not refused)
-        if whole and spent.any():
+        if all_or_none and spent.any():
             return spent
         self._add(session, question, day, granted)
         # Nobody repeats a request without a name: it gets one that no Guest can guess.
@@ -357,23 +359,23 @@ class Accountant:
         session.execute(_NOTE, row)
         return spent
 
-    def count_again(self, question: Question, most: int) -> None:
+    def count_again(self, question: Question, max_times: int) -> None:
         """Count an answer to a question that is answered anew each time it comes.
 
         Raises
         ------
         QuestionRefused
-            If it was answered `most` times before.
+            If it was answered `max_times` times before.
         """
         if not self.limits.counted:
             return
         with self._database.write() as session:
-            for number in range(most):
+            for number in range(max_times):
                 time = replace(question, request=f"{question.request}.time{number}")
                 if session.execute(_QUESTION, time.key).first() is None:
                     self.count(time, digest=secrets.token_hex(32))
                     return
-        raise QuestionRefused("ranked_too_often", times=most)
+        raise QuestionRefused("ranked_too_often", times=max_times)
 
     def together(self) -> AbstractContextManager[object]:
         """Within, questions are counted and bound all together, or none of them where something is raised."""
@@ -382,11 +384,11 @@ class Accountant:
     def count_bound(self, question: Question, digest: str) -> tuple[NDArray[np.bool_], bytes | None]:
         """:meth:`count` a question all of whose bytes are there, and :meth:`reply_to` them, in one transaction; raises as both."""
         with self._database.write():
-            spent, known = self._count(question, whole=False, digest=digest)
-            return spent, self.reply_to(question.guest, question.request, digest) if known else None
+            spent, was_counted = self._count(question, all_or_none=False, digest=digest)
+            return spent, self.reply_to(question.guest, question.request, digest) if was_counted else None
 
     def spent(self, question: Question) -> NDArray[np.bool_]:
-        """Whom a question would not be answered about now, ``(people,)``; one that was counted before, as it was then. Counts nothing."""
+        """Return about whom a question would not be answered now, ``(people,)``; a counted question keeps its answer. Counts nothing."""
         if self.limits.counted and question.request:
             with self._database.read() as session:
                 row = session.execute(_QUESTION, question.key).first()
@@ -416,8 +418,8 @@ class Accountant:
             ScoredRecordRow.day >= since,
         )
         with self._database.read() as session:
-            known = {row.subject: row.version for row in session.execute(scored)}
-        return np.array([known.get(person, versions[person]) != versions[person] for person in question.people])
+            version_of = {row.subject: row.version for row in session.execute(scored)}
+        return np.array([version_of.get(person, versions[person]) != versions[person] for person in question.people])
 
     def scored(self, person: str) -> list[tuple[str, str]]:
         """Return Guest and day of each score of a person whose record's version is stored."""
@@ -426,7 +428,7 @@ class Accountant:
             return [(row.guest, date.fromordinal(row.day).isoformat()) for row in rows]
 
     def last_until(self, question: Question) -> date | None:
-        """The day on which this Guest's last answer about any of these people and the structure leaves the account, if there is one."""
+        """Return the day on which this Guest's last answer about these people and the structure leaves the account; None without one."""
         about = {"kind": question.kind, "guest": question.guest, "structure": question.structure}
         with self._database.read() as session:
             owners = self._owners(question.people)
@@ -438,14 +440,14 @@ class Accountant:
         return None
 
     def reached(self, question: Question) -> NDArray[np.uint8]:
-        """Which limit leaves no room for an answer more now, ``(people,)``, by its number in :data:`LIMITS`; counts nothing."""
+        """Return which limit leaves no room for an answer more now, ``(people,)``, by its number in :data:`LIMITS`; counts nothing."""
         if not self.limits.counted:
             return np.zeros(len(question.people), dtype=np.uint8)
         with self._database.read() as session:
             return self._reached(session, question)
 
     def _known(self, session: Session, question: Question) -> NDArray[np.bool_] | None:
-        """Who was refused when the question was asked first; None if it was not."""
+        """Return who was refused when the question was asked first; None if it was not."""
         if question.request:
             row = session.execute(_QUESTION, question.key).first()
         else:
@@ -466,7 +468,7 @@ class Accountant:
         return _unpacked(row.spent, len(question.people))
 
     def _reached(self, session: Session, question: Question) -> NDArray[np.uint8]:
-        """Which limit leaves no room for one answer more about each person."""
+        """Return which limit leaves no room for one answer more about each person."""
         here, everywhere = self.limits.of(question.kind)
         entries = self._entries(session, question.people)
         if question.people != (EVERYBODY,):
@@ -477,27 +479,27 @@ class Accountant:
         priced = bool(self.limits.bits) and question.bits > 0
         more = _adds(entries, question) if priced else question.bits
 
-        def limit(person: str, names: frozenset[str], before: int) -> int:
-            used = entries.used(names, question)
-            told = self._told(session, entries, person) if priced else 0.0
+        def limit(person: str, names: frozenset[str], n_before: int) -> int:
+            times = entries.used(names, question)
+            bits_told = self._told(session, entries, person) if priced else 0.0
             over = (  # as LIMITS
                 False,
-                used[0] + of_all[0] + before >= here,
-                used[1] + of_all[1] + before >= everywhere,
-                priced and told + (before + 1) * more > self.limits.bits,
+                times[0] + of_all[0] + n_before >= here,
+                times[1] + of_all[1] + n_before >= everywhere,
+                priced and bits_told + (n_before + 1) * more > self.limits.bits,
             )
             return over.index(True) if any(over) else 0
 
         reached = np.zeros(len(question.people), dtype=np.uint8)
-        asked: Counter[str] = Counter()
+        n_asked: Counter[str] = Counter()
         # Most people of a crowd stand under the same names.
         limits: dict[tuple[frozenset[str], int], int] = {}
         for i, person in enumerate(question.people):
-            state = entries.names_of(person), asked[person]
+            state = entries.names_of(person), n_asked[person]
             if state not in limits:
                 limits[state] = limit(person, *state)
             reached[i] = limits[state]
-            asked[person] += not limits[state]
+            n_asked[person] += not limits[state]
         return reached
 
     @staticmethod
@@ -614,13 +616,13 @@ class Accountant:
         with self._database.read() as session:
             people = {row.day: row for row in session.execute(_BY_DAY, values)}
             of_all = {row.day: row.told for row in session.execute(_OF_ALL_BY_DAY, values)}
-        found = []
+        given_days = []
         for day in range(today - days + 1, today + 1):
             row = people.get(day)
             count = 0 if row is None else int(row.people)
             bits = (0.0 if row is None else float(row.bits)) + float(of_all.get(day, 0.0))
-            found.append(GivenOnDay(date.fromordinal(day), count, bits))
-        return tuple(found)
+            given_days.append(GivenOnDay(date.fromordinal(day), count, bits))
+        return tuple(given_days)
 
     def _largest(self, session: Session) -> tuple[int, float]:
         members = session.execute(_ALL_MEMBERS).all()
@@ -639,10 +641,10 @@ class Accountant:
 
     def _entries(self, session: Session, people: Collection[str]) -> _Entries:
         """Return what the account has about some people, and about everybody."""
-        asked = set(people) - OF_ALL
-        owners = self._owners(asked)
-        if CROWD <= len(asked) == len(owners):
-            crowd = crowd_name(asked)
+        subjects = set(people) - OF_ALL
+        owners = self._owners(subjects)
+        if CROWD <= len(subjects) == len(owners):
+            crowd = crowd_name(subjects)
         else:
             crowd = ""
         about: dict[str, str | int] = {"crowd": crowd, "forgotten": self._forgotten()}
@@ -663,7 +665,7 @@ class Accountant:
         return _Entries.of(owners, members, rows, crowd)
 
     def _forgotten(self) -> int:
-        """The last day that is outside the window."""
+        """Return the last day that is outside the window."""
         return self._today().toordinal() - self.limits.days
 
     def _owners(self, people: Collection[str]) -> dict[str, str]:
@@ -671,7 +673,7 @@ class Accountant:
         return {person: person for person in people} | self._store.pseudonyms(people)
 
     def about(self, person: str) -> list[Answered]:
-        """Every answer that counts for a person: under the id or its pseudonym, also as one of a crowd, and those about everybody."""
+        """Return every answer that counts for a person: under the id, its pseudonym, a crowd's name, or about everybody."""
         owners = self._owners((person,))
         with self._database.read() as session:
             under = {EVERYBODY: "everybody"}
@@ -694,14 +696,14 @@ class Accountant:
         it cannot, without the others' ids.
         """
         alone = {
-            Question("", "", one.kind, one.structure, (person,)).asked
-            for one in self.about(person)
-            if one.under != "everybody"
+            Question("", "", answer.kind, answer.structure, (person,)).asked
+            for answer in self.about(person)
+            if answer.under != "everybody"
         }
         with self._database.read() as session:
             rows = session.execute(select(QuestionRow.guest, QuestionRow.request, QuestionRow.asked)).all()
-        found = [(row.guest, row.request) for row in rows if row.asked in alone]
-        return found, len(rows) - len(found)
+        own_questions = [(row.guest, row.request) for row in rows if row.asked in alone]
+        return own_questions, len(rows) - len(own_questions)
 
     def forget(self, person: str) -> tuple[int, int]:
         """Put a pseudonym in place of a person's id, so that what was answered still counts, and delete the questions about them alone.
@@ -748,7 +750,7 @@ class _Entries:
     names: Mapping[str, frozenset[str]]
     others: frozenset[str]
     rows: Mapping[str, list[Row[Any]]]
-    _told: dict[frozenset[str], float] = field(default_factory=dict)
+    _bits_told: dict[frozenset[str], float] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -797,22 +799,24 @@ class _Entries:
 
     def told(self, names: frozenset[str]) -> float:
         """Return what answers under some names have told, bits: of each structure at most what all answers about it can tell."""
-        if names not in self._told:
+        if names not in self._bits_told:
             answers: defaultdict[str, tuple[float, float]] = defaultdict(lambda: (0.0, 0.0))
             for name in names:
                 for row in self.rows.get(name, ()):
                     bits, capacity = answers[row.structure]
                     answers[row.structure] = bits + row.bits, max(capacity, row.capacity)
-            self._told[names] = sum(min(bits, capacity) if capacity else bits for bits, capacity in answers.values())
-        return self._told[names]
+            self._bits_told[names] = sum(
+                min(bits, capacity) if capacity else bits for bits, capacity in answers.values()
+            )
+        return self._bits_told[names]
 
 
 def _adds(entries: _Entries, question: Question) -> float:
     """Return how many bits an answer adds to a person's account; a whole table read again in the same way adds none."""
     if question.people != (EVERYBODY,) or not question.capacity:
         return question.bits
-    told: float = sum(row.bits for row in entries.rows.get(EVERYBODY, ()) if row.structure == question.structure)
-    return max(0.0, min(question.bits, question.capacity - told))
+    bits_told: float = sum(row.bits for row in entries.rows.get(EVERYBODY, ()) if row.structure == question.structure)
+    return max(0.0, min(question.bits, question.capacity - bits_told))
 
 
 def _crowd_of(session: Session, people: Collection[str]) -> str:
@@ -854,10 +858,10 @@ def drop_replies(session: Session, day: int) -> None:
 
 def _rows(session: Session, statement: str, names: Collection[str], **values: str | int) -> list[Row[Any]]:
     """Return rows about some names, some hundred of them a statement."""
-    asked = list(names)
+    all_names = list(names)
     out: list[Row[Any]] = []
-    for start in range(0, len(asked), CHUNK):
-        these = {f"p{i}": name for i, name in enumerate(asked[start : start + CHUNK])}
+    for start in range(0, len(all_names), CHUNK):
+        these = {f"p{i}": name for i, name in enumerate(all_names[start : start + CHUNK])}
         out += session.execute(_about(statement, len(these)), {**values, **these})
     return out
 
@@ -874,13 +878,13 @@ def _unpacked(bits: bytes, count: int) -> NDArray[np.bool_]:
 
 
 def usual_limit(synthetic: bool) -> int:
-    """The budget if neither the federation file nor the caller names one: ``GLASSLEAF_BUDGET``, else the default.
+    """Return the budget if neither the federation file nor the caller names one: ``GLASSLEAF_BUDGET``, else the default.
 
     Raises ParameterError if the variable holds no number.
     """
-    asked = os.environ.get(VARIABLE, "").strip()
-    if not asked:
+    text = os.environ.get(VARIABLE, "").strip()
+    if not text:
         return QUERIES_SYNTHETIC if synthetic else QUERIES
-    if not asked.isdecimal():
-        raise ParameterError("budget_variable", variable=VARIABLE, got=asked)
-    return int(asked)
+    if not text.isdecimal():
+        raise ParameterError("budget_variable", variable=VARIABLE, got=text)
+    return int(text)

@@ -204,10 +204,10 @@ class ApprovalBook:
                 key = None
             volume = f"{number} {amount}"
             if key is None:
-                known = None
+                counted = None
             else:
-                known = session.execute(_QUESTION, key).first()
-            if known is not None and (known.asked or known.records == volume):
+                counted = session.execute(_QUESTION, key).first()
+            if counted is not None and (counted.asked or counted.records == volume):
                 return max(grant.per_day - use.used, 0)
             if use.used + amount > grant.per_day:
                 return NOT_ENOUGH

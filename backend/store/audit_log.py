@@ -93,11 +93,11 @@ class ConsistencyProof:
     digests: tuple[str, ...]
 
     def heads(self) -> list[Head]:
-        """The base, and the head after each further entry."""
-        found = [self.base]
+        """Return the base, and the head after each further entry."""
+        chain = [self.base]
         for digest in self.digests:
-            found.append(Head(found[-1].number + 1, link(found[-1].hash, digest)))
-        return found
+            chain.append(Head(chain[-1].number + 1, link(chain[-1].hash, digest)))
+        return chain
 
     def parts(self, max_digests: int) -> Iterator[ConsistencyProof]:
         """The same in proofs of at most `max_digests` digests, at least one."""
@@ -128,7 +128,7 @@ class Verdict:
 
     @property
     def holds(self) -> bool:
-        """Whether there is no problem."""
+        """Return whether there is no problem."""
         return not self.problems
 
 
@@ -152,13 +152,13 @@ class AuditLog:
         return _entry(text, digest)
 
     def head(self) -> Head:
-        """The last entry's number and hash."""
+        """Return the last entry's number and hash."""
         with self._database.read() as session:
             row = session.execute(_HEAD).first()
         return Head(row.number, row.hash) if row else Head(0, START)
 
     def entries(self) -> list[Entry]:
-        """All entries that can be read, oldest first."""
+        """Return all entries that can be read, oldest first."""
         return [entry for entry in (_readable(row) for row in self._rows()) if entry is not None]
 
     def last_time(self, action: str, model_id: str) -> str:
@@ -170,13 +170,13 @@ class AuditLog:
 
         return self._database.kept(("last", action, model_id), read)
 
-    def proof(self, after: int) -> ConsistencyProof:
-        """Return the proof that the log grew from its entry `after`."""
-        rows = self._rows(after)
-        return ConsistencyProof(self._head_at(after), tuple(_digest(row.text) for row in rows))
+    def proof(self, from_number: int) -> ConsistencyProof:
+        """Return the proof that the log grew from its entry `from_number`."""
+        rows = self._rows(from_number)
+        return ConsistencyProof(self._head_at(from_number), tuple(_digest(row.text) for row in rows))
 
     def _head_at(self, number: int) -> Head:
-        """The head when the log had `number` entries, or as it is if there are fewer."""
+        """Return the head when the log had `number` entries, or as it is if there are fewer."""
         with self._database.read() as session:
             row = session.get(AuditRow, number)
         if row is None:
@@ -184,18 +184,20 @@ class AuditLog:
             return min(self.head(), Head(number, START), key=lambda head: head.number)
         return Head(row.number, row.hash)
 
-    def _rows(self, after: int = 0) -> Sequence[AuditRow]:
+    def _rows(self, from_number: int = 0) -> Sequence[AuditRow]:
         with self._database.read() as session:
-            return session.scalars(select(AuditRow).where(AuditRow.number > after).order_by(AuditRow.number)).all()
+            return session.scalars(
+                select(AuditRow).where(AuditRow.number > from_number).order_by(AuditRow.number)
+            ).all()
 
     def verify(
-        self, kept: Mapping[str, Sequence[KeptHead]], signed: Callable[[KeptHead], bool] = lambda head: True
+        self, heads_by_witness: Mapping[str, Sequence[KeptHead]], signed: Callable[[KeptHead], bool] = lambda head: True
     ) -> Verdict:
         """Check every entry's hash, the chain, and all heads that other parties keep.
 
         Parameters
         ----------
-        kept : mapping of str to sequence of KeptHead
+        heads_by_witness : mapping of str to sequence of KeptHead
             Witness → every head that it received, newest first.
         signed : callable
             Whether this party signed a head.
@@ -207,17 +209,19 @@ class AuditLog:
             last = Head(0, START)
         hashes = {row.number: row.hash for row in rows}
         problems = [*_chain_problems(rows)]
-        for witness, heads in kept.items():
+        for witness, heads in heads_by_witness.items():
             problems += _witness_problems(witness, heads, hashes, signed)
-        return Verdict(len(rows), last, tuple(problems), tuple(kept), sum(map(len, kept.values())))
+        return Verdict(
+            len(rows), last, tuple(problems), tuple(heads_by_witness), sum(map(len, heads_by_witness.values()))
+        )
 
     def export(self) -> str:
-        """Every entry as a line of JSON, oldest first."""
+        """Return every entry as a line of JSON, oldest first."""
         return "".join(json.dumps(asdict(entry), sort_keys=True, ensure_ascii=False) + "\n" for entry in self.entries())
 
 
 def link(previous: str, digest: str) -> str:
-    """The hash after one more entry, from the hash before it and the digest of its text; all in hexadecimal."""
+    """Return the hash after one more entry, from the hash before it and the digest of its text; all in hexadecimal."""
     return hashlib.sha256(f"glassleaf audit {previous} {digest}".encode()).hexdigest()
 
 
@@ -237,19 +241,19 @@ def _chain_problems(rows: Sequence[AuditRow]) -> Iterator[str]:
 
 
 def _witness_problems(
-    witness: str, kept: Sequence[KeptHead], hashes: Mapping[int, str], signed: Callable[[KeptHead], bool]
+    witness: str, heads: Sequence[KeptHead], hashes: Mapping[int, str], signed: Callable[[KeptHead], bool]
 ) -> Iterator[str]:
     """Where the log first differs from what a witness keeps, how much of it was cut off, and which heads are not this party's."""
     last = max(hashes, default=0)
-    if kept and kept[0].number > last:
-        yield f"{witness} has seen {kept[0].number} entries, {last} are here: the end of the log was cut off."
-    other = [head for head in kept if head.number in hashes and hashes[head.number] != head.hash]
-    if other:
+    if heads and heads[0].number > last:
+        yield f"{witness} has seen {heads[0].number} entries, {last} are here: the end of the log was cut off."
+    rewritten = [head for head in heads if head.number in hashes and hashes[head.number] != head.hash]
+    if rewritten:
         yield (
-            f"Entry {other[-1].number} is not the one that {witness} has seen, by {len(other)} of the {len(kept)} heads that it "
+            f"Entry {rewritten[-1].number} is not the one that {witness} has seen, by {len(rewritten)} of the {len(heads)} heads that it "
             "keeps: the log was rewritten."
         )
-    unsigned = [head.number for head in (*kept[:1], *other) if not signed(head)]
+    unsigned = [head.number for head in (*heads[:1], *rewritten) if not signed(head)]
     if unsigned:
         yield (
             f"The head of entry {unsigned[0]} that {witness} keeps is not signed with the key that is here: the Host's record was "

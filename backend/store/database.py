@@ -138,10 +138,10 @@ class Database:
 
     def _make_or_migrate(self) -> None:
         with self._writing.begin() as connection:
-            found = _version(connection)  # again: another process may have been here first
-            if found == HEAD:
+            version = _version(connection)  # again: another process may have been here first
+            if version == HEAD:
                 return
-            if found is None and not inspect(connection).get_table_names():
+            if version is None and not inspect(connection).get_table_names():
                 for statement in tables(connection.dialect.name):
                     connection.exec_driver_sql(statement)
                 connection.execute(text("CREATE TABLE alembic_version (version_num VARCHAR(32) PRIMARY KEY)"))
@@ -191,26 +191,26 @@ class Database:
             raise self._failed("database_not_read", error) from error
 
     def kept(self, key: Hashable, read: Callable[[Session], T]) -> T:
-        """What `read` finds, read again once anything was written, here or by another process. For nothing that names a person.
+        """Return what `read` finds, read again once anything was written, here or by another process. For nothing that names a person.
 
         Whoever asks gets the same object, which is not to be changed.
         """
         within = getattr(self._open, "session", None) or getattr(self._open, "reading", None)
         stamp = None if within is not None else self._stamp()
         if stamp is not None:
-            known = self._kept.get(key)
-            if known is not None and known[0] == stamp:
-                return cast(T, known[1])
+            cached = self._kept.get(key)
+            if cached is not None and cached[0] == stamp:
+                return cast(T, cached[1])
         with self.read() as session:
-            found = read(session)
+            value = read(session)
         if stamp is not None:
             if len(self._kept) >= KEPT:
                 self._kept.clear()
-            self._kept[key] = stamp, found
-        return found
+            self._kept[key] = stamp, value
+        return value
 
     def _stamp(self) -> object | None:
-        """What changes with each transaction that writes, whoever's; None if nothing can be told."""
+        """Return what changes with each transaction that writes, whoever's; None if nothing can be told."""
         if self._watch is None:
             return None
         try:
@@ -239,26 +239,26 @@ class Database:
         StoreError
             Another process serves from it.
         """
-        with ExitStack() as held:
-            if not self._held(held):
+        with ExitStack() as stack:
+            if not self._held(stack):
                 raise StoreError("database_served", database=self._name)
             yield
 
-    def _held(self, held: ExitStack) -> bool:
+    def _held(self, stack: ExitStack) -> bool:
         if self._engine.dialect.name != "sqlite":
-            connection = held.enter_context(self._engine.connect().execution_options(isolation_level="AUTOCOMMIT"))
+            connection = stack.enter_context(self._engine.connect().execution_options(isolation_level="AUTOCOMMIT"))
             connection.detach()  # closed at the end, which lets go of the lock, and not kept for others
             return bool(connection.exec_driver_sql(f"SELECT pg_try_advisory_lock({SERVING})").scalar())
         if not self._shared:
             try:
-                held.enter_context(held_alone(Path(f"{self._engine.url.database}.serving")))
+                stack.enter_context(held_alone(Path(f"{self._engine.url.database}.serving")))
             except StoreError:
                 return False
         return True
 
     @property
     def in_memory(self) -> bool:
-        """Whether it is forgotten with the process."""
+        """Return whether it is forgotten with the process."""
         return self._engine.dialect.name == "sqlite" and self._engine.url.database in (None, "", ":memory:")
 
     def close(self) -> None:
@@ -281,16 +281,16 @@ class _File:
     def _opened(self) -> tuple[int, int, int]:
         """By which process, and which file; no file is one that is not there."""
         try:
-            found = self._path.stat()
+            status = self._path.stat()
         except OSError:
             return os.getpid(), 0, 0
-        return os.getpid(), found.st_dev, found.st_ino
+        return os.getpid(), status.st_dev, status.st_ino
 
     def _note(self, connection: Any, record: ConnectionPoolEntry) -> None:
         record.info[OPENED] = self._opened()
 
     def is_there(self, info: Mapping[str, Any]) -> bool:
-        """Whether a connection of which this was noted can be used."""
+        """Return whether a connection of which this was noted can be used."""
         return bool(info[OPENED] == self._opened())
 
     def _check(self, connection: Any, record: Any, proxy: Any) -> None:
@@ -335,15 +335,15 @@ class _Watch:
 @cache
 def tables(dialect: str) -> tuple[str, ...]:
     """Return the statements that make a new database's tables; compiled once, for a process may open many."""
-    made: list[str] = []
+    statements: list[str] = []
     spoken = make_url(f"{dialect}://").get_dialect()()
-    engine = create_mock_engine(f"{dialect}://", lambda step, *_: made.append(str(step.compile(dialect=spoken))))
+    engine = create_mock_engine(f"{dialect}://", lambda step, *_: statements.append(str(step.compile(dialect=spoken))))
     Base.metadata.create_all(engine, checkfirst=False)
-    return tuple(made)
+    return tuple(statements)
 
 
 def _shown(where: Path | str | None) -> str:
-    """What a database is called in messages; a URL without its password."""
+    """Return what a database is called in messages; a URL without its password."""
     if isinstance(where, Path):
         return str(where / FILE)
     if where:
@@ -352,11 +352,11 @@ def _shown(where: Path | str | None) -> str:
 
 
 def _version(connection: Connection) -> str | None:
-    """The schema's version; None if there is no schema."""
+    """Return the schema's version; None if there is no schema."""
     if not inspect(connection).has_table("alembic_version"):
         return None
-    found: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
-    return found
+    version: str | None = connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+    return version
 
 
 def _keep_from_others(file: Path) -> None:
@@ -391,7 +391,7 @@ def _lock_server(connection: Connection) -> None:
 
 
 def party_database(folder: Path, federation: str, party: str) -> Database:
-    """A party's database: in its folder, or at the URL that ``GLASSLEAF_STORE`` gives for it.
+    """Return a party's database: in its folder, or at the URL that ``GLASSLEAF_STORE`` gives for it.
 
     Raises StoreError if it cannot be opened, or the variable has other places to fill in than ``{federation}`` and ``{party}``.
     """
@@ -405,7 +405,7 @@ def party_database(folder: Path, federation: str, party: str) -> Database:
 
 
 def prepared(statement: str, *columns: str) -> TextualSelect:
-    """A query that is put together once, for one that is made many times: to do so each time takes longer than the query."""
+    """Return a query that is put together once, for one that is made many times: to do so each time takes longer than the query."""
     return text(statement).columns(*(column(name) for name in columns))
 
 
@@ -431,7 +431,7 @@ def execute_many(session: Session, statement: TextClause, rows: Sequence[Mapping
 
 def column_values(row: DeclarativeBase) -> dict[str, Any]:
     """Column → value of one row."""
-    return {one.key: getattr(row, one.key) for one in row.__table__.columns}
+    return {column.key: getattr(row, column.key) for column in row.__table__.columns}
 
 
 def timestamp() -> str:

@@ -115,8 +115,8 @@ def write_backup(home: Path, out: Path, passphrase: str | None) -> Contents:
         raise ParameterError("backup_in_home", file=str(out))
     if passphrase is not None and len(passphrase) < PASSPHRASE_MIN:
         raise ParameterError("passphrase_too_short", found=len(passphrase), least=PASSPHRASE_MIN)
-    found = list(_found(home))
-    names = [name for name, _ in found if KEY.fullmatch(name)]
+    entries = list(_found(home))
+    names = [name for name, _ in entries if KEY.fullmatch(name)]
     draft = out.with_name(f"{out.name}.new")
     try:
         draft.unlink(missing_ok=True)  # of a backup that was stopped
@@ -124,27 +124,29 @@ def write_backup(home: Path, out: Path, passphrase: str | None) -> Contents:
             os.fdopen(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "w+b") as file,
             tempfile.TemporaryDirectory(prefix="glassleaf") as folder,
             zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive,
-            ExitStack() as held,
+            ExitStack() as stack,
         ):
-            for _, path in found:
+            for _, path in entries:
                 if path.suffix != MESSAGE and _is_database(path):
-                    held.enter_context(_unchanging(path))
+                    stack.enter_context(_unchanging(path))
             files = dict[str, _File]()
-            for name, path in found:
+            for name, path in entries:
                 try:
                     if name not in names:
                         files[name] = _put(archive, name, path, Path(folder))
                 except FileNotFoundError:
                     if path.suffix != MESSAGE:  # else its answer had come before the databases were held
                         raise
-            made = datetime.now(UTC).isoformat(timespec="seconds")
-            manifest = Manifest(format=FORMAT, created=made, files=files, keys=names, with_keys=passphrase is not None)
+            created = datetime.now(UTC).isoformat(timespec="seconds")
+            manifest = Manifest(
+                format=FORMAT, created=created, files=files, keys=names, with_keys=passphrase is not None
+            )
             text = manifest.model_dump_json().encode()
             digest = sha256(text).hexdigest()
             archive.writestr(MANIFEST, text)
             if passphrase is not None:
-                kept = {name: b64encode((home / name).read_bytes()).decode() for name in names}
-                archive.writestr(KEYS, seal(json.dumps(kept).encode(), passphrase, digest))
+                key_texts = {name: b64encode((home / name).read_bytes()).decode() for name in names}
+                archive.writestr(KEYS, seal(json.dumps(key_texts).encode(), passphrase, digest))
             archive.close()
             file.flush()
             os.fsync(file.fileno())
@@ -157,7 +159,7 @@ def write_backup(home: Path, out: Path, passphrase: str | None) -> Contents:
 
 
 def holds_keys(file: Path) -> bool:
-    """Whether a backup says that it holds keys; raises as :func:`read_backup`."""
+    """Return whether a backup says that it holds keys; raises as :func:`read_backup`."""
     with _opened(file) as archive:
         return _manifest(archive)[0].with_keys
 
@@ -275,7 +277,7 @@ def _opened(file: Path) -> Iterator[zipfile.ZipFile]:
 
 
 def _manifest(archive: zipfile.ZipFile) -> tuple[Manifest, str]:
-    """What the file says of itself, where it holds that and no more."""
+    """Return what the file says of itself, where it holds that and no more."""
     names = archive.namelist()
     if MANIFEST not in names or archive.getinfo(MANIFEST).file_size > MAX_MANIFEST:
         raise ParameterError("not_a_backup")
@@ -286,8 +288,8 @@ def _manifest(archive: zipfile.ZipFile) -> tuple[Manifest, str]:
         raise ParameterError("not_a_backup") from None
     if manifest.format != FORMAT:
         raise ParameterError("backup_of_other_format", got=manifest.format[:40], expected=FORMAT)
-    wanted = [*manifest.files, MANIFEST, *([KEYS] if manifest.with_keys else [])]
-    if sorted(names) != sorted(wanted):
+    expected_names = [*manifest.files, MANIFEST, *([KEYS] if manifest.with_keys else [])]
+    if sorted(names) != sorted(expected_names):
         raise SecurityError("backup_files_differ")
     inside = [*manifest.files, *manifest.keys]
     if not all(map(_is_inside, inside)) or len({name.casefold() for name in inside}) != len(inside):
@@ -311,26 +313,26 @@ def _take(archive: zipfile.ZipFile, name: str, about: _File, folder: Path) -> No
     """Write one file, unless it is another than the manifest says; no more of it than that is read."""
     path = folder / name
     digest = sha256()
-    left = about.bytes
+    remaining = about.bytes
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with (
         archive.open(name) as source,
         os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file,
     ):
-        while left > 0 and (part := source.read(min(CHUNK, left))):
+        while remaining > 0 and (part := source.read(min(CHUNK, remaining))):
             digest.update(part)
             file.write(part)
-            left -= len(part)
-        if left or source.read(1) or digest.hexdigest() != about.sha256:
+            remaining -= len(part)
+        if remaining or source.read(1) or digest.hexdigest() != about.sha256:
             raise SecurityError("backup_file_changed", file=name)
 
 
 def _keys(archive: zipfile.ZipFile, manifest: Manifest, digest: str, passphrase: str | None) -> dict[str, bytes]:
     about, body = unseal(archive.read(KEYS), passphrase or "")
-    kept = {name: b64decode(text) for name, text in json.loads(body).items()}
-    if about != digest or sorted(kept) != sorted(manifest.keys):
+    keys = {name: b64decode(text) for name, text in json.loads(body).items()}
+    if about != digest or sorted(keys) != sorted(manifest.keys):
         raise SecurityError("backup_keys_of_another")
-    return kept
+    return keys
 
 
 def _sync(folder: Path, *, deep: bool = True) -> None:

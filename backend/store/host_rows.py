@@ -55,8 +55,8 @@ def write_host_rows(session: Session, rows: Rows, model_id: str, sign: Callable[
     secrets = rows[SecretRow.__tablename__]
     for row in secrets:
         row["value"] = bytes.fromhex(row["value"])
-        known = session.get(SecretRow, row["name"])
-        if known is not None and known.value != row["value"]:
+        existing = session.get(SecretRow, row["name"])
+        if existing is not None and existing.value != row["value"]:
             raise SecurityError("pack_of_other_dither")
     write_rows(session, ArtefactRow, rows[ArtefactRow.__tablename__])
     for row in rows[Approval.__tablename__]:

@@ -120,15 +120,15 @@ class JobLog:
                 row.result = result
                 row.size = size
 
-    def keep(self, user: str, name: str, id_: str, found: str) -> None:
+    def keep(self, user: str, name: str, id_: str, result_text: str) -> None:
         """Keep what a job found, as text, in place of what the one before it of that name did."""
-        body = json.dumps({"id": id_, "found": found})
+        body = json.dumps({"id": id_, "found": result_text})
         with self._database.write() as session:
             row = MeasurementRow(model=user, kind=_FOUND, feature=name, created=_stamp(datetime.now(UTC)), body=body)
             session.merge(row)
 
     def kept(self, user: str, name: str) -> tuple[LoggedJob, str] | None:
-        """The last job of that name, where what it found is kept; and that."""
+        """Return the last job of that name, where what it found is kept; and that."""
         newest = select(JobRow).where(JobRow.user == user, JobRow.name == name).order_by(JobRow.started.desc())
 
         def read(session: Session) -> tuple[LoggedJob, str] | None:
@@ -136,9 +136,9 @@ class JobLog:
             row = session.scalar(newest.limit(1)) if body else None
             if row is None:
                 return None
-            kept = json.loads(str(body))
-            if kept["id"] == row.id:
-                return (_logged(row), str(kept["found"]))
+            stored = json.loads(str(body))
+            if stored["id"] == row.id:
+                return (_logged(row), str(stored["found"]))
             return None
 
         return self._database.kept(("found", user, name), read)
@@ -160,17 +160,17 @@ class JobLog:
             session.execute(mine.values(state="interrupted", ended=_stamp(datetime.now(UTC))))
 
     def of(self, user: str, now: datetime | None = None) -> list[LoggedJob]:
-        """A user's jobs, newest first; those of a process that gave no sign of life are interrupted, when they last gave one."""
+        """Return a user's jobs, newest first; those of a process that gave no sign of life are interrupted, when they last gave one."""
         silent = _stamp((now or datetime.now(UTC)) - SILENT)
         query = select(JobRow).where(JobRow.user == user).order_by(JobRow.started.desc())
 
         def read(session: Session) -> list[tuple[LoggedJob, str]]:
             return [(_logged(row), row.beat) for row in session.scalars(query)]
 
-        found = self._database.kept(("jobs", user), read)
+        jobs = self._database.kept(("jobs", user), read)
         return [
             replace(job, state="interrupted", ended=beat) if job.state == "running" and beat < silent else job
-            for job, beat in found
+            for job, beat in jobs
         ]
 
     def note_seen(self, user: str, ids: list[str]) -> None:
@@ -184,7 +184,7 @@ def _stamp(time: datetime) -> str:
 
 
 def _found(user: str, name: str) -> tuple[ColumnElement[bool], ...]:
-    """Where lies what a user's job found."""
+    """Return the conditions for the stored result of a user's job."""
     return MeasurementRow.model == user, MeasurementRow.kind == _FOUND, MeasurementRow.feature == name
 
 

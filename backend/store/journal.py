@@ -82,28 +82,28 @@ class Run:
                 row.created = datetime.now(UTC).isoformat()
 
     def batch(self, number: int) -> Batch:
-        """A batch as far as it got; one that was not begun gets its request's name."""
+        """Return a batch as far as it got; one that was not begun gets its request's name."""
         return self.batches([number])[number]
 
     def batches(self, numbers: Collection[int]) -> dict[int, Batch]:
-        """The same of several, in one transaction."""
+        """Return the same of several, in one transaction."""
         with self._database.read() as session:
-            found = self._begun(session, numbers)
-        if len(found) == len(set(numbers)):
-            return found
+            named_batches = self._begun(session, numbers)
+        if len(named_batches) == len(set(numbers)):
+            return named_batches
         with self._database.write() as session:
             self._check_open(session)
-            found = self._begun(session, numbers)
-            return found | _named(session, self.name, set(numbers) - found.keys())
+            named_batches = self._begun(session, numbers)
+            return named_batches | _named(session, self.name, set(numbers) - named_batches.keys())
 
     def _begun(self, session: Session, numbers: Collection[int]) -> dict[int, Batch]:
         """Those of some batches that have a name."""
         rows = session.execute(_NAMED, {"run": self.name}).all()
-        wanted = set(numbers)
+        number_set = set(numbers)
         return {
             row.number: Batch(row.request, self._pieces(session, row.number), row.answer)
             for row in rows
-            if row.number in wanted
+            if row.number in number_set
         }
 
     def _pieces(self, session: Session, number: int) -> tuple[bytes, ...]:
@@ -183,11 +183,11 @@ def _state(session: Session, statements: Sequence[tuple[str, str]]) -> None:
 
 def _named(session: Session, run: str, numbers: Collection[int]) -> dict[int, Batch]:
     """Give batches that were not begun their requests' names."""
-    made = {number: Batch(secrets.token_hex(16), (), None) for number in numbers}
-    if made:
-        names = [{"run": run, "number": number, "request": batch.request} for number, batch in made.items()]
+    new_batches = {number: Batch(secrets.token_hex(16), (), None) for number in numbers}
+    if new_batches:
+        names = [{"run": run, "number": number, "request": batch.request} for number, batch in new_batches.items()]
         session.execute(_NAME, names)
-    return made
+    return new_batches
 
 
 class _SentFiles:
@@ -236,9 +236,9 @@ class _SentFiles:
 
     def forget_all_but(self, session: Session) -> None:
         """Delete what belongs to no run any more."""
-        if not (there := {name.partition("-")[0] for name in self.names()}):
+        if not (stored_runs := {name.partition("-")[0] for name in self.names()}):
             return
-        for run in there - set(session.scalars(select(RunRow.run).where(RunRow.run.in_(there)))):
+        for run in stored_runs - set(session.scalars(select(RunRow.run).where(RunRow.run.in_(stored_runs)))):
             self.forget(f"{run}-")
 
 
@@ -262,7 +262,7 @@ class Journal:
         self._lock = threading.Lock()
 
     def run(self, question: str, batches: int = 0, *, fresh: bool = False) -> Run:
-        """The run that asks this question and was not handed over; a new one if there is none that nobody is at work on.
+        """Return the run that asks this question and was not handed over; a new one if there is none that nobody is at work on.
 
         Two of this process that ask the same at once are two questions; :meth:`ended` tells that nobody is at work on a run any more.
 
@@ -286,14 +286,14 @@ class Journal:
                     session.execute(_TOO_OLD_STATED, {"before": (now - STATED).isoformat()})
                 runs = session.execute(_ASKING, {"question": question}).scalars()
                 if fresh:
-                    known = None
+                    open_run = None
                 else:
-                    known = next((name for name in runs if name not in self._busy), None)
-                about = {"run": known or secrets.token_hex(16), "question": question, "now": now.isoformat()}
+                    open_run = next((name for name in runs if name not in self._busy), None)
+                about = {"run": open_run or secrets.token_hex(16), "question": question, "now": now.isoformat()}
                 # whoever asks again wants it: a day counts from now
-                session.execute(_WANTED if known else _BEGIN, about)
+                session.execute(_WANTED if open_run else _BEGIN, about)
                 run = Run(self._database, about["run"], self._stated)
-                if known:
+                if open_run:
                     run.batches(range(batches))
                 else:
                     _named(session, run.name, range(batches))
@@ -318,7 +318,7 @@ class Journal:
             _state(session, [(sha256(terms).hexdigest(), json.dumps(values))])
 
     def stated(self, terms: bytes) -> dict[str, float | str | None]:
-        """Which values terms were made with; raises SecurityError if that is not known (any more)."""
+        """Return which values terms were made with; raises SecurityError if that is not known (any more)."""
         with self._database.read() as session:
             row = session.get(StatedRow, sha256(terms).hexdigest())
         if row is None:
@@ -339,11 +339,11 @@ class Journal:
         return None if row is None else row.body
 
     def training(self, guest: str, question: str) -> GuestTraining:
-        """The training that was broken off, or a new one; see :func:`backend.store.trainings.guest_training`."""
+        """Return the training that was broken off, or a new one; see :func:`backend.store.trainings.guest_training`."""
         return guest_training(self._database, guest, question)
 
     def waits(self, run: str) -> bool:
-        """Whether what a run came to was not yet handed over."""
+        """Return whether what a run came to was not yet handed over."""
         with self._database.read() as session:
             return session.get(RunRow, run) is not None
 
@@ -385,13 +385,13 @@ class Journal:
 
     def _forgotten(self, *, all_others: bool) -> None:
         """What a kill in between leaves is a run with its messages, or messages without a run: never a run without them."""
-        done = self._done
+        ended_runs = self._done
         self._done = set()
         if all_others:
             self._swept = time.monotonic()
         if self._sent is None:
             return
-        for run in done:
+        for run in ended_runs:
             self._sent.forget(f"{run}-")
         if all_others:
             with self._database.read() as session:

@@ -40,7 +40,7 @@ def seal(body: bytes, passphrase: str, about: str) -> bytes:
 
 
 def unseal(file: bytes, passphrase: str) -> tuple[str, bytes]:
-    """What the file says it is about, and the body.
+    """Return what the file says it is about, and the body.
 
     Raises
     ------
@@ -52,11 +52,11 @@ def unseal(file: bytes, passphrase: str) -> tuple[str, bytes]:
     try:
         parts = _ENVELOPE.validate_json(file if len(file) <= MAX_BYTES else b"")
         salt, nonce, blob = (bytes.fromhex(parts[name]) for name in ("salt", "nonce", "body"))
-        whole = parts["format"] == FORMAT and len(salt) == SALT and len(nonce) == NONCE
+        is_complete = parts["format"] == FORMAT and len(salt) == SALT and len(nonce) == NONCE
         about = parts["about"]
     except (ValidationError, ValueError, KeyError):
-        whole = False
-    if not whole:
+        is_complete = False
+    if not is_complete:
         raise ParameterError("not_a_key_backup", expected=FORMAT)
     try:
         return about, AESGCM(file_key(passphrase, salt)).decrypt(nonce, blob, _bound(about))

@@ -21,12 +21,12 @@ _NUMBERS = TypeAdapter(dict[str, str])
 
 
 def fingerprint(public: bytes) -> str:
-    """A public key's: the first half of its SHA-256, in hexadecimal."""
+    """Return the fingerprint of a public key: the first half of its SHA-256, in hexadecimal."""
     return hashlib.sha256(public).hexdigest()[:32]
 
 
 def retired(path: Path, mark: str) -> Path:
-    """Where the key in `path` lies once it is rotated; `mark` is its fingerprint."""
+    """Return the path of a key after its rotation; `mark` is its fingerprint."""
     return path.with_name(f"{path.stem}.{mark}{RETIRED}")
 
 
@@ -36,7 +36,7 @@ def retired_keys(folder: Path) -> tuple[str, ...]:
 
 
 def read_key(path: Path) -> dict[str, str] | None:
-    """The numbers of a stored key; None if there is no file.
+    """Return the numbers of a stored key; None if there is no file.
 
     Raises SecurityError if the file can be read by others, or is damaged.
     """
@@ -51,7 +51,7 @@ def read_key(path: Path) -> dict[str, str] | None:
 
 
 def kept_key(path: Path, make: Callable[[], dict[str, str]]) -> tuple[dict[str, str], bool]:
-    """The numbers of the one key in `path`, and whether this call made it: of several first uses at once, one does.
+    """Return the numbers of the one key in `path`, and whether this call made it: of several first uses at once, one does.
 
     Raises SecurityError as :func:`read_key`, or if no key can be written there.
     """
@@ -68,7 +68,7 @@ def kept_key(path: Path, make: Callable[[], dict[str, str]]) -> tuple[dict[str, 
                 new = False
     except OSError as error:
         raise SecurityError("key_file_not_written", file=str(path), reason=error.strerror or "-") from error
-    found = numbers if new else read_key(path)
-    if found is None:
+    key_numbers = numbers if new else read_key(path)
+    if key_numbers is None:
         raise SecurityError("stored_key_damaged", file=str(path))
-    return found, new
+    return key_numbers, new

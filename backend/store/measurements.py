@@ -26,7 +26,7 @@ class Measurements:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def put(self, model: str, kind: str, feature: str, kept: Kept) -> None:
+    def put(self, model: str, kind: str, feature: str, measurement: Kept) -> None:
         """Store a measurement in place of an older one of the same kind.
 
         Parameters
@@ -36,7 +36,7 @@ class Measurements:
         kind : str
             E.g. ``disparity``, ``proxies``.
         """
-        body = json.dumps(vars(kept))
+        body = json.dumps(vars(measurement))
         row = MeasurementRow(model=model, kind=kind, feature=feature, created=timestamp(), body=body)
         with self._database.write() as session:
             session.merge(row)
@@ -48,5 +48,5 @@ class Measurements:
             .where(MeasurementRow.model == model, MeasurementRow.kind == kind)
             .order_by(MeasurementRow.feature)
         )
-        found = self._database.kept(("measured", model, kind), lambda session: session.execute(query).all())
-        return {feature: Kept(**json.loads(body)) for feature, body in found}
+        rows = self._database.kept(("measured", model, kind), lambda session: session.execute(query).all())
+        return {feature: Kept(**json.loads(body)) for feature, body in rows}

@@ -25,8 +25,8 @@ def read_rows(
     columns = table.__table__.columns
     left_out = () if numbers else (NUMBER,)
     keys = [column for column in columns if column.primary_key]
-    found = session.execute(select(*columns).where(about).order_by(*keys)).mappings()
-    return [{name: value for name, value in row.items() if name not in left_out} for row in found]
+    rows = session.execute(select(*columns).where(about).order_by(*keys)).mappings()
+    return [{name: value for name, value in row.items() if name not in left_out} for row in rows]
 
 
 def check_new(session: Session, model_id: str) -> None:

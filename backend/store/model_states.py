@@ -117,14 +117,14 @@ class ModelStates:
         return _known(self._kept()[0], model_id)
 
     def steps(self, model_id: str = "") -> tuple[ModelStep, ...]:
-        """Every step of a model, or of all, oldest first."""
+        """Return every step of a model, or of all, oldest first."""
         return tuple(step for step in self._kept()[1] if not model_id or step.model_id == model_id)
 
     def _kept(self) -> tuple[dict[str, ModelState], tuple[ModelStep, ...]]:
         return self._database.kept("states", _states_and_steps)
 
     def standing(self, model_id: str) -> Standing:
-        """A model, and the approval that stands; raises ModelError if it is unknown here."""
+        """Return a model, and the approval that stands; raises ModelError if it is unknown here."""
         states, steps = self._kept()  # as of one moment
         model = _known(states, model_id)
         approval = None
@@ -142,49 +142,57 @@ class ModelStates:
 
         Raises ParameterError if one is too long, has several lines where it is a name, or another model has this name.
         """
-        given = {name: _text(name, text) for name, text in fields.items()}
+        texts = {name: _text(name, text) for name, text in fields.items()}
         with self._database.write() as session:
-            taken = {row.name.casefold(): row.model_id for row in self.all().values() if row.name}
-            other = taken.get(given.get("name", "").casefold(), model_id)
-            if other != model_id:
-                raise ParameterError("model_name_taken", name=given["name"], model=other)
+            model_of_name = {row.name.casefold(): row.model_id for row in self.all().values() if row.name}
+            holder = model_of_name.get(texts.get("name", "").casefold(), model_id)
+            if holder != model_id:
+                raise ParameterError("model_name_taken", name=texts["name"], model=holder)
             row = session.get_one(ModelStateRow, model_id)
-            for name, text in given.items():
+            for name, text in texts.items():
                 setattr(row, name, text)
             session.flush()
             return ModelState(**column_values(row))
 
     def step(
-        self, model_id: str, before: State, after: State, *, person: str, role: str, reason: str = ""
+        self, model_id: str, old_state: State, new_state: State, *, person: str, role: str, reason: str = ""
     ) -> ModelStep:
         """Take a model from one state to the next; the one that it replaces in use goes back to the state that it came from.
 
         Raises ParameterError if the model is in another state by now.
         """
         with self._database.write():
-            found = self.of(model_id).state
-            if found != before:
+            state = self.of(model_id).state
+            if state != old_state:
                 raise ParameterError(
                     "model_state_changed",
                     model=model_id,
-                    got=Remark(f"state_{found}"),
-                    expected=Remark(f"state_{before}"),
+                    got=Remark(f"state_{state}"),
+                    expected=Remark(f"state_{old_state}"),
                 )
-            former = self.in_use() if after == IN_USE else None
+            former = self.in_use() if new_state == IN_USE else None
             if former is not None:
                 came = next(step.before for step in reversed(self.steps(former)) if step.after == IN_USE)
                 self._write(former, IN_USE, came, f"replaced by {model_id}", person, role)
-            return self._write(model_id, before, after, reason, person, role)
+            return self._write(model_id, old_state, new_state, reason, person, role)
 
     def in_use(self) -> str | None:
         """Id of the model that is in use."""
         return next((model for model, state in self._kept()[0].items() if state.state == IN_USE), None)
 
-    def _write(self, model_id: str, before: State, after: State, reason: str, person: str, role: str) -> ModelStep:
+    def _write(
+        self, model_id: str, old_state: State, new_state: State, reason: str, person: str, role: str
+    ) -> ModelStep:
         with self._database.write() as session:
-            session.get_one(ModelStateRow, model_id).state = after
+            session.get_one(ModelStateRow, model_id).state = new_state
             row = ModelStepRow(
-                model_id=model_id, before=before, after=after, reason=reason, person=person, role=role, time=timestamp()
+                model_id=model_id,
+                before=old_state,
+                after=new_state,
+                reason=reason,
+                person=person,
+                role=role,
+                time=timestamp(),
             )
             session.add(row)
             session.flush()
@@ -192,7 +200,7 @@ class ModelStates:
 
 
 def words(state: State) -> str:
-    """A state as it is said."""
+    """Return a state as it is said."""
     return state.replace("_", " ")
 
 

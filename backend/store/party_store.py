@@ -70,7 +70,7 @@ class PartyStore:
             return list(session.scalars(select(ArtefactRow.model_id).order_by(ArtefactRow.model_id)))
 
     def content_hash(self, model_id: str) -> str:
-        """The hash that an artefact was stored with; empty if there is none."""
+        """Return the hash that an artefact was stored with; empty if there is none."""
         about = {"model": model_id}
         return self._database.kept(("hash", model_id), lambda session: session.execute(_HASH, about).scalar()) or ""
 
@@ -98,9 +98,9 @@ class PartyStore:
 
     def drop(self, model_id: str) -> None:
         """Delete a sealed half and what stands beside it."""
-        beside = ArtefactRow.model_id.startswith(f"{model_id}.", autoescape=True)
+        attached = ArtefactRow.model_id.startswith(f"{model_id}.", autoescape=True)
         with self._database.write() as session:
-            session.execute(delete(ArtefactRow).where(or_(ArtefactRow.model_id == model_id, beside)))
+            session.execute(delete(ArtefactRow).where(or_(ArtefactRow.model_id == model_id, attached)))
 
     def trainings_counted(self) -> dict[str, tuple[str, str]]:
         """Model → the day of its training, and the columns as counted then."""
@@ -110,9 +110,9 @@ class PartyStore:
                     or_(*(ArtefactRow.model_id.endswith(end, autoescape=True) for end in (_DAY, _COLUMNS)))
                 )
             )
-            found = {row.model_id: row.text for row in rows}
-        days = {name.removesuffix(_DAY): day for name, day in found.items() if name.endswith(_DAY)}
-        return {model: (day, found[f"{model}{_COLUMNS}"]) for model, day in days.items()}
+            texts = {row.model_id: row.text for row in rows}
+        days = {name.removesuffix(_DAY): day for name, day in texts.items() if name.endswith(_DAY)}
+        return {model: (day, texts[f"{model}{_COLUMNS}"]) for model, day in days.items()}
 
     def put_record(self, model_id: str, body: dict[str, Any]) -> None:
         """Store what is known about a model."""
@@ -120,12 +120,12 @@ class PartyStore:
             session.merge(RecordRow(model_id=model_id, created=str(body["created"]), body=json.dumps(body)))
 
     def record(self, model_id: str) -> str | None:
-        """The record of one model as the JSON text that was stored; None if there is none."""
+        """Return the record of one model as the JSON text that was stored; None if there is none."""
         about = {"model": model_id}
         return self._database.kept(("record", model_id), lambda session: session.execute(_RECORD, about).scalar())
 
     def records(self) -> list[str]:
-        """All records, newest first, each as the JSON text that was stored."""
+        """Return all records, newest first, each as the JSON text that was stored."""
         query = select(RecordRow.body).order_by(RecordRow.created.desc(), RecordRow.model_id)
         return list(self._database.kept("records", lambda session: tuple(session.scalars(query))))
 
@@ -136,17 +136,17 @@ class PartyStore:
                 session.add(AuditHeadRow(whose=whose, **asdict(head)))
 
     def audit_heads(self, whose: str, below: int, max_heads: int) -> list[KeptHead]:
-        """The newest `max_heads` heads of another party's audit log with numbers below `below`, newest first."""
+        """Return the newest `max_heads` heads of another party's audit log with numbers below `below`, newest first."""
         query = select(AuditHeadRow).where(AuditHeadRow.whose == whose, AuditHeadRow.number < below)
         with self._database.read() as session:
             rows = session.scalars(query.order_by(AuditHeadRow.number.desc()).limit(max_heads))
             return [KeptHead(row.number, row.hash, row.public_key, row.signature) for row in rows]
 
     def secret(self, name: str) -> bytes:
-        """A long-term secret of the party, drawn when it is first asked for."""
+        """Return a long-term secret of the party, drawn when it is first asked for."""
         with self._database.read() as session:
-            known: bytes | None = session.execute(_SECRET, {"name": name}).scalar()
-        if known is None:
+            value: bytes | None = session.execute(_SECRET, {"name": name}).scalar()
+        if value is None:
             with self._database.write() as session:
                 row = session.get(SecretRow, name)
                 if row is None:
@@ -154,7 +154,7 @@ class PartyStore:
                     session.add(row)
                     session.flush()
                 return row.value
-        return known
+        return value
 
     def agreed_name(self, structure: str) -> str:
         """Stands for a model in an agreement: HMAC-SHA-256 of its structure under this party's secret, to confirm nobody's guess."""
@@ -178,7 +178,7 @@ def _pseudonym(secret: bytes, person: str) -> str:
 
 
 def memory_store(texts: Mapping[str, str] | None = None) -> PartyStore:
-    """A store that is forgotten with the process; `texts` are partial models by model id."""
+    """Return a store that is forgotten with the process; `texts` are partial models by model id."""
     store = PartyStore(Database())
     for model_id, text in (texts or {}).items():
         store.put_artefact(model_id, text)

@@ -71,8 +71,8 @@ class Policies:
             If this version does not wait for approval.
         """
         with self._database.write() as session:
-            chosen = select(PolicyVersion).where(PolicyVersion.model_id == model_id, PolicyVersion.version == version)
-            proposed = session.scalars(chosen).one_or_none()
+            query = select(PolicyVersion).where(PolicyVersion.model_id == model_id, PolicyVersion.version == version)
+            proposed = session.scalars(query).one_or_none()
             if proposed is None or proposed.state != "proposed":
                 raise ParameterError("policy_does_not_wait", model=model_id, version=version)
             proposed.state = "approved"

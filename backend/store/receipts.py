@@ -40,12 +40,12 @@ class Receipt:
     signature: str = field(default="", repr=False)
 
     def sent(self, to: str = "") -> Counts:
-        """What it sent, to one party or to all."""
-        return _counts([one for one in self.entries if one[0] == self.party and to in ("", one[1])])
+        """Return what it sent, to one party or to all."""
+        return _counts([entry for entry in self.entries if entry[0] == self.party and to in ("", entry[1])])
 
     def took(self, of: str = "") -> Counts:
-        """What it took, of one party or of all."""
-        return _counts([one for one in self.entries if one[1] == self.party and of in ("", one[0])])
+        """Return what it took, of one party or of all."""
+        return _counts([entry for entry in self.entries if entry[1] == self.party and of in ("", entry[0])])
 
 
 def _counts(entries: list[Stated]) -> Counts:
@@ -67,9 +67,9 @@ class Receipts:
         with self._database.write() as session:
             key = receipt.conversation, receipt.party, receipt.peer
             if session.get(ReceiptRow, key) is None:
-                made = receipt.created or timestamp()
+                created = receipt.created or timestamp()
                 body = json.dumps(receipt.entries)
-                row = ReceiptRow(conversation=key[0], party=key[1], peer=key[2], created=made, body=body)
+                row = ReceiptRow(conversation=key[0], party=key[1], peer=key[2], created=created, body=body)
                 row.public_key = receipt.public_key
                 row.signature = receipt.signature
                 session.add(row)
@@ -82,8 +82,8 @@ class Receipts:
 
     def booked(self, party: str) -> dict[str, int]:
         """Return the conversations of which `party` has no receipt: each with its questions that were booked, as it answered them."""
-        own = (ReceiptRow.conversation == QuestionRow.receipt) & (ReceiptRow.party == party)
-        counted = select(QuestionRow.receipt, func.count()).outerjoin(ReceiptRow, own)
+        own_receipt = (ReceiptRow.conversation == QuestionRow.receipt) & (ReceiptRow.party == party)
+        counted = select(QuestionRow.receipt, func.count()).outerjoin(ReceiptRow, own_receipt)
         without = ReceiptRow.conversation.is_(None) & (QuestionRow.receipt != "")
         with self._database.read() as session:
             rows = session.execute(counted.where(without).group_by(QuestionRow.receipt)).all()
@@ -94,5 +94,5 @@ def _receipt(row: ReceiptRow) -> Receipt:
     entries = tuple(
         (str(a), str(b), str(kind), int(size), float(work)) for a, b, kind, size, work in json.loads(row.body)
     )
-    named = row.conversation, row.party, row.peer
-    return Receipt(*named, entries, row.created, row.public_key, row.signature)
+    key = row.conversation, row.party, row.peer
+    return Receipt(*key, entries, row.created, row.public_key, row.signature)

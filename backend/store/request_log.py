@@ -94,10 +94,10 @@ class RequestLog:
         Rows that are kept at most.
     """
 
-    def __init__(self, database: Database, rate: float = RATE, kept: int = KEPT) -> None:
+    def __init__(self, database: Database, rate: float = RATE, max_rows: int = KEPT) -> None:
         self._database = database
         self._rate = rate
-        self._kept = kept
+        self._kept = max_rows
 
     def note(
         self,
@@ -146,13 +146,13 @@ class RequestLog:
             with self._database.write() as session:
                 session.connection().execute(insert(_TABLE).values(of_all), rows)
                 # a uniform sample of all that came: those that drew the largest numbers go
-                kept = select(RequestRow.number).order_by(RequestRow.priority).limit(self._kept)
-                session.execute(delete(RequestRow).where(RequestRow.number.not_in(kept)))
+                sample = select(RequestRow.number).order_by(RequestRow.priority).limit(self._kept)
+                session.execute(delete(RequestRow).where(RequestRow.number.not_in(sample)))
         except StoreError as error:
             raise SecurityError("requests_not_stored") from error
 
     def rows(self, kinds: Sequence[str] = ()) -> list[LoggedRow]:
-        """The sampled rows of some kinds, or of all, oldest first."""
+        """Return the sampled rows of some kinds, or of all, oldest first."""
         query = select(RequestRow).order_by(RequestRow.number)
         if kinds:
             query = query.where(RequestRow.kind.in_(kinds))
@@ -176,7 +176,7 @@ class RequestLog:
             return rows
 
     def about(self, person: str) -> list[tuple[int, str, str, str, int]]:
-        """A person's rows without their ciphertexts, and those of sums over people of whom it is one: number, day, kind, model, bytes."""
+        """Return number, day, kind, model and bytes of the rows about a person, and of the sums about people with this one among them."""
         size = func.length(RequestRow.body)
         columns = RequestRow.number, RequestRow.day, RequestRow.kind, RequestRow.model_id, size
         with self._database.read() as session:

@@ -99,9 +99,9 @@ def expire(database: Database, now: datetime | None = None) -> dict[str, int]:
                 old = column <= until.toordinal()
             else:
                 old = column < until.isoformat()
-            done = session.execute(delete(table).where(old))
-            if isinstance(done, CursorResult) and done.rowcount:
-                deleted[name] = done.rowcount
+            result = session.execute(delete(table).where(old))
+            if isinstance(result, CursorResult) and result.rowcount:
+                deleted[name] = result.rowcount
         drop_crowds(session)
     forget_sent(database)
     return deleted

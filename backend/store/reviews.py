@@ -148,7 +148,7 @@ class Reviews:
         return SignOff(**self._added(row))
 
     def history(self, model: str) -> tuple[Review, ...]:
-        """Every review of a model's findings, oldest first."""
+        """Return every review of a model's findings, oldest first."""
         return tuple(Review(**row) for row in self._rows(ReviewRow, model))
 
     def standing(self, model: str) -> dict[tuple[str, str], Review]:
@@ -160,13 +160,13 @@ class Reviews:
         query = select(ReviewRow).where(ReviewRow.rule.startswith(ABOUT)).order_by(ReviewRow.number)
 
         def read(session: Session) -> dict[tuple[str, str, str], Review]:
-            given = (Review(**column_values(row)) for row in session.scalars(query))
-            return {(answer.model, answer.rule, answer.feature): answer for answer in given}
+            reviews = (Review(**column_values(row)) for row in session.scalars(query))
+            return {(answer.model, answer.rule, answer.feature): answer for answer in reviews}
 
         return self._database.kept(("answers",), read)
 
     def sign_offs(self, model: str) -> tuple[SignOff, ...]:
-        """Every sign-off of a model, oldest first."""
+        """Return every sign-off of a model, oldest first."""
         return tuple(SignOff(**row) for row in self._rows(SignOffRow, model))
 
     def _added(self, row: ReviewRow | SignOffRow) -> dict[str, Any]:

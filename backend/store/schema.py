@@ -38,7 +38,7 @@ _HAS_REPLY = "reply IS NOT NULL"  # a few of the questions of a month
 
 
 def _partial_index(name: str, column: str, condition: str, *, unique: bool = False) -> Index:
-    """An index of the rows for which a condition holds."""
+    """Return an index of the rows for which a condition holds."""
     index = Index(name, column, unique=unique)
 
     # not `sqlite_where` and `postgresql_where`, for which every process would load both dialects

@@ -58,14 +58,14 @@ class Note:
         SHA-256 of what is asked, in hexadecimal.
     code : str
         Of the error if it was asked for in another way.
-    most : int
-        How often it may come at most; 0 = any number of times.
+    max_times : int
+        How often it may be asked for; 0 = any number of times.
     """
 
     name: str
     digest: str
     code: str
-    most: int = 0
+    max_times: int = 0
     error: type[SecurityError] = QuestionRefused
 
 
@@ -79,13 +79,13 @@ class Spending:
         Equal settings give equal noise.
     epsilon : float
         What it costs a record, a step of distance.
-    most : float
+    max_epsilon : float
         What all settings may cost together, if there are several.
     """
 
     setting: str
     epsilon: float
-    most: float
+    max_epsilon: float
 
 
 class HostTrainings:
@@ -107,35 +107,41 @@ class HostTrainings:
             If it was asked for in another way before, or too often; of the note's own class.
         """
         table = cast(Table, TrainingRow.__table__)
-        asked = select(table.c.request, table.c.question, table.c.body).where(
+        query = select(table.c.request, table.c.question, table.c.body).where(
             table.c.guest == guest, table.c.request.in_({note.name for note in notes})
         )
         with self._database.write() as session:
             connection = session.connection()
-            known = {name: (digest, body) for name, digest, body in connection.execute(asked)}
-            made = timestamp()
+            stored = {name: (digest, body) for name, digest, body in connection.execute(query)}
+            created = timestamp()
             new: list[dict[str, str]] = []
             for note in notes:
-                digest, body = known.get(note.name, ("", ""))
+                digest, body = stored.get(note.name, ("", ""))
                 if not digest:
-                    body = "1" if note.most else "{}"
-                    row = {"guest": guest, "request": note.name, "question": note.digest, "created": made, "body": body}
+                    body = "1" if note.max_times else "{}"
+                    row = {
+                        "guest": guest,
+                        "request": note.name,
+                        "question": note.digest,
+                        "created": created,
+                        "body": body,
+                    }
                     new.append(row)
-                elif digest != note.digest or (note.most and int(body) >= note.most):
+                elif digest != note.digest or (note.max_times and int(body) >= note.max_times):
                     raise note.error(note.code)
-                elif note.most:
+                elif note.max_times:
                     body = str(int(body) + 1)
                     row_of = table.c.guest == guest, table.c.request == note.name
                     connection.execute(update(table).where(*row_of).values(body=body))
-                known[note.name] = (note.digest, body)
+                stored[note.name] = (note.digest, body)
             if new:
                 connection.execute(insert(table), new)
 
     def noted(self, guest: str, name: str) -> str:
         """Return the digest that was noted under a name; empty if none was."""
-        asked = select(TrainingRow.question).where(TrainingRow.guest == guest, TrainingRow.request == name)
+        query = select(TrainingRow.question).where(TrainingRow.guest == guest, TrainingRow.request == name)
         with self._database.read() as session:
-            return session.scalar(asked) or ""
+            return session.scalar(query) or ""
 
     def spend(self, guest: str, spending: Spending) -> None:
         """Note that ranks with some noise are sent, which is the same whenever they are sent again.
@@ -147,15 +153,15 @@ class HostTrainings:
         """
         name = f"{SPENT}{sha256(spending.setting.encode()).hexdigest()[:48]}"
         with self._database.write() as session:
-            before = TrainingRow.request.startswith(SPENT, autoescape=True)
-            rows = session.scalars(select(TrainingRow).where(before)).all()
+            is_spending = TrainingRow.request.startswith(SPENT, autoescape=True)
+            rows = session.scalars(select(TrainingRow).where(is_spending)).all()
             # Whoever asks: two Guests could put their ranks together.
             spent = {row.request: float(row.body) for row in rows}
             if name in spent:
                 return
             total = sum(spent.values()) + spending.epsilon
-            if spent and total > spending.most:
-                raise SecurityError("noise_spent", epsilon=total, most=spending.most)
+            if spent and total > spending.max_epsilon:
+                raise SecurityError("noise_spent", epsilon=total, most=spending.max_epsilon)
             session.add(
                 TrainingRow(
                     guest=guest, request=name, question="", created=timestamp(), body=repr(float(spending.epsilon))
@@ -163,11 +169,11 @@ class HostTrainings:
             )
 
     def kept(self, guest: str, request: str) -> KeptModel | None:
-        """The model that a training has given, if it has given one."""
+        """Return the model that a training has given, if it has given one."""
         with self._database.read() as session:
             row = session.get(TrainingRow, (guest, request))
-        found = {} if row is None else json.loads(row.body)
-        return KeptModel(**found) if found else None
+        fields = {} if row is None else json.loads(row.body)
+        return KeptModel(**fields) if fields else None
 
     def keep(self, guest: str, request: str, model: KeptModel) -> None:
         """Note the model that a training has given; raises SecurityError if it has given one that is open."""
@@ -185,8 +191,8 @@ class HostTrainings:
                 select(TrainingRow).where(TrainingRow.guest == guest, TrainingRow.body.contains(sealed_as))
             )
             for row in rows.all():
-                found = json.loads(row.body)
-                row.body = json.dumps(found | {"model_id": released_as, "sealed": False})
+                fields = json.loads(row.body)
+                row.body = json.dumps(fields | {"model_id": released_as, "sealed": False})
 
     @staticmethod
     def _forget_nodes(session: Session, guest: str, request: str) -> None:
@@ -235,7 +241,7 @@ class GuestTraining:
 
 
 def guest_training(database: Database, guest: str, question: str) -> GuestTraining:
-    """The Guest's training of these terms and records that was broken off last; a new one if there is none.
+    """Return the Guest's training of these terms and records that was broken off last; a new one if there is none.
 
     Parameters
     ----------
@@ -243,8 +249,8 @@ def guest_training(database: Database, guest: str, question: str) -> GuestTraini
         SHA-256 of all that the trees follow from, in hexadecimal.
     """
     with database.write() as session:
-        asked = TrainingRow.guest == guest, TrainingRow.question == question
-        row = session.scalars(select(TrainingRow).where(*asked).order_by(TrainingRow.created.desc())).first()
+        terms = TrainingRow.guest == guest, TrainingRow.question == question
+        row = session.scalars(select(TrainingRow).where(*terms).order_by(TrainingRow.created.desc())).first()
         if row is None:
             request = secrets.token_hex(16)
             row = TrainingRow(guest=guest, request=request, question=question, created=timestamp(), body="[]")

@@ -159,7 +159,7 @@ def test_a_log_keeps_rows_at_its_rate_until_they_are_audited(tmp_path):
 
 
 def test_a_flood_of_later_requests_displaces_none_of_the_earlier_ones_more_than_of_its_own():
-    log = RequestLog(Database(), rate=1.0, kept=100)
+    log = RequestLog(Database(), rate=1.0, max_rows=100)
     log.note("m", [f"crafted{i}" for i in range(100)], b"key", [b"x"] * 100)
     for k in range(9):
         log.note("m", [f"flood{k} {i}" for i in range(100)], b"key", [b"x"] * 100)

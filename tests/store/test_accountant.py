@@ -82,9 +82,9 @@ def test_sums_over_a_group_are_answered_once_however_large_the_budget_of_people_
 def test_a_group_is_counted_whole_or_not_at_all():
     one = account()
     group = asked("a", "b", kind=COHORT)
-    assert not one.count(group, whole=True).any()
-    assert one.count(asked("b", "c", kind=COHORT), whole=True).tolist() == [True, False]
-    assert not one.count(asked("c", "d", kind=COHORT), whole=True).any()
+    assert not one.count(group, all_or_none=True).any()
+    assert one.count(asked("b", "c", kind=COHORT), all_or_none=True).tolist() == [True, False]
+    assert not one.count(asked("c", "d", kind=COHORT), all_or_none=True).any()
 
 
 def test_what_reads_all_records_counts_for_everybody():

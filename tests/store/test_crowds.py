@@ -56,7 +56,7 @@ class Home:
             self.account.forget(about)
         else:
             try:
-                return self.account.count(about, whole=what == "whole").tolist()
+                return self.account.count(about, all_or_none=what == "whole").tolist()
             except accountant.QuestionRefused as error:
                 return error.code
         return None

@@ -153,7 +153,7 @@ def test_the_journal_and_the_sample_of_requests_keep_their_word(url, opened):
     run = Journal(database).run("question")
     assert run.sending(0, 0, b"first") == run.sending(0, 0, b"other") == b"first"
     Journal(database).handed_over(run.name)
-    log = RequestLog(database, rate=1.0, kept=5)
+    log = RequestLog(database, rate=1.0, max_rows=5)
     log.note("m", [f"p{i}" for i in range(20)], b"key", [bytes([i]) for i in range(20)])
     assert len(log.rows()) == 5
 

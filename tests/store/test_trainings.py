@@ -38,10 +38,10 @@ def test_a_host_goes_on_with_the_same_terms_and_keeps_one_model():
 
 def test_notes_are_stored_all_together_and_come_no_more_often_than_allowed():
     trainings = HostTrainings(Database())
-    node = Note("r.0.0.sums", "rows", "node_answered_otherwise", most=2)
+    node = Note("r.0.0.sums", "rows", "node_answered_otherwise", max_times=2)
     for _ in range(2):
         trainings.note("bank", [node])
-    another = Note("r.0.1.sums", "rows", "node_answered_otherwise", most=2)
+    another = Note("r.0.1.sums", "rows", "node_answered_otherwise", max_times=2)
     with raises(QuestionRefused, "node_answered_otherwise"):
         trainings.note("bank", [another, node])
     assert trainings.noted("bank", "r.0.0.sums") == "rows" and not trainings.noted("bank", "r.0.1.sums")
@@ -51,7 +51,7 @@ def test_notes_of_a_training_stay_until_the_next_one_has_given_its_model():
     trainings = HostTrainings(Database())
     for request in ("first", "second"):
         trainings.note("bank", [Note(request, "terms", "training_changed")])
-        trainings.note("bank", [Note(f"{request}.0.0.split", "rows", "node_answered_otherwise", most=2)])
+        trainings.note("bank", [Note(f"{request}.0.0.split", "rows", "node_answered_otherwise", max_times=2)])
         trainings.keep("bank", request, KeptModel("digest", "hash", request, sealed=False))
         assert trainings.noted("bank", f"{request}.0.0.split") == "rows"  # its last answer may be lost
     assert not trainings.noted("bank", "first.0.0.split")

@@ -260,7 +260,7 @@ class Gate:
         elif charge.digest:
             spent, reply = accountant.count_bound(question, charge.digest)
         else:
-            spent = accountant.count(question, whole=charge.whole)
+            spent = accountant.count(question, all_or_none=charge.whole)
         if not spent.any():
             return Charged(spent, np.zeros(len(spent), dtype=np.uint8), reply)
         # A repeated question was refused then, whatever the limits leave now.

@@ -164,7 +164,7 @@ def book_approved(accountant: Accountant, approval: Approval) -> None:
     """
     about = approval.about
     question = approved_question(approval.guest, "", about["structure"], about["features"], about["rows"])
-    if accountant.count(question, whole=True).any():
+    if accountant.count(question, all_or_none=True).any():
         limits = accountant.limits
         told = accountant.given_away((EVERYBODY,))[EVERYBODY]
         left = max(0.0, limits.bits - told)

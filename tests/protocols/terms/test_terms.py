@@ -200,9 +200,9 @@ def test_who_was_told_about_before_counts_when_a_whole_table_is_read():
     account = Accountant(Database(), Limits(bits=10.0))
     account.count(Question(GUEST, "", "score", "s", ("a",), 6.0))
     table = Question(GUEST, "", TABLE, "t", (EVERYBODY,), 5.0, 5.0)
-    assert account.count(table, whole=True).tolist() == [True]
+    assert account.count(table, all_or_none=True).tolist() == [True]
     less = Question(GUEST, "", TABLE, "t", (EVERYBODY,), 4.0, 4.0)
-    assert account.count(less, whole=True).tolist() == [False]
+    assert account.count(less, all_or_none=True).tolist() == [False]
     assert account.given_away(["a", "b"]) == {"a": 10.0, "b": 4.0}
 
 
@@ -240,7 +240,9 @@ def test_no_budget_says_that_people_are_synthetic(budget, key):
     account = Accountant(Database(), limits)
     host = HostParty("host0", everybody, (), store, key_floor=512, accountant=account, approvals="none")
     people = everybody.ids[:60]
-    account.count(Question(GUEST, "", "cohort", host._partial_models.get(MODEL_ID).structure, people, 1.0), whole=True)
+    account.count(
+        Question(GUEST, "", "cohort", host._partial_models.get(MODEL_ID).structure, people, 1.0), all_or_none=True
+    )
     drive(host, OfferKey("c", key.scheme, key.offer()))
     compiled = CompiledTerms(world.model)
     shape = compiled.shape(1)
