@@ -279,18 +279,18 @@ def assess(
     places, product : sequence of str, str
         Where the people live and what the model is for: law of other places and products is not applied. Empty = any.
     """
-    known = load_packs() if packs is None else packs
-    packs = [pack for pack in known if pack.is_law(places, product)]
-    outside = [pack for pack in known if not pack.is_law(places, product)]
+    every_pack = load_packs() if packs is None else packs
+    packs = [pack for pack in every_pack if pack.is_law(places, product)]
+    outside = [pack for pack in every_pack if not pack.is_law(places, product)]
     day = dt.date.today() if on is None else on
-    found: dict[str, list[Finding]] = {"findings": [], "set_aside": [], "not_in_force": []}
+    by_part: dict[str, list[Finding]] = {"findings": [], "set_aside": [], "not_in_force": []}
     questions: list[Question] = []
     not_understood = []
     for party, feature in dictionary:
         tag = _tag(feature)
         use = usage.get(feature.name, UNUSED)
-        matches, asked, understood = _read(packs, party, feature, use, answers or {})
-        questions += asked
+        matches, questions_of_feature, understood = _read(packs, party, feature, use, answers or {})
+        questions += questions_of_feature
         if not understood:
             not_understood.append(NotUnderstood(party, feature.name))
         for pack, rule, (matched, matched_in) in matches:
@@ -305,7 +305,7 @@ def assess(
                 check=rule.check,
             )
             part = "findings" if finding.force == "in_force" else "not_in_force"
-            found["set_aside" if tag == NOT_SENSITIVE else part].append(finding)
+            by_part["set_aside" if tag == NOT_SENSITIVE else part].append(finding)
     built_in = {pack.name for pack in load_packs()}
     order = {rule.id: index for index, rule in enumerate(rule for pack in packs for rule in pack.rules)}
     return ComplianceReport(
@@ -318,7 +318,7 @@ def assess(
         words=words().version,
         problems=tuple(problems),
         scope=_scope(places, product, outside),
-        **{part: _worst_first(findings, order) for part, findings in found.items()},
+        **{part: _worst_first(findings, order) for part, findings in by_part.items()},
     )
 
 
@@ -358,11 +358,11 @@ def with_evidence(
     ages : mapping of str to AgeCheck, optional
         Feature name → the check of elderly ages in it; shown where a rule asks for it.
     """
-    known = {*proxies, *disparities, *(name for _, name in bases), *(ages or ())}
+    measured_features = {*proxies, *disparities, *(name for _, name in bases), *(ages or ())}
 
     def measured(finding: Finding) -> Finding:
         name = finding.feature
-        if name not in known:
+        if name not in measured_features:
             return finding
         return replace(
             finding,
@@ -433,18 +433,18 @@ def _read(
     signs = signs_of(texts)
     decided = tag == NOT_SENSITIVE or any(tag in pack.tags for pack in load_packs())
     keys = {concept: (description, ABOUT + concept, feature.name) for concept in signs}
-    given = {concept: answers[key] for concept, key in keys.items() if key in answers}
-    yes = {concept for concept, answer in given.items() if answer.verdict == "confirmed"}
+    given_answers = {concept: answers[key] for concept, key in keys.items() if key in answers}
+    yes = {concept for concept, answer in given_answers.items() if answer.verdict == "confirmed"}
     counting = {c: s for c, s in signs.items() if s.strength == "finding" or c in yes}
     if tag == NOT_SENSITIVE:  # all that a phrase found is set aside, visibly
         counting = {c: s for c, s in signs.items() if s.strength not in ("weak", "proposed", "unlikely")}
     matches = list(_matches(packs, feature, tag, texts, counting))
     if decided:
-        asked = {}
+        to_ask = {}
     else:
-        asked = {c: s for c, s in signs.items() if is_asked(c, s)}
-    questions = list(_questions(packs, party, feature, usage, asked, given))
-    passed = any(s.strength in ("weak", "unlikely") and c not in asked for c, s in signs.items())
+        to_ask = {c: s for c, s in signs.items() if is_asked(c, s)}
+    questions = list(_questions(packs, party, feature, usage, to_ask, given_answers))
+    passed = any(s.strength in ("weak", "unlikely") and c not in to_ask for c, s in signs.items())
     waits = any(question.answer is None for question in questions)
     explained = words().explained(texts) and not passed
     # What only law of other places looks for is understood all the same.
@@ -459,12 +459,12 @@ def _matches(
 
     A tag that only a custom pack knows decides in that pack alone, so that it cannot hide the feature from the built-in rules.
     """
-    built_in = {known for pack in load_packs() for known in pack.tags}
+    built_in = {pack_tag for pack in load_packs() for pack_tag in pack.tags}
     for pack in packs:
-        known = tag in built_in or tag in pack.tags
+        by_tag = tag in built_in or tag in pack.tags
         for rule in pack.rules:
             match: Match | None = None
-            if rule.scope == "feature" and known:
+            if rule.scope == "feature" and by_tag:
                 if tag in rule.tags:
                     match = (feature.sensitivity, "sensitivity")
                 else:
@@ -482,11 +482,11 @@ def _questions(
     party: str,
     feature: Feature,
     usage: Usage,
-    asked: Mapping[str, Sign],
+    signs: Mapping[str, Sign],
     answers: Mapping[str, Review],
 ) -> Iterator[Question]:
     """A question for each concept that a rule of the packs looks for."""
-    for concept, sign in asked.items():
+    for concept, sign in signs.items():
         rules = [rule for pack in packs for rule in pack.rules if concept in rule.looks_for]
         if not rules:
             continue
@@ -509,8 +509,8 @@ def _questions(
 def description_of(feature: Feature) -> str:
     """SHA-256 of all that is disclosed of a feature in words."""
     codes = sorted((code, text.en) for code, text in feature.categories.items())
-    said = (feature.name, feature.meaning.en, feature.meaning.zh, feature.unit.en, *codes)
-    return sha256(repr(said).encode()).hexdigest()
+    disclosed = (feature.name, feature.meaning.en, feature.meaning.zh, feature.unit.en, *codes)
+    return sha256(repr(disclosed).encode()).hexdigest()
 
 
 def _most_urgent(question: Question) -> tuple[bool, int, bool, float, str, str]:
@@ -561,10 +561,10 @@ def _worst_first(findings: Sequence[Finding], order: Mapping[str, int]) -> tuple
     """
 
     def rank(finding: Finding) -> tuple[int, bool, float, str, bool, str]:
-        used = finding.usage.splits > 0
+        in_use = finding.usage.splits > 0
         prohibited = finding.status == "prohibited"
         within = order[finding.rule_id] if prohibited else -finding.usage.gain_share
-        return SEVERITY.index(finding.status), not used, within, finding.feature, not finding.check, finding.rule_id
+        return SEVERITY.index(finding.status), not in_use, within, finding.feature, not finding.check, finding.rule_id
 
     ranked = sorted(findings, key=rank)
     first = {finding.feature: finding for finding in reversed(ranked)}

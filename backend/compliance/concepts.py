@@ -114,14 +114,14 @@ class Context:
             segmenter=segmenter or Segmenter(),
         )
 
-    def person_follows(self, after: str) -> bool:
+    def person_follows(self, next_words: str) -> bool:
         """Whether the next words are a person: "director", "s director"."""
-        words = after.split(maxsplit=3)[:3]
+        words = next_words.split(maxsplit=3)[:3]
         return any(word in self.persons for word in (words[1:] if words[:1] == ["s"] else words[:1]))
 
-    def explains(self, before: str, after: str) -> bool:
+    def explains(self, text_before: str, text_after: str) -> bool:
         """Whether the words around a phrase make it an object's attribute, or the name of a trade."""
-        words = after.split(maxsplit=6)[:6]
+        words = text_after.split(maxsplit=6)[:6]
         if words[:1] and words[0] in self.trades:
             return not self.person_follows(" ".join(words[1:]))
         of = next((at for at, word in enumerate(words[:2]) if word in _OF), None)  # "health of", "health score of"
@@ -131,19 +131,21 @@ class Context:
                     return False
                 if word in self.objects:
                     return not self.person_follows(" ".join(words[at:]))
-        earlier = before.removesuffix(" s ").split()[-1:]
-        return bool(earlier) and earlier[0] in self.objects and not self.person_follows(after)
+        earlier = text_before.removesuffix(" s ").split()[-1:]
+        return bool(earlier) and earlier[0] in self.objects and not self.person_follows(text_after)
 
-    def chinese_explains(self, before: str, hit: str, after: str) -> bool:
+    def chinese_explains(self, text_before: str, hit: str, text_after: str) -> bool:
         """The same in Chinese, where the head stands last: 船舶国籍, 医疗设备, 老年理财产品余额, 企业现金流健康指数."""
-        if before.removesuffix("的").endswith(self.chinese_objects) or after.startswith(self.chinese_trades):
+        if text_before.removesuffix("的").endswith(self.chinese_objects) or text_after.startswith(self.chinese_trades):
             return True
-        said = _ENDING.sub("", _CHINESE_CLAUSE.split(after, 1)[0])
-        if said.endswith(self.chinese_processes):
+        head = _ENDING.sub("", _CHINESE_CLAUSE.split(text_after, 1)[0])
+        if head.endswith(self.chinese_processes):
             return True
-        if self.chinese_firm.search(f"{before}\n{after}") and not self.person_in(before + hit + after):
+        if self.chinese_firm.search(f"{text_before}\n{text_after}") and not self.person_in(
+            text_before + hit + text_after
+        ):
             return True
-        return after.endswith(self.chinese_heads) and not self.person_in(before + after)
+        return text_after.endswith(self.chinese_heads) and not self.person_in(text_before + text_after)
 
     def person_in(self, chinese: str) -> bool:
         """Whether a Chinese text names a person."""
@@ -168,14 +170,14 @@ class Context:
         """
         if (self.processes | _WITHOUT).isdisjoint(text.has):
             return False
-        before, after = _clause(text, span)
-        if not _WITHOUT.isdisjoint(before.split()[-2:]):
+        text_before, text_after = _clause(text, span)
+        if not _WITHOUT.isdisjoint(text_before.split()[-2:]):
             return True
-        group = list(takewhile(lambda word: word not in self.relations, after.split()))
+        group = list(takewhile(lambda word: word not in self.relations, text_after.split()))
         heads = [word for word in group if word.isalpha() and word not in self.fillers]
         if heads and heads[-1] in self.processes:
             return True
-        earlier = before.split()
+        earlier = text_before.split()
         while earlier and (earlier[-1] == "s" or earlier[-1] in self.persons or earlier[-1] in self.fillers - _OF_WHAT):
             earlier.pop()
         if not earlier or earlier.pop() not in _OF_WHAT:
@@ -194,9 +196,9 @@ class Context:
         meanings = texts.meaning, texts.chinese_meaning
         if any(self.record.search(text.words if text is texts.meaning else text.text) for text in meanings):
             return True
-        said = texts.name.words + texts.meaning.words, texts.chinese_meaning.text
-        is_near = any(map(self.near.search, said))
-        if is_near and (of_area or not any(map(self.area.search, said))):
+        both_languages = texts.name.words + texts.meaning.words, texts.chinese_meaning.text
+        is_near = any(map(self.near.search, both_languages))
+        if is_near and (of_area or not any(map(self.area.search, both_languages))):
             return False
         every = (texts.name, *meanings)
         return any(phrase.may_be_in(text.keys) and phrase.find(text) for text in every for phrase in self.population)
@@ -219,14 +221,14 @@ class Context:
         """Whether a text holds, outside brackets, nothing but a hit, other weak ones ("city or district") and words that say nothing."""
         if not CHINESE.search(hit):
             if "(" in text.text:
-                own = PhraseMatch.of(_BRACKETS.sub(" ", text.text)).has
+                words = PhraseMatch.of(_BRACKETS.sub(" ", text.text)).has
             else:
-                own = text.has
-            return not own - PhraseMatch.of(hit).has - self.fillers - weak
-        rest = text.text.replace(hit, "", 1)
+                words = text.has
+            return not words - PhraseMatch.of(hit).has - self.fillers - weak
+        remaining = text.text.replace(hit, "", 1)
         for word in (*sorted(weak, key=len, reverse=True), *self.chinese_fillers):
-            rest = rest.replace(word, "")
-        return not CHINESE.search(rest)
+            remaining = remaining.replace(word, "")
+        return not CHINESE.search(remaining)
 
     def repeats(self, texts: FeatureTexts) -> bool:
         """Whether all that is said beside the name are words of the name."""
@@ -237,8 +239,8 @@ class Context:
     def alone(self, spans: Sequence[Span], text: PhraseMatch) -> bool:
         """Whether a text holds nothing beside these spans but persons and words that say nothing."""
         within = [any(start <= at[0] and at[1] <= end for start, end in spans) for at in text.spans.values()]
-        rest = (word for word, hit in zip(text.words.split(), within, strict=True) if not hit and word.isalpha())
-        if any(word not in self.fillers | self.persons for word in rest):
+        remaining = (word for word, hit in zip(text.words.split(), within, strict=True) if not hit and word.isalpha())
+        if any(word not in self.fillers | self.persons for word in remaining):
             return False
         chinese = text.text
         for start, end in sorted(spans, reverse=True):
@@ -295,8 +297,8 @@ class _Search:
 
     def candidates(self, text: PhraseMatch) -> list[Phrase]:
         """The phrases that may be in a text."""
-        found = (phrase for key in self._keys & text.keys for phrase in self._phrases[key])
-        return [phrase for phrase in found if phrase.may_be_in(text.keys)]
+        phrases = (phrase for key in self._keys & text.keys for phrase in self._phrases[key])
+        return [phrase for phrase in phrases if phrase.may_be_in(text.keys)]
 
 
 class Pattern:
@@ -361,29 +363,31 @@ class Pattern:
         A finding needs two of name, meanings, codes and unit (a meaning that only repeats the name is no second), or one that speaks of
         nothing else: a name or a meaning without other words, a name's word with one sense, most of the codes, a unit.
         """
-        found = self.find(texts)
-        if found is None:
-            asked = self.asks(texts)
-            return asked and Sign(*asked, "weak")
+        match = self.find(texts)
+        if match is None:
+            weak_match = self.asks(texts)
+            return weak_match and Sign(*weak_match, "weak")
         if self._doubted:
-            return Sign(*found, "doubted")
-        return Sign(*found, "finding" if self._trusted or self._stands(texts) else "single")
+            return Sign(*match, "doubted")
+        return Sign(*match, "finding" if self._trusted or self._stands(texts) else "single")
 
     def _stands(self, texts: FeatureTexts) -> bool:
         """Whether two texts speak of it, or one of nothing else."""
         names = (texts.name, texts.name_in_full)
         meanings = (texts.meaning, texts.chinese_meaning)
-        whole = self._whole_name(texts.name)
+        full_name = self._whole_name(texts.name)
         in_unit = any(True for _ in self._uncovered(texts.unit, self._units))
-        in_name = next((hit for text in names if (hit := self._hit(text))), whole)
+        in_name = next((hit for text in names if (hit := self._hit(text))), full_name)
         in_meanings = any(map(self._hit, meanings)) and not (in_name and self._context.repeats(texts))
         if in_meanings and not in_name:
             in_name = self._kept_by(texts.name)
-        said = (in_name, in_meanings, self._in_codes(texts), in_unit)
-        if sum(map(bool, said)) > 1 or in_unit:
+        places = (in_name, in_meanings, self._in_codes(texts), in_unit)
+        if sum(map(bool, places)) > 1 or in_unit:
             return True
         if in_name:
-            alone = any(self._alone(text) for text in names) or (whole and not texts.name.has - {whole.casefold()})
+            alone = any(self._alone(text) for text in names) or (
+                full_name and not texts.name.has - {full_name.casefold()}
+            )
             return bool(alone) or (not CHINESE.search(in_name) and self._context.has_one_sense(in_name))
         speak = sum(
             any(True for by in (self._phrases, self._codes) for _ in self._uncovered(text, by)) for text in texts.codes
@@ -392,8 +396,10 @@ class Pattern:
 
     def _kept_by(self, name: PhraseMatch) -> str:
         """A hit in a code name behind a thing's word, which tells who keeps the column where a meaning says the same: `platform_gender`."""
-        found = (each for phrase in self._phrases.candidates(name) for each in phrase.find_words(name))
-        spans = (span for span, before, _ in found if not self._context.objects.isdisjoint(before.split()[-1:]))
+        matches = (each for phrase in self._phrases.candidates(name) for each in phrase.find_words(name))
+        spans = (
+            span for span, text_before, _ in matches if not self._context.objects.isdisjoint(text_before.split()[-1:])
+        )
         return next((name.text[start:end] for start, end in spans), "")
 
     def _alone(self, text: PhraseMatch) -> bool:
@@ -405,9 +411,9 @@ class Pattern:
         """A weak hit, or one that is asked about, in a name or meaning, and where: a question to the owner, no finding."""
         every: tuple[tuple[MatchedIn, PhraseMatch], ...]
         every = (("name", texts.name), ("meaning", texts.meaning), ("chinese_meaning", texts.chinese_meaning))
-        asked = self._asked.may_be_in(texts.keys)
+        may_be_asked = self._asked.may_be_in(texts.keys)
         weak = bool(self._weak) and self._every.may_be_in(texts.keys)
-        if not asked and not weak:
+        if not may_be_asked and not weak:
             return None
         for where, text in every:
             spans = [span for phrase in self._asked.candidates(text) for span in self._standing(phrase, text)]
@@ -421,8 +427,8 @@ class Pattern:
         """The first hit in what is disclosed of a feature, as it is written there, and where; the name comes first."""
         if not self._every.may_be_in(texts.keys) and self._names.isdisjoint(texts.name.has):
             return None
-        found = self._first(texts)
-        return None if found and self._of_nobody(texts) else found
+        match = self._first(texts)
+        return None if match and self._of_nobody(texts) else match
 
     def _first(self, texts: FeatureTexts) -> tuple[str, MatchedIn] | None:
         """The first hit, whoever it is about."""
@@ -461,7 +467,10 @@ class Pattern:
                 for start, end in spans
                 if self._is_the_names(text, (start, end), texts)
             )
-            if any(other.strip(" .") for other in others) and next(self._uncovered(text, self._phrases), None) is None:
+            if (
+                any(words_around.strip(" .") for words_around in others)
+                and next(self._uncovered(text, self._phrases), None) is None
+            ):
                 return True
         return False
 
@@ -470,8 +479,8 @@ class Pattern:
         name = texts.name
         if texts.chinese_meaning.text or not texts.meaning.has <= name.has | self._context.fillers:
             return False
-        stands = any(True for phrase in self._phrases.candidates(name) for _ in phrase.find(name))
-        return stands and next(self._uncovered(name, self._phrases), None) is None
+        in_name = any(True for phrase in self._phrases.candidates(name) for _ in phrase.find(name))
+        return in_name and next(self._uncovered(name, self._phrases), None) is None
 
     def _is_the_names(self, text: PhraseMatch, span: Span, texts: FeatureTexts) -> bool:
         """Whether a hit in a meaning has a word of the name in it, or is Chinese: "Gender-neutral" denies no `sex`."""
@@ -487,11 +496,11 @@ class Pattern:
         if not counts:
             return ""
         if confirmed or not self._context.codes_say(texts):
-            whole = self._whole_name(texts.name)
+            full_name = self._whole_name(texts.name)
         else:
-            whole = ""
+            full_name = ""
         in_full = self._hit(texts.name_in_full)
-        return whole or (in_full if in_full and self._counts(in_full, texts, counts, confirmed) else "")
+        return full_name or (in_full if in_full and self._counts(in_full, texts, counts, confirmed) else "")
 
     def _counts(self, hit: str, texts: FeatureTexts, counts: bool, confirmed: bool) -> bool:
         """Whether a hit in the name counts. Alone it needs one sense, or meanings that say the same or nothing; among other words
@@ -501,10 +510,10 @@ class Pattern:
             return True
         one_sense = self._context.has_one_sense(hit)
         if not CHINESE.search(hit):
-            own = PhraseMatch.of(hit).has
+            hit_words = PhraseMatch.of(hit).has
         else:
-            own = frozenset((hit,))
-        others = texts.name.has - own - self._before - self._after - self._context.persons
+            hit_words = frozenset((hit,))
+        others = texts.name.has - hit_words - self._before - self._after - self._context.persons
         alone = not any(word.isalpha() for word in others) and (hit == texts.name.text or not CHINESE.search(hit))
         if alone:
             return counts or one_sense
@@ -516,8 +525,8 @@ class Pattern:
             return ""
         words = name.words.split()
         for at, word in enumerate(words):
-            rest = (later in self._after or later.isdecimal() for later in words[at + 1 :])
-            if word in self._names and all(first in self._before for first in words[:at]) and all(rest):
+            affixes_follow = (later in self._after or later.isdecimal() for later in words[at + 1 :])
+            if word in self._names and all(first in self._before for first in words[:at]) and all(affixes_follow):
                 start, end = list(name.spans.values())[at]
                 return name.text[start:end]
         return ""
@@ -529,16 +538,16 @@ class Pattern:
             return ""
         strong = [hit for text in codes if (hit := self._hit(text))]
         weak = [hit for text in codes if (hit := next(self._uncovered(text, self._codes), ""))]
-        least = max(min(len(codes), 2), len(codes) // _OF_CODES)
-        if len(strong) >= least:
-            found = strong[0]
-        elif weak and len(weak) + len(strong) >= max(least, 2):
-            found = weak[0]
+        min_hits = max(min(len(codes), 2), len(codes) // _OF_CODES)
+        if len(strong) >= min_hits:
+            first_hit = strong[0]
+        elif weak and len(weak) + len(strong) >= max(min_hits, 2):
+            first_hit = weak[0]
         else:
             return ""
         if self._context.of_jobs(texts) or self._context.of_object(texts):
             return ""
-        return found
+        return first_hit
 
     def one_code(self, texts: FeatureTexts) -> str:
         """The text of one of a few codes that speaks of it and of nothing else: "retired" among kinds of employment; empty if none does."""
@@ -563,8 +572,8 @@ class Pattern:
 
     def _excluded(self, text: PhraseMatch) -> list[Span]:
         """What exclusions cover."""
-        found = (span for exclusion in self._exclusions.candidates(text) for span in exclusion.find(text))
-        return [span for span in found if not self._context.person_follows(_clause(text, span)[1])]
+        spans = (span for exclusion in self._exclusions.candidates(text) for span in exclusion.find(text))
+        return [span for span in spans if not self._context.person_follows(_clause(text, span)[1])]
 
     def _uncovered(self, text: PhraseMatch, search: _Search) -> Iterator[str]:
         """Hits that no exclusion covers, in the order of the text."""
@@ -576,23 +585,23 @@ class Pattern:
         if not candidates:
             return []
         excluded = self._excluded(text)
-        found = {span for phrase in candidates for span in self._standing(phrase, text)}
+        spans = {span for phrase in candidates for span in self._standing(phrase, text)}
         return [
             (start, end)
-            for start, end in sorted(found)
+            for start, end in sorted(spans)
             if not any(low <= start and end <= high for low, high in excluded)
         ]
 
     def _standing(self, phrase: Phrase, text: PhraseMatch) -> Iterator[Span]:
         """Where a phrase stands as a word of its own and is not explained by the words around it."""
-        for span, before, after in phrase.find_words(text):
+        for span, text_before, text_after in phrase.find_words(text):
             if phrase.chinese:
                 hit = text.text[span[0] : span[1]]
                 if self._context.segmenter.divides(text.text, span) and not self._context.chinese_explains(
-                    before, hit, after
+                    text_before, hit, text_after
                 ):
                     yield span
-            elif not self._context.explains(before, after) and not self._context.tells_otherwise(text, span):
+            elif not self._context.explains(text_before, text_after) and not self._context.tells_otherwise(text, span):
                 yield span
 
 
@@ -703,33 +712,35 @@ class Vocabulary(BaseModel):
 
     def signs(self, texts: FeatureTexts) -> dict[str, Sign]:
         """Concept → what speaks for it in what is disclosed of a feature; beside one finding all that was found is one."""
-        found = {key: sign for key, pattern in self.patterns.items() if (sign := pattern.sign(texts))}
-        if not found:
+        signs_found = {key: sign for key, pattern in self.patterns.items() if (sign := pattern.sign(texts))}
+        if not signs_found:
             return self._by_single_codes(texts)
-        if all(sign.strength != "finding" for sign in found.values()):
-            return found
-        return {key: replace(sign, strength="finding") for key, sign in found.items() if sign.strength != "weak"}
+        if all(sign.strength != "finding" for sign in signs_found.values()):
+            return signs_found
+        return {key: replace(sign, strength="finding") for key, sign in signs_found.items() if sign.strength != "weak"}
 
     def _by_single_codes(self, texts: FeatureTexts) -> dict[str, Sign]:
         """Concepts that one code each speaks of, where two codes or more do: "housewife" and "retired" among kinds of employment."""
-        found = {key: code for key, pattern in self.patterns.items() if (code := pattern.one_code(texts))}
-        if len(set(found.values())) < 2:
+        codes = {key: code for key, pattern in self.patterns.items() if (code := pattern.one_code(texts))}
+        if len(set(codes.values())) < 2:
             return {}
-        return {key: Sign(code, "codes", "single") for key, code in found.items()}
+        return {key: Sign(code, "codes", "single") for key, code in codes.items()}
 
     @cached_property
     def context(self) -> Context:
         """What the words around a phrase tell."""
-        own = (phrase for concept in self.concepts.values() for phrase in concept.chinese_phrases if " " not in phrase)
-        segmenter = Segmenter(self.lists.get("common_zh", ()), own, self.lists.get("free_zh", ()))
+        chinese_phrases = (
+            phrase for concept in self.concepts.values() for phrase in concept.chinese_phrases if " " not in phrase
+        )
+        segmenter = Segmenter(self.lists.get("common_zh", ()), chinese_phrases, self.lists.get("free_zh", ()))
         return Context.of(self.lists, plain=self.plain, segmenter=segmenter)
 
     def explained(self, texts: FeatureTexts) -> bool:
         """Whether anything tells what a column holds: a meaning that does not just repeat the name, codes, a Chinese name, or a name of
         the trade's words alone. Of a column that is not explained, a rule's silence says nothing.
         """
-        said = any(word.isalpha() for word in texts.meaning.has - self.context.fillers)
-        described = said and texts.meaning.has != texts.name.has
+        has_words = any(word.isalpha() for word in texts.meaning.has - self.context.fillers)
+        described = has_words and texts.meaning.has != texts.name.has
         if (
             described
             or not self.context.unsaid(texts)
@@ -752,18 +763,18 @@ class Vocabulary(BaseModel):
     @cached_property
     def affixes(self) -> Affixes:
         """How code names are taken apart."""
-        known = frozenset(word for pattern in self.patterns.values() for word in pattern.words())
+        separable = frozenset(word for pattern in self.patterns.values() for word in pattern.words())
         phrases = (phrase for pattern in self.patterns.values() for phrase in pattern.phrases)
-        whole = frozenset(word for phrase in phrases for need in phrase.needs for word in need)
-        before, after = (tuple(x for x in self.lists.get(name, ()) if len(x) > 1) for name in ("before", "after"))
-        return Affixes(known, before, after, self.short, self.plain, whole)
+        inseparable = frozenset(word for phrase in phrases for need in phrase.needs for word in need)
+        prefixes, suffixes = (tuple(x for x in self.lists.get(name, ()) if len(x) > 1) for name in ("before", "after"))
+        return Affixes(separable, prefixes, suffixes, self.short, self.plain, inseparable)
 
 
 def _clause(text: PhraseMatch, span: Span) -> tuple[str, str]:
     """The words before and after a hit that no mark parts from it."""
-    before = _CLAUSE.split(text.text[: span[0]])[-1]
-    after = _CLAUSE.split(text.text[span[1] :], 1)[0]
-    return PhraseMatch.of(before).words, PhraseMatch.of(after).words
+    text_before = _CLAUSE.split(text.text[: span[0]])[-1]
+    text_after = _CLAUSE.split(text.text[span[1] :], 1)[0]
+    return PhraseMatch.of(text_before).words, PhraseMatch.of(text_after).words
 
 
 def _plain(hit: str) -> str:

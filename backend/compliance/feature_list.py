@@ -64,7 +64,7 @@ def read_feature_list(file: Path, more: Sequence[str] = (), may: Sequence[str] =
 
 
 def _features(table: TableText, header: Sequence[str], more: Sequence[str]) -> tuple[ListedFeature, ...]:
-    found = []
+    features = []
     problems: list[Remark] = []
     for line, cells in zip(table.lines, table.rows, strict=True):
         row = dict(zip(header, (*cells, *[""] * (len(header) - len(cells))), strict=True))
@@ -85,10 +85,10 @@ def _features(table: TableText, header: Sequence[str], more: Sequence[str]) -> t
         problems += unfit
         if not unfit:
             more_cells = {column: row.get(column, "") for column in more}
-            found.append(ListedFeature(line, Feature.model_validate(data), more_cells))
+            features.append(ListedFeature(line, Feature.model_validate(data), more_cells))
     if problems:
         raise RulePackError(problems=problems)
-    return tuple(found)
+    return tuple(features)
 
 
 def _in_one_line(text: str) -> str:

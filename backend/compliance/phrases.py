@@ -108,15 +108,15 @@ class Affixes:
         """The words that are written together in one; itself where it is known or cannot be taken apart."""
         if word in self.known or word in self.whole or len(word) <= _SHORTEST:
             return (word,)
-        endings = ("", *(after for after in self.after if word.endswith(after)))
-        for before in ("", *(before for before in self.before if word.startswith(before))):
-            for after in endings:
-                inner = word[len(before) : len(word) - len(after)]
-                if inner in self.known and len(inner) >= _SHORTEST - 1 and (before or after):
-                    return tuple(piece for piece in (before, inner, after) if piece)
+        endings = ("", *(suffix for suffix in self.after if word.endswith(suffix)))
+        for prefix in ("", *(prefix for prefix in self.before if word.startswith(prefix))):
+            for suffix in endings:
+                inner = word[len(prefix) : len(word) - len(suffix)]
+                if inner in self.known and len(inner) >= _SHORTEST - 1 and (prefix or suffix):
+                    return tuple(piece for piece in (prefix, inner, suffix) if piece)
                 pieces = self._pieces(inner)
                 if pieces:
-                    return tuple(piece for piece in (before, *pieces, after) if piece)
+                    return tuple(piece for piece in (prefix, *pieces, suffix) if piece)
         return (word,)
 
     def _pieces(self, word: str) -> tuple[str, ...]:
@@ -151,15 +151,15 @@ class PhraseMatch:
         plain = unicodedata.normalize("NFKC", text).translate(_SIMPLIFIED)
         words = " "
         spans = {}
-        for found in _WORD.finditer(plain):
-            for word in affixes.split(_LATIN.sub(_without_accent, found.group()).lower()):
+        for token in _WORD.finditer(plain):
+            for word in affixes.split(_LATIN.sub(_without_accent, token.group()).lower()):
                 if in_full:
                     word = affixes.in_full(word)  # noqa: PLW2901
-                spans[len(words)] = found.span()
+                spans[len(words)] = token.span()
                 words += word + " "
         pairs = (plain[at : at + size] for size in (1, 2) for at in range(len(plain))) if CHINESE.search(plain) else ()
-        own = frozenset(words.split())
-        return cls(plain, words, spans, own, frozenset(pairs).union(*map(_keys, own)))
+        word_set = frozenset(words.split())
+        return cls(plain, words, spans, word_set, frozenset(pairs).union(*map(_keys, word_set)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,8 +246,8 @@ class Phrase:
     def of(cls, source: str, lists: Mapping[str, Sequence[str]]) -> Phrase:
         """Compile a phrase; raises `ValueError` if it breaks the syntax above."""
         elements = source.split()
-        needed = [element for element in elements if element[0] not in "[!^$"]
-        if not needed:
+        required = [element for element in elements if element[0] not in "[!^$"]
+        if not required:
             raise FieldError("phrase_without_word", phrase=source[:60])
         if len(elements) > MAX_ELEMENTS:
             raise FieldError("phrase_too_long", phrase=source[:60], found=len(elements), limit=MAX_ELEMENTS)
@@ -255,7 +255,7 @@ class Phrase:
         steps = [_step(source, element, lists, "" if chinese else " ") for element in elements]
         if chinese and len(source) == 1:
             steps = [_Step("alone_before"), *steps, _Step("alone_after")]
-        choices = (_choices(source, element, lists) for element in needed)
+        choices = (_choices(source, element, lists) for element in required)
         needs = (frozenset(word[:2] if chinese else word.split()[0] for word in words) for words in choices)
         return cls(source, tuple(steps), chinese, tuple(needs))
 
@@ -298,11 +298,11 @@ class Phrase:
         kind, choices = self.compiled[number]
         if kind in ("word", "optional"):
             for choice in choices:
-                found = choice.match(text, at)
-                if found is None:
+                match = choice.match(text, at)
+                if match is None:
                     end = None
                 else:
-                    end = self._end(text, found.end(), number + 1, failed)
+                    end = self._end(text, match.end(), number + 1, failed)
                 if end is not None:
                     return end
         if kind == "optional" or (kind != "word" and _holds(kind, choices, text, at)):
@@ -368,12 +368,12 @@ class Segmenter:
             low -= 1
         while high < len(text) and CHINESE.match(text[high]):
             high += 1
-        before = self._fewest(text[low:start])
-        after = self._fewest(text[end:high])
-        own = before[0] + 1 + after[0], before[1] + after[1]
-        if own > self._fewest(text[low:high]):
+        words_before = self._fewest(text[low:start])
+        words_after = self._fewest(text[end:high])
+        cost_as_piece = words_before[0] + 1 + words_after[0], words_before[1] + words_after[1]
+        if cost_as_piece > self._fewest(text[low:high]):
             return False
-        return end - start == 1 or not any(cost <= own for cost in self._across(text, (low, high), span))
+        return end - start == 1 or not any(cost <= cost_as_piece for cost in self._across(text, (low, high), span))
 
     def _across(self, text: str, within: Span, span: Span) -> Iterator[tuple[int, int]]:
         """What divisions cost that have a word across the start or the end of `span`."""
@@ -383,9 +383,9 @@ class Segmenter:
             for last in range(max(first + 2, start + 1), min(high, first + self._longest) + 1):
                 crosses = (first < start < last < end) or (start < first < end < last)
                 if crosses and text[first:last] in self._others:
-                    before = self._fewest(text[low:first])
-                    after = self._fewest(text[last:high])
-                    yield before[0] + 1 + after[0], before[1] + after[1]
+                    words_before = self._fewest(text[low:first])
+                    words_after = self._fewest(text[last:high])
+                    yield words_before[0] + 1 + words_after[0], words_before[1] + words_after[1]
 
     def _count(self, text: str) -> tuple[int, int]:
         """How many words the text has at the fewest, and how many of them are single characters that seldom stand alone."""
@@ -394,8 +394,8 @@ class Segmenter:
             words, alone = fewest[end - 1]
             single = (words + 1, alone + (text[end - 1] not in self._free))
             starts = range(max(0, end - self._longest), end - 1)
-            known = ((fewest[at][0] + 1, fewest[at][1]) for at in starts if text[at:end] in self._words)
-            fewest.append(min((single, *known)))
+            by_words = ((fewest[at][0] + 1, fewest[at][1]) for at in starts if text[at:end] in self._words)
+            fewest.append(min((single, *by_words)))
         return fewest[-1]
 
 
@@ -403,30 +403,32 @@ def _lead(meaning: str) -> str:
     """The first sentence of a long meaning, if it has three words."""
     if len(meaning.split()) <= _LONG:
         return meaning
-    ends = (found.start() for found in _SENTENCE.finditer(meaning))
+    ends = (match.start() for match in _SENTENCE.finditer(meaning))
     return next((meaning[:end] for end in ends if len(meaning[:end].split()) > 2), meaning)
 
 
 def _levels(meaning: str) -> tuple[str, list[str]]:
     """An English meaning and the codes that are written into it as levels."""
-    found = _LEVELS.match(meaning)
-    if found is None:
+    levels = _LEVELS.match(meaning)
+    if levels is None:
         return meaning, []
-    mark = next((mark for mark in (";", ",") if mark in found["codes"]), r"\band\b|\bor\b|\s")
-    codes = [code.strip() for code in re.split(mark, found["codes"]) if code.strip()]
+    mark = next((mark for mark in (";", ",") if mark in levels["codes"]), r"\band\b|\bor\b|\s")
+    codes = [code.strip() for code in re.split(mark, levels["codes"]) if code.strip()]
     if len(codes) > 1:
-        return (found["said"] or "", codes)
+        return (levels["said"] or "", codes)
     return (meaning, [])
 
 
 def _apart(chinese_meaning: str) -> tuple[str, list[str]]:
     """A Chinese meaning and the codes that are written into it."""
-    found = list(_CHINESE_CODE.finditer(chinese_meaning))
-    if len(found) < _CODES or not CHINESE.search(chinese_meaning[: found[0].start()]):
+    codes_found = list(_CHINESE_CODE.finditer(chinese_meaning))
+    if len(codes_found) < _CODES or not CHINESE.search(chinese_meaning[: codes_found[0].start()]):
         return chinese_meaning, []
-    ends = (*(each.start() for each in found[1:]), len(chinese_meaning))
-    codes = [chinese_meaning[each.end() : end].strip(" ,，;；、)）") for each, end in zip(found, ends, strict=True)]
-    return chinese_meaning[: found[0].start()].rstrip(" ,，:：（("), codes
+    ends = (*(each.start() for each in codes_found[1:]), len(chinese_meaning))
+    codes = [
+        chinese_meaning[each.end() : end].strip(" ,，;；、)）") for each, end in zip(codes_found, ends, strict=True)
+    ]
+    return chinese_meaning[: codes_found[0].start()].rstrip(" ,，:：（("), codes
 
 
 def _without_accent(letter: re.Match[str]) -> str:
@@ -444,13 +446,13 @@ def _step(source: str, element: str, lists: Mapping[str, Sequence[str]], gap: st
     if parts is None or (parts["open"] == "[") != (parts["close"] == "]"):
         raise FieldError("phrase_element_unreadable", element=element[:60], phrase=source[:60])
     words = _choices(source, parts["words"], lists)
-    written = [_word(word, gap) for word in words]
-    if not all(written):
-        word = words[written.index("")]
+    patterns = [_word(word, gap) for word in words]
+    if not all(patterns):
+        word = words[patterns.index("")]
         raise FieldError("phrase_word_unreadable", word=word[:60], phrase=source[:60])
     # neighbours that end at the same place are one expression: in English as many words, in Chinese as many letters
-    groups = groupby(zip(words, written, strict=True), key=lambda pair: len(pair[0].split()) if gap else len(pair[0]))
-    choices = tuple(f"(?:{'|'.join(one for _, one in group)}){gap}" for _, group in groups)
+    groups = groupby(zip(words, patterns, strict=True), key=lambda pair: len(pair[0].split()) if gap else len(pair[0]))
+    choices = tuple(f"(?:{'|'.join(pattern for _, pattern in group)}){gap}" for _, group in groups)
     if parts["mark"]:
         return _Step("not", choices)
     return _Step("optional" if parts["open"] else "word", choices)
@@ -489,6 +491,6 @@ def _word(word: str, gap: str) -> str:
     stem = word.removesuffix("*").removeprefix("*")
     if stem != stem.lower() or not all(_WORD.fullmatch(piece) for piece in stem.split()):
         return ""
-    before = r"[^ ]+" if word.startswith("*") else ""
-    after = r"[^ ]*" if word.endswith("*") else ""
-    return before + re.escape(stem) + after
+    prefix = r"[^ ]+" if word.startswith("*") else ""
+    suffix = r"[^ ]*" if word.endswith("*") else ""
+    return prefix + re.escape(stem) + suffix

@@ -95,7 +95,7 @@ def measure(file: Path = UNSEEN) -> RecallTotals:
         The list cannot be read, or a label or concept is none.
     """
     counts: dict[tuple[str, Part], Counter[str]] = {}
-    named = _named()
+    concepts_named = _named()
     for row in read_feature_list(file, more=("language", "label", "concepts"), may=("seen",)):
         label = _label(row.line, row.more["label"])
         concepts = row.more["concepts"].split()
@@ -103,14 +103,14 @@ def measure(file: Path = UNSEEN) -> RecallTotals:
         if unknown:
             raise RulePackError("list_unknown_concept", where=place(file.name, row.line), concept=unknown[0])
         texts = texts_of(row.feature)
-        signs = {concept: sign for concept, sign in signs_of(texts).items() if concept in named}
+        signs = {concept: sign for concept, sign in signs_of(texts).items() if concept in concepts_named}
         flags = {concept for concept, sign in signs.items() if sign.strength == "finding"}
-        asked = {concept for concept, sign in signs.items() if is_asked(concept, sign)}
+        questions = {concept for concept, sign in signs.items() if is_asked(concept, sign)}
         met: list[str] = [label]
-        for what, found in (("flagged", flags), ("named", flags | asked)):
-            met += [f"{label} {what}"] if found & set(concepts or found) else []
-            met += [what, f"{what} rightly"] if found and label != "neither" else [what] if found else []
-        if not flags | asked:
+        for what, hits in (("flagged", flags), ("named", flags | questions)):
+            met += [f"{label} {what}"] if hits & set(concepts or hits) else []
+            met += [what, f"{what} rightly"] if hits and label != "neither" else [what] if hits else []
+        if not flags | questions:
             passed = words().explained(texts) and all(s.strength not in ("weak", "unlikely") for s in signs.values())
             met += [f"{label} passed" if passed else f"{label} not understood"]
         described = row.feature.described or row.feature.meaning.zh or row.feature.categories

@@ -238,9 +238,9 @@ def cited(pack: RulePack, rule: LegalRule) -> dict[str, Any]:
     }
 
 
-def _overlap(one: str, other: str) -> bool:
+def _overlap(first: str, second: str) -> bool:
     """Return whether one place is the other one, or a part of it."""
-    return one == other or one.startswith(f"{other}_") or other.startswith(f"{one}_")
+    return first == second or first.startswith(f"{second}_") or second.startswith(f"{first}_")
 
 
 @cache
@@ -260,10 +260,14 @@ def read_rule_pack(file: Path) -> RulePack:
     pack, node = _read(file, RulePack)
     problems = []
     for index, rule in enumerate(pack.rules):
-        found = [*_misfits(rule), *_bad_quote(rule, rule.checked or pack.checked), *_bad_phrases(rule, pack.all_lists)]
+        misfits = [
+            *_misfits(rule),
+            *_bad_quote(rule, rule.checked or pack.checked),
+            *_bad_phrases(rule, pack.all_lists),
+        ]
         if rule.id in {earlier.id for earlier in pack.rules[:index]}:
-            found.append(("id", Remark("rule_id_repeated", {"rule": rule.id})))
-        for field, why in found:
+            misfits.append(("id", Remark("rule_id_repeated", {"rule": rule.id})))
+        for field, why in misfits:
             where = place(file.name, _line(node, ("rules", index, field)))
             problems.append(Remark("rule_does_not_fit", {"where": where, "rule": rule.id, "field": field, "why": why}))
     if problems:
@@ -330,17 +334,17 @@ def add_rule_pack(file: Path, folder: Path) -> RulePack:
     pack = read_rule_pack(file)
     target = folder / f"{pack.name}.yaml"
     others = list(load_packs())
-    for own in _own_files(folder):
+    for own_file in _own_files(folder):
         try:
-            kept = read_rule_pack(own)
+            stored = read_rule_pack(own_file)
         except RulePackError:
             continue
-        if kept.name != pack.name:
-            others.append(kept)
-        elif kept.version == pack.version:
+        if stored.name != pack.name:
+            others.append(stored)
+        elif stored.version == pack.version:
             raise RulePackError("pack_version_exists", file=file.name, version=pack.version, pack=pack.name)
         else:
-            target = own
+            target = own_file
     _refuse_clash(file, pack, others)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     partial = target.with_suffix(".part")
@@ -355,10 +359,10 @@ def _own_files(folder: Path) -> list[Path]:
 
 def _refuse_clash(file: Path, pack: RulePack, others: Sequence[RulePack]) -> None:
     """Refuse a pack whose name or a rule id of which another pack has."""
-    if any(pack.name == other.name for other in others):
+    if any(pack.name == each.name for each in others):
         raise RulePackError("pack_name_taken", file=file.name, pack=pack.name)
-    taken = {rule.id for other in others for rule in other.rules}
-    clashes = [rule.id for rule in pack.rules if rule.id in taken]
+    other_ids = {rule.id for each in others for rule in each.rules}
+    clashes = [rule.id for rule in pack.rules if rule.id in other_ids]
     if clashes:
         raise RulePackError("rule_ids_taken", file=file.name, rules=tuple(clashes))
 
@@ -424,13 +428,13 @@ def _read(file: Path, model: type[_Model]) -> tuple[_Model, yaml.Node | None]:
 def _repeated_keys(file: str, node: yaml.Node | None) -> Iterator[Remark]:
     """Keys that occur twice in a mapping; YAML would silently keep the last."""
     if isinstance(node, yaml.MappingNode):
-        seen: set[str] = set()
+        keys_seen: set[str] = set()
         for key, value in node.value:
             if isinstance(key, yaml.ScalarNode):
-                if key.value in seen:
+                if key.value in keys_seen:
                     where = place(file, key.start_mark.line + 1)
                     yield Remark("key_repeated", {"where": where, "key": shown(key.value)})
-                seen.add(key.value)
+                keys_seen.add(key.value)
             yield from _repeated_keys(file, value)
     elif isinstance(node, yaml.SequenceNode):
         for value in node.value:

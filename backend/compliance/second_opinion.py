@@ -144,33 +144,33 @@ def grams(language: Language, texts: FeatureTexts) -> dict[str, str]:
     English and of texts in Chinese; words of the name (``n:``) and of meanings (``m:``) apart, and those at the start (``^``) and
     end (``$``); of codes and the unit words, marked ``=``.
     """
-    found: dict[str, str] = {}
+    words_of: dict[str, str] = {}
     meanings = (texts.meaning, texts.chinese_meaning) if language == "zh" else (texts.meaning,)
-    said = (match.text for match in meanings if language == "en" or _CHINESE_RUN.search(match.text))
-    for where, text in (("n", texts.name.text), *(("m", text) for text in said)):
+    texts_read = (match.text for match in meanings if language == "en" or _CHINESE_RUN.search(match.text))
+    for where, text in (("n", texts.name.text), *(("m", text) for text in texts_read)):
         match = PhraseMatch.of(text)
         words = match.words.split()
         for word in words:
-            found.setdefault(word, word)
-            found.setdefault(f"{where}:{word}", word)
+            words_of.setdefault(word, word)
+            words_of.setdefault(f"{where}:{word}", word)
             if language == "en":
                 for part in _parts(f"_{word}_", LETTERS):
-                    found.setdefault(f"~{part}", word)
+                    words_of.setdefault(f"~{part}", word)
         for pair in pairwise(words):
-            found.setdefault(" ".join(pair), " ".join(pair))
+            words_of.setdefault(" ".join(pair), " ".join(pair))
         if language == "zh":
-            found.update((part, part) for part in _chinese(match.text, CHARACTERS))
+            words_of.update((part, part) for part in _chinese(match.text, CHARACTERS))
             for run in _CHINESE_RUN.findall(match.text):
-                found.update({f"^{run[:n]}": run[:n] for n in CHARACTERS[:3]})
-                found.update({f"{run[-n:]}$": run[-n:] for n in CHARACTERS[:3]})
+                words_of.update({f"^{run[:n]}": run[:n] for n in CHARACTERS[:3]})
+                words_of.update({f"{run[-n:]}$": run[-n:] for n in CHARACTERS[:3]})
         else:
-            found.update({f"{where}^{' '.join(words[:n])}": " ".join(words[:n]) for n in (1, 2) if words})
-            found.update({f"{where}{' '.join(words[-n:])}$": " ".join(words[-n:]) for n in (1, 2) if words})
+            words_of.update({f"{where}^{' '.join(words[:n])}": " ".join(words[:n]) for n in (1, 2) if words})
+            words_of.update({f"{where}{' '.join(words[-n:])}$": " ".join(words[-n:]) for n in (1, 2) if words})
     for match in (texts.unit, *texts.codes):
-        found.update((f"={word}", word) for word in match.words.split())
+        words_of.update((f"={word}", word) for word in match.words.split())
         if language == "zh":
-            found.update((f"={part}", part) for part in _chinese(match.text, CHARACTERS[:3]))
-    return found
+            words_of.update((f"={part}", part) for part in _chinese(match.text, CHARACTERS[:3]))
+    return words_of
 
 
 def evidence(strengths: Mapping[str, str]) -> tuple[str, ...]:
@@ -193,12 +193,12 @@ def _parts(text: str, lengths: Iterable[int]) -> Iterator[str]:
 
 def _opinion(language: Language, texts: FeatureTexts, signs: Mapping[str, Sign]) -> Opinion:
     (base, base_statute), weights = _weights()[language]
-    found = grams(language, texts)
-    length = UNIT * sqrt(len(found) or 1)
+    words_of = grams(language, texts)
+    length = UNIT * sqrt(len(words_of) or 1)
     weighed: dict[str, float] = defaultdict(float)
     concepts: dict[str, float] = defaultdict(float)
     statute = 0.0
-    for gram, word in found.items():
+    for gram, word in words_of.items():
         if gram in weights:
             weight, by_statute, concept = weights[gram]
             weighed[word] += weight / length
@@ -206,9 +206,9 @@ def _opinion(language: Language, texts: FeatureTexts, signs: Mapping[str, Sign])
             if concept and _is_evidence(word):
                 concepts[concept] += weight / length
     phrases = evidence({concept: sign.strength for concept, sign in signs.items()})
-    own = [weights[part] for part in phrases if part in weights]
-    score = (base + sum(weight for weight, _, _ in own)) / UNIT + sum(weighed.values())
-    statute += (base_statute + sum(by_statute for _, by_statute, _ in own)) / UNIT
+    phrase_weights = [weights[part] for part in phrases if part in weights]
+    score = (base + sum(weight for weight, _, _ in phrase_weights)) / UNIT + sum(weighed.values())
+    statute += (base_statute + sum(by_statute for _, by_statute, _ in phrase_weights)) / UNIT
     return Opinion(language, score, statute, weighed, concepts)
 
 

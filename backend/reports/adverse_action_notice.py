@@ -113,8 +113,8 @@ def form_groups(model: GuestModel, items: Sequence[tuple[str, str]]) -> tuple[in
     It follows from meanings and holders, which all parties know.
     """
     about = [_about(model.feature(name), party, party == model.guest) for party, name in items]
-    numbers = {one: i for i, one in enumerate(dict.fromkeys(about))}
-    return tuple(numbers[one] for one in about)
+    numbers = {reason: i for i, reason in enumerate(dict.fromkeys(about))}
+    return tuple(numbers[reason] for reason in about)
 
 
 def _about(feature: Feature, party: str, of_guest: bool) -> str:
@@ -285,8 +285,8 @@ class Notice:
         )
         title, blocks = ("notice.blocked", self._stopped) if self.blocked else ("notice.title", self._reasons)
         head = Facts(tuple((words(key), value) for key, value in facts))
-        shown = (head, *self._unapproved(words), *self._broken(words), *blocks(words))
-        return Outline(words(title), words.text(self.creditor), shown)
+        all_blocks = (head, *self._unapproved(words), *self._broken(words), *blocks(words))
+        return Outline(words(title), words.text(self.creditor), all_blocks)
 
     def merged(self, language: str) -> list[list[NoticeLine]]:
         """Lines by reason; raises ParameterError if one cannot be stated."""
@@ -303,9 +303,9 @@ class Notice:
         return list(reasons.values())
 
     def _unapproved(self, words: Catalogue) -> Iterator[Block]:
-        said = self.standing.said
-        if said not in ("approved", "in_use"):
-            yield Paragraph(words("notice.unapproved", line=words(f"states.line_{said}")), "finding")
+        state_line = self.standing.said
+        if state_line not in ("approved", "in_use"):
+            yield Paragraph(words("notice.unapproved", line=words(f"states.line_{state_line}")), "finding")
 
     def _broken(self, words: Catalogue) -> Iterator[Block]:
         """Yield what is broken about the model, for the person who sends the notice."""
@@ -366,21 +366,21 @@ def absent(words: Catalogue, field: str) -> str:
 
 def _one_reason(lines: Sequence[NoticeLine], words: Catalogue, american: bool) -> str:
     """The form's words, where they fit, and the texts of all features that are this reason."""
-    found = dict.fromkeys(line.form_reason.text.en for line in lines if american and line.form_reason)
+    form_words = dict.fromkeys(line.form_reason.text.en for line in lines if american and line.form_reason)
     between = words("notice.between")
-    held = dict[str, list[str]]()
+    texts_by_party = dict[str, list[str]]()
     for line in lines:
-        held.setdefault(words.text(line.party), []).append(line.text(words.language))
+        texts_by_party.setdefault(words.text(line.party), []).append(line.text(words.language))
     several = []
-    for party, own in held.items():
-        text = said_at_once(own, words)
-        if text == between.join(own) and len(own) > 1:
+    for party, party_texts in texts_by_party.items():
+        text = said_at_once(party_texts, words)
+        if text == between.join(party_texts) and len(party_texts) > 1:
             key = "notice.reason_several"
         else:
             key = "notice.reason"
         several.append(words(key, text=text, party=party))
     texts = between.join(several)
-    return f"• {'; '.join(found)} — {texts}" if found else f"• {texts}"
+    return f"• {'; '.join(form_words)} — {texts}" if form_words else f"• {texts}"
 
 
 def draw(notice: Notice, language: str, kind: str) -> bytes:
@@ -399,23 +399,26 @@ def draw(notice: Notice, language: str, kind: str) -> bytes:
     if kind not in FORMATS:
         raise ParameterError("unknown_notice_format", format=kind, known=FORMATS)
     if kind == "pdf":
-        shown = language_of_pdf(language)
+        pdf_language = language_of_pdf(language)
         return apart(
-            _pages, notice.outline(shown), shown, dt.datetime.fromisoformat(notice.date).replace(tzinfo=dt.UTC)
+            _pages,
+            notice.outline(pdf_language),
+            pdf_language,
+            dt.datetime.fromisoformat(notice.date).replace(tzinfo=dt.UTC),
         )
-    drawn = notice.outline(language)
-    return (page(drawn, language) if kind == "html" else _as_text(drawn, words_in(language))).encode()
+    notice_outline = notice.outline(language)
+    return (page(notice_outline, language) if kind == "html" else _as_text(notice_outline, words_in(language))).encode()
 
 
-def _pages(drawn: Outline, language: str, time: dt.datetime) -> bytes:
+def _pages(notice_outline: Outline, language: str, time: dt.datetime) -> bytes:
     from backend.reports.render.pdf_form import pages  # noqa: PLC0415 - slow to import, and few runs need it
 
-    return bytes(pages(drawn, language, time).output())
+    return bytes(pages(notice_outline, language, time).output())
 
 
-def _as_text(drawn: Outline, words: Catalogue) -> str:
-    lines = [drawn.title, drawn.subtitle, ""]
-    for block in drawn.blocks:
+def _as_text(notice_outline: Outline, words: Catalogue) -> str:
+    lines = [notice_outline.title, notice_outline.subtitle, ""]
+    for block in notice_outline.blocks:
         match block:
             case Facts(rows):
                 lines += [*(words("words.says", who=name, said=value) for name, value in rows), ""]

@@ -26,7 +26,7 @@ BY_PARTY = ("lineage", "data_quality")
 FIELDS = tuple(name for names in GROUPS.values() for name in names)
 
 
-def checked(given: Mapping[str, Any], parties: Sequence[str]) -> DetailsSection:
+def checked(fields: Mapping[str, Any], parties: Sequence[str]) -> DetailsSection:
     """Details from fields; white space around them is taken away, and parties of which nothing is said are left out.
 
     Raises
@@ -34,20 +34,20 @@ def checked(given: Mapping[str, Any], parties: Sequence[str]) -> DetailsSection:
     ParameterError
         An unknown field or party, a text that is none, or one that is too long.
     """
-    if unknown := sorted(set(given) - {*FIELDS, *BY_PARTY}):
+    if unknown := sorted(set(fields) - {*FIELDS, *BY_PARTY}):
         raise ParameterError("details_unknown_field", field=unknown[0], known=(*FIELDS, *BY_PARTY))
     for name in BY_PARTY:
-        table = given.get(name, {})
+        table = fields.get(name, {})
         if not isinstance(table, Mapping):
             raise ParameterError("form_no_table", name=name)
         if wrong := sorted(set(table) - set(parties)):
             raise ParameterError("form_unknown_party", party=wrong[0], known=tuple(parties))
-    texts = {name: toml_file.prose(name, given.get(name, "")) for name in FIELDS}
+    texts = {name: toml_file.prose(name, fields.get(name, "")) for name in FIELDS}
     tables = {
         name: {
             party: text
-            for party, found in given.get(name, {}).items()
-            if (text := toml_file.prose(f"{name}.{party}", found))
+            for party, value in fields.get(name, {}).items()
+            if (text := toml_file.prose(f"{name}.{party}", value))
         }
         for name in BY_PARTY
     }
@@ -56,17 +56,17 @@ def checked(given: Mapping[str, Any], parties: Sequence[str]) -> DetailsSection:
 
 def from_toml(text: str, parties: Sequence[str]) -> DetailsSection:
     """Details from a TOML file as :func:`to_toml` writes it; raises ParameterError as :func:`checked`, or where it is no TOML."""
-    given: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for group, table in toml_file.tables(text, "glassleaf report-details").items():
         if group in BY_PARTY:
-            given[group] = table
+            fields[group] = table
             continue
         if group not in GROUPS or not isinstance(table, Mapping):
             raise ParameterError("details_unknown_table", table=group, known=(*GROUPS, *BY_PARTY))
         if wrong := sorted(set(table) - set(GROUPS[group])):
             raise ParameterError("form_unknown_field", table=group, field=wrong[0], known=tuple(GROUPS[group]))
-        given |= table
-    return checked(given, parties)
+        fields |= table
+    return checked(fields, parties)
 
 
 def to_toml(details: DetailsSection, parties: Sequence[str], language: str = "en") -> str:
@@ -85,6 +85,6 @@ def to_toml(details: DetailsSection, parties: Sequence[str], language: str = "en
 
 def missing(details: DetailsSection | None, parties: Sequence[str]) -> tuple[str, ...]:
     """The fields that nobody provided; one by party is missing until each party has its text."""
-    given = details or DetailsSection()
-    empty = [name for name in FIELDS if not getattr(given, name)]
-    return (*empty, *(name for name in BY_PARTY if set(getattr(given, name)) < set(parties)))
+    section = details or DetailsSection()
+    empty = [name for name in FIELDS if not getattr(section, name)]
+    return (*empty, *(name for name in BY_PARTY if set(getattr(section, name)) < set(parties)))

@@ -57,18 +57,18 @@ class Report(Part):
 
 def make(content: str, issued: Issued, key: SigningKey) -> Report:
     """Put a report together from a content as :func:`written`, compute its hashes and sign it."""
-    given: dict[str, Any] = {
+    parts: dict[str, Any] = {
         "content_sha256": digest_of(content),
         "schema": SCHEMA,
         "version": VERSION,
         "issued": issued.model_dump(mode="json"),
     }
-    values = {"content": content} | {name: canonical(value) for name, value in given.items()}
+    values = {"content": content} | {name: canonical(value) for name, value in parts.items()}
     digest = digest_of(_object(values))
     signature = {"algorithm": "Ed25519", "public_key": key.public, "value": key.sign(KIND, digest)}
-    whole = _object(values | {"sha256": canonical(digest), "signature": canonical(signature)})
+    text = _object(values | {"sha256": canonical(digest), "signature": canonical(signature)})
     # Read back, so that mappings are in canonical order here as in every copy, and both draw the same bytes.
-    return Report.model_validate_json(whole)
+    return Report.model_validate_json(text)
 
 
 def written(content: Content) -> str:

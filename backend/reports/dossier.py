@@ -48,8 +48,10 @@ def template(party: Party, answers: Answers, language: str = "en") -> str:
         meaning = words.text(feature.meaning).replace("\n", " ")
         unit = words.unit(feature.unit, feature.meaning)
         lines.append(f"\n# {meaning} [{unit}]" if unit else f"\n# {meaning}")
-        own = answers.get(feature.name, {})
-        lines.append(tomli_w.dumps({"columns": {feature.name: {name: own.get(name, "") for name in WRITTEN}}}).strip())
+        column_answers = answers.get(feature.name, {})
+        lines.append(
+            tomli_w.dumps({"columns": {feature.name: {name: column_answers.get(name, "") for name in WRITTEN}}}).strip()
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -65,15 +67,15 @@ def answers_of(text: str, party: Party) -> Answers:
     columns = body.get("columns", {})
     if set(body) - {"all", "columns"} or not isinstance(columns, Mapping):
         raise ParameterError("dossier_other_tables")
-    known = [feature.name for feature in party.features]
-    if unknown := sorted(set(columns) - set(known)):
+    column_names = [feature.name for feature in party.features]
+    if unknown := sorted(set(columns) - set(column_names)):
         raise ParameterError("dossier_unknown_column", host=party.name, column=unknown[0])
-    found = {"": _fields("all", body.get("all", {}))} | {name: _fields(name, columns[name]) for name in columns}
-    for name in known:
-        empty = [field for field in WRITTEN if not written(found, name, field)]
+    answers = {"": _fields("all", body.get("all", {}))} | {name: _fields(name, columns[name]) for name in columns}
+    for name in column_names:
+        empty = [field for field in WRITTEN if not written(answers, name, field)]
         if empty:
             raise ParameterError("dossier_with_gaps", column=name, fields=tuple(empty))
-    return found
+    return answers
 
 
 def written(answers: Answers, column: str, field: str) -> str:
@@ -182,15 +184,15 @@ def read(text: str, federation: Federation) -> DossierSection:
 def check_columns(reported: Sequence[dict[str, Any]], disclosed: Sequence[dict[str, Any]], host: str) -> None:
     """Raise ParameterError if a dossier speaks of other columns than the federation file, or of the same ones otherwise."""
     by_name: Callable[[Sequence[dict[str, Any]]], dict[str, Any]] = lambda rows: {row["name"]: row for row in rows}  # noqa: E731
-    one = by_name(reported)
-    other = by_name(disclosed)
-    if len(one) != len(reported) or set(one) != set(other):
-        differing = sorted(set(one) ^ set(other))
+    reported_rows = by_name(reported)
+    disclosed_rows = by_name(disclosed)
+    if len(reported_rows) != len(reported) or set(reported_rows) != set(disclosed_rows):
+        differing = sorted(set(reported_rows) ^ set(disclosed_rows))
         if not differing:
             raise ParameterError("dossier_column_repeated", host=host)
         raise ParameterError("dossier_columns_differ", host=host, column=differing[0])
-    for name, row in one.items():
-        wrong = [field for field, value in row.items() if value != other[name][field]]
+    for name, row in reported_rows.items():
+        wrong = [field for field, value in row.items() if value != disclosed_rows[name][field]]
         if wrong:
             raise ParameterError("dossier_field_differs", column=name, field=wrong[0], host=host)
 

@@ -45,18 +45,22 @@ def said_at_once(texts: Sequence[str], words: Callable[..., str]) -> str:
     """
     texts = list(dict.fromkeys(texts))
     pieces = [PIECES.findall(text) for text in texts]
-    shortest = min(len(one) for one in pieces)
-    before = 0
-    while before < shortest and len({one[before] for one in pieces}) == 1:
-        before += 1
+    shortest = min(len(words_of_text) for words_of_text in pieces)
+    ahead = 0
+    while ahead < shortest and len({words_of_text[ahead] for words_of_text in pieces}) == 1:
+        ahead += 1
     behind = 0
-    while behind < shortest - before and len({one[-1 - behind] for one in pieces}) == 1:
+    while behind < shortest - ahead and len({words_of_text[-1 - behind] for words_of_text in pieces}) == 1:
         behind += 1
-    differ = ["".join(one[before : len(one) - behind]) for one in pieces]
-    alike = before + behind
-    if len(texts) == 1 or not all(part.strip() for part in differ) or alike < max(len(one) for one in pieces) - alike:
+    differ = ["".join(words_of_text[ahead : len(words_of_text) - behind]) for words_of_text in pieces]
+    alike = ahead + behind
+    if (
+        len(texts) == 1
+        or not all(part.strip() for part in differ)
+        or alike < max(len(words_of_text) for words_of_text in pieces) - alike
+    ):
         return words("notice.between").join(texts)
-    first = "".join(pieces[0][:before])
+    first = "".join(pieces[0][:ahead])
     last = "".join(pieces[0][len(pieces[0]) - behind :])
     room = " " if differ[0].endswith(" ") else ""
     return first + _listed(_in_order([part.strip() for part in differ]), words) + room + last

@@ -162,10 +162,10 @@ class BeforeAfter(Generic[V]):
     @property
     def either(self) -> V:
         """The first that there is."""
-        found = self.before or self.after
-        if found is None:
+        side = self.before or self.after
+        if side is None:
             raise ValueError("a pair holds at least one")
-        return found
+        return side
 
 
 FindingPair = BeforeAfter[Finding]
@@ -218,8 +218,8 @@ class SideBySide:
 
 
 def compare(
-    before: Side,
-    after: Side,
+    first: Side,
+    second: Side,
     paired: Sequence[Estimate] = (),
     paired_on: int = 0,
     changes: Changes = NOTHING_COMPARED,
@@ -236,28 +236,28 @@ def compare(
         What the verdicts of both say of each other.
     """
     return SideBySide(
-        before=before,
-        after=after,
+        before=first,
+        after=second,
         figures=quality_figures(
-            before.record,
-            after.record,
-            (before.intervals, after.intervals),
+            first.record,
+            second.record,
+            (first.intervals, second.intervals),
             {figure.name: figure for figure in paired},
         ),
-        shifts=_shifts(before.importance, after.importance),
-        findings=tuple(_findings(before.compliance.findings, after.compliance.findings)),
-        outcomes=tuple(_outcomes(before, after)),
-        differences=tuple(_differences(before.record, after.record)),
-        same_people=bool(before.test_ids) and before.test_ids == after.test_ids,
+        shifts=_shifts(first.importance, second.importance),
+        findings=tuple(_findings(first.compliance.findings, second.compliance.findings)),
+        outcomes=tuple(_outcomes(first, second)),
+        differences=tuple(_differences(first.record, second.record)),
+        same_people=bool(first.test_ids) and first.test_ids == second.test_ids,
         changes=changes,
-        leaks=tuple(_leaks(before.record, after.record)),
+        leaks=tuple(_leaks(first.record, second.record)),
         paired_on=paired_on,
     )
 
 
 def quality_figures(
-    before: ModelRecord,
-    after: ModelRecord,
+    first: ModelRecord,
+    second: ModelRecord,
     intervals: tuple[Intervals, Intervals],
     paired: Mapping[str, Estimate],
 ) -> tuple[QualityFigure, ...]:
@@ -270,11 +270,11 @@ def quality_figures(
     paired : mapping of str to Estimate
         Differences that were measured on people whom both scored.
     """
-    found = []
+    figures = []
     for name in FIGURES:
-        one = getattr(before.metrics, name)
-        other = getattr(after.metrics, name)
-        if not (math.isfinite(one) and math.isfinite(other)):
+        first_value = getattr(first.metrics, name)
+        second_value = getattr(second.metrics, name)
+        if not (math.isfinite(first_value) and math.isfinite(second_value)):
             continue
         low = math.nan
         high = math.nan
@@ -282,57 +282,61 @@ def quality_figures(
             low = paired[name].low
             high = paired[name].high
         elif name in intervals[0] and name in intervals[1]:
-            low, high = _apart(one, other, intervals[0][name], intervals[1][name])
+            low, high = _apart(first_value, second_value, intervals[0][name], intervals[1][name])
         sign = (low > 0) - (high < 0)
         better = sign if name in HIGHER_IS_BETTER else -sign
-        found.append(QualityFigure(name, one, other, low, high, better, name in paired))
-    return tuple(found)
+        figures.append(QualityFigure(name, first_value, second_value, low, high, better, name in paired))
+    return tuple(figures)
 
 
-def _apart(one: float, other: float, before: tuple[float, float], after: tuple[float, float]) -> tuple[float, float]:
+def _apart(
+    first_value: float, second_value: float, first_interval: tuple[float, float], second_interval: tuple[float, float]
+) -> tuple[float, float]:
     """Return the interval of a difference from those of its two ends (Zou and Donner 2008), as if of different people."""
-    below = math.hypot(other - after[0], before[1] - one)
-    above = math.hypot(after[1] - other, one - before[0])
-    return other - one - below, other - one + above
+    below = math.hypot(second_value - second_interval[0], first_interval[1] - first_value)
+    above = math.hypot(second_interval[1] - second_value, first_value - first_interval[0])
+    return second_value - first_value - below, second_value - first_value + above
 
 
-def _leaks(before: ModelRecord, after: ModelRecord) -> Iterator[Difference[float]]:
-    if before.release is None or after.release is None:
+def _leaks(first: ModelRecord, second: ModelRecord) -> Iterator[Difference[float]]:
+    if first.release is None or second.release is None:
         return
-    if not (before.release.measurable and after.release.measurable):
+    if not (first.release.measurable and second.release.measurable):
         return
-    yield Difference("score_bits", before.score_bits, after.score_bits)
+    yield Difference("score_bits", first.score_bits, second.score_bits)
     for name in ("dither", "named", "without_dither", "paths"):
-        one = getattr(before.release, name)
-        other = getattr(after.release, name)
-        if one is not None and other is not None:
-            yield Difference(name, one, other)
+        first_value = getattr(first.release, name)
+        second_value = getattr(second.release, name)
+        if first_value is not None and second_value is not None:
+            yield Difference(name, first_value, second_value)
 
 
-def _shifts(before: Sequence[FeatureImportance], after: Sequence[FeatureImportance]) -> tuple[Shift, ...]:
+def _shifts(first: Sequence[FeatureImportance], second: Sequence[FeatureImportance]) -> tuple[Shift, ...]:
     shifts = []
-    for name, *rows in _paired(*({row.feature: row for row in rows} for rows in (before, after))):
-        known = [row for row in rows if row is not None]
-        if len(known) == 1 or any(row.splits for row in known):
-            shifts.append(Shift(known[0].party, name, *(None if row is None else row.gain_share for row in rows)))
+    for name, *rows in _paired(*({row.feature: row for row in rows} for rows in (first, second))):
+        present = [row for row in rows if row is not None]
+        if len(present) == 1 or any(row.splits for row in present):
+            shifts.append(Shift(present[0].party, name, *(None if row is None else row.gain_share for row in rows)))
     return tuple(sorted(shifts, key=lambda s: (-max(s.before or 0.0, s.after or 0.0), s.feature)))
 
 
-def _findings(before: Sequence[Finding], after: Sequence[Finding]) -> Iterator[FindingPair]:
-    sides = ({(f.rule_id, f.feature): f for f in found} for found in (before, after))
-    return (BeforeAfter(feature, one, other) for (_, feature), one, other in _paired(*sides))
+def _findings(first: Sequence[Finding], second: Sequence[Finding]) -> Iterator[FindingPair]:
+    sides = ({(f.rule_id, f.feature): f for f in findings} for findings in (first, second))
+    return (
+        BeforeAfter(feature, first_entry, second_entry) for (_, feature), first_entry, second_entry in _paired(*sides)
+    )
 
 
-def _outcomes(before: Side, after: Side) -> Iterator[OutcomePair]:
+def _outcomes(first: Side, second: Side) -> Iterator[OutcomePair]:
     """What was measured of one of them, or of both at the same cut-off: at another one it is another decision."""
-    for feature in dict.fromkeys((*before.disparities, *after.disparities)):
-        rows = [side.disparities.get(feature, ()) for side in (before, after)]
-        if all(rows) and before.cutoff(feature) != after.cutoff(feature):
+    for feature in dict.fromkeys((*first.disparities, *second.disparities)):
+        rows = [side.disparities.get(feature, ()) for side in (first, second)]
+        if all(rows) and first.cutoff(feature) != second.cutoff(feature):
             continue
         bases = [{(e.measure, e.about) for e in side if e.measure.endswith(f", {REFERENCE}")} for side in rows]
         alike = not all(bases) or bases[0] == bases[1]
         sides = ({(e.about, e.measure): e for e in side if _comparable(e, alike)} for side in rows)
-        yield from (BeforeAfter(feature, one, other) for _, one, other in _paired(*sides))
+        yield from (BeforeAfter(feature, first_entry, second_entry) for _, first_entry, second_entry in _paired(*sides))
 
 
 def _comparable(row: Evidence, alike: bool) -> bool:
@@ -343,43 +347,45 @@ def _comparable(row: Evidence, alike: bool) -> bool:
     return rate in MEASURES and (alike or gap in ("", REFERENCE, P))
 
 
-def _differences(before: ModelRecord, after: ModelRecord) -> Iterator[Difference[str]]:
-    for name, one, other in _paired(_made(before), _made(after)):
-        if one != other:
-            yield Difference(name, "–" if one is None else one, "–" if other is None else other)
+def _differences(first: ModelRecord, second: ModelRecord) -> Iterator[Difference[str]]:
+    for name, first_entry, second_entry in _paired(_made(first), _made(second)):
+        if first_entry != second_entry:
+            yield Difference(
+                name, "–" if first_entry is None else first_entry, "–" if second_entry is None else second_entry
+            )
 
 
 def _made(record: ModelRecord) -> dict[str, str]:
     """How a model was made, in words of its record."""
-    own = {"algorithm": record.algorithm, "hosts": ", ".join(record.hosts), "exclude": ", ".join(record.exclude)}
-    return own | {name: str(value) for name, value in record.parameters.items()}
+    basics = {"algorithm": record.algorithm, "hosts": ", ".join(record.hosts), "exclude": ", ".join(record.exclude)}
+    return basics | {name: str(value) for name, value in record.parameters.items()}
 
 
-def _paired(before: Mapping[K, V], after: Mapping[K, V]) -> Iterator[tuple[K, V | None, V | None]]:
+def _paired(first: Mapping[K, V], second: Mapping[K, V]) -> Iterator[tuple[K, V | None, V | None]]:
     """Every key with what either side has under it: those of the first side first."""
-    return ((key, before.get(key), after.get(key)) for key in dict.fromkeys((*before, *after)))
+    return ((key, first.get(key), second.get(key)) for key in dict.fromkeys((*first, *second)))
 
 
-def as_dict(found: SideBySide) -> dict[str, object]:
+def as_dict(comparison: SideBySide) -> dict[str, object]:
     """For JSON: every number side by side."""
-    sides = found.before, found.after
+    sides = comparison.before, comparison.after
     return {
         "models": [side.record.id for side in sides],
-        "changes": asdict(found.changes),
-        "same_people": found.same_people,
-        "without": found.without,
-        "figures": {f.name: [f.before, f.after] for f in found.figures},
-        "differences_95": {f.name: [f.low, f.high] for f in found.figures if math.isfinite(f.low)},
-        "paired_on": found.paired_on,
+        "changes": asdict(comparison.changes),
+        "same_people": comparison.same_people,
+        "without": comparison.without,
+        "figures": {f.name: [f.before, f.after] for f in comparison.figures},
+        "differences_95": {f.name: [f.low, f.high] for f in comparison.figures if math.isfinite(f.low)},
+        "paired_on": comparison.paired_on,
         "structure": {f.name: [getattr(side.sizes, f.name) for side in sides] for f in fields(Sizes)},
-        "gain_share": {s.feature: [s.before, s.after] for s in found.shifts},
+        "gain_share": {s.feature: [s.before, s.after] for s in comparison.shifts},
         "findings": [
             {
                 "rule": pair.either.rule_id,
                 "feature": pair.feature,
                 "splits": [f and f.usage.splits for f in (pair.before, pair.after)],
             }
-            for pair in found.findings
+            for pair in comparison.findings
         ],
         "outcomes": [
             {
@@ -388,8 +394,8 @@ def as_dict(found: SideBySide) -> dict[str, object]:
                 "measure": pair.either.measure,
                 "values": [e and [e.value, e.low, e.high, e.n] for e in (pair.before, pair.after)],
             }
-            for pair in found.outcomes
+            for pair in comparison.outcomes
         ],
-        "leaks": {leak.name: [leak.before, leak.after] for leak in found.leaks},
-        "differences": {d.name: [d.before, d.after] for d in found.differences},
+        "leaks": {leak.name: [leak.before, leak.after] for leak in comparison.leaks},
+        "differences": {d.name: [d.before, d.after] for d in comparison.differences},
     }

@@ -50,19 +50,19 @@ def label_of(name: str, language: str) -> str:
     return name
 
 
-def stated(federation: Federation, kept: Mapping[str, NoticeParty]) -> Federation:
+def stated(federation: Federation, details: Mapping[str, NoticeParty]) -> Federation:
     """The federation with what is kept in place of what its file says."""
 
     def of(party: Party) -> Party:
-        given = kept.get(party.name, NoticeParty())
+        stored = details.get(party.name, NoticeParty())
         update: dict[str, object] = {
-            "title": _filled(given.name, party.title),
-            "address": _filled(given.address, party.address),
-            "phone": given.phone or party.phone,
-            "supervisor": _filled(given.supervisor, party.supervisor),
+            "title": _filled(stored.name, party.title),
+            "address": _filled(stored.address, party.address),
+            "phone": stored.phone or party.phone,
+            "supervisor": _filled(stored.supervisor, party.supervisor),
         }
-        if given.reporting_agency is not None:
-            update[AGENCY] = given.reporting_agency
+        if stored.reporting_agency is not None:
+            update[AGENCY] = stored.reporting_agency
         return party.model_copy(update=update)
 
     return federation.model_copy(
@@ -103,30 +103,30 @@ def missing(federation: Federation, language: str) -> tuple[tuple[str, str], ...
     return tuple(lacking)
 
 
-def _filled(given: Text, known: Text) -> Text:
+def _filled(text: Text, fallback: Text) -> Text:
     """Return what was given, each language that is missing as it is known."""
-    return Text(given.en or known.en, given.zh or known.zh)
+    return Text(text.en or fallback.en, text.zh or fallback.zh)
 
 
-def checked(given: Mapping[str, Any], federation: Federation) -> dict[str, NoticeParty]:
+def checked(fields_by_party: Mapping[str, Any], federation: Federation) -> dict[str, NoticeParty]:
     """What is kept of fields by party; raises ParameterError for a party or field that there is not, or a text that is too long."""
     parties = [p.name for p in federation.parties]
-    if wrong := sorted(set(given) - set(parties)):
+    if wrong := sorted(set(fields_by_party) - set(parties)):
         raise ParameterError("form_unknown_party", party=wrong[0], known=tuple(parties))
-    found = {}
-    for party, fields in given.items():
+    parties_checked = {}
+    for party, fields in fields_by_party.items():
         creditor = party == federation.guest.name
-        allowed = (*fields_of(creditor), *(() if creditor else (AGENCY,)))
+        field_names = (*fields_of(creditor), *(() if creditor else (AGENCY,)))
         if not isinstance(fields, Mapping):
             raise ParameterError("form_no_table", name=party)
-        if unknown := sorted(set(fields) - set(allowed)):
-            raise ParameterError("form_unknown_field", table=party, field=unknown[0], known=allowed)
+        if unknown := sorted(set(fields) - set(field_names)):
+            raise ParameterError("form_unknown_field", table=party, field=unknown[0], known=field_names)
         texts = {name: _stripped(value) for name, value in fields.items()}
         problems = field_problems(party, NoticeParty, texts)
         if problems:
             raise ParameterError(problems=problems)
-        found[party] = NoticeParty.model_validate(texts)
-    return found
+        parties_checked[party] = NoticeParty.model_validate(texts)
+    return parties_checked
 
 
 def _stripped(value: object) -> object:
@@ -145,16 +145,16 @@ def to_toml(federation: Federation, language: str = "en") -> str:
     """What stands for every party, each field under what it is for; empty ones to be filled in."""
     words = words_in(language)
     lines = [f"# {words('notice_details.file_note')}"]
-    for party, given in of_file(federation).items():
+    for party, details in of_file(federation).items():
         lines.append(f"\n[{party}]")
-        for name in fields_of(given.reporting_agency is None):
-            value = getattr(given, name)
+        for name in fields_of(details.reporting_agency is None):
+            value = getattr(details, name)
             if isinstance(value, Text):
                 for key, text in (("en", value.en), ("zh", value.zh)):
                     label = words(f"notice_details.{label_of(name, key)}")
                     lines += [f"# {label}", f"{name}.{toml_file.line(key, text)}"]
             else:
                 lines += [f"# {words(f'notice_details.{name}')}", toml_file.line(name, value)]
-        if given.reporting_agency is not None:
-            lines += [f"# {words(f'notice_details.{AGENCY}')}", toml_file.line(AGENCY, given.reporting_agency)]
+        if details.reporting_agency is not None:
+            lines += [f"# {words(f'notice_details.{AGENCY}')}", toml_file.line(AGENCY, details.reporting_agency)]
     return "\n".join(lines) + "\n"

@@ -29,7 +29,7 @@ def tables(text: str, start: str) -> dict[str, Any]:
         raise ParameterError(problems=problems) from None
 
 
-def prose(where: str, given: object) -> str:
+def prose(where: str, value: object) -> str:
     """Return a text without white space around it.
 
     Raises
@@ -38,14 +38,14 @@ def prose(where: str, given: object) -> str:
         If it is not a text that pages can show, or too long.
     """
     why = None
-    if not isinstance(given, str):
+    if not isinstance(value, str):
         raise ParameterError("form_text_does_not_fit", where=where, why=Remark("expected_text"))
-    if len(given) > MAX_TEXT:
+    if len(value) > MAX_TEXT:
         why = Remark("expected_letters", {"limit": MAX_TEXT})
     try:
-        check_shown(given.replace("\n", " "))
+        check_shown(value.replace("\n", " "))
     except FieldError as error:
         why = error.remark
     if why is not None:
         raise ParameterError("form_text_does_not_fit", where=where, why=why)
-    return given.strip()
+    return value.strip()

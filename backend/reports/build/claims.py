@@ -15,23 +15,23 @@ from backend.reports.model_comparison import OutcomePair, SideBySide, Sizes
 def evidenced(
     sources: Sources,
     claim: str,
-    given: Mapping[str, tuple[Evidence, ...]] | None,
+    measures_by_feature: Mapping[str, tuple[Evidence, ...]] | None,
     carried: Iterable[tuple[str, tuple[Evidence, ...] | None]],
 ) -> tuple[report.Evidenced, ...] | None:
     """What was measured, feature by feature; None if nothing was.
 
     Parameters
     ----------
-    given : mapping of str to tuple of Evidence or None
+    measures_by_feature : mapping of str to tuple of Evidence or None
         By feature; None = what the findings carry.
     carried : iterable of (str, tuple of Evidence or None)
         The features of findings, with what these carry.
     """
-    if given is None:
-        found = {name: rows for name, rows in carried if rows is not None}
+    if measures_by_feature is None:
+        measures_of = {name: rows for name, rows in carried if rows is not None}
     else:
-        found = dict(given)
-    found |= {name: () for (about, name), basis in sources.bases.items() if about == claim and basis.refused}
+        measures_of = dict(measures_by_feature)
+    measures_of |= {name: () for (about, name), basis in sources.bases.items() if about == claim and basis.refused}
     lines = tuple(
         fill(
             report.Evidenced,
@@ -40,26 +40,28 @@ def evidenced(
             on=sources.bases.get((claim, name)),
             measures=rows,
         )
-        for name, rows in found.items()
+        for name, rows in measures_of.items()
     )
-    return lines if lines or given is not None else None
+    return lines if lines or measures_by_feature is not None else None
 
 
 def retrained(sources: Sources, pair: SideBySide) -> report.Retrained:
     """Two models side by side, every figure as the report writes it."""
-    before = pair.before
-    after = pair.after
-    sizes = ((f.name, getattr(before.sizes, f.name), getattr(after.sizes, f.name)) for f in fields(Sizes))
+    first = pair.before
+    second = pair.after
+    sizes = ((f.name, getattr(first.sizes, f.name), getattr(second.sizes, f.name)) for f in fields(Sizes))
     return fill(
         report.Retrained,
         pair,
-        before=before.record.id,
-        after=after.record.id,
-        before_sha256=before.record.content_hash,
-        after_sha256=after.record.content_hash,
-        created=after.record.created,
+        before=first.record.id,
+        after=second.record.id,
+        before_sha256=first.record.content_hash,
+        after_sha256=second.record.content_hash,
+        created=second.record.created,
         figures=fill_each(report.Pair, pair.figures),
-        structure=tuple(report.Pair(name=name, before=one, after=other) for name, one, other in sizes),
+        structure=tuple(
+            report.Pair(name=name, before=first_size, after=second_size) for name, first_size, second_size in sizes
+        ),
         gain=tuple(fill(report.GainPair, shift, sources.feature(shift.feature)) for shift in pair.shifts),
         outcomes=tuple(_outcome(sources, pair, outcome) for outcome in pair.outcomes),
         leak=fill_each(report.Pair, pair.leaks),

@@ -108,11 +108,11 @@ def _quality(record: ModelRecord) -> report.Quality:
 
 
 def _release(record: ModelRecord) -> report.ReleaseLine | None:
-    found = record.release
-    if found is None:
+    release = record.release
+    if release is None:
         return None
-    exact = {"dither": found.dither, "paths": found.paths}  # not rounded: a dither is a power of two
-    return fill(report.ReleaseLine, found, record, named_without=rounded(found.without_dither), **exact)
+    exact = {"dither": release.dither, "paths": release.paths}  # not rounded: a dither is a power of two
+    return fill(report.ReleaseLine, release, record, named_without=rounded(release.without_dither), **exact)
 
 
 def _out_of_time(record: ModelRecord) -> report.OutOfTimeLine | None:

@@ -13,19 +13,19 @@ P = TypeVar("P", bound=Part)
 _from: dict[tuple[type[Part], tuple[type, ...], tuple[str, ...]], tuple[tuple[str, int], ...]] = {}
 
 
-def fill(part: type[P], /, *sources: object, **given: Any) -> P:
-    """A part of the report: fields that are `given`, and the others by name from the first source that has them, floats rounded."""
-    key = (part, tuple(map(type, sources)), tuple(given))
+def fill(part: type[P], /, *sources: object, **values: Any) -> P:
+    """A part of the report: fields that are `values`, and the others by name from the first source that has them, floats rounded."""
+    key = (part, tuple(map(type, sources)), tuple(values))
     if key not in _from:
         _from[key] = tuple(
             (name, next(i for i, source in enumerate(sources) if hasattr(source, name)))
-            for name in part.model_fields.keys() - given.keys()
+            for name in part.model_fields.keys() - values.keys()
         )
     for name, at in _from[key]:
         value = getattr(sources[at], name)
-        written = gain if name == "gain_share" else rounded
-        given[name] = written(value) if isinstance(value, float) else value
-    return part(**given)
+        rounding = gain if name == "gain_share" else rounded
+        values[name] = rounding(value) if isinstance(value, float) else value
+    return part(**values)
 
 
 def fill_each(part: type[P], rows: Iterable[object]) -> tuple[P, ...]:

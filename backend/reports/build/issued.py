@@ -62,15 +62,15 @@ def issued_of(sources: Sources, content_sha256: str, verdict: Verdict, now: str,
 
 def _reasons(sources: Sources) -> Iterable[report.ReasonsLine]:
     """By group compared with; before there was a choice it was the training records as the trees weigh them."""
-    done = [
+    done_entries = [
         e
         for e in sources.entries
         if e.body.get("model_sha256") == sources.record.content_hash and e.body.get("outcome", "done") == "done"
     ]
     for against in get_args(Against):
-        own = [e for e in done if e.body.get("against", "covers") == against]
-        people = sum(e.body["rows"] - e.body["failed"] for e in own if e.action == "reasons")
-        notices = sum(e.action == "notice" and not e.body["blocked"] for e in own)
+        compared_entries = [e for e in done_entries if e.body.get("against", "covers") == against]
+        people = sum(e.body["rows"] - e.body["failed"] for e in compared_entries if e.action == "reasons")
+        notices = sum(e.action == "notice" and not e.body["blocked"] for e in compared_entries)
         if people or notices:
             yield report.ReasonsLine(against=against, people=people, notices=notices)
 
@@ -78,11 +78,11 @@ def _reasons(sources: Sources) -> Iterable[report.ReasonsLine]:
 @cache
 def _versions() -> tuple[tuple[str, str], ...]:
     """Software that figures and ciphers come from; what is not installed here is left out."""
-    found = {"Glassleaf": __version__, "Python": platform.python_version()}
+    versions = {"Glassleaf": __version__, "Python": platform.python_version()}
     for name in SOFTWARE:
         with suppress(PackageNotFoundError):
-            found[name] = version(name)
-    return tuple(found.items())
+            versions[name] = version(name)
+    return tuple(versions.items())
 
 
 def _changes(sources: Sources) -> Iterable[report.ChangeLine]:
@@ -93,8 +93,8 @@ def _changes(sources: Sources) -> Iterable[report.ChangeLine]:
             continue
         if entry.action != "dossier" and entry.body.get("model_sha256") != digest:
             continue
-        found = entry.body.get(CHANGES[entry.action], "")
-        detail = found if isinstance(found, str) else ", ".join(found)
+        value = entry.body.get(CHANGES[entry.action], "")
+        detail = value if isinstance(value, str) else ", ".join(value)
         yield report.ChangeLine(time=entry.time, action=entry.action, detail=detail, actor=entry.actor)
 
 
@@ -162,9 +162,9 @@ def sign_offs_of(sources: Sources, content_sha256: str) -> tuple[report.SignOffL
 
 def _use(sources: Sources) -> report.Use:
     """How much the model was used; comparisons on a synthetic federation are not uses of it."""
-    own = [e for e in sources.entries if e.body.get("model_sha256") == sources.record.content_hash]
-    scorings = [e for e in own if e.action == "score" and "cipher" in e.body]
-    comparisons = [e for e in own if e.action == "compare" and not e.body.get("synthetic")]
+    model_entries = [e for e in sources.entries if e.body.get("model_sha256") == sources.record.content_hash]
+    scorings = [e for e in model_entries if e.action == "score" and "cipher" in e.body]
+    comparisons = [e for e in model_entries if e.action == "compare" and not e.body.get("synthetic")]
     return report.Use(
         scorings=len(scorings),
         rows=sum(e.body["rows"] for e in scorings),

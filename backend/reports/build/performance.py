@@ -47,22 +47,22 @@ def merged(rows: Sequence[Calibration], *, shares: bool) -> list[Calibration]:
     return out
 
 
-def _merge(one: Calibration, other: Calibration, shares: bool) -> Calibration:
-    n = one.n + other.n
-    weights = [row.n if row.weight is None else row.weight for row in (one, other)]
+def _merge(first: Calibration, second: Calibration, shares: bool) -> Calibration:
+    n = first.n + second.n
+    weights = [row.n if row.weight is None else row.weight for row in (first, second)]
     total = sum(weights)
-    predicted = (weights[0] * one.predicted + weights[1] * other.predicted) / total
-    observed = (weights[0] * one.observed + weights[1] * other.observed) / total
+    predicted = (weights[0] * first.predicted + weights[1] * second.predicted) / total
+    observed = (weights[0] * first.observed + weights[1] * second.observed) / total
     weight = squares = None
-    if one.squares is not None and other.squares is not None:
+    if first.squares is not None and second.squares is not None:
         weight = float(total)
-        squares = one.squares + other.squares
+        squares = first.squares + second.squares
     if shares:
         low, high = wilson(observed, n if squares is None else total**2 / squares)
     else:
         # The errors of two independent means add in quadrature, each weighted by its share of the weight.
-        rows = zip((one, other), weights, strict=True)
-        spread = math.hypot(*(own / total * (row.high - row.low) / 2 for row, own in rows))
+        rows = zip((first, second), weights, strict=True)
+        spread = math.hypot(*(weight_of_row / total * (row.high - row.low) / 2 for row, weight_of_row in rows))
         low = observed - spread
         high = observed + spread
     return Calibration(n, predicted, observed, low, high, weight, squares)
@@ -75,10 +75,10 @@ def _curve(part: Performance) -> tuple[report.CutoffLine, ...]:
         return ()
     above = roc.people
     step = max(MIN_GROUP, part.n / MAX_STEPS)
-    kept: list[int] = []
+    indices: list[int] = []
     for k in (roc.widest, *range(len(above))):
-        ends = (0.0, float(part.n), *(above[j] for j in kept))
+        ends = (0.0, float(part.n), *(above[j] for j in indices))
         if all(abs(above[k] - end) >= step for end in ends):
-            kept.append(k)
+            indices.append(k)
     axes = {"cutoff": roc.cutoffs, "true_positive": roc.true_positive, "false_positive": roc.false_positive}
-    return tuple(report.CutoffLine(**{name: rounded(axis[k]) for name, axis in axes.items()}) for k in sorted(kept))
+    return tuple(report.CutoffLine(**{name: rounded(axis[k]) for name, axis in axes.items()}) for k in sorted(indices))

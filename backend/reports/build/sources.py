@@ -121,7 +121,7 @@ class Sources:
         names = features_of(name, self._features)
         if len(names) == 1:
             return self._features.get(name) or Feature(name=name, meaning=name)
-        meanings = [self.feature(one).meaning for one in names]
+        meanings = [self.feature(part).meaning for part in names]
         both = Text(*(PAIR.join(brief(meaning.in_language(code)) for meaning in meanings) for code in LANGUAGES))
         return Feature(name=name, meaning=both)
 

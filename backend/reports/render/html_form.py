@@ -46,15 +46,15 @@ def to_html(report: Report, language: str) -> str:
     return page(outline(report, language), language, script)
 
 
-def page(drawn: Outline, language: str, script: str = "") -> str:
+def page(outline: Outline, language: str, script: str = "") -> str:
     """An outline as one HTML file; `script` comes last."""
-    body = "\n".join(_block(block, language) for block in drawn.blocks)
+    body = "\n".join(_block(block, language) for block in outline.blocks)
     return (
         f'<!DOCTYPE html>\n<html lang="{language}">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
-        f"<title>{escape(drawn.title)}</title>\n<style>\n{_style()}{_head(drawn.head)}</style>\n</head>\n<body>\n<main>\n"
-        f'<h1>{escape(drawn.title)}</h1>\n<p class="sub">{escape(drawn.subtitle)}</p>\n{body}\n</main>\n'
+        f"<title>{escape(outline.title)}</title>\n<style>\n{_style()}{_head(outline.head)}</style>\n</head>\n<body>\n<main>\n"
+        f'<h1>{escape(outline.title)}</h1>\n<p class="sub">{escape(outline.subtitle)}</p>\n{body}\n</main>\n'
         f"{script}</body>\n</html>\n"
     )
 
@@ -141,16 +141,16 @@ def _bars(bars: Bars, language: str) -> str:
     return f'{picture}\n<p class="note">{colours}</p>'
 
 
-def _picture(sentence: str, width: int, height: int, drawn: str) -> str:
+def _picture(sentence: str, width: int, height: int, content: str) -> str:
     """A picture under the sentence that is its text alternative."""
     box = f'viewBox="0 0 {width} {height}" width="{width}"'
-    image = f'<svg role="img" aria-label="{escape(sentence)}" {box}>{drawn}</svg>'
+    image = f'<svg role="img" aria-label="{escape(sentence)}" {box}>{content}</svg>'
     return f'<div class="kept"><p>{escape(sentence)}</p>\n{image}</div>'
 
 
 def _panels(panels: Panels) -> str:
-    drawn = "".join(_panel(panel, k * PANEL) for k, panel in enumerate(panels.panels))
-    return _picture(panels.sentence, PANEL * len(panels.panels), PANEL, drawn)
+    charts = "".join(_panel(panel, k * PANEL) for k, panel in enumerate(panels.panels))
+    return _picture(panels.sentence, PANEL * len(panels.panels), PANEL, charts)
 
 
 def _panel(panel: Panel, left: int) -> str:
@@ -196,9 +196,9 @@ def colour(party: int) -> str:
 
 def shortened(label: str) -> str:
     """A bar's label in the room that there is; Chinese letters count double."""
-    used = 0
+    width = 0
     for i, letter in enumerate(label):
-        used += 2 if letter > "\u2e80" else 1
-        if used > MAX_LABEL:
+        width += 2 if letter > "\u2e80" else 1
+        if width > MAX_LABEL:
             return label[:i].rstrip() + "…"
     return label

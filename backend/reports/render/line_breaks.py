@@ -27,53 +27,53 @@ def broken(text: str, width: Callable[[str], float], room: float) -> list[str]:
 def _row(row: str, width: Callable[[str], float], room: float) -> list[str]:
     lines = []
     line = ""
-    used = 0.0
-    for whole in pieces(row):
-        piece = whole
+    line_width = 0.0
+    for next_piece in pieces(row):
+        piece = next_piece
         bare = piece.rstrip(" ")
         wide = sum(map(width, piece))
-        needed = wide - sum(map(width, piece[len(bare) :]))
-        if line and used + needed > room:
+        piece_width = wide - sum(map(width, piece[len(bare) :]))
+        if line and line_width + piece_width > room:
             lines.append(line.rstrip(" "))
             line = ""
-            used = 0.0
-        while not line and needed > room:  # a word longer than a line
+            line_width = 0.0
+        while not line and piece_width > room:  # a word longer than a line
             end = _cut(piece, width, room)
             lines.append(piece[:end])
             piece = piece[end:]
-            wide = needed = sum(map(width, piece))
+            wide = piece_width = sum(map(width, piece))
         line = line + piece
-        used = used + wide
+        line_width = line_width + wide
     return [*lines, line.rstrip(" ")] if line or not lines else lines
 
 
 def pieces(row: str) -> list[str]:
     """What no line may break, each with the spaces that follow it; together they are the row."""
-    found = []
+    pieces_of_row = []
     start = 0
     for i in range(1, len(row)):
         if _may_break(row[i - 1], row[i]):
-            found.append(row[start:i])
+            pieces_of_row.append(row[start:i])
             start = i
-    return [*found, row[start:]] if row else []
+    return [*pieces_of_row, row[start:]] if row else []
 
 
-def _may_break(before: str, after: str) -> bool:
-    if after in NO_START or after == " ":
+def _may_break(left_letter: str, right_letter: str) -> bool:
+    if right_letter in NO_START or right_letter == " ":
         return False
-    if before == " ":
+    if left_letter == " ":
         return True
-    return before not in NO_END and (before > CHINESE or after > CHINESE)
+    return left_letter not in NO_END and (left_letter > CHINESE or right_letter > CHINESE)
 
 
 def _cut(piece: str, width: Callable[[str], float], room: float) -> int:
     """How much of a word too long for a line stands on the first: up to a sign that joins its parts, else as much as fits."""
-    used = 0.0
+    width_so_far = 0.0
     fits = 0
     soft = 0
     for i, letter in enumerate(piece, start=1):
-        used += width(letter)
-        if used > room:
+        width_so_far += width(letter)
+        if width_so_far > room:
             break
         fits = i
         soft = i if letter in SOFT else soft

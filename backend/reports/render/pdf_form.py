@@ -44,28 +44,28 @@ ABOVE = 0.8
 
 def to_pdf(report: Report, language: str) -> bytes:
     """The report as PDF, in `language_of_pdf(language)`; the same bytes for the same report, language, fonts and fpdf2."""
-    shown = language_of_pdf(language)
-    pdf = pages(outline(report, shown), shown, datetime.fromisoformat(report.issued.time))
+    pdf_language = language_of_pdf(language)
+    pdf = pages(outline(report, pdf_language), pdf_language, datetime.fromisoformat(report.issued.time))
     pdf.embed_file(
         bytes=canonical(report.body()).encode(), basename=ATTACHED, mime_type="application/json", compress=False
     )
     return bytes(pdf.output())
 
 
-def pages(drawn: Outline, language: str, time: datetime) -> FPDF:
+def pages(outline: Outline, language: str, time: datetime) -> FPDF:
     """An outline drawn on pages, in a language that this machine has letters for."""
     words = Catalogue(language)
-    pdf = Page(words, time, drawn.head)
-    pdf.set_title(drawn.title)
+    pdf = Page(words, time, outline.head)
+    pdf.set_title(outline.title)
     pdf.add_page()
-    pdf.paragraph(drawn.title, 18, bold=True)
-    pdf.paragraph(drawn.subtitle, SIZE, colour=FAINT)
-    for i, block in enumerate(drawn.blocks):
+    pdf.paragraph(outline.title, 18, bold=True)
+    pdf.paragraph(outline.subtitle, SIZE, colour=FAINT)
+    for i, block in enumerate(outline.blocks):
         begins = isinstance(block, Heading) and block.new_page
-        if begins or (isinstance(block, Heading | Paragraph) and pdf.room_below() < _together(pdf, drawn.blocks[i:])):
+        if begins or (isinstance(block, Heading | Paragraph) and pdf.room_below() < _together(pdf, outline.blocks[i:])):
             pdf.add_page()
-        _draw(pdf, block, words, _remark(pdf, drawn.blocks[i + 1 : i + 2]))
-        work.reached(BEGUN + (DRAWN - BEGUN) * (i + 1) / len(drawn.blocks))
+        _draw(pdf, block, words, _remark(pdf, outline.blocks[i + 1 : i + 2]))
+        work.reached(BEGUN + (DRAWN - BEGUN) * (i + 1) / len(outline.blocks))
     return pdf
 
 
@@ -96,8 +96,8 @@ def _together(pdf: Page, blocks: Sequence[Block]) -> float:
             level = block.level
             headings += 16 if block.level == 1 else 11
             continue
-        whole = _height(pdf, block)
-        below += whole if whole <= KEPT or isinstance(block, Bars | Panels) else BEGINNING
+        height = _height(pdf, block)
+        below += height if height <= KEPT or isinstance(block, Bars | Panels) else BEGINNING
         # however many headings stand above, so that the last of them does not go to another page than the first
         if not isinstance(block, Paragraph) or below > BEGINNING:
             break
@@ -191,18 +191,18 @@ def _table(pdf: Page, table: Table, size: float, remark: float = 0.0) -> None:
     else:
         head = None
     rows = [_cells(pdf, row, widths, bolds[0], size) for row in table.rows or [()]]
-    for k, whole in enumerate(rows):
+    for k, cells_of_row in enumerate(rows):
         begins = k == 0
-        kept = sum(_tall(row, size) for row in rows[k : k + in_a_row(k, len(rows))])
-        needed = kept if kept <= BEGINNING else _tall(whole, size)  # tall rows may stand alone
-        needed += remark if k + in_a_row(k, len(rows)) >= len(rows) else 0.0
-        needed += _tall(head, size) if head and begins else 0.0
-        if pdf.room_below() < min(needed, KEPT):
+        row_group = sum(_tall(row, size) for row in rows[k : k + in_a_row(k, len(rows))])
+        height = row_group if row_group <= BEGINNING else _tall(cells_of_row, size)  # tall rows may stand alone
+        height += remark if k + in_a_row(k, len(rows)) >= len(rows) else 0.0
+        height += _tall(head, size) if head and begins else 0.0
+        if pdf.room_below() < min(height, KEPT):
             pdf.add_page()
             begins = True
         if head and begins:
             _row(pdf, head, table, bolds[1], size)
-        cells = whole
+        cells = cells_of_row
         while _tall(cells, size) > pdf.room_below():
             fit = max(1, int((pdf.room_below() - 2 * ABOVE) / (size * 0.5)))
             _row(pdf, [lines[:fit] for lines in cells], table, bolds[0], size)
@@ -263,18 +263,18 @@ def _bars(pdf: Page, bars: Bars, words: Catalogue) -> None:
         pdf.put(pdf.l_margin + LABELS + 4 + length, y, bar.shown, BAR)
         pdf.set_xy(pdf.l_margin, y + BAR)
     pdf.ln(1)
-    before, _, after = words("document.colours", listed="\0").partition("\0")
+    lead, _, tail = words("document.colours", listed="\0").partition("\0")
     pdf.face(SMALL, colour=FAINT)
     x = pdf.l_margin
     y = pdf.get_y()
-    pdf.put(x, y, before, LINE)
-    x += pdf.wide(before) + 1
+    pdf.put(x, y, lead, LINE)
+    x += pdf.wide(lead) + 1
     for i, name in enumerate(map(pdf.one_line, bars.parties)):
         _fill(pdf, i)
         pdf.rect(x, y + 1.1, 2.4, 2.4, style="F")
         pdf.put(x + 3.5, y, name, LINE)
         x += pdf.wide(name) + 7
-    pdf.put(x - 2.5, y, after, LINE)
+    pdf.put(x - 2.5, y, tail, LINE)
     pdf.set_xy(pdf.l_margin, y + LINE)
     pdf.ln(2)
 

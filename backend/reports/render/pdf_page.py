@@ -55,17 +55,17 @@ class Page(FPDF):
             symbols = None
         else:
             symbols = fonts.first(fonts.SYMBOLS)
-        found = (("latin", latin), ("chinese", chinese), ("symbols", symbols))
-        named = {name: font for name, font in found if font is not None}
+        candidates = (("latin", latin), ("chinese", chinese), ("symbols", symbols))
+        by_name = {name: font for name, font in candidates if font is not None}
         if self.only_latin1:
             self.family = "helvetica"
         elif words.language == "zh" and chinese:
             self.family = "chinese"
         else:
-            self.family = next(iter(named))
-        if named:
-            self._load(self.family, named.pop(self.family))
-        self._spare = named  # loaded when a letter needs it: reading a font takes longer than drawing a page
+            self.family = next(iter(by_name))
+        if by_name:
+            self._load(self.family, by_name.pop(self.family))
+        self._spare = by_name  # loaded when a letter needs it: reading a font takes longer than drawing a page
         self._families: dict[str, str] = {}
         self._widths: dict[tuple[str, bool], float] = {}
         self._broken: dict[tuple[str, float, bool], list[str]] = {}

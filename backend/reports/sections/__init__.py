@@ -72,13 +72,13 @@ def outline(report: Report, language: str) -> Outline:
     for number, (key, section) in enumerate(SECTIONS.items(), start=1):
         alone = key in ALONE
         blocks += [Heading(f"{number}. {write(key)}", new_page=alone), *section(write)]
-    filled = [(key, found) for key, annex in ANNEXES.items() if (found := annex(write))]
+    filled = [(key, annex_blocks) for key, annex in ANNEXES.items() if (annex_blocks := annex(write))]
     listed = write.enumerated(
         f"{letter} {write(key)}" for letter, (key, _) in zip(ascii_uppercase, filled, strict=False)
     )
     blocks += [Heading(write("annexes"), new_page=True), write.text("annexes_note", listed=listed)]
-    for letter, (key, found) in zip(ascii_uppercase, filled, strict=False):
-        blocks += [Heading(f"{letter}. {write(key)}"), *found]
+    for letter, (key, annex_blocks) in zip(ascii_uppercase, filled, strict=False):
+        blocks += [Heading(f"{letter}. {write(key)}"), *annex_blocks]
     title = write("title", title=write.words.text(identity.title))
     return Outline(
         title,

@@ -20,8 +20,8 @@ def chosen(write: Writer) -> list[Block]:
     searches = write.content.searches
     for attribute in dict.fromkeys(search.attribute for search in searches):
         first = next(search for search in searches if search.attribute == attribute)
-        named = write.named(attribute, first.meaning)
-        heading = Heading(write("lda_search", feature=named, cutoff=write.line(first.cutoff, first.policy)), 2)
+        feature_name = write.named(attribute, first.meaning)
+        heading = Heading(write("lda_search", feature=feature_name, cutoff=write.line(first.cutoff, first.policy)), 2)
         blocks += [heading, *found_in_words(write, first), _chosen(write, first), write.text("lda_warning")]
     return [*blocks, *([] if searches else [write.text("lda_none")])]
 
@@ -31,11 +31,13 @@ def alternatives(write: Writer) -> list[Block]:
     searches = write.content.searches
     blocks = list[Block]()
     for attribute in dict.fromkeys(search.attribute for search in searches):
-        own = [search for search in searches if search.attribute == attribute]
-        constraints = _constraints(own)
-        for search in own:
-            named = write.named(search.attribute, search.meaning)
-            heading = Heading(write("lda_search", feature=named, cutoff=write.line(search.cutoff, search.policy)), 2)
+        of_attribute = [search for search in searches if search.attribute == attribute]
+        constraints = _constraints(of_attribute)
+        for search in of_attribute:
+            feature_name = write.named(search.attribute, search.meaning)
+            heading = Heading(
+                write("lda_search", feature=feature_name, cutoff=write.line(search.cutoff, search.policy)), 2
+            )
             blocks += [heading, *_search(write, search, constraints)]
         listed = (write("lda_constraints_are", place=k, constraints=text) for k, text in enumerate(constraints, 1))
         blocks += [Paragraph(line, "note") for line in listed]
@@ -56,12 +58,12 @@ def _constraints(searches: Sequence[SearchLine]) -> tuple[str, ...]:
 
 
 def _chosen(write: Writer, search: SearchLine) -> Paragraph:
-    chosen = search.choice
-    if chosen is None:
+    choice = search.choice
+    if choice is None:
         return write.text("lda_not_chosen")
-    key = "lda_chosen_nobody" if chosen.person == NOBODY else "lda_chosen"
-    who = {"person": chosen.person, "role": write.words.named("sidebar.role_", chosen.role)}
-    return write.text(key, name=chosen.name, model=chosen.model, time=minute(chosen.time), reason=chosen.reason, **who)
+    key = "lda_chosen_nobody" if choice.person == NOBODY else "lda_chosen"
+    who = {"person": choice.person, "role": write.words.named("sidebar.role_", choice.role)}
+    return write.text(key, name=choice.name, model=choice.model, time=minute(choice.time), reason=choice.reason, **who)
 
 
 def found_in_words(write: Writer, search: SearchLine) -> list[Block]:
@@ -108,10 +110,10 @@ def settings(write: Writer, first: Tried, line: Tried, constraints: Sequence[str
         changes = []
     if line.constraints != first.constraints:
         if line.constraints:
-            named = write("lda_constraints", place=constraints.index(line.constraints) + 1)
+            constraint = write("lda_constraints", place=constraints.index(line.constraints) + 1)
         else:
-            named = ""
-        changes.append(named or write("lda_unconstrained"))
+            constraint = ""
+        changes.append(constraint or write("lda_unconstrained"))
     if line.depth != first.depth:
         changes.append(write("lda_depth", depth=line.depth))
     if line.reg_lambda != first.reg_lambda and line.reg_lambda is not None:
@@ -119,8 +121,8 @@ def settings(write: Writer, first: Tried, line: Tried, constraints: Sequence[str
     return write.listed(changes) or write("lda_itself")
 
 
-def _auc(found: IntervalFigure) -> str:
-    return f"{figure(found.value)}\n[{figure(found.low)}, {figure(found.high)}]"
+def _auc(interval_figure: IntervalFigure) -> str:
+    return f"{figure(interval_figure.value)}\n[{figure(interval_figure.low)}, {figure(interval_figure.high)}]"
 
 
 def _gap(write: Writer, line: AlternativeLine) -> str:
@@ -135,16 +137,16 @@ def _gap(write: Writer, line: AlternativeLine) -> str:
 
 
 def _changed(
-    write: Writer, shown: Callable[[float], str], own: IntervalFigure | None, together: IntervalFigure | None
+    write: Writer, text_of: Callable[[float], str], single: IntervalFigure | None, together: IntervalFigure | None
 ) -> str:
     """A change with its own interval, and below it the one that holds together with all others."""
-    if own is None:
+    if single is None:
         return NONE
-    lines = [f"{shown(own.value)} [{shown(own.low)}, {shown(own.high)}]"]
+    lines = [f"{text_of(single.value)} [{text_of(single.low)}, {text_of(single.high)}]"]
     if together is not None:
-        lines.append(write("lda_together", low=shown(together.low), high=shown(together.high)))
+        lines.append(write("lda_together", low=text_of(together.low), high=text_of(together.high)))
     return "\n".join(lines)
 
 
-def _points(found: IntervalFigure) -> str:
-    return f"{points(found.value)} [{points(found.low)}, {points(found.high)}]"
+def _points(figure: IntervalFigure) -> str:
+    return f"{points(figure.value)} [{points(figure.low)}, {points(figure.high)}]"

@@ -40,16 +40,16 @@ LEAK_FORMATS = {"named": percent, "without_dither": percent, "dither": figure}  
 
 def findings(write: Writer) -> list[Block]:
     """How many findings there are, of which features, and what was decided; questions; the annex has every rule."""
-    found = write.content.assessment
+    assessment = write.content.assessment
     blocks: list[Block] = [Paragraph(_counted(write)), write.note("law_of", day=write.report.issued.law_of)]
-    if found.findings:
+    if assessment.findings:
         blocks.append(Paragraph(decided_in_words(write)))
     if waiting(write):
         blocks.append(Paragraph(write("questions_open", n=waiting(write)), "finding"))
-    if found.questions:
+    if assessment.questions:
         blocks += [write.text("questions_about"), _questions(write)]
-    if found.not_understood:
-        listed = write.listed(f"{one.feature} ({write.party(one.party)})" for one in found.not_understood)
+    if assessment.not_understood:
+        listed = write.listed(f"{column.feature} ({write.party(column.party)})" for column in assessment.not_understood)
         blocks.append(Paragraph(write("not_understood", listed=listed), "finding"))
     about = by_feature(write)
     if about:
@@ -62,7 +62,7 @@ def findings(write: Writer) -> list[Block]:
             ("undecided", 2, lambda fs: whole(sum(f.decision is None for f in fs))),
         )
         blocks.append(overview)
-    return [*blocks, *problems(map(write.words.text, found.problems))]
+    return [*blocks, *problems(map(write.words.text, assessment.problems))]
 
 
 def decided_in_words(write: Writer) -> str:
@@ -74,15 +74,15 @@ def decided_in_words(write: Writer) -> str:
 
 def rule_by_rule(write: Writer) -> list[Block]:
     """Every finding, feature by feature, the worst first, with its evidence and what was decided; then what does not count."""
-    found = write.content.assessment
+    assessment = write.content.assessment
     blocks: list[Block] = []
     quoted: dict[str, str] = {}
     for findings_of in by_feature(write):
         blocks += _flagged_feature(write, findings_of, quoted)
-    for key, rest in (("set_aside", found.set_aside), ("not_in_force", found.not_in_force)):
-        if rest:
+    for key, other_findings in (("set_aside", assessment.set_aside), ("not_in_force", assessment.not_in_force)):
+        if other_findings:
             table = write.table(
-                rest,
+                other_findings,
                 ("feature", 5, lambda f: write.feature(f.feature)),
                 ("rule", 8, lambda f: _citation(write, f)),
                 ("matched", 3, lambda f: f.matched),
@@ -102,14 +102,14 @@ def _questions(write: Writer) -> Table:
     words = write.words
 
     def suggested(q: Question) -> str:
-        said = words("compliance.matched", matched=q.sign.matched, place=words(f"compliance.in_{q.sign.matched_in}"))
-        return joined(said, words(f"questions.why_{q.sign.strength}", word=q.sign.weighed))
+        matched = words("compliance.matched", matched=q.sign.matched, place=words(f"compliance.in_{q.sign.matched_in}"))
+        return joined(matched, words(f"questions.why_{q.sign.strength}", word=q.sign.weighed))
 
     def answered(q: Question) -> str:
         if q.answer is None:
             return write("unanswered")
-        said = {"person": q.answer.person, "time": minute(q.answer.time), "reason": q.answer.reason}
-        return write(f"answered_{q.answer.verdict}", **said)
+        values = {"person": q.answer.person, "time": minute(q.answer.time), "reason": q.answer.reason}
+        return write(f"answered_{q.answer.verdict}", **values)
 
     return write.table(
         write.content.assessment.questions,
@@ -152,11 +152,11 @@ def worst_flagged(write: Writer) -> str:
 
 def _counted(write: Writer) -> str:
     """How many findings there are, and how many are about features that the model uses."""
-    found = write.content.assessment.findings
-    if not found:
+    findings = write.content.assessment.findings
+    if not findings:
         return write("no_findings", n=write.content.assessment.assessed)
-    used = sum(f.usage.splits > 0 for f in found)
-    return write("answer_flag", n=len(found), features=len({(f.party, f.feature) for f in found}), used=used)
+    n_used = sum(f.usage.splits > 0 for f in findings)
+    return write("answer_flag", n=len(findings), features=len({(f.party, f.feature) for f in findings}), used=n_used)
 
 
 def _cited(write: Writer, law: Law | Question) -> str:
@@ -183,8 +183,8 @@ def _flagged_feature(write: Writer, about: Sequence[Finding], quoted: dict[str, 
         usage = write("usage", splits=f.usage.splits, share=gain(f.usage.gain_share))
     else:
         usage = words("compliance.no_use")
-    matched = ((one.matched, words(f"compliance.in_{one.matched_in}")) for one in about)
-    checked = next((one for one in about if one.check), None)
+    matched = ((finding.matched, words(f"compliance.in_{finding.matched_in}")) for finding in about)
+    checked = next((finding for finding in about if finding.check), None)
     facts = {
         "held_by": write.party(f.party),
         "matched": write.enumerated(
@@ -292,10 +292,10 @@ def _decision(write: Writer, f: Finding) -> str:
 
 def rules(write: Writer) -> list[Block]:
     """The rule packs, duties of the model as a whole, and where their wordings were read."""
-    found = write.content.assessment
-    scope = Paragraph(write.words.text(found.scope))
+    assessment = write.content.assessment
+    scope = Paragraph(write.words.text(assessment.scope))
     packs = write.table(
-        found.packs,
+        assessment.packs,
         ("pack", 5, lambda p: write.words.text(p.title)),
         ("version", 2, lambda p: p.version),
         ("as_of", 3, lambda p: p.as_of.isoformat()),
@@ -304,16 +304,16 @@ def rules(write: Writer) -> list[Block]:
         ("source", 6, lambda p: write.words.text(p.source)),
         ("origin", 3, lambda p: write("built_in" if p.built_in else "own_pack")),
     )
-    sources = dict.fromkeys(_source(write, duty) for duty in found.duties if duty.quote)
+    sources = dict.fromkeys(_source(write, duty) for duty in assessment.duties if duty.quote)
     numbers = {source: n for n, source in enumerate(sources, start=1)}
     duties = write.table(
-        found.duties,
+        assessment.duties,
         ("duty", 6, lambda d: _duty(write, d)),
         ("demands", 14, lambda d: _demands(write, d, numbers)),
         ("offers", 5, lambda d: write.words.text(d.evidence)),
     )
     read = write.table(numbers.items(), ("number", 1, lambda item: str(item[1])), ("source", 20, lambda item: item[0]))
-    words = write.text("words_version", version=found.words)
+    words = write.text("words_version", version=assessment.words)
     blocks: list[Block] = [words, scope, packs, write.note("as_of_note"), write.heading("duties"), duties]
     if numbers:
         return [*blocks, write.heading("sources"), read]
@@ -326,17 +326,17 @@ def evidence(write: Writer) -> list[Block]:
     return [*_widest(write, "fairness", content.fairness), *_widest(write, "proxies", content.proxies)]
 
 
-def _widest(write: Writer, key: str, found: tuple[Evidenced, ...] | None) -> list[Block]:
+def _widest(write: Writer, key: str, evidence: tuple[Evidenced, ...] | None) -> list[Block]:
     """A row a feature; the annex has all rates."""
     blocks: list[Block] = [write.heading(key)]
-    if not found:
+    if not evidence:
         searched = key == "fairness" and write.content.searches
         if searched:
             unmeasured = "fairness_searched"
         else:
             unmeasured = f"{key}_not_measured"
-        return [*blocks, write.text(unmeasured if found is None else "nothing_found")]
-    rows = [(write.named(e.feature, e.meaning), *_furthest(write, key, e)) for e in found]
+        return [*blocks, write.text(unmeasured if evidence is None else "nothing_found")]
+    rows = [(write.named(e.feature, e.meaning), *_furthest(write, key, e)) for e in evidence]
     table = write.table(
         rows,
         ("feature", 6, lambda row: row[0]),
@@ -356,8 +356,8 @@ def _furthest(write: Writer, key: str, e: Evidenced) -> tuple[str, str]:
             return NONE, write("nothing_found")
         about = write("against_reference", group=_about(write, furthest), reference=reference_of(write, e.measures))
         return about, value(write, furthest)
-    known = [m for m in e.measures if m.value is not None]
-    strongest = max(known, key=lambda m: m.value or 0.0, default=None)
+    measured = [m for m in e.measures if m.value is not None]
+    strongest = max(measured, key=lambda m: m.value or 0.0, default=None)
     if strongest is None:
         return NONE, write("nothing_found")
     return _about(write, strongest), f"{strongest.measure} {value(write, strongest)}"
@@ -367,15 +367,15 @@ def every_rate(write: Writer) -> list[Block]:
     """All that was measured of groups and proxies; nothing if nothing was."""
     content = write.content
     blocks = []
-    for key, found in (("fairness", content.fairness), ("proxies", content.proxies)):
-        if found:
-            blocks += _claim(write, key, found)
+    for key, evidence in (("fairness", content.fairness), ("proxies", content.proxies)):
+        if evidence:
+            blocks += _claim(write, key, evidence)
     return blocks
 
 
-def _claim(write: Writer, key: str, found: tuple[Evidenced, ...]) -> list[Block]:
+def _claim(write: Writer, key: str, evidence: tuple[Evidenced, ...]) -> list[Block]:
     blocks: list[Block] = [write.heading(key)]
-    for e in found:
+    for e in evidence:
         if e.on is not None and e.on.refused:
             blocks.append(Paragraph(write.says(write.named(e.feature, e.meaning), not_agreed(write, e.on))))
             continue
@@ -417,8 +417,8 @@ def disparities_of(write: Writer, f: Finding) -> str:
     rates = [m for m in f.disparities if m.measure in accepted]
     lines = []
     for m in rates:
-        named = write("named", meaning=measure_in_words(write.words, m.measure), name=_about(write, m))
-        lines.append(write.says(named, value(write, m)))
+        name = write("named", meaning=measure_in_words(write.words, m.measure), name=_about(write, m))
+        lines.append(write.says(name, value(write, m)))
     on = f.disparities_on
     compared = _compared_with(write, f.disparities)
     return "\n".join((*lines, *([] if on is None else [write("all_rates", on=_basis(write, on) + compared)])))
@@ -441,18 +441,18 @@ def _lines(write: Writer, measures: tuple[Evidence, ...] | None, on: Basis | Non
 
 def _in_suite(write: Writer, test: str, feature: str) -> list[str]:
     """The figures about the feature among those that the validation suite shows of a test."""
-    found = write.content.validation
-    if found is None:
+    validation = write.content.validation
+    if validation is None:
         return []
-    shown = []
-    for one in found.tests:
-        if one.id != test:
+    lines = []
+    for test_line in validation.tests:
+        if test_line.id != test:
             continue
-        for judged in one.figures:
+        for judged in test_line.figures:
             figure = judged.figure
             if feature == (figure.group if test == "proxies" else figure.feature):
-                shown.append(write.says(*said(write, figure)))
-    return shown
+                lines.append(write.says(*said(write, figure)))
+    return lines
 
 
 def _line(write: Writer, m: Evidence) -> str:
@@ -461,11 +461,13 @@ def _line(write: Writer, m: Evidence) -> str:
 
 def _basis(write: Writer, on: Basis) -> str:
     """On how many records; of decisions on which, and at which cut-off; and when, where that was before."""
-    before = write("before", day=on.measured) if on.measured else ""
+    earlier_day = write("before", day=on.measured) if on.measured else ""
     if on.cutoff is None:
-        return write("on", n=whole(on.n)) + before
+        return write("on", n=whole(on.n)) + earlier_day
     part = write.part(write.content.quality.part)
-    return write("on_part", n=whole(on.n), part=part) + write("at", cutoff=write.line(on.cutoff, on.policy)) + before
+    return (
+        write("on_part", n=whole(on.n), part=part) + write("at", cutoff=write.line(on.cutoff, on.policy)) + earlier_day
+    )
 
 
 def _about(write: Writer, m: Evidence) -> str:
@@ -480,15 +482,15 @@ def value(write: Writer, m: Evidence, *, below: bool = False) -> str:
     if m.value is None:
         return write("too_few")
     rate, _, gap = m.measure.partition(", ")
-    shown: Callable[[float | None], str] = p_value if gap in (P, PAIR_P) else figure
+    text_of: Callable[[float | None], str] = p_value if gap in (P, PAIR_P) else figure
     if rate in MEASURES:
-        shown = {"": percent, REFERENCE: percent, DIFFERENCE: points}.get(gap, shown)
-    unit = f" {write('points')}" if shown is points else ""
+        text_of = {"": percent, REFERENCE: percent, DIFFERENCE: points}.get(gap, text_of)
+    unit = f" {write('points')}" if text_of is points else ""
     if m.low is None or m.high is None:
         ends = ""
     else:
-        ends = f" [{shown(m.low)}, {shown(m.high)}]"
-    figures = f"{shown(m.value)}{ends}{unit}"
+        ends = f" [{text_of(m.low)}, {text_of(m.high)}]"
+    figures = f"{text_of(m.value)}{ends}{unit}"
     records = write("on", n=whole(m.n))
     if below:
         return f"{figures}\n{records}"
@@ -592,15 +594,15 @@ def _outcomes(write: Writer, pairs: tuple[OutcomePairLine, ...]) -> list[Block]:
     blocks: list[Block] = []
     alone: list[str] = []
     for feature in dict.fromkeys(pair.feature for pair in pairs):
-        own = [pair for pair in pairs if pair.feature == feature]
-        before = [p.before for p in own if p.before]
-        after = [p.after for p in own if p.after]
-        named = write.named(feature, own[0].meaning)
-        if not before or not after:
-            alone.append(named)
+        of_feature = [pair for pair in pairs if pair.feature == feature]
+        first_rates = [p.before for p in of_feature if p.before]
+        second_rates = [p.after for p in of_feature if p.after]
+        feature_name = write.named(feature, of_feature[0].meaning)
+        if not first_rates or not second_rates:
+            alone.append(feature_name)
             continue
-        table = rates(write, [(write("side_before"), before), (write("side_after"), after)])
-        blocks += [write.text("outcomes_by", feature=named, at=declined_at(write, own[0])), table]
+        table = rates(write, [(write("side_before"), first_rates), (write("side_after"), second_rates)])
+        blocks += [write.text("outcomes_by", feature=feature_name, at=declined_at(write, of_feature[0])), table]
     if alone:
         blocks.append(write.note("outcomes_of_one", listed=write.listed(alone)))
     return blocks or [write.note("outcomes_not_measured")]
@@ -624,5 +626,5 @@ def _leaks(write: Writer, pairs: tuple[Pair, ...]) -> Table | Paragraph:
     if not pairs:
         return write.note("leaks_not_measured")
     formats = ((p, LEAK_FORMATS.get(p.name, whole)) for p in pairs)
-    rows = [(write(f"leaks_{p.name}"), written(p.before), written(p.after)) for p, written in formats]
+    rows = [(write(f"leaks_{p.name}"), text_of(p.before), text_of(p.after)) for p, text_of in formats]
     return _two_models(write, "score", rows)

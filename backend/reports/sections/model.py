@@ -59,12 +59,12 @@ def parties(write: Writer) -> list[Block]:
 
 def features(write: Writer) -> list[Block]:
     """Used features: how much, and in which direction."""
-    used = [f for f in write.content.features if f.usage.splits]
+    in_use = [f for f in write.content.features if f.usage.splits]
     names = [p.name for p in write.content.parties]
-    longest = max((f.usage.gain_share for f in used), default=1.0) or 1.0
+    longest = max((f.usage.gain_share for f in in_use), default=1.0) or 1.0
     bars = (
         BarRow(brief(write.meaning(f)), f.usage.gain_share / longest, gain(f.usage.gain_share), names.index(f.party))
-        for f in used
+        for f in in_use
     )
     return [
         Bars(used_features(write), tuple(map(write.party, names)), tuple(bars)),
@@ -74,10 +74,10 @@ def features(write: Writer) -> list[Block]:
 
 def features_table(write: Writer) -> list[Block]:
     """A row for each used feature, and which are not used."""
-    used = [f for f in write.content.features if f.usage.splits]
+    in_use = [f for f in write.content.features if f.usage.splits]
     unused = [write.meaning(f) for f in write.content.features if not f.usage.splits]
     table = write.table(
-        used,
+        in_use,
         ("feature", 8, lambda f: write.feature(f.name)),
         ("party", 4, lambda f: write.party(f.party)),
         ("gain", 3, lambda f: gain(f.usage.gain_share)),
@@ -121,20 +121,20 @@ def dictionary(write: Writer) -> list[Block]:
 def _tag(write: Writer, tag: str) -> str:
     """An owner's own tag in words; a tag that the catalogue does not know stays as it is."""
     key = tag.strip().casefold().replace(" ", "_")
-    known = write.words.named("document.tag_", key)
-    return known if known != key else tag.replace("_", " ") or NONE
+    in_words = write.words.named("document.tag_", key)
+    return in_words if in_words != key else tag.replace("_", " ") or NONE
 
 
 def quality(write: Writer) -> list[Block]:
     """How well the model predicts, and how sure that is."""
     q = write.content.quality
-    found = write.content.performance
+    performance = write.content.performance
     registered = {name: value for name in FIGURES if not isnan(value := getattr(q, name))}
     blocks: list[Block] = [write.text("quality_on", part=write.part(q.part), n=whole(q.n))]
     weights = write.content.identity.parameters.get("weights")
     if weights:
         blocks.append(write.text("weighted", column=weights))
-    if found is None or not _covers(write, found, registered):
+    if performance is None or not _covers(write, performance, registered):
         blocks.append(Facts(tuple((write.words(f"figure.{name}"), figure(v)) for name, v in registered.items())))
     label = write.words.text(write.content.identity.predicts)
     facts = {}
@@ -144,99 +144,104 @@ def quality(write: Writer) -> list[Block]:
         facts["positive_rate"] = write(
             "rate_of", share=percent(q.positive_rate), part=write.part("joint"), n=whole(everybody)
         )
-        if found is not None and found.calibration and write.content.identity.task == "binary":
-            n = sum(row.n for row in found.calibration)
-            share = sum(row.n * row.observed for row in found.calibration) / n
+        if performance is not None and performance.calibration and write.content.identity.task == "binary":
+            n = sum(row.n for row in performance.calibration)
+            share = sum(row.n * row.observed for row in performance.calibration) / n
             facts["positive_rate_measured"] = write(
-                "rate_of", share=percent(share), part=write.part(found.part), n=whole(n)
+                "rate_of", share=percent(share), part=write.part(performance.part), n=whole(n)
             )
     facts["rows"] = write.enumerated(f"{write.part(part)} {whole(n)}" for part, n in q.rows.items())
     blocks.append(write.facts(facts))
-    return [*blocks, *([write.note("no_performance")] if found is None else _performance(write, found))]
+    return [*blocks, *([write.note("no_performance")] if performance is None else _performance(write, performance))]
 
 
 def quality_tables(write: Writer) -> list[Block]:
     """The numbers of the charts, and how far parts of the data differ."""
-    found = write.content.performance
-    if found is None:
+    performance = write.content.performance
+    if performance is None:
         return []
-    return [*_tables(write, found), *_stability(write, found)]
+    return [*_tables(write, performance), *_stability(write, performance)]
 
 
-def _covers(write: Writer, found: PerformanceSection, registered: dict[str, float]) -> bool:
+def _covers(write: Writer, performance: PerformanceSection, registered: dict[str, float]) -> bool:
     """Whether the figures with intervals are the registered ones."""
     q = write.content.quality
-    known = {f.name: f.value for f in found.figures}
-    return (found.part, found.n) == (q.part, q.n) and all(known.get(k) == v for k, v in registered.items())
+    values = {f.name: f.value for f in performance.figures}
+    return (performance.part, performance.n) == (q.part, q.n) and all(values.get(k) == v for k, v in registered.items())
 
 
-def _performance(write: Writer, found: PerformanceSection) -> list[Block]:
+def _performance(write: Writer, performance: PerformanceSection) -> list[Block]:
     figures = write.table(
-        found.figures,
+        performance.figures,
         ("figure", 6, lambda f: write.words(f"figure.{f.name}")),
         ("value", 3, lambda f: figure(f.value)),
         ("interval_95", 5, lambda f: interval(f.low, f.high)),
     )
-    fits = sum(row.low <= row.predicted <= row.high for row in found.calibration)
-    sentence = write("calibration_fits", fits=fits, n=len(found.calibration))
+    fits = sum(row.low <= row.predicted <= row.high for row in performance.calibration)
+    sentence = write("calibration_fits", fits=fits, n=len(performance.calibration))
     number = write.content.identity.task == "number"
     release = write.content.release
-    if release is not None and release.dither and found.source == "training":
+    if release is not None and release.dither and performance.source == "training":
         noise = "undithered"
     else:
         noise = "as_released"
     return [
-        Paragraph(joined(write(f"scores_{found.source}", part=write.part(found.part), n=whole(found.n)), write(noise))),
+        Paragraph(
+            joined(
+                write(f"scores_{performance.source}", part=write.part(performance.part), n=whole(performance.n)),
+                write(noise),
+            )
+        ),
         figures,
         write.note("intervals_note"),
-        Paragraph(sentence) if number else _charts(write, found, sentence),
+        Paragraph(sentence) if number else _charts(write, performance, sentence),
     ]
 
 
-def _charts(write: Writer, found: PerformanceSection, sentence: str) -> Panels:
+def _charts(write: Writer, performance: PerformanceSection, sentence: str) -> Panels:
     """Calibration, and ROC if there are two outcomes."""
-    fit = tuple((row.predicted, row.observed) for row in found.calibration)
-    ends = tuple((row.low, row.high) for row in found.calibration)
+    fit = tuple((row.predicted, row.observed) for row in performance.calibration)
+    ends = tuple((row.low, row.high) for row in performance.calibration)
     panels = [Panel(write("calibration"), write("predicted"), write("observed"), fit, ends)]
-    if found.separation:
-        curve = ((0.0, 0.0), *((c.false_positive, c.true_positive) for c in found.separation), (1.0, 1.0))
+    if performance.separation:
+        curve = ((0.0, 0.0), *((c.false_positive, c.true_positive) for c in performance.separation), (1.0, 1.0))
         panels.append(Panel(write("roc"), write("false_positive"), write("true_positive"), curve))
-        widest = max(found.separation, key=_lead)
+        widest = max(performance.separation, key=_lead)
         shares = {"true": percent(widest.true_positive), "false": percent(widest.false_positive)}
         sentence += write("widest", cutoff=percent(widest.cutoff), **shares)
     return Panels(sentence, tuple(panels))
 
 
-def _tables(write: Writer, found: PerformanceSection) -> list[Table]:
+def _tables(write: Writer, performance: PerformanceSection) -> list[Table]:
     """The numbers of the charts."""
     number = write.content.identity.task == "number"
     show = figure if number else percent
     bins = write.table(
-        found.calibration,
+        performance.calibration,
         ("predicted", 3, lambda row: show(row.predicted)),
         ("observed", 3, lambda row: show(row.observed)),
         ("interval_95", 5, lambda row: interval(row.low, row.high, show)),
         ("n", 2, lambda row: whole(row.n)),
     )
     curve = write.table(
-        found.separation,
+        performance.separation,
         ("cutoff", 3, lambda c: percent(c.cutoff)),
         ("true_positive", 5, lambda c: percent(c.true_positive)),
         ("false_positive", 5, lambda c: percent(c.false_positive)),
         ("lead", 3, lambda c: percent(_lead(c))),
     )
-    return [bins, curve] if found.separation else [bins]
+    return [bins, curve] if performance.separation else [bins]
 
 
 def _lead(point: CutoffLine) -> float:
     return point.true_positive - point.false_positive
 
 
-def _stability(write: Writer, found: PerformanceSection) -> list[Block]:
-    if not found.stability:
+def _stability(write: Writer, performance: PerformanceSection) -> list[Block]:
+    if not performance.stability:
         return []
     table = write.table(
-        found.stability,
+        performance.stability,
         ("parts", 5, lambda s: write("psi_of", part=write.part(s.part), reference=write.part(s.reference))),
         ("psi", 2, lambda s: figure(s.psi)),
         ("chance", 3, lambda s: figure(s.chance)),

@@ -46,8 +46,8 @@ def undocumented(write: Writer) -> list[str]:
 
 def _facts(write: Writer, names: Iterable[str]) -> Facts:
     """What was provided; what was not stands among the open points."""
-    given = said(write)
-    return Facts(tuple((write.words(f"details.{name}"), text) for name in names if (text := getattr(given, name))))
+    details = said(write)
+    return Facts(tuple((write.words(f"details.{name}"), text) for name in names if (text := getattr(details, name))))
 
 
 def _provided(write: Writer, names: Iterable[str]) -> list[Block]:
@@ -65,10 +65,10 @@ def purpose(write: Writer) -> list[Block]:
 
 def data(write: Writer) -> list[Block]:
     """Population and period; what each party says of its data; which Hosts documented their columns."""
-    given = said(write)
+    details = said(write)
     words = write.words
     blocks = _provided(write, GROUPS["data"])
-    by_party = [(p.name, *(getattr(given, name).get(p.name, "") for name in BY_PARTY)) for p in write.content.parties]
+    by_party = [(p.name, *(getattr(details, name).get(p.name, "") for name in BY_PARTY)) for p in write.content.parties]
     rows = [(write.party(name), *texts) for name, *texts in by_party if any(texts)]
     if rows:
         head = (write("head_party"), *(words(f"details.{name}") for name in BY_PARTY))
@@ -94,7 +94,7 @@ def _dossier(write: Writer, dossier: DossierSection) -> list[Block]:
         reference = words("dossier.against", day=dossier.reference)
     else:
         reference = words("dossier.no_reference")
-    written = _table(
+    statements = _table(
         write,
         _alike(dossier.columns),
         ("column", 5, lambda alike: "\n".join(_column(write, c) for c in alike)),
@@ -118,7 +118,7 @@ def _dossier(write: Writer, dossier: DossierSection) -> list[Block]:
             "plain" if signed else "finding",
         ),
         Paragraph(reference),
-        written,
+        statements,
         figures,
         Paragraph(words("dossier.bands_note"), "note"),
     ]
@@ -191,16 +191,16 @@ def tests(write: Writer) -> list[Block]:
 
 
 def _latest(write: Writer) -> str:
-    found = write.content.out_of_time
-    if found is None:
+    out_of_time = write.content.out_of_time
+    if out_of_time is None:
         return write.words("details.no_time")
-    return write.words("details.latest", day=found.test_from, n=found.n)
+    return write.words("details.latest", day=out_of_time.test_from, n=out_of_time.n)
 
 
 def monitoring(write: Writer) -> list[Block]:
     """The plan, what sets it off, and how far predictions have moved within the data at hand."""
-    found = write.content.performance
-    lines = found.stability if found else ()
+    performance = write.content.performance
+    lines = performance.stability if performance else ()
     moved = sum(line.psi > line.chance for line in lines)
     if lines:
         measured = write.words("details.stable", moved=moved, n=len(lines))
@@ -212,40 +212,40 @@ def monitoring(write: Writer) -> list[Block]:
 def _monitored(write: Writer) -> list[Block]:
     """The last run on a later sheet, with its day and what it came to."""
     say = write.words
-    found = write.content.monitoring
-    if found is None:
+    run = write.content.monitoring
+    if run is None:
         return [write.text("monitoring_none")]
-    counted = {"n": whole(found.n), "failed": whole(found.failed), "outcomes": whole(found.outcomes)}
+    counted = {"n": whole(run.n), "failed": whole(run.failed), "outcomes": whole(run.outcomes)}
     blocks: list[Block] = [
         Heading(say("monitoring.figures"), 2),
-        Paragraph(joined(say("monitoring.run_on", made=minute(found.made)), say("monitoring.sentence", **counted))),
-        Paragraph(say("policy.measured", cutoff=write.line(found.cutoff, found.policy))),
-        Paragraph(say(f"monitoring.overall_{found.verdict}"), "finding" if found.verdict == "fail" else "plain"),
+        Paragraph(joined(say("monitoring.run_on", made=minute(run.made)), say("monitoring.sentence", **counted))),
+        Paragraph(say("policy.measured", cutoff=write.line(run.cutoff, run.policy))),
+        Paragraph(say(f"monitoring.overall_{run.verdict}"), "finding" if run.verdict == "fail" else "plain"),
     ]
-    blocks += [Paragraph(line) for line in answered_before(write, found.again)]
+    blocks += [Paragraph(line) for line in answered_before(write, run.again)]
     return [*blocks, Paragraph(say("monitoring.note"), "note")]
 
 
 def monitoring_tables(write: Writer) -> list[Block]:
     """Every trigger of the last monitoring run, and calibration by tenths; nothing if there was none."""
     say = write.words
-    found = write.content.monitoring
-    if found is None:
+    run = write.content.monitoring
+    if run is None:
         return []
-    blocks: list[Block] = [table(write, found.tests)]
-    if found.brier is not None:
-        blocks.append(Facts(((say("monitoring.brier"), figure(found.brier)),)))
-    if found.tenths:
+    blocks: list[Block] = [table(write, run.tests)]
+    if run.brier is not None:
+        blocks.append(Facts(((say("monitoring.brier"), figure(run.brier)),)))
+    if run.tenths:
         columns = write.table(
-            found.tenths,
+            run.tenths,
             ("predicted", 3, lambda row: percent(row.predicted)),
             ("observed", 3, lambda row: percent(row.observed)),
             ("interval_95", 5, lambda row: interval(row.low, row.high, percent)),
             ("n", 2, lambda row: whole(row.n)),
         )
         blocks += [Heading(say("monitoring.tenths"), 2), columns]
-    if found.unexamined:
-        blocks.append(Paragraph(say("monitoring.unexamined", listed=by_party(write, found.unexamined))))
+    if run.unexamined:
+        blocks.append(Paragraph(say("monitoring.unexamined", listed=by_party(write, run.unexamined))))
     return blocks
 
 
@@ -274,9 +274,9 @@ def _change(write: Writer, line: ChangeLine) -> str:
     words = write.words
     prefix = NAMED.get(line.action, "details.")
     parts = (part for part in line.detail.split(", ") if part)
-    named = [write.party(part) if line.action == "dossier" else words.named(prefix, part) for part in parts]
+    names = [write.party(part) if line.action == "dossier" else words.named(prefix, part) for part in parts]
     text = words(f"details.change_{line.action.replace('-', '_')}")
-    return write.says(text, write.listed(named)) if named else text
+    return write.says(text, write.listed(names)) if names else text
 
 
 def standards(write: Writer) -> list[Block]:
@@ -293,8 +293,8 @@ def answered(write: Writer, subject: Subject) -> tuple[str, str]:
     """Where a report answers a subject, and what is not provided with who has to; a dash if nothing is lacking."""
     words = write.words
     where = write.listed(write(key) for key in subject.sections)
-    given = set(not_provided(write))
-    fields = [words(f"details.{name}") for name in subject.fields if name in given]
+    missing_fields = set(not_provided(write))
+    fields = [words(f"details.{name}") for name in subject.fields if name in missing_fields]
     lacking = [*fields, *(words(f"mapping.lacks_{name}") for name in subject.measured if _lacks(write, name))]
     who = words(f"mapping.who_{subject.who}")
     if not subject.sections:

@@ -126,18 +126,18 @@ def _gaps(write: Writer, pairs: tuple[OutcomePairLine, ...]) -> list[str]:
 def disclosures_in_words(write: Writer) -> str:
     """What Hosts keep, and what each party learns of a person."""
     structure = write.content.structure
-    found = write.content.release
+    release = write.content.release
     if not any(p.role == "host" for p in write.content.parties):
         return write("answer_alone")
     saw = write("answer_saw", hidden=structure.hidden_splits, splits=structure.splits, numbers=structure.outputs)
-    told = told_by_scores(found, found.score_bits if found else 0)
-    return joined(saw, told.sentence(write.words.language))
+    disclosed = told_by_scores(release, release.score_bits if release else 0)
+    return joined(saw, disclosed.sentence(write.words.language))
 
 
 def used_features(write: Writer) -> str:
     """How many features are used, and the most important of them, as a sentence."""
-    used = [f for f in write.content.features if f.usage.splits]
+    in_use = [f for f in write.content.features if f.usage.splits]
     top = write.listed(
-        write("named", meaning=brief(write.meaning(f)), name=gain(f.usage.gain_share)) for f in used[:TOP]
+        write("named", meaning=brief(write.meaning(f)), name=gain(f.usage.gain_share)) for f in in_use[:TOP]
     )
-    return write("answer_use", used=len(used), offered=len(write.content.features), top=top)
+    return write("answer_use", used=len(in_use), offered=len(write.content.features), top=top)

@@ -81,11 +81,11 @@ def _reasons(write: Writer) -> list[Block]:
 def traffic(write: Writer) -> list[Block]:
     """Every class of message that really travelled, in training and in scoring."""
     trained = write.content.training_traffic
-    used = write.report.issued.use.traffic
+    scoring_traffic = write.report.issued.use.traffic
     blocks: list[Block] = [write.heading("in_training")]
     blocks.append(_traffic(write, trained) if trained else write.note("no_training_traffic"))
-    if used:
-        blocks += [write.heading("in_scoring"), _traffic(write, used)]
+    if scoring_traffic:
+        blocks += [write.heading("in_scoring"), _traffic(write, scoring_traffic)]
     return blocks
 
 
@@ -119,14 +119,14 @@ def _message(write: Writer, t: Traffic, what: str, otherwise: str) -> str:
 
 def _leak(write: Writer) -> list[Block]:
     """What a score gives away, as it was measured before the model was registered."""
-    found = write.content.release
+    release = write.content.release
     text = write("leak_told")
-    if found is None or found.records < MIN_RECORDS:
+    if release is None or release.records < MIN_RECORDS:
         return [write.heading("leak"), Paragraph(text)]
-    if found.named_without is None:
+    if release.named_without is None:
         without = ""
     else:
-        without = write("leak_without", share=percent(found.named_without))
+        without = write("leak_without", share=percent(release.named_without))
     return [write.heading("leak"), Paragraph(text + without), write.note("leak_note")]
 
 
@@ -137,11 +137,11 @@ def _given_away(write: Writer) -> list[Block]:
         return []
     table = write.table(
         lines,
-        ("party", 4, lambda told: write.party(told.host)),
-        ("days", 2, lambda told: whole(told.days)),
-        ("answered_about", 3, lambda told: write("not_counted") if told.people is None else whole(told.people)),
-        ("most_bits", 3, lambda told: bits(told.largest)),
-        ("limit_bits", 3, lambda told: write("no_limit") if told.limit is None else bits(told.limit)),
+        ("party", 4, lambda host: write.party(host.host)),
+        ("days", 2, lambda host: whole(host.days)),
+        ("answered_about", 3, lambda host: write("not_counted") if host.people is None else whole(host.people)),
+        ("most_bits", 3, lambda host: bits(host.largest)),
+        ("limit_bits", 3, lambda host: write("no_limit") if host.limit is None else bits(host.limit)),
     )
     return [write.heading("given_away"), table, write.note("given_away_note")]
 

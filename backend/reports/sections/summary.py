@@ -78,18 +78,23 @@ def _policy(write: Writer) -> Paragraph:
 
 def _standing(write: Writer) -> list[Block]:
     """What the model is called, and whether somebody approved it."""
-    found = write.report.issued.standing
-    approved = {"person": found.approved_by or "", "day": (found.approved_at or "")[:10]}
-    if found.state == "in_use" and found.approved_by is None:
-        said = "in_use_demo"
+    standing = write.report.issued.standing
+    approved = {"person": standing.approved_by or "", "day": (standing.approved_at or "")[:10]}
+    if standing.state == "in_use" and standing.approved_by is None:
+        line_key = "in_use_demo"
     else:
-        said = found.state
-    line = write.words(f"states.line_{said}", **approved)
-    if found.approved_because:
-        line = joined(line, write("approved_because", reason=found.approved_because))
-    rows = {"name": write.words.model(found.name), "note": found.note, "owner": found.owner, "maker": found.maker}
+        line_key = standing.state
+    line = write.words(f"states.line_{line_key}", **approved)
+    if standing.approved_because:
+        line = joined(line, write("approved_because", reason=standing.approved_because))
+    rows = {
+        "name": write.words.model(standing.name),
+        "note": standing.note,
+        "owner": standing.owner,
+        "maker": standing.maker,
+    }
     if any(rows.values()):
         facts = [write.facts({f"model_{name}": text for name, text in rows.items() if text})]
     else:
         facts = []
-    return [Paragraph(line, "plain" if found.approved_by and found.state != "retired" else "finding"), *facts]
+    return [Paragraph(line, "plain" if standing.approved_by and standing.state != "retired" else "finding"), *facts]

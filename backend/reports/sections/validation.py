@@ -34,28 +34,28 @@ def answered_before(write: Writer, again: Again) -> list[str]:
 
 def validation(write: Writer) -> list[Block]:
     """How many tests have which verdict, what was switched off or tightened, and a row a test."""
-    found = write.content.validation
-    if found is None:
+    section = write.content.validation
+    if section is None:
         return [write.text("validation_none")]
     say = write.words
     lines = [
         say("validation.switched_off", test=say(f"validation.test_{test.id}"), because=test.because)
-        for test in found.tests
+        for test in section.tests
         if test.verdict == "off"
     ]
-    if found.unexamined:
-        lines.append(say("validation.unexamined", listed=by_party(write, found.unexamined)))
-    if found.tightened:
-        names = (say(f"validation.measure_{name}") for name in found.tightened)
+    if section.unexamined:
+        lines.append(say("validation.unexamined", listed=by_party(write, section.unexamined)))
+    if section.tightened:
+        names = (say(f"validation.measure_{name}") for name in section.tightened)
         lines.append(say("validation.tightened", listed=write.listed(names)))
-    before = answered_before(write, found.again)
-    if found.without_decisions:
-        before.append(say("validation.without_decisions", listed=by_party(write, found.without_decisions)))
+    repeated = answered_before(write, section.again)
+    if section.without_decisions:
+        repeated.append(say("validation.without_decisions", listed=by_party(write, section.without_decisions)))
     return [
-        Paragraph(counts(write, found), "finding" if found.verdict == "fail" else "plain"),
+        Paragraph(counts(write, section), "finding" if section.verdict == "fail" else "plain"),
         *(Paragraph(line, "finding") for line in lines),
-        *map(Paragraph, before),
-        Paragraph(say("validation.made", version=found.version, made=minute(found.made)), "note"),
+        *map(Paragraph, repeated),
+        Paragraph(say("validation.made", version=section.version, made=minute(section.made)), "note"),
         *test_log(write),
     ]
 
@@ -86,15 +86,15 @@ def _made(write: Writer, line: MeasuredEntry) -> str:
 
 def every_test(write: Writer) -> list[Block]:
     """A row a test; nothing if the suite was not run."""
-    found = write.content.validation
-    return [] if found is None else [table(write, found.tests)]
+    section = write.content.validation
+    return [] if section is None else [table(write, section.tests)]
 
 
 def verdicts_of(write: Writer, ids: Collection[str]) -> str:
     """The verdicts of some of the suite's tests; empty if it was not run, or did not make them."""
-    found = write.content.validation
-    if found:
-        tests = [test for test in found.tests if test.id in ids and test.figures]
+    section = write.content.validation
+    if section:
+        tests = [test for test in section.tests if test.id in ids and test.figures]
     else:
         tests = []
     say = write.words
@@ -103,10 +103,10 @@ def verdicts_of(write: Writer, ids: Collection[str]) -> str:
     )
 
 
-def counts(write: Writer, found: Validation) -> str:
+def counts(write: Writer, section: Validation) -> str:
     """How many tests have which verdict."""
     many = {
-        name: sum(test.verdict == verdict for test in found.tests)
+        name: sum(test.verdict == verdict for test in section.tests)
         for name, verdict in (
             ("passed", "pass"),
             ("undecided", "undecided"),
@@ -116,7 +116,9 @@ def counts(write: Writer, found: Validation) -> str:
             ("off", "off"),
         )
     }
-    return write.words("validation.sentence", n=whole(found.n), cutoff=write.line(found.cutoff, found.policy), **many)
+    return write.words(
+        "validation.sentence", n=whole(section.n), cutoff=write.line(section.cutoff, section.policy), **many
+    )
 
 
 def table(write: Writer, tests: Iterable[Tested]) -> Table:
@@ -141,25 +143,25 @@ def _worst(write: Writer, test: Tested) -> str:
         return test.because
     if test.missing:
         return say(f"validation.missing_{test.missing}")
-    return "\n".join(_line(write, one) for one in test.figures[:1])
+    return "\n".join(_line(write, figure_line) for figure_line in test.figures[:1])
 
 
-def _line(write: Writer, one: Judged) -> str:
-    about, value = said(write, one.figure)
-    measure = one.figure.measure
-    limits = limit_in_words(write.words, measure, one.sense, one.warn, one.fail)
-    seen = seen_in_words(write.words, measure, one.sense, one.shows_from)
-    return write.says(about, f"{value}\n{limits}{seen}")
+def _line(write: Writer, figure_line: Judged) -> str:
+    about, value = said(write, figure_line.figure)
+    measure = figure_line.figure.measure
+    limits = limit_in_words(write.words, measure, figure_line.sense, figure_line.warn, figure_line.fail)
+    smallest_seen = seen_in_words(write.words, measure, figure_line.sense, figure_line.shows_from)
+    return write.says(about, f"{value}\n{limits}{smallest_seen}")
 
 
-def said(write: Writer, one: Figure) -> tuple[str, str]:
+def said(write: Writer, tested: Figure) -> tuple[str, str]:
     """What a figure is about, and its value."""
-    known = write.features.get(one.feature)
-    if one.measure == "cramers_v":
-        codes = {one.group: write.feature(one.group)}
-    elif known:
-        codes = write.codes(known)
+    feature = write.features.get(tested.feature)
+    if tested.measure == "cramers_v":
+        codes = {tested.group: write.feature(tested.group)}
+    elif feature:
+        codes = write.codes(feature)
     else:
         codes = {}
-    about = about_in_words(write.words, one, write.feature(one.feature), write.party(one.party), codes)
-    return about, value_in_words(write.words, one, figure)
+    about = about_in_words(write.words, tested, write.feature(tested.feature), write.party(tested.party), codes)
+    return about, value_in_words(write.words, tested, figure)

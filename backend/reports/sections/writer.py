@@ -51,9 +51,9 @@ class Writer:
         """A party's title."""
         return self._titles.get(name, name)
 
-    def says(self, who: str, said: str) -> str:
+    def says(self, who: str, text: str) -> str:
         """What is said of somebody or something, after a colon."""
-        return self.words("words.says", who=who, said=said)
+        return self.words("words.says", who=who, said=text)
 
     def role(self, role: str) -> str:
         """Guest or Host."""
@@ -123,9 +123,9 @@ class Writer:
         )
 
 
-def problems(found: Iterable[str]) -> list[Block]:
+def problems(texts: Iterable[str]) -> list[Block]:
     """Problems, each a paragraph in the colour of findings."""
-    return [Paragraph(problem, "finding") for problem in found]
+    return [Paragraph(problem, "finding") for problem in texts]
 
 
 def percent(share: float | None) -> str:

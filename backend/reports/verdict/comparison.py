@@ -88,8 +88,8 @@ NOTHING_COMPARED = Changes("", "", NO_TEXT, ())
 
 
 def changes(
-    before: Known,
-    after: Known,
+    first: Known,
+    second: Known,
     quality: Sequence[Changed],
     verdicts: tuple[Verdict, Verdict],
 ) -> Changes:
@@ -102,21 +102,21 @@ def changes(
     verdicts : (Verdict, Verdict)
         Of the first and the second model.
     """
-    found = [
+    unordered = [
         *_quality(quality),
-        *_gaps(before, after),
-        *_rules(after, verdicts),
-        *_leak(before, after),
+        *_gaps(first, second),
+        *_rules(second, verdicts),
+        *_leak(first, second),
         *_tests(*verdicts),
     ]
-    ordered = tuple(sorted(found, key=lambda change: (WAYS.index(change.way), not change.wider)))
-    return Changes(before.record.id, after.record.id, _headline(ordered), ordered)
+    ordered = tuple(sorted(unordered, key=lambda change: (WAYS.index(change.way), not change.wider)))
+    return Changes(first.record.id, second.record.id, _headline(ordered), ordered)
 
 
-def _headline(found: Sequence[Change]) -> Text:
+def _headline(changes_found: Sequence[Change]) -> Text:
     """Return which of two models is better."""
     titles: dict[str, list[Text]] = {way: [] for way in WAYS}
-    for change in found:
+    for change in changes_found:
         titles[change.way].append(change.title)
     values = {"better": named(titles["better"]), "worse": named(titles["worse"])}
     if titles["better"] and titles["worse"]:
@@ -155,25 +155,25 @@ def _quality(figures: Sequence[Changed]) -> Iterator[Change]:
             yield Change("quality", figure.name, "same", title, Remark("verdict_no_change", values).both())
 
 
-def _gaps(before: Known, after: Known) -> Iterator[Change]:
+def _gaps(first: Known, second: Known) -> Iterator[Change]:
     """Yield how the widest gap by each feature moved; not measured if only one model has it, or at another line."""
-    for feature in dict.fromkeys((*before.disparities, *after.disparities)):
-        name = after.name(feature)
+    for feature in dict.fromkeys((*first.disparities, *second.disparities)):
+        name = second.name(feature)
         title = Remark("verdict_title_gap", {"feature": name}).both()
-        pair = _widest_pair(before, after, feature)
+        pair = _widest_pair(first, second, feature)
         if pair is None:
             sentence = Remark("verdict_gap_not_comparable", {"feature": name})
             yield Change("outcomes", feature, "not_measured", title, sentence.both())
         else:
-            yield _gap(name, feature, title, reference_of(after.disparities[feature]), *pair)
+            yield _gap(name, feature, title, reference_of(second.disparities[feature]), *pair)
 
 
-def _widest_pair(before: Known, after: Known, feature: str) -> tuple[Evidence, Evidence] | None:
+def _widest_pair(first_model: Known, second_model: Known, feature: str) -> tuple[Evidence, Evidence] | None:
     """Return the same group's gap in both models, of the group whose gap is the widest in either; None if none is in both."""
-    rows = [known.disparities.get(feature, ()) for known in (before, after)]
+    rows = [model.disparities.get(feature, ()) for model in (first_model, second_model)]
     if not all(rows) or reference_of(rows[0]) != reference_of(rows[1]):
         return None
-    bases = [known.bases.get((DISPARITY, feature)) for known in (before, after)]
+    bases = [model.bases.get((DISPARITY, feature)) for model in (first_model, second_model)]
     if bases[0] is None or bases[1] is None or bases[0].cutoff != bases[1].cutoff:
         return None
     first, second = (_differences(side) for side in rows)
@@ -186,26 +186,26 @@ def _widest_pair(before: Known, after: Known, feature: str) -> tuple[Evidence, E
 
 def _differences(rows: Sequence[Evidence]) -> Mapping[Text, Evidence]:
     """Return group → its acceptance less the reference group's, of groups that are large enough."""
-    wanted = f"{SELECTION}, {DIFFERENCE}"
-    return {row.about: row for row in rows if row.measure == wanted and row.value is not None}
+    measure = f"{SELECTION}, {DIFFERENCE}"
+    return {row.about: row for row in rows if row.measure == measure and row.value is not None}
 
 
-def _gap(name: Text, feature: str, title: Text, reference: Text, one: Evidence, other: Evidence) -> Change:
-    before = _figure(one)
-    after = _figure(other)
-    moved = after.value - before.value
-    low, high = difference_of(before, after)
-    sign = -1 if before.value < 0 else 1
-    narrower = abs(after.value) < abs(before.value)
-    measurable = (low > 0 or high < 0) and sign * after.value > 0
+def _gap(name: Text, feature: str, title: Text, reference: Text, first_gap: Evidence, second_gap: Evidence) -> Change:
+    first = _figure(first_gap)
+    second = _figure(second_gap)
+    moved = second.value - first.value
+    low, high = difference_of(first, second)
+    sign = -1 if first.value < 0 else 1
+    narrower = abs(second.value) < abs(first.value)
+    measurable = (low > 0 or high < 0) and sign * second.value > 0
     values = {
         "feature": name,
-        "group": other.about,
+        "group": second_gap.about,
         "reference": reference,
-        "before": before.shown,
-        "after": after.shown,
+        "before": first.shown,
+        "after": second.shown,
         "change": Figure(moved, low, high, unit="points").shown,
-        "seen": f"{100 * smallest_gap(Evidence(other.about, '', 0, moved, low, high)):.1f}",
+        "seen": f"{100 * smallest_gap(Evidence(second_gap.about, '', 0, moved, low, high)):.1f}",
     }
     sentence = Remark("verdict_gap_same", values)
     way: Way = "same"
@@ -215,11 +215,11 @@ def _gap(name: Text, feature: str, title: Text, reference: Text, one: Evidence, 
     elif measurable:
         sentence = Remark("verdict_gap_wider", values)
         way = "worse"
-    elif abs(after.value) > abs(before.value):
+    elif abs(second.value) > abs(first.value):
         sentence = Remark("verdict_gap_perhaps_wider", values)
-    if _within_chance(before) and not _within_chance(after):
+    if _within_chance(first) and not _within_chance(second):
         sentence = Remark("verdict_gap_now_shown", {"what": sentence})
-    return Change("outcomes", feature, way, title, sentence.both(), wider=abs(after.value) > abs(before.value))
+    return Change("outcomes", feature, way, title, sentence.both(), wider=abs(second.value) > abs(first.value))
 
 
 def _figure(row: Evidence) -> Figure:
@@ -234,14 +234,14 @@ def _within_chance(figure: Figure) -> bool:
     return figure.low is not None and figure.high is not None and figure.low <= 0 <= figure.high
 
 
-def difference_of(before: Figure, after: Figure) -> tuple[float, float]:
-    """Return the interval of `after` less `before` from the intervals of both (Zou and Donner 2008), as if of different people.
+def difference_of(first: Figure, second: Figure) -> tuple[float, float]:
+    """Return the interval of `second` less `first` from the intervals of both (Zou and Donner 2008), as if of different people.
 
     Both are of the same people, whose differences are smaller: the interval is wider than need be, and claims no change that is none.
     """
-    moved = after.value - before.value
-    below = hypot(after.value - _low(after), _high(before) - before.value)
-    above = hypot(_high(after) - after.value, before.value - _low(before))
+    moved = second.value - first.value
+    below = hypot(second.value - _low(second), _high(first) - first.value)
+    above = hypot(_high(second) - second.value, first.value - _low(first))
     return moved - below, moved + above
 
 
@@ -253,11 +253,11 @@ def _high(figure: Figure) -> float:
     return figure.value if figure.high is None else figure.high
 
 
-def _rules(after: Known, verdicts: tuple[Verdict, Verdict]) -> Iterator[Change]:
+def _rules(second_model: Known, verdicts: tuple[Verdict, Verdict]) -> Iterator[Change]:
     """Yield which flagged features one model uses and the other does not."""
     first, second = (_flagged(verdict) for verdict in verdicts)
     for feature in dict.fromkeys((*first, *second)):
-        name = {"feature": after.name(feature)}
+        name = {"feature": second_model.name(feature)}
         if feature in first and feature in second:
             title = Remark("verdict_title_use", name).both()
             sentence = Remark("verdict_still_in_use", {"what": second[feature].sentence})
@@ -274,11 +274,11 @@ def _rules(after: Known, verdicts: tuple[Verdict, Verdict]) -> Iterator[Change]:
 
 def _flagged(verdict: Verdict) -> dict[str, Fact]:
     """Return feature in use → the worst fact about rules that object to it."""
-    found: dict[str, Fact] = {}
+    worst: dict[str, Fact] = {}
     for fact in verdict.of("rule"):
         if _in_use(fact):
-            found.setdefault(fact.about, fact)
-    return found
+            worst.setdefault(fact.about, fact)
+    return worst
 
 
 def _in_use(fact: Fact) -> bool:
@@ -286,9 +286,9 @@ def _in_use(fact: Fact) -> bool:
     return fact.state in ("broken", "undecided") and fact.figure is not None and fact.figure.value > 0
 
 
-def _leak(before: Known, after: Known) -> Iterator[Change]:
+def _leak(first_model: Known, second_model: Known) -> Iterator[Change]:
     """Yield how many scores fit one path only in both models."""
-    releases = before.record.release, after.record.release
+    releases = first_model.record.release, second_model.record.release
     title = Remark("verdict_title_leak").both()
     if releases[0] is None and releases[1] is None:
         return
@@ -307,10 +307,10 @@ def _leak(before: Known, after: Known) -> Iterator[Change]:
         yield Change("leak", "", "same", title, Remark("verdict_leak_same", values).both())
 
 
-def _tests(before: Verdict, after: Verdict) -> Iterator[Change]:
+def _tests(first: Verdict, second: Verdict) -> Iterator[Change]:
     """Yield which tests of the validation fail in one model only."""
     title = Remark("verdict_title_validation").both()
-    sides = [side.of("test") for side in (before, after)]
+    sides = [side.of("test") for side in (first, second)]
     if not all(any(fact.state != "not_measured" for fact in side) for side in sides):
         yield Change("test", "", "not_measured", title, Remark("verdict_tests_not_comparable").both())
         return
@@ -331,7 +331,7 @@ def _tests(before: Verdict, after: Verdict) -> Iterator[Change]:
         yield Change("test", "", "same", title, Remark("verdict_no_test_fails").both())
 
 
-def change_facts(found: Changes, name: str) -> Iterator[Fact]:
+def change_facts(comparison: Changes, name: str) -> Iterator[Fact]:
     """Yield what a model changed against the one that it replaces, as facts about it.
 
     Parameters
@@ -339,18 +339,20 @@ def change_facts(found: Changes, name: str) -> Iterator[Fact]:
     name : str
         What the replaced model is called.
     """
-    worse = [change for change in found.changes if change.way == "worse" or (change.wider and change.way == "same")]
+    worse = [
+        change for change in comparison.changes if change.way == "worse" or (change.wider and change.way == "same")
+    ]
     for change in worse:
         title = Remark("verdict_title_change", {"what": change.title, "model": name})
         sentence = Remark("verdict_change", {"what": change.sentence, "model": name})
         yield Fact("change", change.about, "undecided", title.both(), sentence.both(), "compare_models")
-    missing = found.of("not_measured")
+    missing = comparison.of("not_measured")
     if missing:
         title = Remark("verdict_title_change_missing", {"model": name})
         values = {"model": name, "titles": named([change.title for change in missing])}
         sentence = Remark("verdict_change_missing", values)
         yield Fact("change", "", "not_measured", title.both(), sentence.both(), "compare_models")
-    better = found.of("better")
+    better = comparison.of("better")
     if better:
         title = Remark("verdict_title_change_better", {"model": name})
         values = {"model": name, "titles": named([change.title for change in better])}

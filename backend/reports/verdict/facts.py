@@ -151,12 +151,12 @@ def verdict_of(model: str, facts: Iterable[Fact]) -> Verdict:
     return Verdict(model, _headline(ordered), ordered)
 
 
-def named(titles: Sequence[Text | Remark | str], most: int = NAMED) -> tuple[object, ...]:
+def named(titles: Sequence[Text | Remark | str], max_titles: int = NAMED) -> tuple[object, ...]:
     """Return the first titles as a list for a sentence, and the number of the others."""
-    rest = len(titles) - most
-    if rest <= 0:
+    n_more = len(titles) - max_titles
+    if n_more <= 0:
         return tuple(titles)
-    return (*titles[:most], Remark("verdict_more", {"n": rest}))
+    return (*titles[:max_titles], Remark("verdict_more", {"n": n_more}))
 
 
 def _headline(facts: Sequence[Fact]) -> Text:
@@ -164,8 +164,8 @@ def _headline(facts: Sequence[Fact]) -> Text:
     state = facts[0].state if facts else "not_measured"
     titles = [fact.title for fact in facts if fact.state == state]
     counts = []
-    for other in STATES:
-        n = sum(fact.state == other for fact in facts)
+    for each_state in STATES:
+        n = sum(fact.state == each_state for fact in facts)
         if n:
-            counts.append(Remark(f"verdict_count_{other}", {"n": n}))
+            counts.append(Remark(f"verdict_count_{each_state}", {"n": n}))
     return Remark(f"verdict_headline_{state}", {"titles": named(titles), "counts": tuple(counts)}).both()

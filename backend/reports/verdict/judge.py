@@ -11,7 +11,7 @@ from backend.reports.verdict.outcomes import outcome_facts
 from backend.reports.verdict.rules import rule_facts
 
 
-def judge(known: Known, more: Iterable[Fact] = ()) -> Verdict:
+def judge(model: Known, more: Iterable[Fact] = ()) -> Verdict:
     """Return the verdict of a model.
 
     Parameters
@@ -19,4 +19,4 @@ def judge(known: Known, more: Iterable[Fact] = ()) -> Verdict:
     more : iterable of Fact
         What it changed against the model that it replaces.
     """
-    return verdict_of(known.record.id, (*rule_facts(known), *outcome_facts(known), *model_facts(known), *more))
+    return verdict_of(model.record.id, (*rule_facts(model), *outcome_facts(model), *model_facts(model), *more))

@@ -18,45 +18,45 @@ CHANCE = {"auc": 0.5, "r2": 0.0}  # a figure of quality → its value for a mode
 ELSEWHERE = ("leak",)  # tests of the suite that repeat another fact of the verdict
 
 
-def model_facts(known: Known) -> Iterator[Fact]:
+def model_facts(model: Known) -> Iterator[Fact]:
     """Yield every fact about the model itself."""
-    yield from _suite(known)
-    yield from _monitoring(known)
-    yield _quality(known)
-    yield from _directions(known)
-    yield _meanings(known)
-    yield from _leak(known)
-    if known.record.task != "classes" and not known.policy.is_set:
-        yield _no_line(known)
+    yield from _suite(model)
+    yield from _monitoring(model)
+    yield _quality(model)
+    yield from _directions(model)
+    yield _meanings(model)
+    yield from _leak(model)
+    if model.record.task != "classes" and not model.policy.is_set:
+        yield _no_line(model)
 
 
-def _suite(known: Known) -> Iterator[Fact]:
+def _suite(model: Known) -> Iterator[Fact]:
     """Yield the validation: each test that fails or warns, then those undecided, those not measured and those that pass."""
-    done = known.validation
-    if done is None:
+    run = model.validation
+    if run is None:
         title = Remark("verdict_title_validation").both()
         yield Fact("test", "", "not_measured", title, Remark("verdict_no_validation").both(), "validation")
         return
-    tests = [test for test in done.tests if test.id not in ELSEWHERE]
-    yield from _tests(known, "test", "validation", tests)
+    tests = [test for test in run.tests if test.id not in ELSEWHERE]
+    yield from _tests(model, "test", "validation", tests)
 
 
-def _monitoring(known: Known) -> Iterator[Fact]:
+def _monitoring(model: Known) -> Iterator[Fact]:
     """Yield the same of the last run on later data."""
-    done = known.monitored
-    if done is None:
+    run = model.monitored
+    if run is None:
         title = Remark("verdict_title_monitoring").both()
         yield Fact("monitoring", "", "not_measured", title, Remark("verdict_no_monitoring").both(), "validation")
         return
-    yield from _tests(known, "monitoring", "validation", done.tests)
+    yield from _tests(model, "monitoring", "validation", run.tests)
 
 
-def _tests(known: Known, kind: Kind, page: str, tests: Sequence[Tested]) -> Iterator[Fact]:
+def _tests(model: Known, kind: Kind, page: str, tests: Sequence[Tested]) -> Iterator[Fact]:
     for test in tests:
         if test.verdict == "fail":
-            yield _test(known, kind, page, test, "broken")
+            yield _test(model, kind, page, test, "broken")
         elif test.verdict == "warn":
-            yield _test(known, kind, page, test, "undecided")
+            yield _test(model, kind, page, test, "undecided")
     undecided = [test for test in tests if test.verdict == "undecided"]
     if undecided:
         yield _listed(kind, page, undecided, "undecided")
@@ -75,7 +75,7 @@ def _name(test: Tested) -> Text:
     return in_both(f"validation.test_{test.id}")
 
 
-def _test(known: Known, kind: Kind, page: str, test: Tested, state: State) -> Fact:
+def _test(model: Known, kind: Kind, page: str, test: Tested, state: State) -> Fact:
     """Return one test that fails or warns, with its worst figure and its limits."""
     worst = test.figures[0]
     words = []
@@ -84,17 +84,17 @@ def _test(known: Known, kind: Kind, page: str, test: Tested, state: State) -> Fa
         say = Catalogue(language)
         figure = worst.figure
         if figure.feature:
-            feature = known.name(figure.feature).in_language(language)
+            feature = model.name(figure.feature).in_language(language)
         else:
             feature = ""
         if figure.party:
-            party = known.title(figure.party).in_language(language)
+            party = model.title(figure.party).in_language(language)
         else:
             party = ""
-        entry = known.features.get(figure.feature)
+        entry = model.features.get(figure.feature)
         codes = say.texts(entry.categories) if entry else {}
         if figure.measure == "cramers_v":
-            codes = {figure.group: known.name(figure.group).in_language(language)}
+            codes = {figure.group: model.name(figure.group).in_language(language)}
         about = about_in_words(say, figure, feature, party, codes)
         value = value_in_words(say, figure, lambda value: written(value, "number"))
         words.append(say("words.says", who=about, said=value))
@@ -145,74 +145,74 @@ def _switched_off(kind: Kind, page: str, tests: Sequence[Tested]) -> Fact:
 
 def deciding(quality: Performance) -> Estimate | None:
     """Return the figure whose value for a model that knows nothing is known."""
-    return next((found for name in CHANCE if (found := quality.figure(name)) is not None), None)
+    return next((estimate for name in CHANCE if (estimate := quality.figure(name)) is not None), None)
 
 
-def _quality(known: Known) -> Fact:
+def _quality(model: Known) -> Fact:
     title = Remark("verdict_title_quality").both()
-    found = deciding(known.quality) if known.quality else None
-    if known.quality is None or found is None:
+    estimate = deciding(model.quality) if model.quality else None
+    if model.quality is None or estimate is None:
         return Fact("quality", "", "not_measured", title, Remark("verdict_quality_not_measured").both(), "model_card")
-    figure = Figure(found.value, found.low, found.high, known.quality.n)
-    chance = CHANCE[found.name]
+    figure = Figure(estimate.value, estimate.low, estimate.high, model.quality.n)
+    chance = CHANCE[estimate.name]
     values = {
-        "figure": in_both(f"figure.{found.name}"),
+        "figure": in_both(f"figure.{estimate.name}"),
         "value": figure.shown,
-        "n": known.quality.n,
+        "n": model.quality.n,
         "chance": f"{chance:g}",
     }
-    if known.quality.part != "test":
+    if model.quality.part != "test":
         sentence = Remark("verdict_quality_on_known", values)
         return Fact("quality", "", "undecided", title, sentence.both(), "model_card", figure)
-    if found.high < chance:
+    if estimate.high < chance:
         return Fact(
             "quality", "", "broken", title, Remark("verdict_quality_worse", values).both(), "model_card", figure
         )
-    if found.low <= chance:
+    if estimate.low <= chance:
         sentence = Remark("verdict_quality_undecided", values)
         return Fact("quality", "", "undecided", title, sentence.both(), "model_card", figure)
     return Fact("quality", "", "no_breach", title, Remark("verdict_quality", values).both(), "model_card", figure)
 
 
-def _directions(known: Known) -> Iterator[Fact]:
+def _directions(model: Known) -> Iterator[Fact]:
     """Yield whether features push the way their owners expect; nothing if no feature of the model has an order."""
     title = Remark("verdict_title_direction").both()
-    used = [one for one in known.directions if known.splits.get(one.feature, 0)]
-    against = [one for one in used if one.contradicts]
-    expected = [one for one in used if one.expected != "none"]
+    in_use = [direction for direction in model.directions if model.splits.get(direction.feature, 0)]
+    against = [direction for direction in in_use if direction.contradicts]
+    expected = [direction for direction in in_use if direction.expected != "none"]
     if against:
-        values = {"n": len(against), "features": named([known.name(one.feature) for one in against])}
+        values = {"n": len(against), "features": named([model.name(direction.feature) for direction in against])}
         sentence = Remark("verdict_direction_against", values)
         yield Fact("direction", "", "undecided", title, sentence.both(), "compliance")
     elif expected:
-        sentence = Remark("verdict_direction", {"n": len(expected), "used": len(used)})
+        sentence = Remark("verdict_direction", {"n": len(expected), "used": len(in_use)})
         yield Fact("direction", "", "no_breach", title, sentence.both(), "compliance")
-    elif used:
+    elif in_use:
         yield Fact("direction", "", "not_measured", title, Remark("verdict_no_direction").both(), "compliance")
 
 
-def _meanings(known: Known) -> Fact:
+def _meanings(model: Known) -> Fact:
     """Return of how many features somebody wrote what they mean."""
-    whole = len(known.offered)
-    bare = [feature.name for _, feature in known.offered if not has_meaning(feature)]
-    used = [name for name in bare if known.splits.get(name, 0)]
-    values = {"part": whole - len(bare), "whole": whole, "used": len(used)}
+    n_offered = len(model.offered)
+    bare = [feature.name for _, feature in model.offered if not has_meaning(feature)]
+    in_use = [name for name in bare if model.splits.get(name, 0)]
+    values = {"part": n_offered - len(bare), "whole": n_offered, "used": len(in_use)}
     if not bare:
         title = Remark("verdict_title_meanings").both()
         return Fact("meaning", "", "no_breach", title, Remark("verdict_meanings", values).both(), "features")
     title = Remark("verdict_title_no_meaning", {"n": len(bare)}).both()
-    if used:
+    if in_use:
         return Fact("meaning", "", "broken", title, Remark("verdict_no_meaning_in_use", values).both(), "features")
     return Fact("meaning", "", "undecided", title, Remark("verdict_no_meaning", values).both(), "features")
 
 
-def _leak(known: Known) -> Iterator[Fact]:
+def _leak(model: Known) -> Iterator[Fact]:
     """Yield what scores tell, by the limits of the suite; nothing if no Host takes part."""
-    if not known.record.hosts:
+    if not model.record.hosts:
         return
     title = Remark("verdict_title_leak").both()
-    release = known.record.release
-    sentence = told_by_scores(release, known.record.score_bits).both()
+    release = model.record.release
+    sentence = told_by_scores(release, model.record.score_bits).both()
     if release is None or not release.measurable:
         yield Fact("leak", "", "not_measured", title, sentence, "privacy")
         return
@@ -223,14 +223,14 @@ def _leak(known: Known) -> Iterator[Fact]:
     elif limit.warn is not None and release.named > limit.warn:
         state = "undecided"
     values = {"what": sentence, "limit": written(limit.fail or 0.0, "share")}
-    whole = Remark("verdict_leak_above" if state == "broken" else "verdict_leak_within", values)
+    remark = Remark("verdict_leak_above" if state == "broken" else "verdict_leak_within", values)
     figure = Figure(release.named, n=release.people, unit="share")
-    yield Fact("leak", "", state, title, whole.both(), "privacy", figure)
+    yield Fact("leak", "", state, title, remark.both(), "privacy", figure)
 
 
-def _no_line(known: Known) -> Fact:
+def _no_line(model: Known) -> Fact:
     title = Remark("verdict_title_no_line").both()
-    if known.policy.decline_at is None:
+    if model.policy.decline_at is None:
         return Fact("policy", "", "undecided", title, Remark("verdict_without_line").both(), "decide")
-    line = written(known.policy.decline_at, "share")
+    line = written(model.policy.decline_at, "share")
     return Fact("policy", "", "undecided", title, Remark("verdict_no_line", {"line": line}).both(), "decide")

@@ -61,22 +61,22 @@ class Comparison:
         return "undecided" if self.low < FOUR_FIFTHS else "no_breach"
 
 
-def outcome_facts(known: Known) -> Iterator[Fact]:
+def outcome_facts(model: Known) -> Iterator[Fact]:
     """Yield what is known about groups: acceptance, proxies, elderly ages; and for which protected features nobody measured it."""
-    if known.record.task == "binary":
-        for feature in known.disparities:
-            yield _acceptance(known, feature)
-        yield from _not_measured(known, DISPARITY, known.disparities.keys())
-    for feature in known.proxies:
-        yield _proxies(known, feature)
-    yield from _not_measured(known, PROXIES, known.proxies.keys())
-    yield from _ages(known)
+    if model.record.task == "binary":
+        for feature in model.disparities:
+            yield _acceptance(model, feature)
+        yield from _not_measured(model, DISPARITY, model.disparities.keys())
+    for feature in model.proxies:
+        yield _proxies(model, feature)
+    yield from _not_measured(model, PROXIES, model.proxies.keys())
+    yield from _ages(model)
 
 
-def line_is_set(known: Known, feature: str) -> bool:
+def line_is_set(model: Known, feature: str) -> bool:
     """Return whether a feature's groups were measured at a line that somebody set and that still holds."""
-    basis = known.bases.get((DISPARITY, feature))
-    return basis is not None and known.policy.is_set and basis.policy == known.policy.version
+    basis = model.bases.get((DISPARITY, feature))
+    return basis is not None and model.policy.is_set and basis.policy == model.policy.version
 
 
 def comparisons(rows: Sequence[Evidence], *, along: bool) -> tuple[Comparison, ...]:
@@ -91,8 +91,8 @@ def comparisons(rows: Sequence[Evidence], *, along: bool) -> tuple[Comparison, .
     ratios = [row for row in rows if row.measure == f"{rate}, {RATIO}" and row.value is not None]
     gaps = {(row.about, row.cutoff): row for row in rows if row.measure == f"{rate}, {DIFFERENCE}"}
     wider = _widening(len(ratios))
-    found = [_comparison(row, gaps.get((row.about, row.cutoff)), wider) for row in ratios]
-    return tuple(sorted(found, key=lambda one: (one.high >= FOUR_FIFTHS, one.low)))
+    groups_compared = [_comparison(row, gaps.get((row.about, row.cutoff)), wider) for row in ratios]
+    return tuple(sorted(groups_compared, key=lambda group: (group.high >= FOUR_FIFTHS, group.low)))
 
 
 def _widening(comparisons: int) -> float:
@@ -145,40 +145,40 @@ def smallest_gap(row: Evidence) -> float:
     return SEEN * (row.high - row.low) / (2 * Z)
 
 
-def _acceptance(known: Known, feature: str) -> Fact:
-    rows = known.disparities[feature]
-    name = known.name(feature)
+def _acceptance(model: Known, feature: str) -> Fact:
+    rows = model.disparities[feature]
+    name = model.name(feature)
     title = Remark("verdict_title_acceptance", {"feature": name}).both()
-    along = not line_is_set(known, feature)
+    along = not line_is_set(model, feature)
     at_one_line = not any(row.measure.startswith(BY_CUTOFF) for row in rows)
-    if along and at_one_line and len(features_of(feature, known.features)) > 1:
+    if along and at_one_line and len(features_of(feature, model.features)) > 1:
         # If the Guest holds one of two features, both together are counted at one line alone, and no other one may lead.
-        measured_on = known.bases.get((DISPARITY, feature))
+        measured_on = model.bases.get((DISPARITY, feature))
         if measured_on is None or measured_on.cutoff is None:
-            shown = "–"
+            line_text = "–"
         else:
-            shown = written(measured_on.cutoff, "share")
-        unjudged = Remark("verdict_pair_without_line", {"feature": name, "line": shown})
+            line_text = written(measured_on.cutoff, "share")
+        unjudged = Remark("verdict_pair_without_line", {"feature": name, "line": line_text})
         return Fact("outcomes", feature, "not_measured", title, unjudged.both(), PAGE)
-    found = comparisons(rows, along=along)
-    if not found:
+    groups_compared = comparisons(rows, along=along)
+    if not groups_compared:
         sentence = Remark("verdict_groups_too_small", {"feature": name})
         return Fact("outcomes", feature, "not_measured", title, sentence.both(), PAGE)
-    worst = found[0]
+    worst = groups_compared[0]
     if worst.favoured:
         groups = (reference_of(rows), worst.group)
     else:
         groups = (worst.group, reference_of(rows))
-    basis = known.bases.get((DISPARITY, feature))
+    basis = model.bases.get((DISPARITY, feature))
     line = worst.cutoff
     if not along and basis is not None:
         line = basis.cutoff
     figure = Figure(worst.ratio, worst.low, worst.high, worst.n, "ratio")
-    at = {"feature": name, "line": "–" if line is None else written(line, "share"), "n": len(found)}
+    at = {"feature": name, "line": "–" if line is None else written(line, "share"), "n": len(groups_compared)}
     where = Remark("verdict_at_line", at)
     if along:
-        where = Remark("verdict_not_at_line" if known.policy.is_set else "verdict_no_line_set", at)
-    elif len(found) > 1:
+        where = Remark("verdict_not_at_line" if model.policy.is_set else "verdict_no_line_set", at)
+    elif len(groups_compared) > 1:
         where = Remark("verdict_at_line_together", at)
     values = {
         "where": where,
@@ -201,21 +201,21 @@ def _gap(row: Evidence | None) -> Remark:
     if row is None or row.value is None or row.low is None or row.high is None:
         return Remark("verdict_gap_unknown")
     figure = Figure(row.value, row.low, row.high, row.n, "points")
-    seen = f"{100 * smallest_gap(row):.1f}"
+    smallest = f"{100 * smallest_gap(row):.1f}"
     if row.low <= 0 <= row.high:
-        return Remark("verdict_gap_within_chance", {"gap": figure.shown, "seen": seen})
-    return Remark("verdict_gap_beyond_chance", {"gap": figure.shown, "seen": seen})
+        return Remark("verdict_gap_within_chance", {"gap": figure.shown, "seen": smallest})
+    return Remark("verdict_gap_beyond_chance", {"gap": figure.shown, "seen": smallest})
 
 
-def _not_measured(known: Known, claim: str, measured: Collection[str]) -> Iterator[Fact]:
+def _not_measured(model: Known, claim: str, measured: Collection[str]) -> Iterator[Fact]:
     """Yield one fact about the protected features of which nobody measured a claim."""
-    protected = [f.feature for f in known.compliance.findings if f.status in PROTECTED and f.usage.splits]
-    lacking = [name for name in dict.fromkeys((*protected, *known.record.exclude)) if name not in measured]
+    protected = [f.feature for f in model.compliance.findings if f.status in PROTECTED and f.usage.splits]
+    lacking = [name for name in dict.fromkeys((*protected, *model.record.exclude)) if name not in measured]
     if not lacking:
         return
-    names = named([known.name(name) for name in lacking])
-    refused = [known.bases[claim, name].refused for name in lacking if (claim, name) in known.bases]
-    hosts = tuple(known.title(host) for host in dict.fromkeys(filter(None, refused)))
+    names = named([model.name(name) for name in lacking])
+    refused = [model.bases[claim, name].refused for name in lacking if (claim, name) in model.bases]
+    hosts = tuple(model.title(host) for host in dict.fromkeys(filter(None, refused)))
     values = {"features": names, "n": len(lacking)}
     if claim == DISPARITY:
         title = Remark("verdict_title_acceptance_of", values)
@@ -229,38 +229,38 @@ def _not_measured(known: Known, claim: str, measured: Collection[str]) -> Iterat
     yield Fact(kind, "", "not_measured", title.both(), sentence.both(), PAGE)
 
 
-def _proxies(known: Known, feature: str) -> Fact:
+def _proxies(model: Known, feature: str) -> Fact:
     """Return what goes with a protected feature; how close is too close is for a person to say."""
-    rows = known.proxies[feature]
-    name = known.name(feature)
+    rows = model.proxies[feature]
+    name = model.name(feature)
     title = Remark("verdict_title_proxies", {"feature": name}).both()
-    basis = known.bases.get((PROXIES, feature))
+    basis = model.bases.get((PROXIES, feature))
     if not rows:
         sentence = Remark("verdict_no_proxies", {"feature": name, "n": basis.n if basis else 0})
         return Fact("proxies", feature, "no_breach", title, sentence.both(), PAGE)
     closest = rows[0]
     figure = Figure(closest.value or 0.0, closest.low, closest.high, closest.n, "ratio")
-    values = {"feature": name, "closest": known.name(closest.about.en), "v": figure.shown, "n": len(rows)}
+    values = {"feature": name, "closest": model.name(closest.about.en), "v": figure.shown, "n": len(rows)}
     sentence = Remark("verdict_proxies", {**values, "records": closest.n})
     return Fact("proxies", feature, "undecided", title, sentence.both(), PAGE, figure)
 
 
-def _ages(known: Known) -> Iterator[Fact]:
+def _ages(model: Known) -> Iterator[Fact]:
     """Yield whether elderly ages have a negative factor, if a rule asks and the model uses the feature."""
-    seen: set[str] = set()
-    for finding in known.compliance.findings:
-        if not finding.check or not finding.usage.splits or finding.feature in seen:
+    features_seen: set[str] = set()
+    for finding in model.compliance.findings:
+        if not finding.check or not finding.usage.splits or finding.feature in features_seen:
             continue
-        seen.add(finding.feature)
-        title = Remark("verdict_title_elderly", {"feature": known.name(finding.feature)}).both()
+        features_seen.add(finding.feature)
+        title = Remark("verdict_title_elderly", {"feature": model.name(finding.feature)}).both()
         if finding.ages is None:
-            if (ELDERLY, finding.feature) in known.bases:
-                refused = known.bases[ELDERLY, finding.feature].refused
+            if (ELDERLY, finding.feature) in model.bases:
+                refused = model.bases[ELDERLY, finding.feature].refused
             else:
                 refused = ""
             sentence = Remark("verdict_elderly_not_measured")
             if refused:
-                sentence = Remark("verdict_not_agreed", {"what": sentence, "parties": (known.title(refused),)})
+                sentence = Remark("verdict_not_agreed", {"what": sentence, "parties": (model.title(refused),)})
             yield Fact("ages", finding.feature, "not_measured", title, sentence.both(), PAGE)
             continue
         yield _age_fact(finding.feature, title, finding.ages)

@@ -13,26 +13,26 @@ from backend.reports.verdict.known import Known
 PAGE = "compliance"
 
 
-def rule_facts(known: Known) -> Iterator[Fact]:
+def rule_facts(model: Known) -> Iterator[Fact]:
     """Yield a fact for each feature that rules speak of and each decision about it, then the questions that wait.
 
     A finding that was upheld is broken, one that nobody decided on is undecided, a dismissed one is no breach.
     """
-    findings = known.compliance.findings
+    findings = model.compliance.findings
     if not findings:
-        yield _nothing_found(known)
+        yield _nothing_found(model)
     for feature in _worst_first(findings):
         about = [finding for finding in findings if finding.feature == feature]
-        upheld = [finding for finding in about if _decision(known, finding) == "confirmed"]
-        dismissed = [finding for finding in about if _decision(known, finding) == "overridden"]
-        waiting = [finding for finding in about if _decision(known, finding) == ""]
+        upheld = [finding for finding in about if _decision(model, finding) == "confirmed"]
+        dismissed = [finding for finding in about if _decision(model, finding) == "overridden"]
+        waiting = [finding for finding in about if _decision(model, finding) == ""]
         if upheld:
-            yield _upheld(known, feature, upheld)
+            yield _upheld(model, feature, upheld)
         if waiting:
-            yield _waiting(known, feature, waiting)
+            yield _waiting(model, feature, waiting)
         if dismissed:
-            yield _dismissed(known, feature, dismissed)
-    yield from _questions(known)
+            yield _dismissed(model, feature, dismissed)
+    yield from _questions(model)
 
 
 def _worst_first(findings: Sequence[Finding]) -> tuple[str, ...]:
@@ -41,9 +41,9 @@ def _worst_first(findings: Sequence[Finding]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(finding.feature for finding in ordered))
 
 
-def _decision(known: Known, finding: Finding) -> str:
+def _decision(model: Known, finding: Finding) -> str:
     """Return the last decision about a finding; empty if nobody decided."""
-    review = known.reviews.get((finding.rule_id, finding.feature))
+    review = model.reviews.get((finding.rule_id, finding.feature))
     return review.verdict if review else ""
 
 
@@ -60,11 +60,11 @@ def _use(findings: Sequence[Finding]) -> Remark:
     return Remark("verdict_in_use", {"n": usage.splits, "share": written(usage.gain_share, "share")})
 
 
-def _upheld(known: Known, feature: str, findings: Sequence[Finding]) -> Fact:
-    last = max((known.reviews[finding.rule_id, feature] for finding in findings), key=lambda review: review.number)
-    used = bool(findings[0].usage.splits)
-    name = known.name(feature)
-    title = Remark("verdict_title_in_use" if used else "verdict_title_offered", {"feature": name})
+def _upheld(model: Known, feature: str, findings: Sequence[Finding]) -> Fact:
+    last = max((model.reviews[finding.rule_id, feature] for finding in findings), key=lambda review: review.number)
+    in_use = bool(findings[0].usage.splits)
+    name = model.name(feature)
+    title = Remark("verdict_title_in_use" if in_use else "verdict_title_offered", {"feature": name})
     values = {
         "feature": name,
         "n": len(findings),
@@ -77,8 +77,8 @@ def _upheld(known: Known, feature: str, findings: Sequence[Finding]) -> Fact:
     return Fact("rule", feature, "broken", title.both(), sentence.both(), PAGE, _gain(findings))
 
 
-def _waiting(known: Known, feature: str, findings: Sequence[Finding]) -> Fact:
-    name = known.name(feature)
+def _waiting(model: Known, feature: str, findings: Sequence[Finding]) -> Fact:
+    name = model.name(feature)
     title = Remark("verdict_title_to_decide", {"feature": name, "n": len(findings)})
     values = {
         "feature": name,
@@ -90,29 +90,29 @@ def _waiting(known: Known, feature: str, findings: Sequence[Finding]) -> Fact:
     return Fact("rule", feature, "undecided", title.both(), sentence.both(), PAGE, _gain(findings))
 
 
-def _dismissed(known: Known, feature: str, findings: Sequence[Finding]) -> Fact:
-    last = max((known.reviews[finding.rule_id, feature] for finding in findings), key=lambda review: review.number)
-    name = known.name(feature)
+def _dismissed(model: Known, feature: str, findings: Sequence[Finding]) -> Fact:
+    last = max((model.reviews[finding.rule_id, feature] for finding in findings), key=lambda review: review.number)
+    name = model.name(feature)
     values = {"feature": name, "n": len(findings), "person": last.person, "day": last.time[:10]}
     title = Remark("verdict_title_dismissed", {"feature": name})
     return Fact("rule", feature, "no_breach", title.both(), Remark("verdict_dismissed", values).both(), PAGE)
 
 
-def _nothing_found(known: Known) -> Fact:
-    values = {"n": known.compliance.assessed, "packs": len(known.compliance.packs)}
+def _nothing_found(model: Known) -> Fact:
+    values = {"n": model.compliance.assessed, "packs": len(model.compliance.packs)}
     title = Remark("verdict_title_rules")
     return Fact("rule", "", "no_breach", title.both(), Remark("verdict_nothing_found", values).both(), PAGE)
 
 
-def _questions(known: Known) -> Iterator[Fact]:
+def _questions(model: Known) -> Iterator[Fact]:
     """Yield what a person has to answer, and what no rule could read."""
-    waiting = known.compliance.unanswered
+    waiting = model.compliance.unanswered
     if waiting:
-        names = tuple(dict.fromkeys(known.name(question.feature) for question in waiting))
+        names = tuple(dict.fromkeys(model.name(question.feature) for question in waiting))
         yield _question(len(waiting), "verdict_title_questions", "verdict_questions", names, "undecided")
-    unread = known.compliance.not_understood
+    unread = model.compliance.not_understood
     if unread:
-        names = tuple(known.name(one.feature) for one in unread)
+        names = tuple(model.name(column.feature) for column in unread)
         yield _question(len(unread), "verdict_title_unread", "verdict_unread", names, "not_measured")
 
 
