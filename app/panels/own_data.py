@@ -131,20 +131,27 @@ def _begin(t: Texts, service: OwnData) -> None:
     if drafts:
         frame.section(t, "own_data.unfinished")
         st.caption(t("own_data.unfinished_hint"))
-    for one in drafts:
+    for unfinished in drafts:
         with st.container(horizontal=True, vertical_alignment="center"):
             words = t(
-                "own_data.unfinished_one", file=markdown(one.file), step=t(f"own_data.step_{STEPS[one.step - 1]}")
+                "own_data.unfinished_one",
+                file=markdown(unfinished.file),
+                step=t(f"own_data.step_{STEPS[unfinished.step - 1]}"),
             )
             st.markdown(words)
-            st.button(t("own_data.go_on"), on_click=session.keep, args=("own_draft", one.id), key=f"own_open_{one.id}")
-            _discard(t, service, one)
+            st.button(
+                t("own_data.go_on"),
+                on_click=session.keep,
+                args=("own_draft", unfinished.id),
+                key=f"own_open_{unfinished.id}",
+            )
+            _discard(t, service, unfinished)
 
 
 def _begun(service: OwnData, file_id: str, name: str, data: bytes, how: Any) -> Draft:
     """The draft of an upload, made once."""
-    there = service.draft(session.kept(f"own_of_{file_id}", ""))
-    draft = there or service.begin(name, data, how)
+    existing = service.draft(session.kept(f"own_of_{file_id}", ""))
+    draft = existing or service.begin(name, data, how)
     session.keep(f"own_of_{file_id}", draft.id)
     return draft
 
@@ -219,8 +226,8 @@ def _outcome(t: Texts, service: OwnData, draft: Draft) -> tuple[Draft, bool]:
     names = [column.name for column in columns]
     st.caption(t("own_data.table_read", file=markdown(draft.file), rows=f"{service.rows(draft):,}", n=len(columns)))
     _columns_table(t, columns)
-    left, right = st.columns(2, gap="large")
-    with left:
+    columns_side, outcome_side = st.columns(2, gap="large")
+    with columns_side:
         id_column = st.selectbox(
             t("own_data.id_column"),
             [ROWS, *names],
@@ -240,10 +247,10 @@ def _outcome(t: Texts, service: OwnData, draft: Draft) -> tuple[Draft, bool]:
         return draft, False
     if label != draft.label:
         draft = _updated(draft, label=label, task="", positive="", label_meaning=Text())
-    with left:
+    with columns_side:
         draft, mended = _rows_to_mend(t, service, draft)
     outcomes = service.outcomes(draft, label)
-    with right:
+    with outcome_side:
         if outcomes.alike or label in draft.one_spelling:
             draft = _spellings(t, draft, label, outcomes.alike)
             outcomes = service.outcomes(draft, label)
@@ -269,11 +276,11 @@ def _rows_to_mend(t: Texts, service: OwnData, draft: Draft) -> tuple[Draft, bool
     odd = service.odd_rows(draft)
     left_out = []
     for reason, (_, sentence) in odd.items():
-        chosen = st.checkbox(
+        left_out_now = st.checkbox(
             markdown(sentence.sentence(t.language)),
             key=_field(draft, f"leave_out_{reason}", reason in draft.leave_out),
         )
-        if chosen:
+        if left_out_now:
             left_out.append(reason)
     remaining = [reason for reason in odd if reason not in left_out]
     if remaining:
@@ -288,9 +295,9 @@ def _spellings(t: Texts, draft: Draft, column: str, alike: Sequence[Sequence[str
         words = t("own_data.one_spelling", column=column, texts=spellings)
     else:
         words = t("own_data.spelled_alike", column=column)
-    chosen = st.checkbox(markdown(words), key=_field(draft, f"one_spelling_{column}", column in draft.one_spelling))
+    as_one = st.checkbox(markdown(words), key=_field(draft, f"one_spelling_{column}", column in draft.one_spelling))
     others = tuple(name for name in draft.one_spelling if name != column)
-    return _updated(draft, one_spelling=(*others, column) if chosen else others)
+    return _updated(draft, one_spelling=(*others, column) if as_one else others)
 
 
 def _asked_outcome(t: Texts, draft: Draft, outcomes: Outcomes) -> tuple[Draft, bool]:
@@ -345,8 +352,8 @@ def _columns_table(t: Texts, columns: Sequence[Column]) -> None:
         frame.data(rows, "own_columns_table", t("own_data.columns"))
 
 
-def _updated(draft: Draft, **said: Any) -> Draft:
-    return draft.model_copy(update=said)
+def _updated(draft: Draft, **changes: Any) -> Draft:
+    return draft.model_copy(update=changes)
 
 
 # -- whose column is whose, what it means, and what is odd about it ----------------------------------------
@@ -362,23 +369,23 @@ def _columns_step(t: Texts, service: OwnData, draft: Draft) -> tuple[Draft, bool
     table = st.container()
     draft = _dictionary(t, service, draft)
     draft = _more_fields(t, draft, columns)
-    needed = {c.name for c in columns if draft.holder(c.name) is not None and _blocking(draft, c)}
+    incomplete = {c.name for c in columns if draft.holder(c.name) is not None and _blocking(draft, c)}
     problems: dict[str, list[Remark]] = {}
     read: tuple[Federation, Overview] | None = None
     with status:
         ready = _parties_ready(t, draft)
-        if ready and not needed:
+        if ready and not incomplete:
             try:
                 read = service.overview(draft)
             except GlassleafError as error:
                 problems = _by_column(error, names)
         if problems.get(""):
             frame.problems(t, problems[""])
-        needed |= set(filter(None, problems))
-        if needed:
-            st.warning(t("own_data.need_you", n=len(needed)), icon=":material/report:")
+        incomplete |= set(filter(None, problems))
+        if incomplete:
+            st.warning(t("own_data.need_you", n=len(incomplete)), icon=":material/report:")
     with table:
-        _rows(t, service, draft, columns, needed, problems)
+        _rows(t, service, draft, columns, incomplete, problems)
     if read is not None:
         _readings(t, *read)
     return draft, read is not None
@@ -397,19 +404,22 @@ def _parties(t: Texts, draft: Draft, names: Sequence[str]) -> Draft:
                 usual = t("own_data.guest_usual")
             else:
                 usual = t("own_data.host_usual", n=place)
-            said = st.text_input(
+            entered = st.text_input(
                 t("own_data.guest_name") if place == 0 else t("own_data.host_name", n=place),
                 key=_field(draft, f"title_{place}", title or usual),
                 max_chars=60,
                 width=190,
             )
-            titles[place] = said.strip() or usual
-    kept = [tuple(name for name in host.columns if name in names) for host in hosts]
+            titles[place] = entered.strip() or usual
+    columns_kept = [tuple(name for name in host.columns if name in names) for host in hosts]
     return _updated(
         draft,
         guest_title=titles[0],
         guest=tuple(name for name in draft.guest if name in names),
-        hosts=tuple(OwnHost(title=title, columns=held) for title, held in zip(titles[1:], kept, strict=True)),
+        hosts=tuple(
+            OwnHost(title=title, columns=host_columns)
+            for title, host_columns in zip(titles[1:], columns_kept, strict=True)
+        ),
     )
 
 
@@ -420,8 +430,8 @@ def _titles(draft: Draft) -> list[str]:
 def _parties_ready(t: Texts, draft: Draft) -> bool:
     """Whether every party has a column and a name of its own; says so if not."""
     titles = _titles(draft)
-    held = (draft.guest, *(host.columns for host in draft.hosts))
-    ready = all(held) and len(set(titles)) == len(titles)
+    columns_by_party = (draft.guest, *(host.columns for host in draft.hosts))
+    ready = all(columns_by_party) and len(set(titles)) == len(titles)
     if not ready:
         st.caption(f":material/info: {t('own_data.parties_need')}")
     return ready
@@ -430,21 +440,21 @@ def _parties_ready(t: Texts, draft: Draft) -> bool:
 def _several(t: Texts, service: OwnData, draft: Draft, names: Sequence[str]) -> None:
     """Give several columns to a party at once: those that are chosen, or all that nobody has."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        chosen = st.multiselect(
+        picked = st.multiselect(
             t("own_data.several"),
             names,
             key=_field(draft, "several", []),
             placeholder=t("own_data.choose"),
             width=430,
         )
-        given = tuple(chosen or [name for name in names if draft.holder(name) is None])
-        for place, title in enumerate(_titles(draft) if given else ()):
-            words = t("own_data.give" if chosen else "own_data.give_rest", n=len(given), party=markdown(title))
+        columns_given = tuple(picked or [name for name in names if draft.holder(name) is None])
+        for place, title in enumerate(_titles(draft) if columns_given else ()):
+            words = t("own_data.give" if picked else "own_data.give_rest", n=len(columns_given), party=markdown(title))
             st.button(
                 words,
                 key=f"own_give_{place}",
                 on_click=_change,
-                args=(service, draft.id, partial(_given, given, place)),
+                args=(service, draft.id, partial(_given, columns_given, place)),
             )
 
 
@@ -466,8 +476,8 @@ def _change(service: OwnData, draft_id: str, changed: Callable[[Draft], Draft]) 
 
 def _blocking(draft: Draft, column: Column) -> bool:
     """Whether something has to be mended before a federation can be made of a column."""
-    said = draft.entries.get(column.name, {}).get("kind", "")
-    if said and said != column.kind:
+    kind = draft.entries.get(column.name, {}).get("kind", "")
+    if kind and kind != column.kind:
         return False  # what is odd about the other kind is not odd about this one
     return any(oddity.blocks and draft.mended(column.name, oddity) is None for oddity in column.odd)
 
@@ -481,23 +491,23 @@ def _rows(
     service: OwnData,
     draft: Draft,
     columns: Sequence[Column],
-    needed: Collection[str],
+    incomplete: Collection[str],
     problems: Mapping[str, Sequence[Remark]],
 ) -> None:
     """The table: a row a column, with its party, kind, meaning, and what is odd about it."""
     filters = {
         "all": list(columns),
-        "needed": [column for column in columns if column.name in needed],
+        "needed": [column for column in columns if column.name in incomplete],
         "odd": [column for column in columns if _odd(draft, column)],
         "free": [column for column in columns if draft.holder(column.name) is None],
     }
-    chosen = controls.choice(
+    filter_name = controls.choice(
         t("own_data.show"),
         tuple(filters),
         f"own_{draft.id}_show",
         lambda name: t(f"own_data.show_{name}", n=len(filters[name])),
     )
-    pages = -(-len(filters[chosen]) // PAGE)
+    pages = -(-len(filters[filter_name]) // PAGE)
     rows = st.container(border=True, key="own_rows")
     if pages > 1:
         at = min(st.pagination(pages, key="own_rows_page"), pages)
@@ -507,7 +517,7 @@ def _rows(
         with st.container(key="own_rows_head"):
             for cell, words in zip(st.columns(WIDTHS), HEAD, strict=True):
                 cell.caption(t(f"own_data.{words}"))
-        for column in filters[chosen][(at - 1) * PAGE : at * PAGE]:
+        for column in filters[filter_name][(at - 1) * PAGE : at * PAGE]:
             _row(t, service, draft, column, problems.get(column.name, []))
 
 
@@ -623,12 +633,12 @@ def _unmended(column: str, oddity: Oddity, draft: Draft) -> Draft:
 def _by_column(error: GlassleafError, names: Sequence[str]) -> dict[str, list[Remark]]:
     """The problems of an error by the column that they are about; those of no column, or of several, under an empty name."""
     quoted = {repr(name): name for name in names}
-    found: dict[str, list[Remark]] = {}
+    by_column: dict[str, list[Remark]] = {}
     for remark in error.remarks:
-        said = str(remark.values.get("feature", ""))
-        column = remark.column or (said if said in names else quoted.get(said, ""))
-        found.setdefault(column if column in names else "", []).append(remark)
-    return found
+        feature = str(remark.values.get("feature", ""))
+        column = remark.column or (feature if feature in names else quoted.get(feature, ""))
+        by_column.setdefault(column if column in names else "", []).append(remark)
+    return by_column
 
 
 def _problem(t: Texts, remark: Remark) -> str:
@@ -637,12 +647,12 @@ def _problem(t: Texts, remark: Remark) -> str:
     if key not in PROBLEMS:
         return frame.explained(t, remark)
     cells = remark.values.get("cells", "")
-    shown = cells.sentence(t.language) if isinstance(cells, Remark) else cells
+    text = cells.sentence(t.language) if isinstance(cells, Remark) else cells
     if isinstance(cells, tuple):
-        shown = t("words.comma").join(
-            one.sentence(t.language) if isinstance(one, Remark) else str(one) for one in cells[:SHOWN_CODES]
+        text = t("words.comma").join(
+            cell.sentence(t.language) if isinstance(cell, Remark) else str(cell) for cell in cells[:SHOWN_CODES]
         )
-    return t(key, cells=markdown(str(shown)))
+    return t(key, cells=markdown(str(text)))
 
 
 def _dictionary(t: Texts, service: OwnData, draft: Draft) -> Draft:
@@ -665,25 +675,25 @@ def _dictionary(t: Texts, service: OwnData, draft: Draft) -> Draft:
 
 def _more_fields(t: Texts, draft: Draft, columns: Sequence[Column]) -> Draft:
     """What else a dictionary says of each column, as a table to fill in; what nobody touched stays as it was read."""
-    held = [column for column in columns if draft.holder(column.name) is not None]
+    columns_held = [column for column in columns if draft.holder(column.name) is not None]
     with st.expander(t("own_data.more_fields"), icon=":material/table:", key="own_more_fields"):
-        if not held:
+        if not columns_held:
             st.caption(t("own_data.parties_need"))
             return draft
-        return _edited(t, draft, held)
+        return _edited(t, draft, columns_held)
 
 
 def _edited(t: Texts, draft: Draft, columns: Sequence[Column]) -> Draft:
     base_key = f"own_base_{draft.id}"
     fields = ("meaning" if t.language == "zh" else "meaning_zh", *EDITED)
     blank = dict.fromkeys(fields, "") | {"expected_direction": "none"}
-    begun = {}
+    first_values = {}
     for column in columns:
-        said = draft.entries.get(column.name, {})
-        begun[column.name] = {field: said.get(field) or blank[field] for field in fields}
+        entries = draft.entries.get(column.name, {})
+        first_values[column.name] = {field: entries.get(field) or blank[field] for field in fields}
     base = session.kept(base_key)
-    if base is None or list(base) != list(begun):  # what the editor shows must not change under whoever types
-        base = begun
+    if base is None or list(base) != list(first_values):  # what the editor shows must not change under whoever types
+        base = first_values
         session.keep(base_key, base)
         session.keep(f"{base_key}_turn", session.kept(f"{base_key}_turn", 0) + 1)
     looks = {
@@ -708,8 +718,8 @@ def _edited(t: Texts, draft: Draft, columns: Sequence[Column]) -> Draft:
     )
     for cells in edited.fillna("").to_dict("records"):
         name = str(cells["name"])
-        said = {field: str(cells[field]).strip() for field in fields}
-        changed = {field: value for field, value in said.items() if value != base[name][field]}
+        entries = {field: str(cells[field]).strip() for field in fields}
+        changed = {field: value for field, value in entries.items() if value != base[name][field]}
         if changed:
             draft = draft.saying(name, **changed)
     return draft
@@ -750,15 +760,15 @@ def _holds(t: Texts, column: ColumnReading) -> str:
     if column.empty:
         return t("own_data.holds_nothing")
     if column.codes:
-        most = [t.noted(text, f"{count:,}") for text, count in list(column.codes.items())[:SHOWN_CODES]]
-        more = len(column.codes) - len(most)
-        return t("words.comma").join(most) + (t("own_data.more_codes", n=more) if more > 0 else "")
+        codes = [t.noted(text, f"{count:,}") for text, count in list(column.codes.items())[:SHOWN_CODES]]
+        more = len(column.codes) - len(codes)
+        return t("words.comma").join(codes) + (t("own_data.more_codes", n=more) if more > 0 else "")
     return t("own_data.holds_range", low=bare(column.low), high=bare(column.high))
 
 
 def _missing(t: Texts, column: ColumnReading) -> str:
-    said = [t.noted(text or t("own_data.empty_cell"), f"{count:,}") for text, count in column.missing.items()]
-    return t("words.comma").join(said) or t("own_data.none_missing")
+    markers = [t.noted(text or t("own_data.empty_cell"), f"{count:,}") for text, count in column.missing.items()]
+    return t("words.comma").join(markers) or t("own_data.none_missing")
 
 
 # -- the last look ----------------------------------------
@@ -808,8 +818,8 @@ def ready_made(
             st.markdown(f"**{t('own_data.demo')}**  \n{t('own_data.demo_about')}")
             if not frame.demo_preparing(t):
                 st.button(t("own_data.go_demo"), key="own_go_demo", on_click=user_jobs.start, args=("demo", demo))
-            made = user_jobs.find("demo")
-            frame.outcome(t, (True, t("own_data.added")) if made is not None and made.state == "done" else None)
+            demo_job = user_jobs.find("demo")
+            frame.outcome(t, (True, t("own_data.added")) if demo_job is not None and demo_job.state == "done" else None)
             frame.demo_ended(t)
     with st.container(border=True):
         st.markdown(f"**{t('own_data.credit_card')}**  \n{t('own_data.credit_card_about')}")
@@ -834,11 +844,14 @@ def known(t: Texts, federations: Sequence[Federation], models: Callable[[str], S
         {
             t("own_data.federation"): [markdown(title) for title in t.federations(federations).values()],
             t("own_data.party"): [
-                markdown(t.listed([t.party(one, p.name) for p in one.parties])) for one in federations
+                markdown(t.listed([t.party(federation, p.name) for p in federation.parties]))
+                for federation in federations
             ],
-            t("own_data.features_head"): [sum(len(p.features) for p in one.parties) for one in federations],
-            t("own_data.models_head"): [len(models(one.name)) for one in federations],
-            t("own_data.folder"): [markdown(Path(one.folder).name) for one in federations],
+            t("own_data.features_head"): [
+                sum(len(p.features) for p in federation.parties) for federation in federations
+            ],
+            t("own_data.models_head"): [len(models(federation.name)) for federation in federations],
+            t("own_data.folder"): [markdown(Path(federation.folder).name) for federation in federations],
         },
         t("own_data.known"),
     )
