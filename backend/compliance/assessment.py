@@ -405,7 +405,12 @@ def with_decisions(report: ComplianceReport, reviews: Sequence[Review]) -> Compl
 def signs_of(texts: FeatureTexts) -> dict[str, Sign]:
     """Concept → what speaks for it, after a second opinion."""
     vocabulary = words()
-    return reconsider(texts, vocabulary.signs(texts), of_nobody=vocabulary.context.of_nobody(texts, of_area=True))
+    return reconsider(
+        texts,
+        vocabulary.signs(texts),
+        of_nobody=vocabulary.context.of_nobody(texts, of_area=True),
+        is_set_aside=lambda concept: vocabulary.patterns[concept].sets_aside(texts),
+    )
 
 
 def is_asked(concept: str, sign: Sign) -> bool:

@@ -423,6 +423,18 @@ class Pattern:
                 return None if self._of_nobody(texts) else (hit, where)
         return None
 
+    def sets_aside(self, texts: FeatureTexts) -> bool:
+        """Return whether Chinese phrases are in the name or a meaning, each part of another word or explained by the words around."""
+        is_found = False
+        for text in (texts.name, texts.meaning, texts.chinese_meaning):
+            for phrase in self._phrases.candidates(text):
+                if not phrase.chinese:
+                    continue
+                if next(self._standing(phrase, text), None) is not None:
+                    return False
+                is_found = is_found or next(iter(phrase.find(text)), None) is not None
+        return is_found
+
     def find(self, texts: FeatureTexts) -> tuple[str, MatchedIn] | None:
         """The first hit in what is disclosed of a feature, as it is written there, and where; the name comes first."""
         if not self._every.may_be_in(texts.keys) and self._names.isdisjoint(texts.name.has):

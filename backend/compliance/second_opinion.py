@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
@@ -88,8 +88,17 @@ class Opinion(NamedTuple):
         return self.score >= ASK[self.language] or self.statute >= ASK_STATUTE[self.language]
 
 
-def reconsider(texts: FeatureTexts, signs: dict[str, Sign], *, of_nobody: bool = False) -> dict[str, Sign]:
-    """What phrases found, after the second opinion; if they found nothing, what it proposes: nothing for what is said of nobody."""
+def reconsider(
+    texts: FeatureTexts,
+    signs: dict[str, Sign],
+    *,
+    of_nobody: bool = False,
+    is_set_aside: Callable[[str], bool] = lambda concept: False,
+) -> dict[str, Sign]:
+    """What phrases found, after the second opinion; if they found nothing, what it proposes.
+
+    It proposes nothing for what is said of nobody, and no concept whose phrases were read and set aside.
+    """
     opinions = [_opinion(language, texts, signs) for language in languages(texts)]
     flags = [each.flags for each in opinions]
     asks = [each.asks for each in opinions]
@@ -110,9 +119,10 @@ def reconsider(texts: FeatureTexts, signs: dict[str, Sign], *, of_nobody: bool =
         return signs if any(asks) or len(coded) > 1 else _as(signs, EVIDENCE, "unlikely")
     best = max(opinions, key=lambda each: max(each.concepts.values(), default=0.0))
     concept = max(best.concepts, key=lambda key: (best.concepts[key], key), default="")
-    speaks = any(part > 0 and _tells(word) for word, part in best.weighed.items())
-    if all(asks) and speaks and not of_nobody and best.concepts.get(concept, 0.0) >= OWN[best.language]:
-        first = max(best.weighed, key=lambda word: (best.weighed[word], word))
+    is_own = best.concepts.get(concept, 0.0) >= OWN[best.language]
+    telling = [word for word, part in best.weighed.items() if part > 0 and _is_evidence(word)]
+    if all(asks) and is_own and telling and not of_nobody and not is_set_aside(concept):
+        first = max(telling, key=lambda word: (best.weighed[word], word))
         sign = signs.get(concept) or Sign(first, _where(first, texts), "proposed")
         return {**signs, concept: replace(sign, strength="proposed", weighed=_most([best], 1))}
     return signs if any(asks) else _as(signs, EVIDENCE, "unlikely")
@@ -215,24 +225,22 @@ def _opinion(language: Language, texts: FeatureTexts, signs: Mapping[str, Sign])
 def _most(opinions: Iterable[Opinion], sign: int) -> str:
     """The words that weighed most for (1) or against (-1) it, of those that tell something; any if none does."""
     parts = [(sign * part, word) for each in opinions for word, part in each.weighed.items() if sign * part > 0]
-    telling = [part for part in parts if _tells(part[1])]
+    telling = [part for part in parts if _is_evidence(part[1])]
     return ", ".join(word for _, word in sorted(telling or parts, key=lambda each: (-each[0], each[1]))[:SHOWN])
 
 
-def _tells(word: str) -> bool:
-    """Whether a piece has a word in it of more than one letter, or a Chinese character, that is no function word."""
+def _is_evidence(word: str) -> bool:
+    """Return whether a piece can speak for a concept.
+
+    It has a word of more than one letter that is no function word; in Chinese two characters in a row, not both of them function
+    characters (院 is in 法院, too).
+    """
     for piece in word.split():
-        if piece.isdecimal() or piece in _FUNCTION:
+        if piece.isdecimal() or piece in _FUNCTION or len(piece) < 2:
             continue
-        if not (_FUNCTION_CHARACTERS.issuperset(piece) if _CHINESE_RUN.fullmatch(piece) else len(piece) < 2):
+        if not _CHINESE_RUN.fullmatch(piece) or not _FUNCTION_CHARACTERS.issuperset(piece):
             return True
     return False
-
-
-def _is_evidence(word: str) -> bool:
-    """Whether a piece can speak for a concept: it tells something, and in Chinese has two characters in a row (院 is in 法院, too)."""
-    runs = _CHINESE_RUN.findall(word)
-    return _tells(word) and (not runs or any(len(run) > 1 for run in runs))
 
 
 def _where(word: str, texts: FeatureTexts) -> MatchedIn:

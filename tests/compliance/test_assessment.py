@@ -202,7 +202,7 @@ def test_the_report_names_its_packs_their_dates_and_what_could_not_be_applied():
     assert {stamp.as_of.isoformat() for stamp in report.packs} == {"2026-11-01", "2026-11-22", "2026-11-30"}
     assert all(stamp.applies_to.en and stamp.applies_to.zh for stamp in report.packs)
     assert all(stamp.built_in for stamp in report.packs)
-    assert (report.on, report.words, report.problems) == ("2026-11-20", "15.2", ("own.yaml, line 3: found a tab.",))
+    assert (report.on, report.words, report.problems) == ("2026-11-20", "15.3", ("own.yaml, line 3: found a tab.",))
 
 
 def test_every_base_that_the_law_names_has_a_rule():

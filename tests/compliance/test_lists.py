@@ -304,9 +304,7 @@ def test_phones_for_the_old_and_cards_of_students_are_asked_about(chinese):
     assert is_asked("age_proxy", found["age_proxy"])
 
 
-@pytest.mark.parametrize(
-    ("chinese", "concept"), [("拼音码", "personal_name"), ("贫困户基本信息表id", "public_assistance")]
-)
+@pytest.mark.parametrize(("chinese", "concept"), [("拼音码", "personal_name"), ("军残等级", "health")])
 def test_a_concept_is_proposed_on_words_of_its_own(chinese, concept):
     signs = signs_of(texts_of(Feature(name="zq17", meaning=Text("zq17", chinese))))
     assert signs[concept].strength == "proposed" and any(word in chinese for word in signs[concept].weighed.split(", "))
@@ -340,6 +338,31 @@ def test_a_banks_list_is_tried_before_any_federation_exists(tmp_path):
     printed = json.loads(result.output)
     assert [(asked["feature"], asked["about"]) for asked in printed["questions"]] == [("relgion", "about:religion")]
     assert printed["not_understood"] == ["zq17"]
+
+
+# Of nobody who is scored, or about something else: one column of each kind that was asked about without need.
+ASKED_IN_VAIN = """
+remind,提醒频率
+doctor,手术医生
+huagong_hy,化工会展企业标志
+xitong_jk,系统健康检查结果
+upper,体重区间上限
+complier,合规人姓名
+risk_man,风控专员姓名
+check_price,身份证核验费用
+source,来源地址
+panel,公众号头像
+wechat,微信token
+"""
+
+
+def test_a_chinese_list_of_fees_staff_and_frequencies_is_asked_about_nothing(tmp_path):
+    file = listed(tmp_path, "name,meaning_zh" + ASKED_IN_VAIN)
+    command = ["rules", "try", str(file), "--json"]
+    result = CliRunner().invoke(app, command, env={"GLASSLEAF_HOME": str(tmp_path / "home")})
+    printed = json.loads(result.output)
+    assert [(asked["feature"], asked["about"]) for asked in printed["questions"]] == []
+    assert printed["flagged"] == []
 
 
 def test_of_a_long_meaning_the_beginning_is_read_and_the_rest_of_the_list_is_tried(tmp_path):
