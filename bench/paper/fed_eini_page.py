@@ -47,7 +47,6 @@ def text(results: Results) -> str:
         ours_wan=rounded(ours["seconds"]["WAN"]),
         hides=". Fed-EINI hides the paths, at the price of time." if slower else ".",
         by_instances=_times(results["instances"], "records", "scored"),
-        shares=_shares_of_mi(results["instances"]),
         by_features=_times(results["features"], "Host features", "features"),
         by_trees=_times(trees, "trees", "trees"),
         growth=_growth(results["features"], trees),
@@ -172,14 +171,6 @@ def _times(points: Sequence[Results], title: str, size: str) -> str:
     names = [n for n in (*WALKS, PAPERS, OURS, RLWE) if any(n in p["runs"] for p in points)]
     columns = {name: _both_links(name) for name in names}
     return table(points, {f"{title}; seconds over LAN / WAN": f"{{{size}:,}}", **columns})
-
-
-def _shares_of_mi(points: Sequence[Results]) -> str:
-    parts = []
-    for engine in (RLWE, PAPERS, OURS):
-        known = [(p["scored"], _ratio(p, engine, "WAN")) for p in points if engine in p["runs"]]
-        parts.append(f"{engine}: " + ", ".join(f"{_percent(r)} at {n:,}" for n, r in known))
-    return "; ".join(parts)
 
 
 def _growth(features: Sequence[Results], trees: Sequence[Results]) -> str:

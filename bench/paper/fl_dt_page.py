@@ -86,7 +86,7 @@ def _why(line: Results) -> str:
         why += " Party B's tree is better than party A's, unlike in the paper: it depends on which features are whose."
     if line["secureboost"] < line["most_frequent"]:
         why += (
-            " SecureBoost's one tree is less accurate than the most frequent class, though its AUC is higher: its leaves are one Newton "
+            " SecureBoost's one tree is less accurate than the most frequent class, though its AUC is higher. Its leaves are one Newton "
             "step from the share of positives, likely too long a step if positives are few."
         )
     theirs = TABLE_2.get(line["table"])
