@@ -23,7 +23,7 @@ from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.opening import Opening
 from backend.protocols.scoring.packing import Packing
 from backend.protocols.terms.floors import SCORE_BITS
-from backend.store.request_log import LoggedRow
+from backend.store.schema import LoggedRow
 from backend.trees.backgrounds import backgrounds, left_shares, shares_of
 from backend.trees.ensemble import GuestModel, Registered, Split
 from backend.trees.serialization import content_hash, load_guest

@@ -45,11 +45,12 @@ from backend.protocols.transport.transcript import TranscribedWire, TranscriptEn
 from backend.protocols.transport.wire import LinkState, new_conversation
 from backend.remark import Remark
 from backend.store.accountant import Accountant
-from backend.store.audit_log import AuditLog, Head, KeptHead
+from backend.store.audit_log import AuditLog, Head
 from backend.store.database import Database
 from backend.store.journal import Journal
 from backend.store.receipts import Stated
-from backend.store.request_log import LoggedRow, RequestLog
+from backend.store.request_log import RequestLog
+from backend.store.schema import KeptHead, LoggedRow
 from backend.trees.ensemble import GuestModel, HostModel, Registered
 from backend.trees.serialization import dump_host
 

@@ -67,7 +67,8 @@ from backend.store.accountant import Accountant
 from backend.store.database import Database
 from backend.store.party_store import PartyStore
 from backend.store.receipts import Receipt, Receipts, Stated
-from backend.store.request_log import LoggedRow, RequestLog
+from backend.store.request_log import RequestLog
+from backend.store.schema import LoggedRow
 from backend.trees.ensemble import Registered
 
 _log = logging.getLogger("glassleaf")

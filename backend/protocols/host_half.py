@@ -21,7 +21,8 @@ from backend.protocols.host_state import HostModels
 from backend.protocols.scoring.dither import half_units
 from backend.protocols.terms.noise import Noise
 from backend.store.accountant import REASONS, SCORE, Accountant
-from backend.store.request_log import SUMS, LoggedRow, RequestLog, question_of
+from backend.store.request_log import SUMS, RequestLog, question_of
+from backend.store.schema import LoggedRow
 from backend.trees.serialization import dump_host
 
 Value = float | str | None
@@ -166,7 +167,18 @@ def rows_of(half: HostHalf) -> list[LoggedRow]:
     """Return of whom another Host of the chain has to show its half, too; without what came to this one."""
     rows = []
     for row in half.rows:
-        rows.append(LoggedRow(0, "", row.kind, row.model_id, row.person, b"", b"", row.request, row.place))
+        logged = LoggedRow(
+            day="",
+            kind=row.kind,
+            model_id=row.model_id,
+            subject=row.person,
+            public_key=b"",
+            vector=b"",
+            request=row.request,
+            place=row.place,
+        )
+        logged.number = 0  # it is in no log of this Host
+        rows.append(logged)
     return rows
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from backend.results import ModelRecord, ScoreBatch
-from backend.store.decisions import StoredDecision
+from backend.store.schema import StoredDecision
 
 if TYPE_CHECKING:
     from backend.data.table import SampleSheet
@@ -31,5 +31,5 @@ def remember(
     decisions = []
     for score, digest in zip(batch.scores, digests, strict=True):
         if score.scored:
-            decisions.append(StoredDecision(score.id, digest, score.units, score.not_held_by, score.policy))
-    workspace.decisions(record.federation).remember(record.id, decisions)
+            decisions.append(StoredDecision(record.id, score.id, digest, score.units, score.not_held_by, score.policy))
+    workspace.decisions(record.federation).remember(decisions)

@@ -82,7 +82,8 @@ from backend.store.key_file import kept_key
 from backend.store.model_rows import Rows
 from backend.store.party_store import PartyStore
 from backend.store.receipts import Receipt, Receipts
-from backend.store.request_log import LoggedRow, RequestLog
+from backend.store.request_log import RequestLog
+from backend.store.schema import LoggedRow
 from backend.trees.ensemble import HostModel, SplitRule
 from backend.trees.serialization import load_host, structure_hash
 

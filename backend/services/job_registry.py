@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from backend.services.workspace import Workspace
-    from backend.store.job_log import JobLog, LoggedJob
+    from backend.store.job_log import JobLog
+    from backend.store.schema import LoggedJob
 
 HELD = 12  # ended jobs of a user whose results stay in memory
 HELD_IN_ALL = 100
@@ -165,7 +166,7 @@ class JobRegistry:
         self, user: str, name: str, model: str, start: Callable[[], Job[Any]], about: object, upload: Upload | None
     ) -> Job[Any]:
         """Begin a job of a user, unless one of that name runs here; see :meth:`UserJobs.start`."""
-        from backend.store.job_log import LoggedJob  # noqa: PLC0415 (as above)
+        from backend.store.schema import LoggedJob  # noqa: PLC0415 (as above)
 
         with self._lock:
             existing = self._held.get((user, name))

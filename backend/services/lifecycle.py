@@ -19,17 +19,9 @@ from backend.services.registry import Registry
 from backend.services.reviews import ReviewService
 from backend.services.roles import ANALYST, OPERATOR, REGULATOR, TITLES, titles_of
 from backend.services.workspace import Workspace
-from backend.store.model_states import (
-    APPROVED,
-    DRAFT,
-    IN_USE,
-    ModelState,
-    ModelStep,
-    Standing,
-    State,
-    words,
-)
+from backend.store.model_states import APPROVED, DRAFT, IN_USE, Standing, words
 from backend.store.reviews import NAME_MAX, REASON_MIN, TEXT_MAX
+from backend.store.schema import ModelState, ModelStep, State
 
 __all__ = ["STEPS", "Lifecycle", "ModelState", "ModelStep", "NextStep", "Standing"]
 

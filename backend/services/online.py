@@ -27,7 +27,8 @@ from backend.services.score_marks import few_held, with_what_if
 from backend.services.scoring import KEY_BITS, Conversation, Scoring, ScoringRequest
 from backend.services.workspace import Workspace
 from backend.store.journal import Journal
-from backend.store.model_states import APPROVED, IN_USE, ModelState
+from backend.store.model_states import APPROVED, IN_USE
+from backend.store.schema import ModelState
 
 __all__ = ["Online", "OpenModel", "Person", "RepeatedNameError", "Value", "json_values", "with_what_if"]
 

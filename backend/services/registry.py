@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from backend.protocols.scoring.fed_eini import CompiledGuest
     from backend.services.workspace import Workspace
     from backend.store.measurements import Kept
-    from backend.store.model_states import ModelState
+    from backend.store.schema import ModelState
     from backend.trees.ensemble import GuestModel
     from backend.trees.outputs import Outputs
 

@@ -41,7 +41,7 @@ from backend.services.registry import Registry
 from backend.services.report_details import ReportDetails
 from backend.services.verdicts import Verdicts
 from backend.services.workspace import Workspace
-from backend.store.reviews import SignOff
+from backend.store.schema import SignOff
 
 if TYPE_CHECKING:
     from backend.reports.schema import SignOffLine

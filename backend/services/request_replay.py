@@ -11,7 +11,7 @@ from backend.privacy.request_audit import LoggedTerms, Replayed, replay, replay_
 from backend.protocols.guest_runtime import GuestRuntime
 from backend.store.accountant import REASONS, SCORE
 from backend.store.party_store import PartyStore
-from backend.store.request_log import LoggedRow
+from backend.store.schema import LoggedRow
 from backend.trees.folding import fold_structure
 from backend.trees.serialization import load_guest
 

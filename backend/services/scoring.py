@@ -51,8 +51,8 @@ from backend.services.score_marks import (
 )
 from backend.services.waiting import TIMEOUT, repeated
 from backend.services.workspace import Workspace
-from backend.store.decisions import StoredDecision
 from backend.store.journal import Run
+from backend.store.schema import StoredDecision
 from backend.trees.metrics import measure
 
 __all__ = ["KEY_BITS", "Cipher", "Scoring", "ScoringRequest", "Workers", "cipher_named", "cores"]

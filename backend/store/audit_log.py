@@ -20,7 +20,7 @@ from sqlalchemy import text as sql_text
 from sqlalchemy.orm import Session
 
 from backend.store.database import Database, prepared, timestamp
-from backend.store.schema import AuditRow
+from backend.store.schema import AuditRow, KeptHead
 
 # made once: to put a statement together takes longer than to execute it
 _HEAD = prepared("SELECT number, hash FROM audit ORDER BY number DESC LIMIT 1", "number", "hash")
@@ -67,22 +67,6 @@ class Head:
 
     number: int
     hash: str
-
-
-@dataclass(frozen=True)
-class KeptHead:
-    """A head as another party keeps it.
-
-    Attributes
-    ----------
-    public_key, signature : str
-        Of the party whose log it is, in hexadecimal; empty for the head of an empty log.
-    """
-
-    number: int
-    hash: str
-    public_key: str = ""
-    signature: str = ""
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import delete, select, text
 
 from backend.store.database import Database, execute_many, prepared
-from backend.store.schema import DecisionRow
+from backend.store.schema import StoredDecision
+
+__all__ = ["Decisions", "StoredDecision"]
 
 KEPT = timedelta(days=30)  # as long as a notice of adverse action may take, 12 CFR 1002.9(a)(1)
 CHUNK = 400  # people a statement
@@ -29,40 +30,14 @@ _ABOUT = prepared(
 )
 
 
-@dataclass(frozen=True, repr=False)
-class StoredDecision:
-    """One person's score, and which policy decided.
-
-    Attributes
-    ----------
-    own : str
-        SHA-256 of the Guest's values that the score was made of.
-    units : int
-        The sum as it was decrypted.
-    absent : tuple of str
-        Hosts that had no record of the person.
-    policy : int
-        Version.
-    created : str
-        UTC, ISO 8601.
-    """
-
-    subject: str
-    own: str
-    units: int
-    absent: tuple[str, ...]
-    policy: int
-    created: str = ""
-
-
 class Decisions:
     """The scores of one Guest; of each person and model the last one."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def remember(self, model_id: str, decisions: Sequence[StoredDecision]) -> None:
-        """Store scores of a model; those of before about the same people are replaced."""
+    def remember(self, decisions: Sequence[StoredDecision]) -> None:
+        """Store scores; those of before by the same model about the same people are replaced."""
         if not decisions:
             return
         now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -71,7 +46,7 @@ class Decisions:
         for decision in decisions:
             rows.append(
                 {
-                    "model_id": model_id,
+                    "model_id": decision.model_id,
                     "subject": decision.subject,
                     "own": decision.own,
                     "units": str(decision.units),
@@ -86,18 +61,17 @@ class Decisions:
     def of(self, model_id: str, subjects: Sequence[str], now: datetime | None = None) -> dict[str, StoredDecision]:
         """Return person → the last score by a model that is not older than :data:`KEPT`."""
         since = ((now or datetime.now(UTC)) - KEPT).isoformat(timespec="seconds")
-        stored = {}
+        stored: dict[str, StoredDecision] = {}
         with self._database.read() as session:
             for start in range(0, len(subjects), CHUNK):
                 chunk = subjects[start : start + CHUNK]
-                rows = select(DecisionRow).where(
-                    DecisionRow.model_id == model_id, DecisionRow.subject.in_(chunk), DecisionRow.created >= since
+                rows = select(StoredDecision).where(
+                    StoredDecision.model_id == model_id,
+                    StoredDecision.subject.in_(chunk),
+                    StoredDecision.created >= since,
                 )
-                for row in session.scalars(rows):
-                    absent = tuple(json.loads(row.absent))
-                    stored[row.subject] = StoredDecision(
-                        row.subject, row.own, int(row.units), absent, row.policy, row.created
-                    )
+                for decision in session.scalars(rows):
+                    stored[decision.subject] = decision
         return stored
 
     def about(self, person: str) -> list[tuple[str, int, str]]:
@@ -108,4 +82,4 @@ class Decisions:
     def forget(self, person: str) -> None:
         """Delete what is stored about a person."""
         with self._database.write() as session:
-            session.execute(delete(DecisionRow).where(DecisionRow.subject == person))
+            session.execute(delete(StoredDecision).where(StoredDecision.subject == person))

@@ -11,23 +11,23 @@ from backend.store.schema import (
     ArtefactRow,
     Base,
     MeasurementRow,
-    ModelStateRow,
-    ModelStepRow,
+    ModelState,
+    ModelStep,
     PolicyVersion,
     RecordRow,
     ReviewRow,
-    SignOffRow,
+    SignOff,
 )
 
 # In the order in which rows may be written: what names another row comes after it.
 TABLES: tuple[type[Base], ...] = (
     ArtefactRow,
     RecordRow,
-    ModelStateRow,
-    ModelStepRow,
+    ModelState,
+    ModelStep,
     PolicyVersion,
     ReviewRow,
-    SignOffRow,
+    SignOff,
     MeasurementRow,
 )
 
@@ -37,11 +37,11 @@ def guest_rows(session: Session, model_id: str, content_hash: str) -> Rows:
     about: dict[type[Base], ColumnElement[bool]] = {
         ArtefactRow: ArtefactRow.model_id.in_((model_id, f"{model_id}.parts")),
         RecordRow: RecordRow.model_id == model_id,
-        ModelStateRow: ModelStateRow.model_id == model_id,
-        ModelStepRow: ModelStepRow.model_id == model_id,
+        ModelState: ModelState.model_id == model_id,
+        ModelStep: ModelStep.model_id == model_id,
         PolicyVersion: PolicyVersion.model_id == model_id,
         ReviewRow: ReviewRow.model == content_hash,
-        SignOffRow: SignOffRow.model == content_hash,
+        SignOff: SignOff.model == content_hash,
         MeasurementRow: MeasurementRow.model == content_hash,
     }
     return {table.__tablename__: read_rows(session, table, about[table]) for table in TABLES}
@@ -50,9 +50,9 @@ def guest_rows(session: Session, model_id: str, content_hash: str) -> Rows:
 def write_guest_rows(session: Session, rows: Rows, model_id: str, content_hash: str) -> None:
     """Write the rows of a Guest's model; a model in use comes as an approved one if another is in use here."""
     check_new(session, model_id)
-    in_use = session.scalars(select(ModelStateRow.model_id).where(ModelStateRow.state == IN_USE)).first()
-    names = {name.casefold() for name in session.scalars(select(ModelStateRow.name)) if name}
-    for row in rows[ModelStateRow.__tablename__]:
+    in_use = session.scalars(select(ModelState.model_id).where(ModelState.state == IN_USE)).first()
+    names = {name.casefold() for name in session.scalars(select(ModelState.name)) if name}
+    for row in rows[ModelState.__tablename__]:
         if in_use is not None and row["state"] == IN_USE:
             row["state"] = APPROVED
         if row["name"].casefold() in names:

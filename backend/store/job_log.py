@@ -7,70 +7,21 @@ who was scored is in it, nor an account's name, of which there is a hash.
 from __future__ import annotations
 
 import json
-import secrets
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Literal
 
 from sqlalchemy import ColumnElement, delete, select, update
 from sqlalchemy.orm import Session
 
 from backend.errors import ParameterError
-from backend.remark import Remark, read_plain
-from backend.store.database import Database, column_values
-from backend.store.schema import JobRow, MeasurementRow
+from backend.remark import Remark
+from backend.store.database import Database
+from backend.store.schema import JobState, LoggedJob, MeasurementRow, milliseconds
 
 KEPT = timedelta(days=7)  # whoever started a job on a Friday finds on Monday how it ended
 BEAT = 5.0  # seconds between two signs of life of a process with jobs
 SILENT = timedelta(seconds=4 * BEAT)  # a process that gave none for so long is gone
 _FOUND = "job"  # kind of measurement: what a user's job found
-LoggedState = Literal["running", "done", "failed", "cancelled", "interrupted"]
-
-
-@dataclass(frozen=True)
-class LoggedJob:
-    """A job as the log has it.
-
-    Attributes
-    ----------
-    user : str
-        Hash of the account; empty if nobody signs in.
-    name : str
-        Under which it was started: its kind, and of work on one model its id after a colon.
-    model : str
-        The model that was chosen when it was started; empty if there was none.
-    state : {"running", "done", "failed", "cancelled", "interrupted"}
-    started, ended : str
-        UTC, ISO 8601; `ended` is empty while it runs.
-    failure : Remark or None
-        Why it failed, where that can name nobody.
-    result : str
-        Where its result lies: a model's id, or a run of the Guest's journal.
-    size : str
-        What tells it from other work of its kind that takes longer or shorter; set once it has ended.
-    seen : bool
-        Its user knows that it has ended.
-    """
-
-    user: str
-    name: str
-    model: str
-    process: str
-    id: str = field(default_factory=lambda: secrets.token_hex(16))
-    state: LoggedState = "running"
-    started: str = field(default_factory=lambda: _stamp(datetime.now(UTC)))
-    ended: str = ""
-    failure: Remark | None = None
-    result: str = ""
-    size: str = ""
-    seen: bool = False
-
-    @property
-    def seconds(self) -> float:
-        """From the start to the end; 0 while it runs."""
-        if not self.ended:
-            return 0.0
-        return (datetime.fromisoformat(self.ended) - datetime.fromisoformat(self.started)).total_seconds()
 
 
 class JobLog:
@@ -83,40 +34,38 @@ class JobLog:
         """Write down that a job runs; raises ParameterError if another process runs one of that name for the same user."""
         now = datetime.now(UTC)
         with self._database.write() as session:
-            session.execute(delete(JobRow).where(JobRow.started < _stamp(now - KEPT)))
-            old = MeasurementRow.kind == _FOUND, MeasurementRow.created < _stamp(now - KEPT)
+            session.execute(delete(LoggedJob).where(LoggedJob.started < milliseconds(now - KEPT)))
+            old = MeasurementRow.kind == _FOUND, MeasurementRow.created < milliseconds(now - KEPT)
             session.execute(delete(MeasurementRow).where(*old))
-            same = JobRow.user == job.user, JobRow.name == job.name
-            for row in session.scalars(select(JobRow).where(*same, JobRow.state == "running")):
-                if row.process != job.process and row.beat >= _stamp(now - SILENT):
+            same = LoggedJob.user == job.user, LoggedJob.name == job.name
+            for row in session.scalars(select(LoggedJob).where(*same, LoggedJob.state == "running")):
+                if row.process != job.process and row.beat >= milliseconds(now - SILENT):
                     raise ParameterError("job_runs_elsewhere")
             # what the new one replaces needs no look any more
-            session.execute(update(JobRow).where(*same).values(seen=1))
-            values = {**vars(job), "seen": int(job.seen)}
-            del values["failure"]
-            session.add(JobRow(**values, message="", beat=_stamp(now)))
+            session.execute(update(LoggedJob).where(*same).values(seen=True))
+            session.add(replace(job, beat=milliseconds(now)))
 
     def alive(self, process: str) -> None:
         """A sign of life: the jobs of `process` still run."""
-        mine = update(JobRow).where(JobRow.process == process, JobRow.state == "running")
+        mine = update(LoggedJob).where(LoggedJob.process == process, LoggedJob.state == "running")
         with self._database.write() as session:
-            session.execute(mine.values(beat=_stamp(datetime.now(UTC))))
+            session.execute(mine.values(beat=milliseconds(datetime.now(UTC))))
 
     def end(
         self,
         id_: str,
-        state: LoggedState,
+        state: JobState,
         failure: Remark | None = None,
         result: str = "",
         size: str = "",
     ) -> None:
         """Write down how a job ended that runs."""
         with self._database.write() as session:
-            row = session.get(JobRow, id_)
+            row = session.get(LoggedJob, id_)
             if row is not None and row.state == "running":
                 row.state = state
-                row.ended = _stamp(datetime.now(UTC))
-                row.message = "" if failure is None else json.dumps(failure.plain())
+                row.ended = milliseconds(datetime.now(UTC))
+                row.failure = failure
                 row.result = result
                 row.size = size
 
@@ -124,12 +73,16 @@ class JobLog:
         """Keep what a job found, as text, in place of what the one before it of that name did."""
         body = json.dumps({"id": id_, "found": result_text})
         with self._database.write() as session:
-            row = MeasurementRow(model=user, kind=_FOUND, feature=name, created=_stamp(datetime.now(UTC)), body=body)
+            row = MeasurementRow(
+                model=user, kind=_FOUND, feature=name, created=milliseconds(datetime.now(UTC)), body=body
+            )
             session.merge(row)
 
     def kept(self, user: str, name: str) -> tuple[LoggedJob, str] | None:
         """Return the last job of that name, where what it found is kept; and that."""
-        newest = select(JobRow).where(JobRow.user == user, JobRow.name == name).order_by(JobRow.started.desc())
+        newest = (
+            select(LoggedJob).where(LoggedJob.user == user, LoggedJob.name == name).order_by(LoggedJob.started.desc())
+        )
 
         def read(session: Session) -> tuple[LoggedJob, str] | None:
             body = session.scalar(select(MeasurementRow.body).where(*_found(user, name)))
@@ -138,7 +91,7 @@ class JobLog:
                 return None
             stored = json.loads(str(body))
             if stored["id"] == row.id:
-                return (_logged(row), str(stored["found"]))
+                return (row, str(stored["found"]))
             return None
 
         return self._database.kept(("found", user, name), read)
@@ -151,46 +104,34 @@ class JobLog:
     def forget(self, id_: str) -> None:
         """Take out a job that did not begin."""
         with self._database.write() as session:
-            session.execute(delete(JobRow).where(JobRow.id == id_))
+            session.execute(delete(LoggedJob).where(LoggedJob.id == id_))
 
     def leave(self, process: str) -> None:
         """`process` ends: what it still runs is interrupted."""
         with self._database.write() as session:
-            mine = update(JobRow).where(JobRow.process == process, JobRow.state == "running")
-            session.execute(mine.values(state="interrupted", ended=_stamp(datetime.now(UTC))))
+            mine = update(LoggedJob).where(LoggedJob.process == process, LoggedJob.state == "running")
+            session.execute(mine.values(state="interrupted", ended=milliseconds(datetime.now(UTC))))
 
     def of(self, user: str, now: datetime | None = None) -> list[LoggedJob]:
         """Return a user's jobs, newest first; those of a process that gave no sign of life are interrupted, when they last gave one."""
-        silent = _stamp((now or datetime.now(UTC)) - SILENT)
-        query = select(JobRow).where(JobRow.user == user).order_by(JobRow.started.desc())
+        silent = milliseconds((now or datetime.now(UTC)) - SILENT)
+        query = select(LoggedJob).where(LoggedJob.user == user).order_by(LoggedJob.started.desc())
 
-        def read(session: Session) -> list[tuple[LoggedJob, str]]:
-            return [(_logged(row), row.beat) for row in session.scalars(query)]
+        def read(session: Session) -> list[LoggedJob]:
+            return list(session.scalars(query))
 
-        jobs = self._database.kept(("jobs", user), read)
-        return [
-            replace(job, state="interrupted", ended=beat) if job.state == "running" and beat < silent else job
-            for job, beat in jobs
-        ]
+        jobs = []
+        for job in self._database.kept(("jobs", user), read):
+            interrupted = job.state == "running" and job.beat < silent
+            jobs.append(replace(job, state="interrupted", ended=job.beat) if interrupted else job)
+        return jobs
 
     def note_seen(self, user: str, ids: list[str]) -> None:
         """The user knows how these ended."""
         with self._database.write() as session:
-            session.execute(update(JobRow).where(JobRow.user == user, JobRow.id.in_(ids)).values(seen=1))
-
-
-def _stamp(time: datetime) -> str:
-    return time.isoformat(timespec="milliseconds")
+            session.execute(update(LoggedJob).where(LoggedJob.user == user, LoggedJob.id.in_(ids)).values(seen=True))
 
 
 def _found(user: str, name: str) -> tuple[ColumnElement[bool], ...]:
     """Return the conditions for the stored result of a user's job."""
     return MeasurementRow.model == user, MeasurementRow.kind == _FOUND, MeasurementRow.feature == name
-
-
-def _logged(row: JobRow) -> LoggedJob:
-    values = column_values(row)
-    values.pop("beat")
-    message = values.pop("message")
-    failure = read_plain(json.loads(message)) if message else None
-    return LoggedJob(**{**values, "failure": failure, "seen": bool(row.seen)})

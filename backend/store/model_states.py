@@ -7,72 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from backend.errors import ModelError, ParameterError
 from backend.remark import Remark
-from backend.store.database import Database, column_values, timestamp
+from backend.store.database import Database, timestamp
 from backend.store.reviews import NAME_MAX, TEXT_MAX
-from backend.store.schema import ModelStateRow, ModelStepRow
+from backend.store.schema import ModelState, ModelStep, State
 
-State = Literal["draft", "in_review", "approved", "in_use", "retired"]
 DRAFT: State = "draft"
 IN_USE: State = "in_use"
 APPROVED: State = "approved"
 STATES: tuple[State, ...] = ("draft", "in_review", "approved", "in_use", "retired")
-
-
-@dataclass(frozen=True, slots=True)
-class ModelState:
-    """One model as people speak of it.
-
-    Attributes
-    ----------
-    name, note : str
-        Empty if nobody gave one.
-    owner : str
-        Who answers for it.
-    maker : str
-        Who trained or imported it; empty if nobody knows.
-    places, product : str
-        Where its people live, separated by commas, and what it is for, where that is other than of the federation; else empty.
-    """
-
-    model_id: str
-    name: str
-    note: str
-    owner: str
-    maker: str
-    state: State
-    places: str = ""
-    product: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ModelStep:
-    """One step, with whoever took it.
-
-    Attributes
-    ----------
-    number : int
-        Order of writing, over all models.
-    reason : str
-        Empty if none was asked for.
-    time : str
-        UTC, ISO 8601.
-    """
-
-    number: int
-    model_id: str
-    before: State
-    after: State
-    reason: str
-    person: str
-    role: str
-    time: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +53,8 @@ class ModelStates:
     def begin(self, model_id: str, maker: str) -> None:
         """A new model is a draft of whoever made it; one that is there already stays as it is."""
         with self._database.write() as session:
-            if session.get(ModelStateRow, model_id) is None:
-                session.add(ModelStateRow(model_id=model_id, name="", note="", owner=maker, maker=maker, state=DRAFT))
+            if session.get(ModelState, model_id) is None:
+                session.add(ModelState(model_id=model_id, name="", note="", owner=maker, maker=maker, state=DRAFT))
 
     def all(self) -> dict[str, ModelState]:
         """Model → its name and state."""
@@ -148,11 +96,11 @@ class ModelStates:
             holder = model_of_name.get(texts.get("name", "").casefold(), model_id)
             if holder != model_id:
                 raise ParameterError("model_name_taken", name=texts["name"], model=holder)
-            row = session.get_one(ModelStateRow, model_id)
+            row = session.get_one(ModelState, model_id)
             for name, text in texts.items():
                 setattr(row, name, text)
             session.flush()
-            return ModelState(**column_values(row))
+            return row
 
     def step(
         self, model_id: str, old_state: State, new_state: State, *, person: str, role: str, reason: str = ""
@@ -184,8 +132,8 @@ class ModelStates:
         self, model_id: str, old_state: State, new_state: State, reason: str, person: str, role: str
     ) -> ModelStep:
         with self._database.write() as session:
-            session.get_one(ModelStateRow, model_id).state = new_state
-            row = ModelStepRow(
+            session.get_one(ModelState, model_id).state = new_state
+            row = ModelStep(
                 model_id=model_id,
                 before=old_state,
                 after=new_state,
@@ -196,7 +144,7 @@ class ModelStates:
             )
             session.add(row)
             session.flush()
-            return ModelStep(**column_values(row))
+            return row
 
 
 def words(state: State) -> str:
@@ -213,9 +161,9 @@ def _text(what: str, text: str) -> str:
 
 
 def _states_and_steps(session: Session) -> tuple[dict[str, ModelState], tuple[ModelStep, ...]]:
-    states = {row.model_id: ModelState(**column_values(row)) for row in session.scalars(select(ModelStateRow))}
-    steps = session.scalars(select(ModelStepRow).order_by(ModelStepRow.number))
-    return states, tuple(ModelStep(**column_values(step)) for step in steps)
+    states = {row.model_id: row for row in session.scalars(select(ModelState))}
+    steps = session.scalars(select(ModelStep).order_by(ModelStep.number))
+    return states, tuple(steps)
 
 
 def _known(states: Mapping[str, ModelState], model_id: str) -> ModelState:

@@ -10,16 +10,15 @@ import hmac
 import json
 import secrets
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
 from sqlalchemy import delete, or_, select
 
 from backend.errors import ModelError
-from backend.store.audit_log import KeptHead
 from backend.store.database import Database, prepared
-from backend.store.schema import ArtefactRow, AuditHeadRow, RecordRow, SecretRow
+from backend.store.schema import ArtefactRow, KeptHead, RecordRow, SecretRow
 from backend.store.trainings import HostTrainings
 
 SECRET_BYTES = 32
@@ -132,15 +131,15 @@ class PartyStore:
     def put_audit_head(self, whose: str, head: KeptHead) -> None:
         """Keep one more head of another party's audit log; of two for one number, the first one stays."""
         with self._database.write() as session:
-            if session.get(AuditHeadRow, (whose, head.number)) is None:
-                session.add(AuditHeadRow(whose=whose, **asdict(head)))
+            if session.get(KeptHead, (head.number, whose)) is None:
+                session.add(replace(head, whose=whose))
 
     def audit_heads(self, whose: str, below: int, max_heads: int) -> list[KeptHead]:
         """Return the newest `max_heads` heads of another party's audit log with numbers below `below`, newest first."""
-        query = select(AuditHeadRow).where(AuditHeadRow.whose == whose, AuditHeadRow.number < below)
+        query = select(KeptHead).where(KeptHead.whose == whose, KeptHead.number < below)
         with self._database.read() as session:
-            rows = session.scalars(query.order_by(AuditHeadRow.number.desc()).limit(max_heads))
-            return [KeptHead(row.number, row.hash, row.public_key, row.signature) for row in rows]
+            rows = session.scalars(query.order_by(KeptHead.number.desc()).limit(max_heads))
+            return list(rows)
 
     def secret(self, name: str) -> bytes:
         """Return a long-term secret of the party, drawn when it is first asked for."""

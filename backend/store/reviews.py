@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -18,7 +18,7 @@ from backend.errors import ParameterError
 from backend.i18n import wide
 from backend.remark import Remark
 from backend.store.database import Database, column_values, timestamp
-from backend.store.schema import ReviewRow, SignOffRow
+from backend.store.schema import ReviewRow, SignOff
 
 ReviewVerdict = Literal["overridden", "confirmed"]
 ABOUT = "about:"  # before a concept, in the place of a rule: an answer to a question
@@ -57,35 +57,6 @@ class Review:
     time: str
 
 
-@dataclass(frozen=True, slots=True)
-class SignOff:
-    """One person's statement about a model.
-
-    Attributes
-    ----------
-    number : int
-        Order of writing, over all models.
-    model : str
-        Content hash of the Guest's partial model.
-    report_hash : str
-        SHA-256 of the report that was signed, so that a later one is not covered.
-    time : str
-        UTC, ISO 8601.
-    public_key, signature : str
-        Of the Guest, in hexadecimal.
-    """
-
-    number: int
-    model: str
-    person: str
-    role: str
-    statement: str
-    report_hash: str
-    time: str
-    public_key: str
-    signature: str
-
-
 class Reviews:
     """One Guest's reviews and sign-offs, append-only."""
 
@@ -111,7 +82,10 @@ class Reviews:
             person=_text("person", person),
             time=timestamp(),
         )
-        return Review(**self._added(row))
+        with self._database.write() as session:
+            session.add(row)
+            session.flush()
+            return Review(**column_values(row))
 
     def sign_off(
         self,
@@ -135,21 +109,30 @@ class Reviews:
         ParameterError
             The statement is shorter than `REASON_MIN` characters, or a field is empty, too long or no hash.
         """
-        row = SignOffRow(
+        signed = SignOff(
             model=_hash("model", model),
             person=_text("person", person),
             role=_text("role", role),
             statement=_text("statement", statement, REASON_MIN, TEXT_MAX),
             report_hash=_hash("report", report_hash),
             time=timestamp(),
+            public_key=public_key,
         )
-        row.public_key = public_key
-        row.signature = sign(row.model, row.person, row.role, row.statement, row.report_hash, row.time)
-        return SignOff(**self._added(row))
+        fields = (signed.model, signed.person, signed.role, signed.statement, signed.report_hash, signed.time)
+        signed.signature = sign(*fields)
+        with self._database.write() as session:
+            session.add(signed)
+            session.flush()
+        return signed
 
     def history(self, model: str) -> tuple[Review, ...]:
         """Return every review of a model's findings, oldest first."""
-        return tuple(Review(**row) for row in self._rows(ReviewRow, model))
+        query = select(ReviewRow).where(ReviewRow.model == model).order_by(ReviewRow.number)
+
+        def read(session: Session) -> tuple[Review, ...]:
+            return tuple(Review(**column_values(row)) for row in session.scalars(query))
+
+        return self._database.kept(("reviews", model), read)
 
     def standing(self, model: str) -> dict[tuple[str, str], Review]:
         """(Rule, feature) → the last review of that finding."""
@@ -167,21 +150,12 @@ class Reviews:
 
     def sign_offs(self, model: str) -> tuple[SignOff, ...]:
         """Return every sign-off of a model, oldest first."""
-        return tuple(SignOff(**row) for row in self._rows(SignOffRow, model))
+        query = select(SignOff).where(SignOff.model == model).order_by(SignOff.number)
 
-    def _added(self, row: ReviewRow | SignOffRow) -> dict[str, Any]:
-        with self._database.write() as session:
-            session.add(row)
-            session.flush()
-            return column_values(row)
+        def read(session: Session) -> tuple[SignOff, ...]:
+            return tuple(session.scalars(query))
 
-    def _rows(self, table: type[ReviewRow] | type[SignOffRow], model: str) -> list[dict[str, Any]]:
-        query = select(table).where(table.model == model).order_by(table.number)
-
-        def read(session: Session) -> list[dict[str, Any]]:
-            return [column_values(row) for row in session.scalars(query)]
-
-        return self._database.kept((table.__tablename__, model), read)
+        return self._database.kept(("signoffs", model), read)
 
 
 def _text(what: str, text: str, min_length: int = 1, max_length: int = NAME_MAX) -> str:

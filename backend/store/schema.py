@@ -6,12 +6,14 @@ Until 1.0 nothing is migrated; from then on a table that changes needs a step in
 from __future__ import annotations
 
 import json
+import secrets
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Any, Literal
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     Float,
     ForeignKey,
     Index,
@@ -27,11 +29,14 @@ from sqlalchemy.engine import Connection, Dialect
 from sqlalchemy.orm import DeclarativeBase, Mapped, MappedAsDataclass, mapped_column
 
 from backend.policy.bands import Policy, read_policy
+from backend.remark import Remark, read_plain
 
 NAME = 200  # characters of a party's, feature's or person's name
 ID = 40  # characters of a model's id
 TIME = 40  # characters: UTC, ISO 8601
 ApprovalState = Literal["waiting", "granted", "denied", "withdrawn"]
+State = Literal["draft", "in_review", "approved", "in_use", "retired"]  # of a model
+JobState = Literal["running", "done", "failed", "cancelled", "interrupted"]
 PolicyState = Literal["proposed", "approved", "superseded"]
 _IN_USE = "state = 'in_use'"  # one model of a federation, never two
 _HAS_REPLY = "reply IS NOT NULL"  # a few of the questions of a month
@@ -62,6 +67,51 @@ class JsonText(TypeDecorator[Any]):
     def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
         """Return what was stored."""
         return json.loads(value or "{}")
+
+
+class NamesText(JsonText):
+    """Several names, stored as JSON."""
+
+    cache_ok = True
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> tuple[str, ...]:
+        """Return the names."""
+        return tuple(json.loads(value or "[]"))
+
+
+class IntegerText(TypeDecorator[int]):
+    """An integer that may be longer than a number of the database."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: int | None, dialect: Dialect) -> str:
+        """Return the digits."""
+        return str(value)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> int:
+        """Return the number."""
+        return int(value or 0)
+
+
+class RemarkText(TypeDecorator[Remark]):
+    """A remark, or none."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Remark | None, dialect: Dialect) -> str:
+        """Return it as JSON; empty for none."""
+        return "" if value is None else json.dumps(value.plain())
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Remark | None:
+        """Return the remark."""
+        return read_plain(json.loads(value)) if value else None
+
+
+def milliseconds(time: datetime) -> str:
+    """Return a time as it is stored: ISO 8601 with milliseconds."""
+    return time.isoformat(timespec="milliseconds")
 
 
 class Base(DeclarativeBase):
@@ -110,34 +160,55 @@ class SealedModel(MappedAsDataclass, Base):
     allowed: Mapped[float] = mapped_column(Float)
 
 
-class ModelStateRow(Base):
-    """What people call a model, who answers for it, and how far it has come (:mod:`backend.store.model_states`)."""
+class ModelState(MappedAsDataclass, Base):
+    """What people call a model, who answers for it, and how far it has come: stored, computed with and shown.
+
+    Attributes
+    ----------
+    name, note : str
+        Empty if nobody gave one.
+    owner : str
+        Who answers for it.
+    maker : str
+        Who trained or imported it; empty if nobody knows.
+    places, product : str
+        Where its people live, separated by commas, and what it is for, where that is other than of the federation; else empty.
+    """
 
     __tablename__ = "model_states"
     model_id: Mapped[str] = mapped_column(String(ID), ForeignKey("records.model_id"), primary_key=True)
     name: Mapped[str] = mapped_column(String(NAME))
     note: Mapped[str] = mapped_column(Text)
     owner: Mapped[str] = mapped_column(String(NAME))
-    maker: Mapped[str] = mapped_column(String(NAME))  # who trained or imported it; empty if nobody knows
-    state: Mapped[str] = mapped_column(String(20))
-    # where its people live, separated by commas, and what it is for; empty = as the federation says
+    maker: Mapped[str] = mapped_column(String(NAME))
+    state: Mapped[State] = mapped_column(String(20))
     places: Mapped[str] = mapped_column(String(NAME), default="")
     product: Mapped[str] = mapped_column(String(20), default="")
     __table_args__ = (_partial_index("one_in_use", "state", _IN_USE, unique=True),)
 
 
-class ModelStepRow(Base):
-    """A step that a model took from one state to the next, and whose it was."""
+class ModelStep(MappedAsDataclass, Base):
+    """A step that a model took from one state to the next, with whoever took it: stored and shown.
+
+    Attributes
+    ----------
+    reason : str
+        Empty if none was asked for.
+    time : str
+        UTC, ISO 8601.
+    number : int
+        Order of writing, over all models.
+    """
 
     __tablename__ = "model_steps"
-    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
     model_id: Mapped[str] = mapped_column(String(ID), ForeignKey("records.model_id"), index=True)
-    before: Mapped[str] = mapped_column(String(20))
-    after: Mapped[str] = mapped_column(String(20))
+    before: Mapped[State] = mapped_column(String(20))
+    after: Mapped[State] = mapped_column(String(20))
     reason: Mapped[str] = mapped_column(Text)
     person: Mapped[str] = mapped_column(String(NAME))
     role: Mapped[str] = mapped_column(String(20))
     time: Mapped[str] = mapped_column(String(TIME))
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=True, init=False)
 
 
 class PolicyVersion(MappedAsDataclass, Base):
@@ -180,17 +251,31 @@ class PolicyVersion(MappedAsDataclass, Base):
         return replace(read_policy(self.body), version=self.version)
 
 
-class DecisionRow(Base):
-    """The Guest's last score of a person by a model (:mod:`backend.store.decisions`)."""
+class StoredDecision(MappedAsDataclass, Base):
+    """The Guest's last score of a person by a model, and which policy decided (:mod:`backend.store.decisions`).
+
+    Attributes
+    ----------
+    own : str
+        SHA-256 of the Guest's values that the score was made of.
+    units : int
+        The sum as it was decrypted.
+    absent : tuple of str
+        Hosts that had no record of the person.
+    policy : int
+        Version.
+    created : str
+        UTC, ISO 8601.
+    """
 
     __tablename__ = "decisions"
     model_id: Mapped[str] = mapped_column(String(ID), primary_key=True)
-    subject: Mapped[str] = mapped_column(String(NAME), primary_key=True)
-    own: Mapped[str] = mapped_column(String(64))
-    units: Mapped[str] = mapped_column(Text)  # longer than a number of the database may be
-    absent: Mapped[str] = mapped_column(Text)
+    subject: Mapped[str] = mapped_column(String(NAME), primary_key=True, repr=False)
+    own: Mapped[str] = mapped_column(String(64), repr=False)
+    units: Mapped[int] = mapped_column(IntegerText, repr=False)
+    absent: Mapped[tuple[str, ...]] = mapped_column(NamesText)
     policy: Mapped[int] = mapped_column(Integer)
-    created: Mapped[str] = mapped_column(String(TIME), index=True)
+    created: Mapped[str] = mapped_column(String(TIME), index=True, default="")
 
 
 class AuditRow(Base):
@@ -202,15 +287,23 @@ class AuditRow(Base):
     hash: Mapped[str] = mapped_column(String(64))
 
 
-class AuditHeadRow(Base):
-    """A head of another party's audit log, every one that this party received, with its signature."""
+class KeptHead(MappedAsDataclass, Base):
+    """A head of another party's audit log as this party received it, every one of them.
+
+    Attributes
+    ----------
+    public_key, signature : str
+        Of the party whose log it is, in hexadecimal; empty for the head of an empty log.
+    whose : str
+        That party; empty of a head that is not stored here.
+    """
 
     __tablename__ = "audit_heads"
-    whose: Mapped[str] = mapped_column(String(NAME), primary_key=True)
     number: Mapped[int] = mapped_column(BigInteger, primary_key=True, autoincrement=False)
     hash: Mapped[str] = mapped_column(String(64))
-    public_key: Mapped[str] = mapped_column(String(64))
-    signature: Mapped[str] = mapped_column(String(128))
+    public_key: Mapped[str] = mapped_column(String(64), default="")
+    signature: Mapped[str] = mapped_column(String(128), default="")
+    whose: Mapped[str] = mapped_column(String(NAME), primary_key=True, default="", compare=False)
 
 
 class ReviewRow(Base):
@@ -227,11 +320,24 @@ class ReviewRow(Base):
     time: Mapped[str] = mapped_column(String(TIME))
 
 
-class SignOffRow(Base):
-    """A statement about a model and the report that was read."""
+class SignOff(MappedAsDataclass, Base):
+    """One person's statement about a model and the report that was read: stored, signed and shown.
+
+    Attributes
+    ----------
+    model : str
+        Content hash of the Guest's partial model.
+    report_hash : str
+        SHA-256 of the report that was signed, so that a later one is not covered.
+    time : str
+        UTC, ISO 8601.
+    public_key, signature : str
+        Of the Guest, in hexadecimal.
+    number : int
+        Order of writing, over all models.
+    """
 
     __tablename__ = "signoffs"
-    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
     model: Mapped[str] = mapped_column(String(64), index=True)
     person: Mapped[str] = mapped_column(String(NAME))
     role: Mapped[str] = mapped_column(String(NAME))
@@ -239,7 +345,8 @@ class SignOffRow(Base):
     report_hash: Mapped[str] = mapped_column(String(64))
     time: Mapped[str] = mapped_column(String(TIME))
     public_key: Mapped[str] = mapped_column(String(64))
-    signature: Mapped[str] = mapped_column(String(128))
+    signature: Mapped[str] = mapped_column(String(128), default="")
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=True, init=False)
 
 
 class MeasurementRow(Base):
@@ -330,34 +437,47 @@ class ScoredRecordRow(Base):
     day: Mapped[int] = mapped_column(Integer, index=True)
 
 
-class RequestRow(Base):
-    """A request in an auditor's sample (:mod:`backend.store.request_log`).
+class LoggedRow(MappedAsDataclass, Base):
+    """One person's decision vector, or terms of reasons, in an auditor's sample; or what a question about sums was about.
 
     Attributes
     ----------
+    day : str
+        UTC date.
+    kind : str
+        ``score``, ``reasons``, or one of :data:`backend.store.request_log.SUMS`.
+    subject : str
+        The person; empty of sums.
+    public_key : bytes
+        The modulus, big-endian.
+    vector : bytes
+        Ciphertexts, entry by entry, as they came; of terms with the shares, features, value_bits and groups that came with them (msgpack);
+        empty under RLWE. Of sums what :func:`backend.store.request_log.packed_question` gives.
     request : str
-        The Guest's name for the question; empty if it cannot be repeated.
+        The Guest's name for the question, empty if it cannot be repeated; of sums by group that of the conversation.
     place : int
-        Position of the person in it.
+        Position of the person in the question.
     dither : int
         Largest number that a Host before this one adds to the score, units.
     records : str
-        Version of the records that were answered from.
+        Version of the records that were answered from; empty if the account knows it.
+    priority : float
+        Drawn from 0 to 1: the rows with the largest ones stay.
     """
 
     __tablename__ = "requests"
-    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
     day: Mapped[str] = mapped_column(String(TIME))
     kind: Mapped[str] = mapped_column(String(20))
     model_id: Mapped[str] = mapped_column(String(ID))
     subject: Mapped[str] = mapped_column(String(NAME))
-    public_key: Mapped[bytes] = mapped_column(LargeBinary)
-    body: Mapped[bytes] = mapped_column(LargeBinary)
-    priority: Mapped[float] = mapped_column(Float)
+    public_key: Mapped[bytes] = mapped_column(LargeBinary, repr=False)
+    vector: Mapped[bytes] = mapped_column(LargeBinary, repr=False)
     request: Mapped[str] = mapped_column(String(64), default="")
     place: Mapped[int] = mapped_column(Integer, default=0)
     dither: Mapped[int] = mapped_column(BigInteger, default=0)
     records: Mapped[str] = mapped_column(String(64), default="")
+    priority: Mapped[float] = mapped_column(Float, default=0.0, repr=False)
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=True, init=False)
 
 
 class SecretRow(Base):
@@ -425,23 +545,54 @@ class FederationRow(Base):
     folder: Mapped[str] = mapped_column(Text)
 
 
-class JobRow(Base):
-    """A job of the home's users and what became of it (:mod:`backend.store.job_log`); in the home's own database."""
+class LoggedJob(MappedAsDataclass, Base):
+    """A job of the home's users and what became of it (:mod:`backend.store.job_log`); in the home's own database.
+
+    Attributes
+    ----------
+    user : str
+        Hash of the account; empty if nobody signs in.
+    name : str
+        Under which it was started: its kind, and of work on one model its id after a colon.
+    model : str
+        The model that was chosen when it was started; empty if there was none.
+    process : str
+        The one that runs it.
+    started, ended : str
+        UTC, ISO 8601; `ended` is empty while it runs.
+    failure : Remark or None
+        Why it failed, where that can name nobody.
+    result : str
+        Where its result lies: a model's id, or a run of the Guest's journal.
+    size : str
+        What tells it from other work of its kind that takes longer or shorter; set once it has ended.
+    seen : bool
+        Its user knows that it has ended.
+    beat : str
+        Last heartbeat of the process, UTC, ISO 8601.
+    """
 
     __tablename__ = "jobs"
-    id: Mapped[str] = mapped_column(String(ID), primary_key=True)
     user: Mapped[str] = mapped_column(String(64), index=True)
     name: Mapped[str] = mapped_column(String(NAME))
     model: Mapped[str] = mapped_column(String(ID))
-    state: Mapped[str] = mapped_column(String(20))
-    started: Mapped[str] = mapped_column(String(TIME))
-    ended: Mapped[str] = mapped_column(String(TIME))
-    message: Mapped[str] = mapped_column(Text)
-    result: Mapped[str] = mapped_column(String(NAME))
     process: Mapped[str] = mapped_column(String(ID))
-    beat: Mapped[str] = mapped_column(String(TIME))
-    size: Mapped[str] = mapped_column(Text)
-    seen: Mapped[int] = mapped_column(Integer)
+    id: Mapped[str] = mapped_column(String(ID), primary_key=True, default_factory=lambda: secrets.token_hex(16))
+    state: Mapped[JobState] = mapped_column(String(20), default="running")
+    started: Mapped[str] = mapped_column(String(TIME), default_factory=lambda: milliseconds(datetime.now(UTC)))
+    ended: Mapped[str] = mapped_column(String(TIME), default="")
+    failure: Mapped[Remark | None] = mapped_column(RemarkText, default=None)
+    result: Mapped[str] = mapped_column(String(NAME), default="")
+    size: Mapped[str] = mapped_column(Text, default="")
+    seen: Mapped[bool] = mapped_column(Boolean, default=False)
+    beat: Mapped[str] = mapped_column(String(TIME), default="")
+
+    @property
+    def seconds(self) -> float:
+        """From the start to the end; 0 while it runs."""
+        if not self.ended:
+            return 0.0
+        return (datetime.fromisoformat(self.ended) - datetime.fromisoformat(self.started)).total_seconds()
 
 
 class Approval(MappedAsDataclass, Base):

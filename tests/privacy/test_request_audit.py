@@ -15,7 +15,8 @@ from backend.protocols.scoring.opening import Opening, open_vector
 from backend.protocols.scoring.packing import Packing, canaries
 from backend.store.accountant import SCORE
 from backend.store.database import Database
-from backend.store.request_log import LoggedRow, RequestLog
+from backend.store.request_log import RequestLog
+from backend.store.schema import LoggedRow
 from backend.trees.ensemble import Registered
 from backend.trees.serialization import content_hash, dump_guest
 
@@ -27,7 +28,9 @@ def sent(world, secret_key, change=lambda numbers: numbers, canary=True):
     columns = {name: column[:1] for name, column in table.columns.items()}
     numbers = change([int(v) for v in compiled.encode(columns, 1, riding)[1][0]])
     vector = key.public.dump(key.encrypt_numbers(numbers))
-    return LoggedRow(1, "2026-01-01", SCORE, "m", table.ids[0], key.public.to_bytes(), vector), key
+    row = LoggedRow("2026-01-01", SCORE, "m", table.ids[0], key.public.to_bytes(), vector)
+    row.number = 1
+    return row, key
 
 
 def audit(world, row, opener, partial_model=None):

@@ -21,7 +21,8 @@ from backend.reports.adverse_action_notice import (
     form_reason,
 )
 from backend.reports.render.pdf_page import SMALL, Page
-from backend.store.model_states import ModelState, ModelStep, Standing
+from backend.store.model_states import Standing
+from backend.store.schema import ModelState, ModelStep
 from backend.trees.ensemble import GuestModel
 
 
@@ -85,7 +86,7 @@ def test_every_reason_of_the_table_is_one_of_the_forms_and_can_be_found():
         assert found is not None and reason.chinese_phrases[0] in found.chinese_phrases
 
 
-APPROVAL = ModelStep(1, "m1", "in_review", "approved", "", "cy", "regulator", "2026-11-20T10:00:00")
+APPROVAL = ModelStep("m1", "in_review", "approved", "", "cy", "regulator", "2026-11-20T10:00:00")
 
 
 def notice(*lines, state="in_use", approval=APPROVAL, **more):

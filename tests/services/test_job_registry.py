@@ -18,8 +18,8 @@ from backend.services import Glassleaf, job_registry
 from backend.services.job_registry import HELD, JobRegistry, Upload
 from backend.services.workspace import Workspace
 from backend.store.database import Database
-from backend.store.job_log import SILENT, JobLog, LoggedJob
-from backend.store.schema import JobRow
+from backend.store.job_log import SILENT, JobLog
+from backend.store.schema import LoggedJob
 
 ANA, BEN = "https://id.example\nana", "https://id.example\nben"
 
@@ -186,12 +186,12 @@ def test_the_table_names_no_account_and_keeps_no_reason_that_may_name_a_person(r
     for name in ("score", "train"):
         registry.of(ANA).start(name, lambda: Job(fail, 1).start().wait(5))
     with Database(tmp_path).read() as session:
-        rows = {row.name: row for row in session.scalars(select(JobRow))}
-        assert rows["score"].message == "" and "Ida Ibsen" in rows["train"].message
+        rows = {row.name: row for row in session.scalars(select(LoggedJob))}
+        assert rows["score"].failure is None and rows["train"].failure is not None
     [train] = [job for job in registry.log().of(registry.of(ANA)._user) if job.name == "train"]
     assert train.failure == Remark("at_column", {"column": "Ida Ibsen"})
     with Database(tmp_path).read() as session:
-        rows = {row.name: row for row in session.scalars(select(JobRow))}
+        rows = {row.name: row for row in session.scalars(select(LoggedJob))}
         assert all("ana" not in row.user for row in rows.values())
 
 

@@ -7,8 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from backend.store.audit_log import START, AuditLog, Head, KeptHead, link
+from backend.store.audit_log import START, AuditLog, Head, link
 from backend.store.database import Database
+from backend.store.schema import KeptHead
 
 
 @pytest.fixture

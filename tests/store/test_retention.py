@@ -12,7 +12,7 @@ from backend.store.journal import Journal
 from backend.store.party_store import PartyStore
 from backend.store.request_log import RequestLog
 from backend.store.retention import REQUEST_DAYS, RETENTION, expire
-from backend.store.schema import AnswerRow, Base, QuestionRow, RequestRow, RunBatchRow, RunPieceRow, RunRow, SecretRow
+from backend.store.schema import AnswerRow, Base, LoggedRow, QuestionRow, RunBatchRow, RunPieceRow, RunRow, SecretRow
 from backend.store.trainings import HostTrainings, Note
 
 EARLY = {"runs", "answers", "questions", "trainings"}
@@ -70,9 +70,9 @@ def test_what_is_older_goes_and_nothing_else(database, days, gone):
     deleted = expire(database, now() + timedelta(days=days))
     assert set(deleted) == gone and all(deleted.values())
     assert expire(database, now() + timedelta(days=days)) == {}
-    assert {table: rows(database, table) > 0 for table in (AnswerRow, RequestRow)} == {
+    assert {table: rows(database, table) > 0 for table in (AnswerRow, LoggedRow)} == {
         AnswerRow: "answers" not in gone,
-        RequestRow: "requests" not in gone,
+        LoggedRow: "requests" not in gone,
     }
     assert rows(database, RunRow) == rows(database, RunBatchRow) == rows(database, RunPieceRow) == 0
     assert len(AuditLog(database).entries()) == 1 and rows(database, SecretRow) == 1

@@ -18,11 +18,11 @@ from backend.crypto.signing import SigningKey
 from backend.errors import SecurityError
 from backend.privacy.attacks.result import AttackOutcome, count
 from backend.protocols.audit_head.protocol import keep_head, signed_report
-from backend.store.audit_log import START, AuditLog, Head, KeptHead, link
+from backend.store.audit_log import START, AuditLog, Head, link
 from backend.store.database import Database
 from backend.store.party_store import memory_store
 from backend.store.request_log import RATE, RequestLog
-from backend.store.schema import AuditRow
+from backend.store.schema import AuditRow, KeptHead
 
 GUEST = "bank"
 ENTRIES = 6

@@ -30,7 +30,8 @@ from backend.protocols.terms.records import Flags
 from backend.store.accountant import Accountant, Limits
 from backend.store.database import Database
 from backend.store.journal import Journal
-from backend.store.request_log import LoggedRow, RequestLog
+from backend.store.request_log import RequestLog
+from backend.store.schema import LoggedRow
 from backend.trees.ensemble import Layout
 from backend.trees.serialization import dump_guest
 

@@ -15,8 +15,9 @@ from backend.crypto.signing import SigningKey, is_signed
 from backend.errors import SecurityError
 from backend.protocols.audit_head.messages import AskAuditHeads, AuditHeads, KeepAuditHead
 from backend.protocols.transport.channel import Session
-from backend.store.audit_log import START, AuditLog, ConsistencyProof, Head, KeptHead
+from backend.store.audit_log import START, AuditLog, ConsistencyProof, Head
 from backend.store.party_store import PartyStore
+from backend.store.schema import KeptHead
 
 MAX_ENTRIES = 1 << 53
 MAX_DIGESTS = 1 << 13  # a message; 0.5 MiB

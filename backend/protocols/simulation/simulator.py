@@ -33,7 +33,8 @@ from backend.store.journal import Journal
 from backend.store.key_file import kept_key
 from backend.store.party_store import PartyStore
 from backend.store.receipts import Receipts
-from backend.store.request_log import LoggedRow, RequestLog
+from backend.store.request_log import RequestLog
+from backend.store.schema import LoggedRow
 from backend.trees.ensemble import Registered
 
 HOST_POOL = 2048  # obfuscators kept ready

@@ -27,7 +27,8 @@ from backend.results import ModelRecord
 from backend.store.audit_log import Entry
 from backend.store.model_states import Standing
 from backend.store.policies import PolicyVersion
-from backend.store.reviews import Review, SignOff
+from backend.store.reviews import Review
+from backend.store.schema import SignOff
 from backend.trees.ensemble import GuestModel
 
 

@@ -19,9 +19,10 @@ from backend.protocols.lanes import SIZES
 from backend.protocols.simulation.simulator import FederationRuntime
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.message import Lane
-from backend.store.audit_log import START, AuditLog, ConsistencyProof, Head, KeptHead, link
+from backend.store.audit_log import START, AuditLog, ConsistencyProof, Head, link
 from backend.store.database import Database
 from backend.store.party_store import memory_store
+from backend.store.schema import KeptHead
 
 KEY = SigningKey.generate()
 A, B, C, X = ("a" * 64, "b" * 64, "c" * 64, "e" * 64)  # digests of entries
