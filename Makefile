@@ -61,6 +61,10 @@ fuzz: .venv-dev ## Damage every kind of file that a user can hand in, 10,000 tim
 faults: .venv-dev ## Kill parties at every write, 100 times each (other numbers: make faults KILLS=10); make test-slow does a tenth
 	@FAULT_KILLS=$(KILLS) $(PY) -m pytest -q -n $(WORKERS) --dist worksteal -m faults
 
+.PHONY: mutants
+mutants: .venv-dev ## Break forty places of the backend one by one, and see whether the tests of the same folder notice (an hour; SEED=2: others)
+	@$(PY) tests/break_places.py --seed $(or $(SEED),1)
+
 .PHONY: e2e
 e2e: .venv-dev ## Walk the dashboard in headless Chromium (a walk that fails is walked once more, and the summary says so)
 	@$(PY) -m pytest -q -n $(TEST_WORKERS) --dist worksteal -m "e2e and not slow" --reruns 1 -rR
