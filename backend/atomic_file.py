@@ -22,8 +22,10 @@ NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}  # of a 
 
 
 @contextmanager
-def drafted(path: Path, *parts: bytes) -> Iterator[Path]:
+def drafted(path: Path, *parts: bytes, lasting: bool = True) -> Iterator[Path]:
     """A file beside `path` that holds `parts`, end to end, readable by its owner only; gone afterwards under the name that it has now.
+
+    `lasting`: whoever finds it under another name after a power cut finds it whole.
 
     The folder is made where it is absent. Raises OSError if nothing can be written.
     """
@@ -35,18 +37,21 @@ def drafted(path: Path, *parts: bytes) -> Iterator[Path]:
             for part in parts:
                 file.write(part)
             file.flush()
-            os.fsync(file.fileno())  # so that whoever finds it under another name after a power cut finds it whole
+            if lasting:
+                os.fsync(file.fileno())
         yield draft
     finally:
         draft.unlink(missing_ok=True)
 
 
-def write_whole(path: Path, *parts: bytes) -> None:
+def write_whole(path: Path, *parts: bytes, lasting: bool = True) -> None:
     """Write `parts`, end to end, readable by their owner only; a reader finds the old file or the new one.
+
+    Not `lasting`, it waits for no disk, and is for readers of now: after a power cut the file may be empty.
 
     The folder is made where it is absent. Raises OSError if nothing can be written; then nothing has changed.
     """
-    with drafted(path, *parts) as draft:
+    with drafted(path, *parts, lasting=lasting) as draft:
         draft.replace(path)
 
 

@@ -110,11 +110,14 @@ class PartyTable:
         numeric = [columns[name] for name in ordered if columns[name].dtype != object]
         texts = [columns[name].tolist() for name in ordered if columns[name].dtype == object]
         numbers = np.column_stack([np.zeros((len(rows), 0)), *numeric]).astype("<f8")
-        begins = repr(ordered).encode()
+        begins = sha256(repr(ordered).encode())
         digests = []
         for place in range(len(rows)):
-            codes = repr([column[place] for column in texts])
-            digests.append(sha256(begins + numbers[place].tobytes() + codes.encode()).hexdigest())
+            digest = begins.copy()
+            digest.update(numbers[place].tobytes())
+            codes = [column[place] for column in texts]
+            digest.update(repr(codes).encode())
+            digests.append(digest.hexdigest())
         return digests
 
 

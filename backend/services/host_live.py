@@ -89,7 +89,8 @@ class LiveFile:
             document = json.dumps({"links": links, "running": running}).encode()
             now = time.monotonic()
             if document != self._written:
-                write_whole(self._folder / FILE, document)
+                # It is written twice a second: the disk is for what is booked.
+                write_whole(self._folder / FILE, document, lasting=False)
                 self._written = document
                 self._touched = now
             elif now > self._touched + TOUCH_SECONDS:

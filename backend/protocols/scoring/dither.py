@@ -80,12 +80,17 @@ def dithers(secret: str, layout: Layout, ids: Sequence[str], held: NDArray[np.bo
     list of int
         ``n``.
     """
-    out = []
+    span = 2 * half + 1
+    length = WORD * layout.slots
+    numbers = []
     for person, known in zip(ids, held.tolist(), strict=True):
-        drawn = shake_256(f"dither\0{secret}\0{int(known)}\0{person}".encode()).digest(WORD * layout.slots)
-        words = (int.from_bytes(drawn[i : i + WORD], "little") for i in range(0, len(drawn), WORD))
-        out.append(sum((word % (2 * half + 1) - half) << (layout.slot_bits * i) for i, word in enumerate(words)))
-    return out
+        drawn = shake_256(f"dither\0{secret}\0{int(known)}\0{person}".encode()).digest(length)
+        packed = 0
+        for slot in range(layout.slots):
+            word = int.from_bytes(drawn[WORD * slot : WORD * (slot + 1)], "little")
+            packed += (word % span - half) << (layout.slot_bits * slot)
+        numbers.append(packed)
+    return numbers
 
 
 def usual_dither(synthetic: bool) -> float:
