@@ -233,14 +233,3 @@ def test_a_part_that_was_not_run_is_named_and_never_filled_in():
     text = page.text({})
     assert text.count("Not run yet.") == len(page.PARTS)
     assert not re.search(r"^\|", text, re.M)
-
-
-def test_the_committed_page_is_the_one_that_the_committed_results_give():
-    kept = command.read(command.RESULTS)
-    file = command.DOCS / "paper.md"
-    if not kept and not file.exists():
-        pytest.skip("the papers' tables were not measured yet: make paper")
-    assert file.read_text(encoding="utf-8") == page.text(kept)
-    assert {
-        chart: chart.read_text(encoding="utf-8") == svg for chart, svg in page.images(kept, command.DOCS).items()
-    } == dict.fromkeys(page.images(kept, command.DOCS), True)
