@@ -22,17 +22,17 @@ class Term:
     meanings: Mapping[str, str]
 
     def meaning(self, language: str) -> str:
-        """What it means, where the other documents are not at hand."""
+        """Return what it means, where the other documents are not at hand."""
         return _SEE.sub("", self.meanings[language])
 
     def has(self, typed: str) -> bool:
-        """Whether the typed text is in its word or its meaning, in either language."""
+        """Return whether the typed text is in its word or its meaning, in either language."""
         return any(typed.casefold() in text.casefold() for text in (*self.words.values(), *self.meanings.values()))
 
 
 @cache
 def terms() -> tuple[Term, ...]:
-    """All words, in the English order."""
+    """Return all words, in the English order."""
     rows = tomllib.loads((files("assets") / "glossary.toml").read_text(encoding="utf-8"))["term"]
     return tuple(
         Term({name: row[name] for name in LANGUAGES}, {name: row[f"meaning_{name}"] for name in LANGUAGES})

@@ -1,6 +1,6 @@
 """What can be found from anywhere: pages, features, findings, trees, models and words; knows no widget.
 
-People are left out: a link would put the id into an address. Whoever may score finds one by the whole id (app/panels/finder.py).
+People are left out: a link would put the id into an address. A user who may score finds one by the whole id (app/panels/finder.py).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def hits(groups: Groups, typed: str) -> dict[str, list[Hit]]:
 
 
 def _matches(typed_words: list[str], text: str) -> bool:
-    """Whether a text has all words, at the beginning of a word ("late" is not in "simulated"); 3 does not find 30."""
+    """Return whether a text has all words, at the beginning of a word ("late" is not in "simulated"); 3 does not find 30."""
     return all(re.search(_pattern(word), text) for word in typed_words)
 
 

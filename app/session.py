@@ -85,7 +85,7 @@ def policy(view: View) -> Policy:
 
 
 def view(model_id: str) -> View:
-    """One model as the pages read it; what the rules say of it, and what people answered, as it stands now.
+    """Return one model as the pages read it; what the rules say of it, and what people answered, as it stands now.
 
     The very same object as long as all that stands, so that charts of it are drawn once.
     """
@@ -115,7 +115,7 @@ def _view(home: str, model_id: str) -> View:
 
 
 def samples(model_id: str) -> pd.DataFrame:
-    """The Guest's own rows, read once per model; not to be changed in place."""
+    """Return the Guest's own rows, read once per model; not to be changed in place."""
     return _samples(os.environ.get("GLASSLEAF_HOME", ""), model_id)
 
 
@@ -150,7 +150,7 @@ def page(name: str) -> Path:
 
 
 def target(name: str) -> Page:
-    """What a link to the page called `name` leads to: the page itself, for Streamlit would follow a file's path for every link."""
+    """Return what a link to the page called `name` leads to: the page itself, for Streamlit would follow a file's path for every link."""
     page: Page = kept("pages")[name]
     return page
 
@@ -168,13 +168,13 @@ def role() -> str:
 
 
 def roles() -> tuple[str, ...]:
-    """Those to choose from."""
+    """Return the roles to choose from."""
     who = account()
     return ROLES if who is None else who.roles
 
 
 def account() -> Account | None:
-    """Who is signed in; None if nobody has to be. Asked once while a page is drawn, and for all else again: a sign-in ends meanwhile.
+    """Who is signed in; None if there is no sign-in. Asked once while a page is drawn, and for all else again: a sign-in ends meanwhile.
 
     Raises
     ------
@@ -187,7 +187,7 @@ def account() -> Account | None:
 
 
 def why_out() -> SignInError | None:
-    """Begin to draw a page, for one account until `depart`; why nobody can go on without signing in, None if one can."""
+    """Begin to draw a page, for one account until `depart`; return why a sign-in is needed, or None."""
     _forget_who()
     try:
         st.session_state["account"] = account()
@@ -203,19 +203,19 @@ def _forget_who() -> None:
 
 
 def known_as() -> str:
-    """What people call the account; empty if nobody signs in."""
+    """Return what people call the account; empty if there is no sign-in."""
     who = account()
     return who.name if who else ""
 
 
 def actor() -> str:
-    """Whom the audit log names."""
+    """Return whom the audit log names."""
     who = account()
     return who.actor if who else NOBODY
 
 
 def decides_as() -> str:
-    """The name that whoever is signed in decides under; empty if a name is asked for."""
+    """Return the name under which the signed-in user decides; empty if a name is asked for."""
     who = account()
     return who.actor if who else ""
 
@@ -310,7 +310,7 @@ def _draw_choices_again() -> None:
 def depart() -> None:
     """End a run: write the address, if it has changed, and ask again from now on who is signed in."""
     _forget_who()
-    if "address" not in st.session_state:  # nobody was let in, or another run took over before the page was known
+    if "address" not in st.session_state:  # access was refused, or another run took over before the page was known
         return
     address: dict[str, str] = st.session_state.pop("address")
     if address != st.query_params.to_dict():
@@ -320,7 +320,7 @@ def depart() -> None:
 
 
 def place(page_name: str, **links: str) -> dict[str, str]:
-    """What a link to a page has to name: language, role and model, what was last chosen there, and `links`."""
+    """Return what a link to a page has to name: language, role and model, what was last chosen there, and `links`."""
     address = _address()
     carried = {name: address[name] for name in CARRIED if name in address}
     model, links_of_page = kept(f"place:{page_name}", (None, {}))
@@ -344,7 +344,7 @@ def opened_by_command() -> bool:
 
 
 def going_back() -> bool:
-    """Whether the browser's Back or Forward led here: then the address names all that is not as usual."""
+    """Return whether the browser's Back or Forward led here: then the address names all that is not as usual."""
     context = get_script_run_ctx()
     return context is not None and context.is_history_navigation
 
@@ -474,7 +474,7 @@ def publish(name: str) -> str | None:
 
 
 def clock(moment: datetime, zone: str | None, form: str = "%H:%M:%S") -> str:
-    """The time of day in the reader's `zone`, as a browser names it; the server's where that says nothing."""
+    """Return the time of day in the reader's `zone`, as a browser names it; the server's where that says nothing."""
     try:
         local = moment.astimezone(ZoneInfo(zone) if zone else None)
     except (KeyError, ValueError):
@@ -488,7 +488,7 @@ def made(record: ModelRecord) -> str:
 
 
 def once(name: str, value: object) -> bool:
-    """Whether `value` is new under `name` since the last time that this was asked."""
+    """Return whether `value` is new under `name` since the last time that this was asked."""
     previous = kept(name)
     keep(name, value)
     return bool(previous != value)
@@ -528,7 +528,7 @@ def notices() -> list[tuple[str, str]]:
 
 
 def models() -> list[ModelRecord]:
-    """All models, newest first."""
+    """Return all models, newest first."""
     return service().models.all()
 
 
@@ -539,13 +539,13 @@ def chosen_model() -> str | None:
 
 
 def standing() -> Standing | None:
-    """What the chosen model is called and how far it has come; None if there is no model yet."""
+    """Return what the chosen model is called and how far it has come; None if there is no model yet."""
     model_id = chosen_model()
     return service().lifecycle.standing(model_id) if model_id else None
 
 
 def host_title(t: Texts, name: str) -> str:
-    """What a Host is called where every federation that it belongs to calls it the same; else its name."""
+    """Return what a Host is called where every federation that it belongs to calls it the same; else its name."""
     federations = service().federations.all()
     titles = {
         t.party(federation, name) for federation in federations if name in [party.name for party in federation.hosts]
@@ -576,7 +576,7 @@ def uploads(field: str) -> tuple[UploadedFile, ...]:
 
 
 def upload_shown(field: str, files: Sequence[UploadedFile]) -> tuple[UploadedFile, ...]:
-    """The field shows these itself; returns those that it took before its page was left."""
+    """Note the files that a field shows itself; return those that it took before its page was left."""
     keep(f"shown:{field}", tuple(files))
     return tuple(file for file in uploads(field) if file not in files)
 

@@ -66,7 +66,7 @@ def label(text: str) -> str:
 
 
 def cut(text: str, width: int) -> str:
-    """The beginning of `text` in about `width` letters (Chinese letters count double)."""
+    """Return the beginning of `text` in about `width` letters (Chinese letters count double)."""
     length = 0
     for index, letter in enumerate(text):
         length += 2 if letter > "\u2e80" else 1
@@ -112,22 +112,22 @@ class Texts:
         return key in self._texts
 
     def meaning(self, feature: Feature) -> str:
-        """What a feature says about a person, in the chosen language where its owner gave it."""
+        """Return what a feature says about a person, in the chosen language where its owner gave it."""
         return self._noted(self.text(feature.meaning))
 
     def _noted(self, meaning: str) -> str:
-        """A meaning; if nobody gave one, with that note in the chosen language."""
+        """Return a meaning; if the owner gave none, with that note in the chosen language."""
         name = meaning.removesuffix(NO_MEANING)
         if name == meaning:
             return meaning
         return self.noted(name.rstrip(), self("words.no_meaning"))
 
     def unit(self, of: Feature | Label) -> str:
-        """The unit of a feature or a label in the chosen language."""
+        """Return the unit of a feature or a label in the chosen language."""
         return unit_in(self.language, of.unit, of.meaning)
 
     def after(self, of: Feature) -> str:
-        """A feature's unit as it follows a number; a scale such as 0–100 in brackets, so that it is not read as another number."""
+        """Return a feature's unit as it follows a number; a scale such as 0–100 in brackets, so that it is not read as another number."""
         unit = self.unit(of)
         if unit[:1].isdigit():
             return f" ({unit})"
@@ -136,27 +136,27 @@ class Texts:
         return ""
 
     def codes(self, feature: Feature) -> dict[str, str]:
-        """What a feature's codes stand for, in the chosen language where its owner gave it."""
+        """Return what a feature's codes stand for, in the chosen language where its owner gave it."""
         return texts_in(self.language, feature.categories)
 
     def brief(self, feature: Feature) -> str:
-        """A feature's meaning without what explains its values, where it is long: for charts and sentences."""
+        """Return a feature's meaning without what explains its values, where it is long: for charts and sentences."""
         return brief(self.meaning(feature))
 
     def model(self, name: str) -> str:
-        """What a model is called in the chosen language."""
+        """Return what a model is called in the chosen language."""
         return demo_in(self.language, name)
 
     def written(self, words: str) -> str:
-        """What somebody wrote, as it is; what the demo brings along, in the chosen language."""
+        """Return what somebody wrote, as it is; what the demo brings along, in the chosen language."""
         return demo_in(self.language, words)
 
     def party(self, federation: Federation, name: str) -> str:
-        """A party's title in the chosen language."""
+        """Return a party's title in the chosen language."""
         return self.text(federation.party(name).title)
 
     def federation(self, federation: Federation) -> str:
-        """A federation's title in the chosen language."""
+        """Return a federation's title in the chosen language."""
         return self.text(federation.title)
 
     def federations(self, every: Iterable[Federation]) -> dict[str, str]:
@@ -166,7 +166,7 @@ class Texts:
         return {name: self.noted(title, name if many[title] > 1 else "") for name, title in titles.items()}
 
     def label(self, federation: Federation) -> str:
-        """What is predicted, in the chosen language."""
+        """Return what is predicted, in the chosen language."""
         label = federation.label
         text = self.text(label.meaning)
         if self.language == "zh" and text.endswith(NO_MEANING):  # made of the column's name and its value
@@ -174,7 +174,7 @@ class Texts:
         return self._noted(text)
 
     def jurisdiction(self, name: str) -> str:
-        """Where a rule pack applies."""
+        """Return where a rule pack applies."""
         return jurisdiction_in(self._texts, name)
 
     def text(self, text: Text) -> str:
@@ -182,7 +182,7 @@ class Texts:
         return text.in_language(self.language)
 
     def listed(self, words: list[str]) -> str:
-        """A list in words: "a, b and c"."""
+        """Return a list in words: "a, b and c"."""
         if len(words) < 2:
             return "".join(words)
         return self("words.and", before=self("words.comma").join(words[:-1]), last=words[-1])
@@ -203,7 +203,7 @@ class Texts:
         return self._lasting(seconds, number)
 
     def about(self, seconds: float) -> str:
-        """What is expected to take so long, in the unit that fits: two significant digits, for it was not measured."""
+        """Return what is expected to take so long, in the unit that fits: two significant digits, for it was not measured."""
         return self._lasting(seconds, lambda value: bare(float(f"{value:.2g}")))
 
     def _lasting(self, seconds: float, write: Callable[[float], str]) -> str:
@@ -215,7 +215,7 @@ class Texts:
         return self("words.days", days=write(seconds / DAY))
 
     def past(self, seconds: float) -> str:
-        """How long ago something was, in whole units."""
+        """Return how long ago something was, in whole units."""
         if seconds < 60:
             return self("waits.moment")
         for unit, length, end in UNITS[1:]:
@@ -248,12 +248,12 @@ def signed(value: float) -> str:
 
 
 def amount(value: float, unit: str) -> str:
-    """A number with its unit, which may be empty: 1,290 €."""
+    """Return a number with its unit, which may be empty: 1,290 €."""
     return f"{number(value)}{UNBROKEN}{unit}".rstrip()
 
 
 def percent(share: float) -> str:
-    """A share 0..1 as percent with at most three significant digits: 61 %, 7.4 %, 0.12 %; a dash if there is none."""
+    """Return a share 0..1 as percent with at most three significant digits: 61 %, 7.4 %, 0.12 %; a dash if there is none."""
     if math.isnan(share):
         return "–"
     value = share * 100
@@ -265,7 +265,7 @@ def percent(share: float) -> str:
 
 
 def size(count: int) -> str:
-    """A number of bytes with a unit."""
+    """Return a number of bytes with a unit."""
     amount = float(count)
     for unit in ("B", "kB", "MB"):
         if amount < 1000:

@@ -1,4 +1,4 @@
-"""Jobs of whoever uses the pages, in whatever tab or browser, and the clock of a page that shows how far they are.
+"""Jobs of the user of the pages, in whatever tab or browser, and the clock of a page that shows how far they are.
 
 Holds no result: jobs and the files that they work on are the service's, by user.
 """
@@ -49,23 +49,23 @@ class Work:
 
 
 def _own() -> UserJobs:
-    """The jobs of whoever is signed in; if nobody has to be, of the home."""
+    """Return the jobs of the signed-in user; if there is no sign-in, of the home."""
     return session.service().jobs.of(session.decides_as())
 
 
 def find(name: str) -> Job[Any] | None:
-    """The job that this user started under `name` in whatever tab or browser, running or ended."""
+    """Return the job that this user started under `name` in whatever tab or browser, running or ended."""
     return _own().find(name)
 
 
 def newest(*names: str) -> Job[Any] | None:
-    """The job that this user started last, of those under some names."""
+    """Return the job that this user started last, of those under some names."""
     started = [status.name for status in known() if status.name in names]
     return find(started[0]) if started else None
 
 
 def known() -> tuple[JobStatus, ...]:
-    """All jobs of this user that are known, newest first."""
+    """Return all jobs of this user that are known, newest first."""
     return _own().all()
 
 
@@ -75,7 +75,7 @@ def note_seen(*names: str) -> None:
 
 
 def busy() -> bool:
-    """Whether anything of this user runs."""
+    """Return whether anything of this user runs."""
     return any(status.state in ("running", "elsewhere") for status in known())
 
 
@@ -113,17 +113,17 @@ def started() -> bool:
 
 
 def about(name: str) -> Any:
-    """What the job under `name` was asked for, as :func:`start` was told."""
+    """Return what the job under `name` was asked for, as :func:`start` was told."""
     return _own().about(name)
 
 
 def upload(name: str) -> Upload | None:
-    """The file that the job under `name` works on, as long as it runs."""
+    """Return the file that the job under `name` works on, as long as it runs."""
     return _own().upload(name)
 
 
 def running(current: Job[Any] | None) -> Job[Any] | None:
-    """The job while it runs."""
+    """Return the job while it runs."""
     if current is not None and current.state == "running":
         return current
     return None
@@ -137,7 +137,7 @@ def start(name: str, begin: Callable[[], Job[Any]], about: object = None, upload
     about : object, optional
         What was asked for, where a page needs it after a reload: no person's data.
     upload : Upload, optional
-        The file that is worked on, for whoever leaves the page and comes back before the job has ended.
+        The file that is worked on, for a user who leaves the page and comes back before the job has ended.
     """
     st.session_state.pop(f"refused:{name}", None)
     st.session_state["started"] = True
@@ -152,7 +152,7 @@ def start(name: str, begin: Callable[[], Job[Any]], about: object = None, upload
 
 
 def begun_here(job: Job[Any]) -> bool:
-    """Whether it is the last job that this session started, and this draw is not given up for the next one."""
+    """Return whether it is the last job that this session started, and this draw is not given up for the next one."""
     return not started() and bool(session.kept("begun") == id(job))
 
 

@@ -105,7 +105,7 @@ def trees_a_round(record: ModelRecord, federation: Federation) -> int:
 
 
 def scale(view: View) -> Scale:
-    """What a leaf of a model says.
+    """Return what a leaf of a model says.
 
     ``log_odds``, ``class_score`` and ``step`` are added up tree by tree; ``share`` (of the positive label), ``class_share`` (of each class)
     and ``value`` are a tree's own answer.
@@ -119,7 +119,7 @@ def scale(view: View) -> Scale:
 
 
 def answer(view: View, leaf: Leaf) -> tuple[float, ...]:
-    """What a leaf says on the model's `scale`: one number, or a share for each class.
+    """Return what a leaf says on the model's `scale`: one number, or a share for each class.
 
     A forest that adds up holds each tree's answer divided by the number of trees; here it is whole again.
     """
@@ -142,7 +142,7 @@ def middle(view: View, tree: GuestTree) -> float:
 
 
 def class_of(view: View, index: int) -> str:
-    """The class that a tree speaks for or against; empty if its leaves speak of all, or there are none."""
+    """Return the class that a tree speaks for or against; empty if its leaves speak of all, or there are none."""
     outputs = view.model.outputs
     if outputs.of_tree:
         return outputs.classes[outputs.of_tree[index]]
@@ -150,14 +150,14 @@ def class_of(view: View, index: int) -> str:
 
 
 def released(view: View) -> Literal["sum", "classes", "median"]:
-    """What the Guest decrypts of a person: one sum, one for each class, or every tree's own answer."""
+    """Return what the Guest decrypts of a person: one sum, one for each class, or every tree's own answer."""
     if view.model.outputs.aggregation == "median":
         return "median"
     return "classes" if view.task == "classes" else "sum"
 
 
 def speed(batch: ScoreBatch, guest: str) -> Speed:
-    """How fast a scoring was and what it sent; `guest` is the Guest's name."""
+    """Return how fast a scoring was and what it sent; `guest` is the Guest's name."""
     people = sum(score.scored for score in batch.scores)
 
     def sent(matches: Callable[[TranscriptEntry], bool]) -> float:
@@ -187,13 +187,13 @@ def at_or_above(part: Performance, probability: float) -> float:
 def crossings(
     transcript: Iterable[TranscriptEntry], party: str
 ) -> tuple[tuple[TranscriptEntry, ...], tuple[TranscriptEntry, ...]]:
-    """The messages with encrypted numbers that a party has sent, and those that have reached it."""
+    """Return the messages with encrypted numbers that a party has sent, and those that have reached it."""
     carried = [entry for entry in transcript if entry.kind in NUMBERS]
     return tuple(e for e in carried if e.sender == party), tuple(e for e in carried if e.receiver == party)
 
 
 def shares(view: View) -> tuple[Share, ...]:
-    """Each party's part, Guest first, then the Hosts in order."""
+    """Return each party's part, Guest first, then the Hosts in order."""
     party_shares = []
     for party in (view.model.guest, *view.model.hosts):
         rows = [row for row in view.importance if row.party == party]
@@ -212,7 +212,7 @@ def shares(view: View) -> tuple[Share, ...]:
 
 
 def used(importance: Iterable[FeatureImportance]) -> tuple[FeatureImportance, ...]:
-    """The features that at least one split asks about."""
+    """Return the features that at least one split asks about."""
     return tuple(row for row in importance if row.splits)
 
 
@@ -225,7 +225,7 @@ def flags(report: ComplianceReport) -> Mapping[str, tuple[Finding, ...]]:
 
 
 def asked(report: ComplianceReport) -> Mapping[str, tuple[Question, ...]]:
-    """Feature name → its questions that nobody has answered, worst first."""
+    """Feature name → its unanswered questions, the worst first."""
     by_feature: dict[str, tuple[Question, ...]] = {}
     for question in report.unanswered:
         by_feature[question.feature] = (*by_feature.get(question.feature, ()), question)
@@ -233,7 +233,7 @@ def asked(report: ComplianceReport) -> Mapping[str, tuple[Question, ...]]:
 
 
 def key_of(finding: Finding) -> str:
-    """What a link calls a finding: its rule and its feature."""
+    """Return what a link calls a finding: its rule and its feature."""
     return f"{finding.rule_id}~{finding.feature}"
 
 
@@ -243,7 +243,7 @@ def open_findings(report: ComplianceReport) -> tuple[Finding, ...]:
 
 
 def aliases(model: GuestModel) -> Mapping[str, str]:
-    """What SecureBoost would show of the Hosts' features: HF1, HF2 … in dictionary order (Fed-EINI Fig. 6)."""
+    """Return what SecureBoost would show of the Hosts' features: HF1, HF2 … in dictionary order (Fed-EINI Fig. 6)."""
     hidden = [feature.name for party, feature in model.dictionary if party != model.guest]
     return {name: f"HF{i}" for i, name in enumerate(hidden, start=1)}
 
@@ -324,7 +324,7 @@ def positions(tree: GuestTree, top: int = 0, levels: int | None = None) -> Mappi
 
 
 def leaves_below(tree: GuestTree, node: int) -> int:
-    """How many leaves lie below a node."""
+    """Return how many leaves lie below a node."""
     item = tree.nodes[node]
     if isinstance(item, Split):
         return leaves_below(tree, item.left) + leaves_below(tree, item.right)
@@ -332,7 +332,7 @@ def leaves_below(tree: GuestTree, node: int) -> int:
 
 
 def branches(tree: GuestTree, max_leaves: int, levels: int) -> tuple[int, ...]:
-    """The nodes from which a tree is drawn in parts of `levels` questions; only the root with at most `max_leaves` leaves."""
+    """Return the nodes from which a tree is drawn in parts of `levels` questions; only the root with at most `max_leaves` leaves."""
     if len(tree.leaves) <= max_leaves:
         return (0,)
     every = positions(tree)

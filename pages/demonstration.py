@@ -1,4 +1,4 @@
-"""What happens when a person is scored on data that nobody can read?"""
+"""What happens when a person is scored on data that no other party can read?"""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def begin() -> None:
 
 
 def asked() -> Job[Any] | None:
-    """What was asked of the Hosts last; None if nothing was."""
+    """Return what was asked of the Hosts last; None if nothing was."""
     return user_jobs.find("train" if model_id is None else key)
 
 
@@ -74,7 +74,7 @@ def in_the_making() -> str:
 
 
 def ahead() -> demonstration.Ahead:
-    """What stands between the first steps and a run."""
+    """Return what stands between the first steps and a run."""
     if not linked:
         return demonstration.Ahead(waiting=in_the_making())
     try:
@@ -114,7 +114,7 @@ stood = stands()
 
 @st.fragment(run_every=1.0 if unfinished() else None)
 def deck() -> None:
-    """The component, and again whenever the run has come further."""
+    """Draw the component, and again whenever the run has come further."""
     job = user_jobs.find(key) if model_id is not None else None
     run = job.result if job is not None else None
     look = None
@@ -128,7 +128,7 @@ def deck() -> None:
         st.rerun()
     waiting = asked()
     if linked and waiting is not None and pending(waiting) and waiting.seconds_ago > AGAIN_SECONDS:
-        begin()  # an operator may have decided meanwhile; nobody is counted for asking
+        begin()  # an operator may have decided meanwhile; a question for approval is not counted
     if stands() != stood:
         st.rerun()
 

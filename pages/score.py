@@ -53,7 +53,7 @@ class Question(NamedTuple):
     Attributes
     ----------
     sheet : SampleSheet or None
-        The person as the Guest knows, or assumes, them; None if nobody is chosen.
+        The person as the Guest knows, or assumes, them; None if no person is chosen.
     assumed : tuple of str
         Features of the Guest whose values are not those of its record: a what-if.
     under : (str, int)
@@ -277,7 +277,7 @@ def notices() -> None:
 
 
 def draw_page() -> None:
-    """Draw the page: the person, the answer and why beside each other; below them, folded, how nobody saw it."""
+    """Draw the page: the person, the answer and why beside each other; below them, folded, how the values stayed hidden."""
     bar = st.container()
     person_column, answer_column, reasons_column = st.columns([9, 10, 11], gap="medium")
     with person_column:

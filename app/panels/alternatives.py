@@ -59,7 +59,7 @@ class Searching:
 
 
 def panel(t: Texts, view: View, work: Searching, outcome: tuple[bool, Problem] | None) -> None:
-    """The form, and below it the last search by the attribute that is chosen."""
+    """Draw the form, and below it the last search by the attribute that is chosen."""
     searches = {search.attribute: search for search in work.searches}
     if searches:
         frame.section(t, "lda.title")
@@ -142,7 +142,7 @@ def request(t: Texts, view: View, expected: str) -> AlternativesRequest:
 
 
 def _compared_with(view: View, attribute: str) -> str:
-    """The group that outcomes by an attribute were compared with, so that two gaps of one page have one reference; empty if none was."""
+    """Return the group that outcomes by an attribute were compared with, so that all gaps of a page have one reference; empty if none."""
     measured = [row for f in view.compliance.findings if f.feature == attribute for row in f.disparities or ()]
     return next((row.about.en for row in measured if row.measure == f"selection rate, {REFERENCE_GROUP}"), "")
 
@@ -155,7 +155,7 @@ def _done(t: Texts, view: View, job: Job[Any]) -> None:
 
 
 def result(t: Texts, view: View, work: Searching, search: Search) -> None:
-    """The frontier at a decision, its table, one model opened, and the choice."""
+    """Draw the frontier at a decision, its table, one model opened, and the choice."""
     decided = search.decisions[0]
     if len(search.decisions) > 1:
         at = st.segmented_control(
@@ -193,7 +193,7 @@ def result(t: Texts, view: View, work: Searching, search: Search) -> None:
 
 
 def _one(t: Texts, view: View, work: Searching, search: Search, decided: DecidedModels, name: str) -> None:
-    """One model beside the one in use, what it leans on, and the form that takes it."""
+    """Draw one model beside the one in use, what it leans on, and the form that takes it."""
     opened = work.opened(search.attribute, name)
     first = decided.points[0]
     point = next(p for p in decided.points if p.name == name)
@@ -243,7 +243,7 @@ def _one(t: Texts, view: View, work: Searching, search: Search, decided: Decided
 
 
 def settings(t: Texts, view: View, search: Search, tried: Tried) -> str:
-    """What sets a model apart from the first one."""
+    """Return what sets a model apart from the first one."""
     first = search.tried[0]
     if tried.without:
         changes = [t("lda.told_without", features=t.listed([evidence.plain(t, view, f) for f in tried.without]))]
@@ -258,7 +258,7 @@ def settings(t: Texts, view: View, search: Search, tried: Tried) -> str:
 
 
 def _sentence(t: Texts, view: View, search: Search, decided: DecidedModels) -> str:
-    """What the search found among the alternatives that could be compared, and how many could not."""
+    """Return what the search found among the alternatives that could be compared, and how many could not."""
     others = decided.points[1:]
     without = sum(point.gap is None for point in others)
     if without < len(others):
@@ -366,7 +366,7 @@ def _twin(t: Texts, view: View, search: Search, decided: DecidedModels) -> dict[
 
 
 def _together(figure: IntervalFigure | None, form: str, unit: int) -> str:
-    """A change with the interval that holds together with all others; none of the first model, nor where it was not measured."""
+    """Return a change with the interval that holds together with all others; none of the first model, nor where it was not measured."""
     if figure is None:
         return "–"
     value, low, high = (form.format(unit * end).replace("-", "−") for end in (figure.value, figure.low, figure.high))
@@ -374,7 +374,7 @@ def _together(figure: IntervalFigure | None, form: str, unit: int) -> str:
 
 
 def _gap(t: Texts, search: Search, point: Point) -> str:
-    """The widest gap in points with its interval, and whose it is."""
+    """Return the widest gap in points with its interval, and whose it is."""
     if point.gap is None:
         return t("lda.not_measured")
     ends = (f"{100 * value:+.1f}" for value in (point.gap.value, point.gap.low, point.gap.high))

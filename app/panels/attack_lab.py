@@ -64,7 +64,7 @@ def follow(
     n_shown: int,
     redraw: Callable[[], None],
 ) -> None:
-    """Which attack is running, and a way to stop; `redraw` draws the whole page once more attacks are through than `n_shown`."""
+    """Draw which attack is running, and a way to stop; `redraw` draws the whole page once more attacks are through than `n_shown`."""
     text, separator, measured = job.stage.partition(":")
     if separator:
         words = t("attack_lab.running", name=t(f"attack.{text}_title"))
@@ -80,7 +80,7 @@ def follow(
 
 
 def summary(t: Texts, attacks: Sequence[Attack], results: Results) -> None:
-    """What the runs so far come to, in one sentence."""
+    """Draw what the runs so far come to, in one sentence."""
     ran = [results[attack.id] for attack in attacks if attack.id in results]
     working = [result for result in ran if attack_works(result)]
     switched = [result for result in ran if result.outcome.optional]
@@ -197,7 +197,7 @@ def _explained(t: Texts, attack: Attack) -> str:
 
 
 def result_key(attack: str) -> str:
-    """The key of the container that holds an attack's result."""
+    """Return the key of the container that holds an attack's result."""
     return f"attack_result_{attack}"
 
 
@@ -226,7 +226,7 @@ def _outcome(t: Texts, result: AttackResult) -> None:
 
 
 def said(t: Texts, result: AttackResult) -> str:
-    """Whether it works, and how often."""
+    """Say whether an attack works, and how often."""
     return f"**{_verdict(t, result)}** {_rates(t, result)}"
 
 
@@ -238,7 +238,7 @@ def _rates(t: Texts, result: AttackResult) -> str:
 
 
 def _figures(result: AttackResult) -> dict[str, str]:
-    """What a sentence about a result may name, in words."""
+    """Return what a sentence about a result may name, in words."""
     outcome = result.outcome
     return {
         **{name: f"{value:,}" for name, value in outcome.setting.items()},
@@ -251,7 +251,7 @@ def _figures(result: AttackResult) -> dict[str, str]:
 
 
 def _bars(t: Texts, result: AttackResult, works: bool) -> str:
-    """Two bars, without and with the defence, and a line where guessing is."""
+    """Return a chart of two bars, without and with the defence, and a line where guessing is."""
     rows = [(t("attack_lab.without"), result.defence_off, palette.FINDING)]
     if result.defence_on is not None:
         words = t("attack_lab.with_optional" if result.outcome.optional else "attack_lab.with")
@@ -262,7 +262,7 @@ def _bars(t: Texts, result: AttackResult, works: bool) -> str:
 
 
 def table(t: Texts, attacks: Sequence[Attack], results: Results) -> None:
-    """The twin of all bars."""
+    """Draw the twin of all bars."""
     ran = [results[attack.id] for attack in attacks if attack.id in results]
     columns: frame.Columns = {
         t("attack_lab.attack"): [f"{result.id} {t(f'attack.{result.text}_title')}" for result in ran],

@@ -28,7 +28,7 @@ ICONS = {True: ":material/verified:", False: ":material/gpp_bad:"}
 
 
 def verify(t: Texts, view: View, checking: Work, start: Callable[[], Job[Verdict]]) -> None:
-    """A button; after it is pressed, how far the check is, and what was found."""
+    """Draw a button; after it is pressed, how far the check is, and what was found."""
     st.markdown(t("audit.chain"))
     words = t("audit.verify")
     icon = ":material/verified_user:"
@@ -51,7 +51,7 @@ def verify(t: Texts, view: View, checking: Work, start: Callable[[], Job[Verdict
 
 
 def _verdict(t: Texts, view: View, verdict: Verdict) -> None:
-    """What the last check found."""
+    """Draw what the last check found."""
     witnesses = t.listed([palette.plain(t, view.federation, host) for host in verdict.witnesses])
     compared = t("audit.witnessed", hosts=markdown(witnesses), heads=f"{verdict.heads:,}")
     witnessed = compared if verdict.witnesses else t("audit.no_witness")
@@ -105,14 +105,14 @@ def _took_part(entry: Entry) -> set[str]:
 
 
 def action_in_words(t: Texts, action: str) -> str:
-    """An action in words."""
+    """Return an action in words."""
     if t.has(f"audit.did_{action}"):
         return t(f"audit.did_{action}")
     return action
 
 
 def table(t: Texts, entries: Sequence[Entry], models: Mapping[str, str]) -> None:
-    """One row an entry, newest first, what was done before by whom: a phone shows that much; the exported file holds all of each.
+    """Draw a row for each entry, newest first, what was done before by whom: a phone shows that much; the exported file holds all of each.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def _role(t: Texts, role: str) -> str:
 
 
 def _with(t: Texts, entry: Entry, models: Mapping[str, str]) -> str:
-    """What an entry is about, in words; hashes are left to the file."""
+    """Return what an entry is about, in words; hashes are left to the file."""
     body = entry.body
     about = [str(body[name]) for name in ("model", "new_model") if name in body]
     parts = [" → ".join(models.get(model, model) for model in about)]
@@ -163,14 +163,14 @@ def _with(t: Texts, entry: Entry, models: Mapping[str, str]) -> str:
 
 
 def _ended(t: Texts, error: str) -> str:
-    """How work ended that was not done; the log keeps the error's type."""
+    """Return how work ended that was not done; the log keeps the error's type."""
     if t.has(f"audit.ended_{error}"):
         return t(f"audit.ended_{error}")
     return t("audit.failed", error=error)
 
 
 def export(t: Texts, federation: str, lines: Callable[[], str]) -> None:
-    """The whole log as a file; it is made, and logged, when the button is pressed."""
+    """Draw the whole log as a file; it is made, and logged, when the button is pressed."""
     st.download_button(
         t("audit.export"),
         data=lines,

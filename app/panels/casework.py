@@ -46,7 +46,7 @@ class Casework:
     Attributes
     ----------
     as_whom : (role, actor)
-        As the log will name whoever acts.
+        As the log will name the person who acts.
     history : sequence of Review
         Every decision, oldest first.
     attempted_at : str
@@ -91,11 +91,11 @@ class Casework:
         return {(review.rule, review.feature): review for review in self.history}
 
     def without(self, feature: str) -> ModelRecord | None:
-        """The newest model that was retrained without a feature."""
+        """Return the newest model that was retrained without a feature."""
         return next((record for record in self.successors if feature in record.exclude), None)
 
     def offered(self, work: Work, place: str) -> offers.Offer:
-        """A work as a place offers it; its progress and result show only if it was started."""
+        """Return a work as a place offers it; its progress and result show only if it was started."""
         return offers.Offer(work, place, self.at.get(work.name) == place, partial(self.begin, place, work))
 
 
@@ -116,7 +116,7 @@ class Steps:
         return view_models.key_of(self.finding)
 
     def draw(self) -> None:
-        """The steps as a row, and the chosen one below; who is led to a step has it in view."""
+        """Draw the steps as a row, and the chosen one below; who is led to a step has it in view."""
         t = self.t
         place = self.place
         with st.container(key=f"work_{place}"):
@@ -158,7 +158,7 @@ class Steps:
             reviews.sign_offs(t, work.signing, place, partial(work.attempt, place))
 
     def _outcome(self) -> None:
-        """What became of what was tried here."""
+        """Draw what became of what was tried here."""
         t = self.t
         work = self.work
         if work.attempted_at == self.place and work.said is not None:
@@ -174,7 +174,7 @@ class Steps:
             )
 
     def _onwards(self, step: str) -> None:
-        """What a role may do next; before that, beside evidence, the feature and its splits."""
+        """Draw what a role may do next; before that, beside evidence, the feature and its splits."""
         t = self.t
         review = self.work.standing.get((self.finding.rule_id, self.finding.feature))
         following = self._following(step, review)
@@ -196,7 +196,7 @@ class Steps:
         """Of a confirmed finding measure (once), retrain or compare, then sign; of one overridden, sign; then the report."""
         if review is None:
             return ("decide",) if step == "evidence" else ()
-        # nobody but an operator has anything at that step before there is a model without the feature
+        # only an operator has anything at that step before there is a model without the feature
         operator = self.work.as_whom[0] == OPERATOR
         if operator or self.work.without(self.finding.feature):
             another = ("retrain",)
@@ -210,7 +210,7 @@ class Steps:
         return {"measure": another, "retrain": ("sign",)}.get(step, ())
 
     def _decide(self) -> None:
-        """What was decided so far, and a form to decide, where wanted for every law that flags the feature and waits."""
+        """Draw what was decided so far, and a form to decide, where wanted for every law that flags the feature and waits."""
         t = self.t
         view = self.view
         finding = self.finding
@@ -241,7 +241,7 @@ class Steps:
         reviews.acting(t, *work.as_whom)
 
     def _retrain(self) -> None:
-        """The form that retrains without the feature; once there is a model that does without, both side by side."""
+        """Draw the form that retrains without the feature; once there is a model that does without, both side by side."""
         t = self.t
         view = self.view
         work = self.work
@@ -267,14 +267,14 @@ def _lead(place: str, step: str) -> None:
 
 
 def _called(step: str, work: Casework) -> str:
-    """What a step is to a role: only an operator retrains, others compare what an operator retrained."""
+    """Return what a step is to a role: only an operator retrains, others compare what an operator retrained."""
     if step == "retrain" and work.as_whom[0] != OPERATOR:
         return "compare"
     return step
 
 
 def measure(t: Texts, view: View, about: Examined, kinds: Sequence[str], work: Casework, place: str) -> None:
-    """The form that has something measured of a feature, and what is known of it."""
+    """Draw the form that has something measured of a feature, and what is known of it."""
     offers.form(
         t,
         view,

@@ -70,12 +70,12 @@ def _settings(theme: palette.Theme) -> dict[str, Any]:
 
 
 def theme() -> palette.Theme:
-    """How charts look on the page as it is."""
+    """Return how charts look on the page as it is."""
     return palette.DARK if dark() else palette.LIGHT
 
 
 def background() -> str:
-    """The colour of the page, as .streamlit/config.toml has it."""
+    """Return the colour of the page, as .streamlit/config.toml has it."""
     return "#0E1114" if dark() else "#FFFFFF"
 
 
@@ -85,7 +85,7 @@ def halo() -> str:
 
 
 def figure(height: float, top: int = 0, **layout: Any) -> go.Figure:
-    """An empty chart of so many pixels, `top` of them above the plot for a legend; `layout` is Plotly's."""
+    """Return an empty chart of so many pixels, `top` of them above the plot for a legend; `layout` is Plotly's."""
     chart = go.Figure(layout={**_settings(theme()), "height": height, "margin": {**BELOW, "t": top}})
     # Plotly takes a template for changed whenever it is handed a copy, as Streamlit does: all would be drawn a second time.
     chart.layout.template = None
@@ -93,7 +93,7 @@ def figure(height: float, top: int = 0, **layout: Any) -> go.Figure:
 
 
 def svg(parts: Sequence[str], height: float, sentence: str, left_margin: int = 0, right_margin: int = 0) -> str:
-    """A drawing of the page's width; `sentence` is its text alternative.
+    """Return a drawing of the page's width; `sentence` is its text alternative.
 
     Across, its parts stand in percent of what `left_margin` and `right_margin` leave, pixels for words beside it; down, in pixels.
     """
@@ -159,7 +159,7 @@ def annotation(x: float, y: float, words: str) -> str:
 def cached(draw: Callable[Concatenate[Texts, P], go.Figure]) -> Callable[Concatenate[Texts, P], go.Figure]:
     """Have a chart drawn once for a language, a theme and what it shows: the same words and numbers, and the very same objects.
 
-    Plotly checks each setting, which is most of a page's time. What is drawn is not to be changed by whoever asks.
+    Plotly checks each setting, which is most of a page's time. What is drawn must not be changed by the caller.
     """
 
     @wraps(draw)
@@ -270,7 +270,7 @@ def _words(bar: Bar) -> str:
 
 
 def _full(text: str, more: str) -> bool:
-    """Whether `more` would make the last line of `text` too long (Chinese letters count double)."""
+    """Return whether `more` would make the last line of `text` too long (Chinese letters count double)."""
     last = text.rsplit("<br>", maxsplit=1)[-1] + more
     return wide(last) > ONE_LINE + 4
 

@@ -27,7 +27,7 @@ SIGNING = "sign"  # the place of sign-offs if there is no finding
 
 
 def summary(t: Texts, view: View) -> None:
-    """How much was assessed, against which rules, and how much was flagged, in one line."""
+    """Draw how much was assessed, against which rules, and how much was flagged, in one line."""
     report = view.compliance
     flagged = {finding.feature for finding in report.findings}
     in_use = {finding.feature for finding in view_models.open_findings(report)}
@@ -46,7 +46,7 @@ def summary(t: Texts, view: View) -> None:
 
 
 def replaces(t: Texts, view: View, comparison: SideBySide) -> None:
-    """What changed against the model that this one replaces."""
+    """Draw what changed against the model that this one replaces."""
     with st.container(border=True):
         verdict.which(t, comparison.changes)
         model_comparison.basis(t, view, comparison)
@@ -54,9 +54,9 @@ def replaces(t: Texts, view: View, comparison: SideBySide) -> None:
 
 
 def kept_out(t: Texts, view: View, features: Sequence[Examined], work: Casework) -> None:
-    """Features that the model was not given: what is left of a gap, what stands in for them, and a form to measure it."""
+    """Draw features that the model was not given: what is left of a gap, what stands in for them, and a form to measure it."""
     for row in features:
-        if evidence.named(view, row.feature) is None:  # nobody has it any more
+        if evidence.named(view, row.feature) is None:  # no party has it any longer
             continue
         words = t("compliance.kept_out", feature=evidence.brief(t, view, row.feature))
         box = frame.box(words, "visibility_off", f"kept_out_{row.feature}")
@@ -66,7 +66,7 @@ def kept_out(t: Texts, view: View, features: Sequence[Examined], work: Casework)
 
 
 def sign(t: Texts, work: Casework) -> None:
-    """The sign-off of a model without findings."""
+    """Draw the sign-off of a model without findings."""
     if work.attempted_at == SIGNING:
         frame.outcome(t, work.said)
     reviews.acting(t, *work.as_whom)
@@ -74,7 +74,7 @@ def sign(t: Texts, work: Casework) -> None:
 
 
 def packs(t: Texts, view: View) -> None:
-    """Which bodies of law were applied, in which version, checked when, from where."""
+    """Draw which bodies of law were applied, in which version, checked when, from where."""
     rule_packs = view.compliance.packs
     box = frame.box(t("compliance.packs"), "library_books", "packs")
     if box is None:
@@ -93,7 +93,7 @@ def packs(t: Texts, view: View) -> None:
 
 
 def duties(t: Texts, view: View) -> None:
-    """Rules about the model as a whole, those of one law at a time; those that are not in force say so."""
+    """Draw rules about the model as a whole, those of one law at a time; those that are not in force say so."""
     every_duty = view.compliance.duties
     forces = Counter(duty.force for duty in every_duty)
     counts = [
@@ -136,19 +136,19 @@ def _law(t: Texts, law: Duty) -> None:
 
 
 def set_aside(t: Texts, view: View) -> None:
-    """Matches that do not count because the feature's owner states that it is not sensitive, so that anyone can object."""
+    """Draw matches that do not count because the feature's owner states that it is not sensitive, so that anyone can object."""
     aside = view.compliance.set_aside
     _matches(t, view, aside, "set_aside", t("compliance.set_aside_why"))
 
 
 def not_in_force(t: Texts, view: View) -> None:
-    """Matches of rules that are not in force yet, or no longer."""
+    """Draw matches of rules that are not in force yet, or no longer."""
     report = view.compliance
     _matches(t, view, report.not_in_force, "not_in_force", t("compliance.not_in_force_why", on=report.on))
 
 
 def _matches(t: Texts, view: View, matches: Sequence[Finding], kind: str, why: str) -> None:
-    """A table of matches that are no findings; nothing if there are none."""
+    """Draw a table of matches that are no findings; nothing if there are none."""
     if not matches:
         return
     head = t(f"compliance.{kind}", n=len(matches))
@@ -170,7 +170,7 @@ def _matches(t: Texts, view: View, matches: Sequence[Finding], kind: str, why: s
 
 
 def not_understood(t: Texts, view: View) -> None:
-    """Features of which nobody says what they hold: whoever holds them has to; nothing if there are none."""
+    """Draw the features without an explanation, which their holders have to give; nothing if there are none."""
     columns_unknown = view.compliance.not_understood
     if not columns_unknown:
         return
@@ -185,7 +185,7 @@ def not_understood(t: Texts, view: View) -> None:
 
 
 def contradictions(t: Texts, view: View) -> None:
-    """Features whose learned direction is the opposite of the expected one, each once opened."""
+    """Draw features whose learned direction is the opposite of the expected one, each once opened."""
     against = sorted((d for d in view.directions if d.contradicts), key=lambda d: -abs(d.strength))
     if not against:
         expected = sum(d.expected != "none" for d in view.directions)

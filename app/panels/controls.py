@@ -28,5 +28,5 @@ def narrow(
 
 
 def passes(filter_values: Sequence[T], value: T) -> bool:
-    """Whether a value passes one filter."""
+    """Return whether a value passes one filter."""
     return not filter_values or value in filter_values

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from backend.fairness.evidence import Evidence
 
 ROWS = 19  # of the table under the chart
-NOBODY = 0  # percent of the slider for classes at which nobody is referred
+NOBODY = 0  # percent of the slider for classes at which no person is referred
 
 
 def costs(t: Texts) -> Costs | None:
@@ -249,7 +249,7 @@ def _table(t: Texts, frontier: Frontier, task: str) -> frame.Columns:
 def by_group(
     t: Texts, view: View, measured: Mapping[str, Sequence[Evidence]], standing: PolicyStanding, proposal: Policy
 ) -> None:
-    """Draw acceptance by group along the cut-off, as far as it was measured; if nothing was, say where it is measured."""
+    """Draw acceptance by group along the cut-off, where it was measured; if it was not, say where to measure it."""
     if not measured:
         st.caption(f":material/groups: {t('decide.no_groups')}")
         return

@@ -57,7 +57,7 @@ _COMPONENT = st.components.v2.component(
     css=(ASSETS / "demonstration.css").read_text(encoding="utf-8"),
     js=(ASSETS / "demonstration.js").read_text(encoding="utf-8"),
 )
-# The page's title, still there for whoever listens, and all that stands around a page make room. A step is never dimmed while the server
+# The page's title, still there for screen readers, and all that stands around a page make room. A step is never dimmed while the server
 # works ahead: each says by itself for what it waits.
 ROOM = """<style>
 [data-testid=stSidebar], [data-testid=stHeader], [data-testid=stSidebarCollapsedControl], .st-key-question {display: none}
@@ -152,7 +152,7 @@ def steps(
     look: Callable[[str], HostView] | None,
     ahead: Ahead | None = None,
 ) -> list[Json]:
-    """Return the eight steps as far as the run has come.
+    """Return the eight steps up to where the run has come.
 
     Parameters
     ----------

@@ -77,7 +77,7 @@ def filters(t: Texts, view: View) -> DictionaryFilters:
 
 
 def matching(view: View, filters: DictionaryFilters) -> list[tuple[str, Feature]]:
-    """The features that pass the filters, most important first."""
+    """Return the features that pass the filters, most important first."""
     flags = view_models.flags(view.compliance)
     hidden = view_models.aliases(view.model) if filters.secureboost else {}
     splits = {row.feature: row.splits for row in view.importance}
@@ -104,7 +104,7 @@ def _asked(filters: DictionaryFilters) -> bool:
 
 
 def _flagged_so(findings: Sequence[Finding], filters: DictionaryFilters) -> bool:
-    """Whether one of a feature's findings has a status and a rule pack that are looked for."""
+    """Return whether one of a feature's findings has a status and a rule pack that are looked for."""
     return any(
         controls.passes(filters.statuses, f.status) and controls.passes(filters.packs, f.pack.en) for f in findings
     )
@@ -113,7 +113,7 @@ def _flagged_so(findings: Sequence[Finding], filters: DictionaryFilters) -> bool
 def table(
     t: Texts, view: View, rows: Sequence[tuple[str, Feature]], secureboost: bool, on_select: Callable[[], None]
 ) -> None:
-    """The dictionary as a table: meaning first, code name after it; a chosen row opens its card."""
+    """Draw the dictionary as a table: meaning first, code name after it; a chosen row opens its card."""
     flags = view_models.flags(view.compliance)
     hidden = view_models.aliases(view.model) if secureboost else {}
     importance = {row.feature: row for row in view.importance}
@@ -163,7 +163,7 @@ def table(
 
 
 def _flagged(t: Texts, findings: Sequence[Finding], has_question: bool) -> str:
-    """The worst flag, and how many more there are; without one, whether something is asked."""
+    """Return the worst flag, and how many more there are; without one, whether something is asked."""
     if not findings:
         return f"? {t('questions.open')}" if has_question else ""
     more = f" +{len(findings) - 1}" if len(findings) > 1 else ""
@@ -175,7 +175,7 @@ def _top(view: View) -> float:
 
 
 def summary(t: Texts, view: View, n_shown: int) -> str:
-    """How much of the dictionary is on the table, and what the model makes of it."""
+    """Return how much of the dictionary is on the table, and what the model makes of it."""
     rows_in_use = view_models.used(view.importance)
     top = t.listed([markdown(t.brief(view.model.feature(row.feature))) for row in rows_in_use[:2]])
     share = percent(sum(row.gain_share for row in rows_in_use[:2]))
@@ -183,7 +183,7 @@ def summary(t: Texts, view: View, n_shown: int) -> str:
 
 
 def picker(t: Texts, view: View, names: Sequence[str], secureboost: bool, key: str) -> None:
-    """The feature to look at closer."""
+    """Draw the feature to look at closer."""
     hidden = view_models.aliases(view.model) if secureboost else {}
     st.selectbox(
         t("features.pick"),
@@ -197,7 +197,7 @@ def picker(t: Texts, view: View, names: Sequence[str], secureboost: bool, key: s
 
 
 def lost(t: Texts, view: View) -> None:
-    """What hiding the Hosts' meanings would cost, counted on this model."""
+    """Draw what hiding the Hosts' meanings would cost, counted on this model."""
     hidden = view_models.aliases(view.model)
     flags = view_models.flags(view.compliance)
     gone = [f for f in flags if f in hidden]

@@ -38,7 +38,7 @@ LINES = 4  # groups in a chart of lines: more can hardly be told apart
 
 
 def sentences(t: Texts, evidence: Sequence[Evidence]) -> None:
-    """How far scores of groups are apart by their spread, and ratios over the cut-offs; nothing if not measured."""
+    """Draw how far scores of groups are apart by their spread, and ratios over the cut-offs; nothing if not measured."""
     compared = _by_spread(evidence)
     over = range_sentence(t, evidence)
     if not compared:
@@ -56,7 +56,7 @@ def sentences(t: Texts, evidence: Sequence[Evidence]) -> None:
 
 
 def scores(t: Texts, evidence: Sequence[Evidence], place: str) -> None:
-    """Mean probabilities of groups, how far they are apart by their spread, and what chance would do; nothing if not measured."""
+    """Draw mean probabilities of groups, how far they are apart by their spread, and what chance would do; nothing if not measured."""
     compared = _by_spread(evidence)
     if not compared:
         return
@@ -108,7 +108,7 @@ def range_sentence(t: Texts, evidence: Sequence[Evidence]) -> str:
 
 
 def dots(t: Texts, accepted: Sequence[Evidence], alt: str, place: str) -> None:
-    """Acceptance of every group as a dot with its interval, and four fifths of the highest rate as a line.
+    """Draw acceptance of every group as a dot with its interval, and four fifths of the highest rate as a line.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def dots(t: Texts, accepted: Sequence[Evidence], alt: str, place: str) -> None:
 
 
 def _dots(t: Texts, rows: Sequence[Evidence]) -> go.Figure:
-    """A row a group, its rate in percent; on a phone the names stand above their dots."""
+    """Return a chart with a row for each group, its rate in percent; on a phone the names stand above their dots."""
     values = [100 * (row.value or 0.0) for row in rows]
     above = [100 * (row.high or 0.0) - value for row, value in zip(rows, values, strict=True)]
     below = [value - 100 * (row.low or 0.0) for row, value in zip(rows, values, strict=True)]
@@ -163,7 +163,7 @@ def _dots(t: Texts, rows: Sequence[Evidence]) -> go.Figure:
 
 
 def across(t: Texts, evidence: Sequence[Evidence], place: str) -> None:
-    """Ratios of acceptance of every group over the range of cut-offs: sentence, chart and table; nothing if not measured."""
+    """Draw ratios of acceptance of every group over the range of cut-offs: sentence, chart and table; nothing if not measured."""
     ratios = _by_cutoff(evidence)
     sentence = range_sentence(t, evidence)
     if not sentence:
@@ -188,7 +188,7 @@ def across(t: Texts, evidence: Sequence[Evidence], place: str) -> None:
 
 
 def _lowest(ratios: Sequence[Evidence]) -> list[Text]:
-    """The groups whose ratio is the lowest at any cut-off, as many as can be told apart in a chart."""
+    """Return the groups whose ratio is the lowest at any cut-off, as many as can be told apart in a chart."""
     lowest: dict[Text, float] = {}
     for row in ratios:
         if row.value is not None:
@@ -197,7 +197,7 @@ def _lowest(ratios: Sequence[Evidence]) -> list[Text]:
 
 
 def _lines(t: Texts, ratios: Sequence[Evidence], groups: dict[Text, str], sentence: str) -> str:
-    """A line a group over the cut-offs, with its intervals, and four fifths."""
+    """Return a chart with a line for each group over the cut-offs, with its intervals, and four fifths."""
     cutoffs = [row.cutoff or 0.0 for row in ratios]
     first = min(cutoffs)
     last = max(cutoffs)
@@ -255,7 +255,7 @@ def _signed(value: float | None) -> str:
 
 
 def chance(value: float | None) -> str:
-    """A p-value with two significant digits, never shown as nought; a dash if there is none."""
+    """Return a p-value with two significant digits, never shown as nought; a dash if there is none."""
     if value is None:
         return "–"
     if value >= SMALLEST:
@@ -264,7 +264,7 @@ def chance(value: float | None) -> str:
 
 
 def _ends(t: Texts, row: Evidence | None, words: Callable[[float], str]) -> str:
-    """A figure with its interval; a dash for the reference group and where it is suppressed."""
+    """Return a figure with its interval; a dash for the reference group and where it is suppressed."""
     if row is None or row.value is None or row.low is None or row.high is None:
         return "–"
     return t("compliance.interval", value=words(row.value), low=words(row.low), high=words(row.high))

@@ -79,7 +79,7 @@ def _alone(t: Texts) -> str:
 
 
 def choose(t: Texts, page: str, width: Literal["stretch", "content"] = "content") -> tuple[Engine, int]:
-    """The two widgets of a page that choose a cipher and, for Paillier, the bits of its key."""
+    """Return the two widgets of a page that choose a cipher and, for Paillier, the bits of its key."""
     cipher = controls.choice(
         t("engine.cipher"),
         ENGINES,
@@ -103,12 +103,12 @@ def _bits(t: Texts, page: str) -> int:
 
 
 def textbook_bits(batch: ScoreBatch) -> int:
-    """The Paillier key that a scoring is compared with: its own size, or the one of like security."""
+    """Return the Paillier key that a scoring is compared with: its own size, or the one of like security."""
     return batch.key_bits if batch.cipher == "paillier" else DEFAULT_BITS
 
 
 def _card(t: Texts, name: Engine, bits: int, is_chosen: bool, measured: Speed | None) -> None:
-    """Two lines on a cipher, what it trades away on hover, and its last run here."""
+    """Draw two lines on a cipher, what it trades away on hover, and its last run here."""
     icon = ":material/check_circle:" if is_chosen else ":material/circle:"
     words = {"bits": f"{bits:,}", "bytes": f"{bits // 4:,}", "security": t(f"engine.security_{bits}") if bits else ""}
     st.markdown(f"{icon} **{t(f'engine.name_{name}')}**", help=t(f"engine.help_{name}", **words))

@@ -43,7 +43,7 @@ EVIDENCE = {"proxies": "link", "outcomes": "groups", "together": "join_inner"}
 
 
 def both(t: Texts, view: View, finding: Examined, place: str) -> None:
-    """What goes with a feature, and outcomes by its groups; what was not measured is a line, or both are."""
+    """Draw what goes with a feature, and outcomes by its groups; what was not measured is a line, or both are."""
     on = {"proxies": finding.proxies_on, "outcomes": finding.disparities_on}
     lacking = [name for name in on if (finding.proxies if name == "proxies" else finding.disparities) is None]
     with st.container(horizontal=True):
@@ -67,7 +67,7 @@ def of_kind(
     request: DisparityRequest | ProxyRequest | AgeRequest,
     place: str,
 ) -> None:
-    """What was measured of a feature so far, of the kind that is asked for."""
+    """Draw what was measured of a feature so far, of the kind that is asked for."""
     if isinstance(request, ProxyRequest):
         _titled(t, "proxies")
         proxies(t, view, finding, place)
@@ -97,7 +97,7 @@ def _titled(t: Texts, name: str, more: str = "") -> None:
 
 
 def proxies(t: Texts, view: View, finding: Examined, place: str) -> None:
-    """Which features go with the flagged one, the closest first, and how much the model uses each."""
+    """Draw which features go with the flagged one, the closest first, and how much the model uses each."""
     closest_features = finding.proxies
     on = finding.proxies_on
     if closest_features is None:
@@ -129,7 +129,7 @@ def proxies(t: Texts, view: View, finding: Examined, place: str) -> None:
 
 
 def outcomes(t: Texts, view: View, finding: Examined, place: str) -> None:
-    """Groups at a glance: the verdict, acceptance by group as dots, the ratio along the cut-off; all rates one press away."""
+    """Draw groups at a glance: the verdict, acceptance by group as dots, the ratio along the cut-off; all rates one press away."""
     if finding.disparities is None:
         st.markdown(_not_measured(t, view, finding.disparities_on))
         return
@@ -195,7 +195,7 @@ def _line_decides(view: View, on: Basis | None) -> bool:
 
 
 def figure(t: Texts, row: Evidence) -> str:
-    """A figure of outcomes by group with its interval, in the unit that it has."""
+    """Return a figure of outcomes by group with its interval, in the unit that it has."""
     _, _, gap = row.measure.partition(", ")
     if gap in (P, PAIR_P) and row.value is not None:
         return disparity.chance(row.value)
@@ -203,7 +203,7 @@ def figure(t: Texts, row: Evidence) -> str:
 
 
 def points(share: float) -> str:
-    """A difference of two shares with its sign."""
+    """Return a difference of two shares with its sign."""
     return f"{100 * share:+.1f}".replace("-", "−")
 
 
@@ -214,7 +214,7 @@ def _against(
     what: str,
     words: Callable[[float], str],
 ) -> str:
-    """A group's rate against the reference group's; a dash for that group itself and where a rate is suppressed."""
+    """Return a group's rate against the reference group's; a dash for that group itself and where a rate is suppressed."""
     comparison = compared.get((row.about, f"selection rate, {what}"))
     return "–" if comparison is None else interval(t, comparison, words)
 
@@ -231,7 +231,7 @@ def _at(t: Texts, on: Basis | None) -> str:
 
 
 def _apart(t: Texts, reference: Evidence, furthest: Evidence, compared: Mapping[tuple[Text, str], Evidence]) -> str:
-    """The reference group's share of acceptance, the group that is furthest from it, and what chance alone would do."""
+    """Return the reference group's share of acceptance, the group that is furthest from it, and what chance alone would do."""
     share = compared[furthest.about, "selection rate"]
     by_chance = next((row.value for (_, measure), row in compared.items() if measure == f"selection rate, {P}"), None)
     p = disparity.chance(by_chance)
@@ -251,24 +251,24 @@ def _apart(t: Texts, reference: Evidence, furthest: Evidence, compared: Mapping[
 
 
 def interval(t: Texts, row: Evidence, words: Callable[[float], str]) -> str:
-    """A measured number with its interval, or that it is suppressed."""
+    """Return a measured number with its interval, or that it is suppressed."""
     if row.value is None or row.low is None or row.high is None:
         return t("compliance.suppressed")
     return t("compliance.interval", value=words(row.value), low=words(row.low), high=words(row.high))
 
 
 def records(row: Evidence) -> str:
-    """How many records are behind a number that is not suppressed."""
+    """Return how many records are behind a number that is not suppressed."""
     return "–" if row.value is None else f"{row.n:,}"
 
 
 def group(t: Texts, row: Evidence) -> str:
-    """A group in words of this language; what a code stands for is its owner's word."""
+    """Return a group in words of this language; what a code stands for is its owner's word."""
     return markdown(t.text(row.about))
 
 
 def ages(t: Texts, finding: Finding, place: str) -> None:
-    """Whether elderly ages have a negative factor, where the rule asks; the figures one press away."""
+    """Draw whether elderly ages have a negative factor, where the rule asks; the figures one press away."""
     if not finding.check:
         return
     st.markdown(f":material/elderly: **{t('document.elderly')}**", help=t("compliance.elderly_help"))
@@ -293,7 +293,7 @@ def ages(t: Texts, finding: Finding, place: str) -> None:
 
 
 def measurable(view: View, finding: Finding | None) -> list[str]:
-    """What can be measured of a feature: decisions only if there are two outcomes, elderly ages only if its rule asks."""
+    """Return what can be measured of a feature: decisions only if there are two outcomes, elderly ages only if its rule asks."""
     if view.task != "binary":
         return ["proxies"]
     return ["disparity", "proxies", *(["elderly"] if finding is not None and finding.check else [])]
@@ -353,7 +353,7 @@ def _crossed(t: Texts, view: View, feature: str, place: str) -> str:
 
 
 def measured(t: Texts, view: View, job: Job[Any]) -> None:
-    """What the last measuring came to, or why it brought nothing."""
+    """Draw what the last measuring came to, or why it brought nothing."""
     result = job.result
     if isinstance(result, Disparity):
         words = t(
@@ -382,14 +382,14 @@ def measured(t: Texts, view: View, job: Job[Any]) -> None:
 
 
 def named(view: View, name: str) -> tuple[str, Feature] | None:
-    """Party and entry of a feature, which training need not have been given; None if nobody has it any more."""
+    """Party and entry of a feature, which training need not have been given; None if no party has it any longer."""
     if view.model.knows(name):
         return view.model.owner_of(name), view.model.feature(name)
     return next(((party, f) for party, f in view.federation.features() if f.name == name), None)
 
 
 def plain(t: Texts, view: View, name: str) -> str:
-    """A feature's meaning in short, of two together both; its name where nobody has it any more."""
+    """Return a feature's meaning in short, of two together both; its name if no party has it any longer."""
     names = features_of(name, [name] if named(view, name) else ())
     if len(names) > 1:
         return PAIR.join(plain(t, view, part) for part in names)
@@ -398,5 +398,5 @@ def plain(t: Texts, view: View, name: str) -> str:
 
 
 def brief(t: Texts, view: View, name: str) -> str:
-    """The same as Markdown."""
+    """Return the same as Markdown."""
     return markdown(plain(t, view, name))

@@ -19,7 +19,7 @@ TALL = 300  # pixels of that table
 
 
 def card(t: Texts, view: View, name: str) -> None:
-    """Everything disclosed about one feature, what the model makes of it, and where."""
+    """Draw everything disclosed about one feature, what the model makes of it, and where."""
     party = view.model.owner_of(name)
     feature = view.model.feature(name)
     row = next(r for r in view.importance if r.feature == name)
@@ -73,7 +73,7 @@ def card(t: Texts, view: View, name: str) -> None:
 
 
 def _splits(t: Texts, view: View, name: str) -> None:
-    """Where the model asks about a feature: the splits that gain most as links, all of them as a table."""
+    """Draw where the model asks about a feature: the splits that gain most as links, all of them as a table."""
     where = view_models.where(view.model, name)
     if not where:
         return

@@ -36,7 +36,7 @@ def window(
     knows: Callable[[str], bool],
     choose: Callable[[str], None],
 ) -> None:
-    """The field and, while one types, what is found; whom the Guest `knows` by the whole id is chosen by a press, not by a link."""
+    """Draw the field and, while one types, what is found; whom the Guest `knows` by the whole id is chosen by a press, not by a link."""
 
     def body() -> None:
         typed = st.text_input(t("search.field"), key="search_typed", live=True, placeholder=t("search.example"))

@@ -53,7 +53,7 @@ def filters(t: Texts, view: View) -> FindingFilters:
 
 
 def by_law(t: Texts, view: View, page: str, width: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The filters by status and by rule pack."""
+    """Return the filters by status and by rule pack."""
     findings = view.compliance.findings
     packs = {finding.pack.en: t.text(finding.pack) for finding in findings}
     statuses = [status for status in view_models.SEVERITY if any(f.status == status for f in findings)]
@@ -66,7 +66,7 @@ def by_law(t: Texts, view: View, page: str, width: int) -> tuple[tuple[str, ...]
 def narrow(
     t: Texts, page: str, name: str, options: Sequence[str], words: Callable[[str], str], width: int
 ) -> tuple[str, ...]:
-    """One filter of findings."""
+    """Return one filter of findings."""
     settings = {"persist_state": "session", "width": width}
     return controls.narrow(t, t(f"compliance.by_{name}"), options, f"{page}_{name}", words, **settings)
 
@@ -74,7 +74,7 @@ def narrow(
 def matching(
     findings: Sequence[Finding], filters: FindingFilters, standing: Mapping[tuple[str, str], Review]
 ) -> list[Finding]:
-    """The findings that pass the filters, in their order."""
+    """Return the findings that pass the filters, in their order."""
 
     def passes(finding: Finding) -> bool:
         review = standing.get((finding.rule_id, finding.feature))
@@ -92,7 +92,7 @@ def matching(
 
 
 def listed(t: Texts, view: View, work: Casework) -> None:
-    """All findings that pass the filters, each of which opens; if there is none, what that does and does not say."""
+    """Draw all findings that pass the filters, each of which opens; if there is none, what that does and does not say."""
     findings = view.compliance.findings
     if not findings:
         st.info(t("compliance.none", assessed=view.compliance.assessed), icon=":material/search_off:")
@@ -112,14 +112,14 @@ def listed(t: Texts, view: View, work: Casework) -> None:
 
 
 def only(t: Texts, view: View, finding: Finding, work: Casework, show_all: Callable[[], None]) -> None:
-    """The one finding that a link leads to, and the way to all."""
+    """Draw the one finding that a link leads to, and the way to all."""
     label = t("compliance.show_all", n=len(view.compliance.findings))
     st.button(label, icon=":material/list:", key="findings_all", on_click=show_all)
     card(t, view, [finding], work, first=True)
 
 
 def sentence(t: Texts, view: View, n_shown: int, standing: Mapping[tuple[str, str], Review]) -> str:
-    """How many there are, the worst of them, and how many wait for a decision."""
+    """Return how many there are, the worst of them, and how many wait for a decision."""
     findings = view.compliance.findings
     worst = findings[0]
     words = {"status": t(f"compliance.{worst.status}").lower(), "share": percent(worst.usage.gain_share)}
@@ -133,12 +133,12 @@ def sentence(t: Texts, view: View, n_shown: int, standing: Mapping[tuple[str, st
 
 
 def card(t: Texts, view: View, of_feature: Sequence[Finding], work: Casework, *, first: bool) -> None:
-    """One feature's findings: a line that says what they are, and once opened the work on one law's at a time."""
+    """Draw one feature's findings: a line that says what they are, and once opened the work on one law's at a time."""
     feature = of_feature[0].feature
     # a line that changes is a new one to Streamlit, so that a decision would close its card
     opened = first or work.attempted_at in map(view_models.key_of, of_feature)
     box = st.expander(_headline(t, of_feature, work), expanded=opened, key=f"finding_{feature}", on_change="rerun")
-    if not box.open:  # what nobody looks at is not sent
+    if not box.open:  # the content of a closed box is not sent
         return
     with box:
         finding = _of_law(t, of_feature, work) if len(of_feature) > 1 else of_feature[0]
@@ -204,7 +204,7 @@ def _headline(t: Texts, of_feature: Sequence[Finding], work: Casework) -> str:
 
 
 def _evidence(t: Texts, view: View, finding: Finding) -> None:
-    """What the rule says and why it matches, what was measured, and where the model asks about the feature."""
+    """Draw what the rule says and why it matches, what was measured, and where the model asks about the feature."""
     law, reasons = st.columns(2, gap="medium")
     with law:
         title = markdown(t.text(finding.title))
@@ -221,7 +221,7 @@ def _evidence(t: Texts, view: View, finding: Finding) -> None:
 
 
 def _why(t: Texts, finding: Finding, yes: Sequence[Review]) -> str:
-    """What speaks for the finding, a person's answers to questions included, and what to do about it."""
+    """Return what speaks for the finding, a person's answers to questions included, and what to do about it."""
     usage = finding.usage
     place = t(f"compliance.in_{finding.matched_in}")
     parts = [f":material/search: **{t('compliance.why')}**"]
@@ -236,7 +236,7 @@ def _why(t: Texts, finding: Finding, yes: Sequence[Review]) -> str:
 
 
 def link(t: Texts, view: View, finding: Finding) -> None:
-    """The address of a finding, to be copied."""
+    """Draw the address of a finding, to be copied."""
     key = f"link_{view_models.key_of(finding)}"
     with st.popover(t("compliance.link"), icon=":material/link:", type="tertiary", key=key):
         st.markdown(t("compliance.link_why"))
@@ -255,7 +255,7 @@ def to_splits(t: Texts, view: View, feature: str, splits: Sequence[tuple[int, in
 
 
 def law_badges(t: Texts, law: Law) -> None:
-    """What a rule is, and whether it is in force."""
+    """Draw what a rule is, and whether it is in force."""
     with st.container(horizontal=True, gap="small"):
         st.badge(t(f"compliance.{law.status}"), icon=f":material/{ICONS[law.status]}:", color="gray")
         st.badge(force(t, law), icon=":material/event:", color="gray")
@@ -272,12 +272,12 @@ def force(t: Texts, law: Law) -> str:
 
 
 def citation(t: Texts, law: Law) -> str:
-    """Where a rule is written, and its wording or that this is a paraphrase."""
+    """Return where a rule is written, and its wording or that this is a paraphrase."""
     return f"{where(t, law)}  \n{quoted(t, law)}"
 
 
 def where(t: Texts, law: Law) -> str:
-    """Where a rule is written, and as of when."""
+    """Return where a rule is written, and as of when."""
     return t(
         "compliance.citation",
         citation=cited(t, law),
@@ -287,11 +287,11 @@ def where(t: Texts, law: Law) -> str:
 
 
 def cited(t: Texts, law: Law | LawDate | Question) -> str:
-    """A citation in the reader's language."""
+    """Return a citation in the reader's language."""
     return markdown(t.text(law.citation))
 
 
 def quoted(t: Texts, law: Law) -> str:
-    """A rule's wording with its source, or that this is a paraphrase."""
+    """Return a rule's wording with its source, or that this is a paraphrase."""
     source = markdown(t.text(law.quote_from))
     return wording(t, markdown(law.quote), source, law.as_of, law.checked)

@@ -39,7 +39,7 @@ SILENT = 3.0  # seconds after which a job that cannot tell how long it will take
 BOXES_OPEN = False  # whether boxes whose contents are made once they are opened stand open at first
 ROWS = 10  # of a table that is read a page at a time
 TOLD = 10  # seconds that an outcome is told in a corner
-CARDS = 4  # on a page: more would be slow to draw, and nobody reads so many at once
+CARDS = 4  # on a page: more would be slow to draw, and no reader takes in so many at once
 # state of a model: icon
 STATES = {
     "draft": "edit_note",
@@ -61,7 +61,7 @@ DECISION_ICONS = {
 
 
 def emphasis() -> Literal["primary", "secondary"]:
-    """The type of a page's one main button: filled on the light page, outlined on the dark one, readable on both."""
+    """Return the type of a page's one main button: filled on the light page, outlined on the dark one, readable on both."""
     return "secondary" if charts.dark() else "primary"
 
 
@@ -90,7 +90,7 @@ def header(t: Texts, page: str, notices: Sequence[tuple[str, str]], federation: 
 
 
 def _named(t: Texts, standing: Standing) -> str:
-    """What the chosen model is called."""
+    """Return what the chosen model is called."""
     backend = session.service()
     record = backend.models.get(standing.model.model_id)
     federations = {federation.name: federation for federation in backend.federations.all()}
@@ -98,7 +98,7 @@ def _named(t: Texts, standing: Standing) -> str:
 
 
 def tab_title(t: Texts, page: str, records: Sequence[ModelRecord], federations: Mapping[str, Federation]) -> str:
-    """What the browser's tab is called: the page, and the model that it shows."""
+    """Return what the browser's tab is called: the page, and the model that it shows."""
     records_open = [record for record in records if record.id == session.chosen_model()]
     standing = session.standing()
     name = standing.model.name if standing else ""
@@ -107,13 +107,13 @@ def tab_title(t: Texts, page: str, records: Sequence[ModelRecord], federations: 
 
 
 def model_name(t: Texts, record: ModelRecord, federation: Federation | None, name: str) -> str:
-    """What a model is called: the name that somebody gave it, else its federation and when it was made."""
+    """Return what a model is called: the name that somebody gave it, else its federation and when it was made."""
     title = t.federation(federation) if federation else record.federation
     return t.model(name) or f"{re.split('[:：]', title)[0]} {session.made(record)}"
 
 
 def model_names(t: Texts, records: Sequence[ModelRecord], federation: Federation) -> dict[str, str]:
-    """A federation's models by id: what each is called."""
+    """Return a federation's models by id: what each is called."""
     states = session.service().models.states()
     return {
         record.id: model_name(t, record, federation, states[record.id].name)
@@ -149,7 +149,7 @@ def explained(t: Texts, why: Problem) -> str:
 
 
 def broken(t: Texts, problems: Mapping[str, Problem]) -> None:
-    """Federations that cannot be used, each with the reason and what to do."""
+    """Draw Federations that cannot be used, each with the reason and what to do."""
     for name, why in problems.items():
         st.warning(
             f"{explained(t, why)}\n\n{t('frame.broken_hint')}",
@@ -159,7 +159,7 @@ def broken(t: Texts, problems: Mapping[str, Problem]) -> None:
 
 
 def actor(t: Texts, name: str) -> str:
-    """Whom the audit log names; who runs this computer is no person's name."""
+    """Return whom the audit log names; who runs this computer is no person's name."""
     if name == NOBODY:
         return t("audit.nobody")
     if name == system_user():
@@ -168,7 +168,7 @@ def actor(t: Texts, name: str) -> str:
 
 
 def outcome(t: Texts, attempt: tuple[bool, Problem] | None, *, far: bool = False) -> None:
-    """What became of the last attempt: a note that it succeeded, or why it did not.
+    """Draw what became of the last attempt: a note that it succeeded, or why it did not.
 
     `far` = above the form that was sent, perhaps out of view: it is told in a corner of the window, too.
     """
@@ -183,12 +183,12 @@ def outcome(t: Texts, attempt: tuple[bool, Problem] | None, *, far: bool = False
 
 
 def section(t: Texts, key: str, term: str | None = None) -> None:
-    """A section's heading, with the glossary on hover."""
+    """Draw a section's heading, with the glossary on hover."""
     st.header(t(key), anchor=False, help=t(f"glossary.{term}") if term else None)
 
 
 def chart(t: Texts, figure: go.Figure | str, sentence: str, twin: Columns | Callable[[], Columns], key: str) -> None:
-    """A chart, or a drawing as SVG, under the sentence that says what to see in it, with its numbers as a table below."""
+    """Draw a chart, or a drawing as SVG, under the sentence that says what to see in it, with its numbers as a table below."""
     st.markdown(sentence)
     if isinstance(figure, str):
         drawing(figure, key)
@@ -198,7 +198,7 @@ def chart(t: Texts, figure: go.Figure | str, sentence: str, twin: Columns | Call
 
 
 def box(words: str, icon: str, key: str) -> DeltaGenerator | None:
-    """A box under `words`; None while it is closed, for what nobody looks at is neither made nor sent."""
+    """A box under `words`; None while it is closed, for the content of a closed box is neither made nor sent."""
     expander = st.expander(words, BOXES_OPEN, icon=f":material/{icon}:", key=key, on_change="rerun")
     return expander if expander.open else None
 
@@ -234,7 +234,7 @@ def table_twin(
 
 
 def csv_file(columns: Columns) -> bytes:
-    """A table as a file; cells that a spreadsheet would run as a formula are neutralised, and it opens as UTF-8 there."""
+    """Return a table as a file; cells that a spreadsheet would run as a formula are neutralised, and it opens as UTF-8 there."""
     table = pd.DataFrame(columns)
     words = table.select_dtypes(exclude="number").columns
     table[words] = table[words].map(lambda cell: cell_text(cell) if isinstance(cell, str) else cell)
@@ -255,7 +255,7 @@ def dressed(columns: Mapping[str, tuple[Sequence[Any], Any]], key: str, alt: str
 
 
 def table(columns: Columns, alt: str) -> None:
-    """A table to read, from its columns; Markdown in its cells is drawn."""
+    """Draw a table to read, from its columns; Markdown in its cells is drawn."""
     st.table(pd.DataFrame(columns), hide_index=True, border="horizontal", alt=alt)
 
 
@@ -267,7 +267,7 @@ def rows(
     twin: Columns | Callable[[], Columns] | None = None,
     looks: Mapping[str, Any] | None = None,
 ) -> None:
-    """Rows to read, a few at a time, on a phone a card each (assets/page.css); all of them to sort, search and save one press away.
+    """Draw rows to read, a few at a time, on a phone a card each (assets/page.css); all of them to sort, search and save one press away.
 
     Parameters
     ----------
@@ -281,7 +281,7 @@ def rows(
 
 
 def cards(columns: Mapping[str, Sequence[str]], key: str, alt: str) -> None:
-    """Rows of plain text, a few at a time, on a phone a card each; the first column is what a row is about."""
+    """Draw rows of plain text, a few at a time, on a phone a card each; the first column is what a row is about."""
     pages = -(-len(next(iter(columns.values()))) // ROWS)
     read = st.container(key=f"cards_{key}")
     if pages > 1:
@@ -302,7 +302,7 @@ def row_height(texts: Iterable[str], letters: int) -> int:
 
 
 def paged(items: Sequence[T], key: str, many: int = CARDS) -> Iterator[tuple[int, T]]:
-    """A few of many, each with its position, to be drawn above the numbers of the pages: all at once would be slow."""
+    """Yield a few of many, each with its position, to be drawn above the numbers of the pages: all at once would be slow."""
     pages = -(-len(items) // many)
     cards = st.container(gap="xsmall")
     at = min(st.pagination(pages, key=key), pages) if pages > 1 else 1
@@ -311,13 +311,13 @@ def paged(items: Sequence[T], key: str, many: int = CARDS) -> Iterator[tuple[int
 
 
 def picture(figure: go.Figure, sentence: str, key: str) -> None:
-    """A chart alone; `sentence` is its text alternative."""
+    """Draw a chart alone; `sentence` is its text alternative."""
     saved = {"toImageButtonOptions": {"filename": f"glassleaf-{key}", "scale": 2}}
     st.plotly_chart(figure, key=key, config=CHART | saved, theme=None, alt=_words(sentence))
 
 
 def drawing(svg: str, key: str) -> None:
-    """A chart that needs no Plotly, which takes a browser most of a page's time; it brings its own text alternative.
+    """Draw a chart that needs no Plotly, which takes a browser most of a page's time; it brings its own text alternative.
 
     Streamlit takes SVG out of what it is handed; assets/charts.js puts it in, with the buttons that save it.
     """
@@ -338,7 +338,7 @@ def _words(sentence: str) -> str:
 
 
 def working(t: Texts, job: Job[Any], words: str, key: str, who: str = "") -> None:
-    """A job at work: what it does, at whom, how far it is, how long it will take, and a way to stop it."""
+    """Draw a job at work: what it does, at whom, how far it is, how long it will take, and a way to stop it."""
     with st.container(border=True, key=f"working_{key}"):
         st.markdown(f":material/arrow_right_alt: **{words}** {who}")
         progress(t, job, job.through / job.total if job.total else 0.0, job.through)
@@ -356,14 +356,14 @@ def follow(
     redraw: Callable[[], None],
     more: Callable[[], bool] = lambda: False,
 ) -> None:
-    """A job at work, its stage in `words`, looked at again and again; `redraw` draws the page once it has ended or has `more` to show."""
+    """Draw a running job and its stage in `words`, again and again; `redraw` draws the page once it has ended or has `more` to show."""
     working(t, job, words(job.stage), key)
     if job.state != "running" or more():
         redraw()
 
 
 def progress(t: Texts, job: Job[Any], share: float, n_done: int) -> None:
-    """A bar with what is done, the seconds so far and those still to go; `share` where the work is not weighed."""
+    """Draw a bar with what is done, the seconds so far and those still to go; `share` where the work is not weighed."""
     user_jobs.tick()
     waits.pause(t, job.waits)
     waits.silence(t, job.silence)
@@ -390,7 +390,7 @@ def time_left(t: Texts, seconds: float) -> str:
 
 
 def stop(t: Texts, job: Job[Any], key: str) -> None:
-    """The button that stops a job."""
+    """Draw the button that stops a job."""
     words = t("stage.cancelling" if job.cancelled() else "stage.cancel")
     icon = ":material/stop_circle:"
     st.button(words, icon=icon, key=f"cancel_{key}", disabled=job.cancelled(), on_click=job.cancel)
@@ -407,7 +407,7 @@ def model_or_stop(t: Texts, page: str) -> str:
 
 
 def empty(t: Texts, start: Callable[[], Job[str]]) -> None:
-    """No model yet: say what the demo is and offer to make it, or how far it is."""
+    """Draw no model yet: say what the demo is and offer to make it, or how far it is."""
     federations = session.service().federations.others_than()
     with st.container(border=True):
         st.markdown(f"## {t('empty.title')}")
@@ -429,7 +429,7 @@ def empty(t: Texts, start: Callable[[], Job[str]]) -> None:
 
 
 def demo_preparing(t: Texts) -> bool:
-    """How far the demo is, with a way to stop it; whether it is being made."""
+    """Draw how far the demo is, with a way to stop it; return whether it is being made."""
     running = user_jobs.running(user_jobs.find("demo"))
     if running is not None:
         words = {"start": "empty.preparing"}
@@ -447,12 +447,12 @@ def demo_ended(t: Texts) -> None:
 
 
 def cipher(t: Texts, scheme: str, bits: int) -> str:
-    """A cipher with the size of its key in words: "Paillier, 3,072 bits"."""
+    """Return a cipher with the size of its key in words: "Paillier, 3,072 bits"."""
     return t(f"engine.label_{scheme}", bits=f"{bits:,}")
 
 
 def algorithm(t: Texts, record: ModelRecord) -> str:
-    """What grew a model, in words; of an imported one, what trained it."""
+    """Return what grew a model, in words; of an imported one, what trained it."""
     name = view_models.algorithm(record)
     if name == view_models.IMPORTED:
         return t("algorithm.name_imported", source=record.algorithm.partition(":")[2].strip())
@@ -460,7 +460,7 @@ def algorithm(t: Texts, record: ModelRecord) -> str:
 
 
 def figure(metrics: Metrics, name: str, unit: str = "") -> str:
-    """One figure of quality: a share in percent, an error in the label's unit, else a number; a dash where it does not apply."""
+    """Return one figure of quality: a share in percent, an error in the label's unit, else a number; a dash where it does not apply."""
     value = getattr(metrics, name)
     if name == "accuracy":
         return percent(value)
@@ -468,23 +468,23 @@ def figure(metrics: Metrics, name: str, unit: str = "") -> str:
 
 
 def about(t: Texts, task: str, name: str) -> str:
-    """What a figure is, from the glossary."""
+    """Return what a figure is, from the glossary."""
     return t("glossary.auc_classes" if name == "auc" and task == "classes" else f"glossary.{name}")
 
 
 def quality(t: Texts, record: ModelRecord, unit: str = "") -> str:
-    """The one figure that decides between models of a task, with its name: "AUC 0.783", "RMSE 12.3 €"."""
+    """Return the one figure that decides between models of a task, with its name: "AUC 0.783", "RMSE 12.3 €"."""
     name = view_models.FIGURES[record.task][0]
     return f"{t(f'figure.{name}')} {figure(record.metrics, name, unit)}"
 
 
 def direction(t: Texts, task: str, word: str) -> str:
-    """A direction in words; if a number is predicted there is no risk."""
+    """Return a direction in words; if a number is predicted there is no risk."""
     return t(f"direction.{word}_number" if task == "number" and word in ("up", "down") else f"direction.{word}")
 
 
 def decision(t: Texts, score: Score) -> str:
-    """The decision in words, with its icon."""
+    """Return the decision in words, with its icon."""
     icon = DECISION_ICONS.get(score.decision, "")
     if score.decision:
         return f"{icon} {t(f'score.{score.decision}')}"

@@ -28,13 +28,13 @@ KEYS = {
 
 
 def first_steps(t: Texts, begin: Callable[[], None]) -> None:
-    """What the dashboard is for, and the walk again."""
+    """Draw what the dashboard is for, and the walk again."""
     st.markdown(t("help.purpose"))
     st.button(t("help.walk"), icon=":material/waving_hand:", on_click=begin, key="walk_begin")
 
 
 def keyboard(t: Texts) -> None:
-    """The keys that do something."""
+    """Draw the keys that do something."""
     st.table(
         {f"`{key}`": t(f"help.key_{what}") for key, what in KEYS.items()}, border="horizontal", alt=t("help.keyboard")
     )

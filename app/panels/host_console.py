@@ -51,7 +51,7 @@ EXPLAINED = {"answers", "questions", "requests", "artefacts"}  # tables of which
 
 
 def draw(t: Texts, operator: HostOperator, key: str) -> None:
-    """Everything that a Host's operator sees, on one page that can be left open; `key` names the widgets."""
+    """Draw everything that a Host's operator sees, on one page that can be left open; `key` names the widgets."""
     _outcome(t, key)
     if operator.draining:
         st.info(t("host.draining"), icon=":material/pause_circle:")
@@ -199,7 +199,7 @@ def follow(state: Standing, opened: Callable[[], HostOperator]) -> None:
 
 
 def _outcome(t: Texts, key: str) -> None:
-    """What became of the last decision."""
+    """Draw what became of the last decision."""
     words, failed = st.session_state.pop(f"{key}_outcome", ("", False))
     if failed:
         st.warning(markdown(worded(t, words)), icon=":material/report:", title=t("host.failed"))
@@ -329,7 +329,7 @@ def _terms(t: Texts, request: Request, key: str) -> None:
 
 
 def _splits(t: Texts, splits: tuple[OwnSplit, ...], key: str) -> None:
-    """The Host's own splits with their thresholds: on the Host's own page alone."""
+    """Draw the Host's own splits with their thresholds: on the Host's own page alone."""
     if not splits:
         return
     with st.expander(t("host.splits", count=len(splits)), icon=":material/account_tree:", key=f"{key}_splits"):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def draw(t: Texts, federation: Federation, links: Mapping[str, LinkState]) -> None:
-    """Draw a line a Host."""
+    """Draw a line for each Host."""
     lines = []
     for link in links.values():
         mark = ":green[●]" if link.up else ":gray[○]"

@@ -47,12 +47,12 @@ def chosen(t: Texts, view: View) -> tuple[Measure, bool]:
 
 
 def term(measure: str) -> str:
-    """The glossary's word for a measure."""
+    """Return the glossary's word for a measure."""
     return {"splits": "tree", WORTH: "permutation"}.get(measure, measure)
 
 
 def parties(view: View, rows: Sequence[Permuted]) -> tuple[Permuted, ...]:
-    """Each party's whole: what was measured of all its features together, or of the one it has in use."""
+    """Return each party's whole: what was measured of all its features together, or of the one it has in use."""
     rows_of_parties = []
     for party in (view.model.guest, *view.model.hosts):
         of_party = [row for row in rows if row.party == party]
@@ -62,7 +62,7 @@ def parties(view: View, rows: Sequence[Permuted]) -> tuple[Permuted, ...]:
 
 
 def by_feature(t: Texts, view: View, measure: str, rows: Rows, everything: bool) -> None:
-    """Bars by feature, longest first; arrow and words say the direction, a red mark a contradiction."""
+    """Draw bars by feature, longest first; arrow and words say the direction, a red mark a contradiction."""
     ordered = _ordered(view, rows)
     learned = {direction.feature: direction for direction in view.directions}
     sentence = _sentence(t, view, measure, ordered, learned)
@@ -78,13 +78,13 @@ def by_feature(t: Texts, view: View, measure: str, rows: Rows, everything: bool)
 
 
 def _ordered(view: View, rows: Rows) -> Rows:
-    """Those of features in use, largest first."""
+    """Return the rows of features in use, the largest first."""
     in_use = {row.feature for row in view_models.used(view.importance)}
     return sorted((row for row in rows if row.feature in in_use), key=lambda row: -_value(row))
 
 
 def by_party(t: Texts, view: View, measure: str, rows: Rows) -> None:
-    """Each party's part of the whole."""
+    """Draw each party's part of the whole."""
     hosts = [row for row in rows if row.party != view.model.guest]
     if measure == WORTH:
         dearest = max(rows, key=_value)
@@ -117,7 +117,7 @@ def by_party(t: Texts, view: View, measure: str, rows: Rows) -> None:
 
 
 def whiskers(t: Texts, view: View, measure: str, rows: Rows, agreement: float) -> None:
-    """What the whiskers mean here, and whether two halves of the trees tell the same story."""
+    """Draw what the whiskers mean here, and whether two halves of the trees tell the same story."""
     if measure == WORTH:
         first = next((row for row in rows if isinstance(row, Permuted)), None)
         if first is not None:

@@ -31,7 +31,7 @@ ENDS = ("low", "high")  # of a group's interval
 
 
 def features(view: View) -> list[str]:
-    """The features that the model asks about, the most important first."""
+    """Return the features that the model asks about, the most important first."""
     return [row.feature for row in view_models.used(view.importance)]
 
 
@@ -51,12 +51,12 @@ def choose(t: Texts, view: View, key: str) -> str:
 
 
 def held_by_guest(view: View, feature: str) -> bool:
-    """Whether the Guest can set the feature by itself."""
+    """Return whether the Guest can set the feature by itself."""
     return view.model.owner_of(feature) == view.model.guest
 
 
 def own(t: Texts, view: View, read: Callable[[], Dependence]) -> None:
-    """The curve of one of the Guest's features, or why there is none."""
+    """Draw the curve of one of the Guest's features, or why there is none."""
     try:
         dependence = read()
     except GlassleafError as error:
@@ -66,7 +66,7 @@ def own(t: Texts, view: View, read: Callable[[], Dependence]) -> None:
 
 
 def curve(t: Texts, view: View, dependence: Dependence) -> None:
-    """What the model says on average if everybody had the value."""
+    """Draw what the model says on average if everybody had the value."""
     feature = view.model.feature(dependence.feature)
     levels = dependence.levels
     names = [_level(t, feature, level) for level in levels]
@@ -88,7 +88,7 @@ def curve(t: Texts, view: View, dependence: Dependence) -> None:
 def _ends(
     t: Texts, view: View, key: str, feature: Feature, names: Sequence[str], answers: Sequence[float], at: int
 ) -> str:
-    """Where the answer is smallest and where it is largest."""
+    """Return where the answer is smallest and where it is largest."""
     low = answers.index(min(answers))
     high = answers.index(max(answers))
     return t(
@@ -103,7 +103,7 @@ def _ends(
 
 
 def means(t: Texts, view: View, group_means: GroupMeans) -> None:
-    """Mean answers by group of a Host's feature, with what came if there are two outcomes."""
+    """Draw mean answers by group of a Host's feature, with what came if there are two outcomes."""
     feature = view.model.feature(group_means.feature)
     if not group_means.groups:
         st.info(t("importance.means_none", records=f"{group_means.n:,}"), icon=":material/groups:")
@@ -128,7 +128,7 @@ def means(t: Texts, view: View, group_means: GroupMeans) -> None:
 
 
 def _steps(t: Texts, view: View, feature: Feature, levels: Sequence[Level], sentence: str) -> str:
-    """A stair over the values, with the shares of the records below it, as an SVG."""
+    """Return a stair over the values, with the shares of the records below it, as an SVG."""
     steps, lacking = ([level for level in levels if level.missing is is_missing] for is_missing in (False, True))
     cuts = [level.low for level in steps if level.low is not None]
     span = (cuts[-1] - cuts[0]) or abs(cuts[0]) or 1.0
@@ -188,7 +188,7 @@ def _steps(t: Texts, view: View, feature: Feature, levels: Sequence[Level], sent
 
 
 def _legend(t: Texts, view: View, tallest: float, lacking: bool) -> list[str]:
-    """A sample and what it stands for: each output, the records, whose bars have a scale of their own, and those without a value."""
+    """Return a sample and what it stands for: each output, the records, whose bars have a scale of their own, and those without a value."""
     rows = [
         (f'stroke="{palette.GUEST.colour}" stroke-width="3" {_dash(k)}', _column(t, view, k))
         for k in range(_outputs(view))
@@ -206,7 +206,7 @@ def _dash(output: int) -> str:
 
 
 def _dots(t: Texts, view: View, party: str, names: Sequence[str], rows: Sequence[Level | GroupMean]) -> go.Figure:
-    """A dot a group with its whisker, and a hollow one for what came."""
+    """Return a chart with a dot for each group with its whisker, and a hollow one for what came."""
     figure = _empty(view)
     sign = palette.mark(view.federation, party)
     for k in range(_outputs(view)):
@@ -243,7 +243,7 @@ def _dots(t: Texts, view: View, party: str, names: Sequence[str], rows: Sequence
 
 
 def _tick(row: Level | GroupMean, name: str) -> str:
-    """A bin by its number alone: the sentence and the table say what it is."""
+    """Return a bin by its number alone: the sentence and the table say what it is."""
     if isinstance(row, GroupMean) and row.group.kind == "bin":
         return row.group.name
     return label(name)
@@ -258,7 +258,7 @@ def _outputs(view: View) -> int:
 
 
 def _widest(rows: Sequence[Sequence[float]]) -> int:
-    """The output that moves most: which class the sentence speaks of."""
+    """Return the output that moves most: which class the sentence speaks of."""
     reach = [max(column) - min(column) for column in zip(*rows, strict=True)]
     return reach.index(max(reach))
 

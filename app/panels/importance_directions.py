@@ -19,7 +19,7 @@ LINKED = 4  # links to trees a feature
 
 
 def directions(t: Texts, view: View) -> None:
-    """What was expected of each feature against what the model learned."""
+    """Draw what was expected of each feature against what the model learned."""
     rows = [d for d in view.directions if d.learned != "unused"]
     ordered = sorted(rows, key=lambda d: (not d.contradicts, -abs(d.strength)))
     if view.task == "classes":
@@ -53,7 +53,7 @@ def directions(t: Texts, view: View) -> None:
 
 
 def _row(t: Texts, view: View, direction: LearnedDirection) -> tuple[str, ...]:
-    """What a feature means, whose it is, the two directions, how sure the learned one is, and whether they agree."""
+    """Return what a feature means, whose it is, the two directions, how sure the learned one is, and whether they agree."""
     has_direction = direction.learned in ("up", "down", "mixed")
     return (
         t.meaning(view.model.feature(direction.feature)),
@@ -66,7 +66,7 @@ def _row(t: Texts, view: View, direction: LearnedDirection) -> tuple[str, ...]:
 
 
 def contradictions(t: Texts, view: View) -> None:
-    """Where in the trees a feature points against its expectation, with a link to each of the largest such splits."""
+    """Draw where in the trees a feature points against its expectation, with a link to each of the largest such splits."""
     gains = {row.feature: row.gain for row in view.importance}
     against = sorted((d for d in view.directions if d.contradicts), key=lambda d: -abs(d.strength))
     for _, direction in frame.paged(against, "importance_against_page"):
@@ -96,7 +96,7 @@ def _links(t: Texts, view: View, where: Sequence[tuple[int, int]]) -> None:
 
 
 def explained(t: Texts, view: View, learned: str) -> str:
-    """A learned direction in a sentence, where one word does not say enough; else the word."""
+    """Return a learned direction in a sentence, where one word does not say enough; else the word."""
     if learned in ("hidden", "classes"):
         return t(f"direction.{learned}_help")
     return frame.direction(t, view.task, learned)

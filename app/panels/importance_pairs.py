@@ -24,7 +24,7 @@ SCALE = 72
 
 
 def pairs(t: Texts, view: View, interactions: Sequence[Interaction]) -> None:
-    """A square for each pair of features, darker the more gain lies where they meet; all pairs in the table."""
+    """Draw a square for each pair of features, darker the more gain lies where they meet; all pairs in the table."""
     if not interactions:
         st.info(t("importance.no_pairs"), icon=":material/grid_on:")
         return
@@ -46,7 +46,7 @@ def pairs(t: Texts, view: View, interactions: Sequence[Interaction]) -> None:
 
 
 def _twin(t: Texts, view: View, interactions: Sequence[Interaction]) -> frame.Columns:
-    """A row a pair: of 500 features there are tens of thousands."""
+    """Return a table with a row for each pair: of 500 features there are tens of thousands."""
     return {
         t("importance.pair_one"): [_full(t, view, *pair.features[0]) for pair in interactions],
         t("importance.pair_other"): [_full(t, view, *pair.features[1]) for pair in interactions],
@@ -57,7 +57,7 @@ def _twin(t: Texts, view: View, interactions: Sequence[Interaction]) -> frame.Co
 
 
 def _squares(t: Texts, view: View, interactions: Sequence[Interaction], sentence: str) -> str:
-    """The features that meet most, each a row and a column, as an SVG: the denser a square, the more gain lies there."""
+    """Return the features that meet most, each a row and a column, as an SVG: the denser a square, the more gain lies there."""
     met: dict[tuple[str, str], float] = {}
     for pair in interactions:
         for feature in pair.features:
@@ -94,7 +94,7 @@ def _density(share: float) -> float:
 
 
 def _scale(t: Texts, largest: float, top: float) -> list[str]:
-    """What the densities stand for: five of them, with the smallest and the largest share."""
+    """Return what the densities stand for: five of them, with the smallest and the largest share."""
     parts = [
         f'<rect x="{10 * at}%" y="{top:.0f}" width="10%" height="10" fill-opacity="{_density(at / 4):.2f}"/>'
         for at in range(5)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def contributions(t: Texts, view: View, rows: Sequence[CohortImportance], everything: bool) -> None:
-    """Bars to both sides of 0, the longest first; all features in the table."""
+    """Draw bars to both sides of 0, the longest first; all features in the table."""
     bars_shown = rows if everything else rows[:SHOWN]
     bars = []
     for row in bars_shown:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def panel(t: Texts, calendar: LawCalendar) -> None:
-    """One line that says what is in force and what has changed since the last report; opened, the dates."""
+    """Draw one line that says what is in force and what has changed since the last report; opened, the dates."""
     if calendar.changed:
         changes = t("law.line_changed", n=len(calendar.changed))
     else:
@@ -31,7 +31,7 @@ def panel(t: Texts, calendar: LawCalendar) -> None:
 
 
 def _opened(t: Texts, calendar: LawCalendar) -> None:
-    """What changed since the last report, and the dates to come or past."""
+    """Draw what changed since the last report, and the dates to come or past."""
     in_force = t("law.sentence", in_force=calendar.in_force, on=calendar.on, n=len(calendar.coming))
     st.markdown(t.joined(in_force, t("law.checked", quoted=calendar.quoted, unchecked=len(calendar.unchecked))))
     if not calendar.since:

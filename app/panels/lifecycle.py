@@ -26,7 +26,7 @@ class Manager:
     Attributes
     ----------
     account : str
-        As the log names who is signed in; empty if nobody is.
+        As the log names who is signed in; empty if there is no sign-in.
     offers : sequence of NextStep
         Steps that lead on from here.
     names : callable
@@ -58,7 +58,7 @@ class Manager:
 
 
 def window(t: Texts, managing: Manager) -> None:
-    """The window in which the model is managed."""
+    """Draw the window in which the model is managed."""
 
     def body() -> None:
         frame.outcome(t, managing.outcome)
@@ -123,7 +123,7 @@ def _as_federation(t: Texts, says: str) -> str:
 
 
 def _steps(t: Texts, managing: Manager) -> None:
-    """The steps from here; whoever is signed in acts under that name."""
+    """Draw the steps from here; the signed-in user acts under that name."""
     frame.section(t, "states.next")
     model = managing.standing.model
     st.caption(t("states.maker", name=markdown(model.maker)) if model.maker else t("states.maker_unknown"))
@@ -148,7 +148,7 @@ def _steps(t: Texts, managing: Manager) -> None:
 
 
 def _condition(t: Texts, offer: NextStep, managing: Manager) -> str:
-    """What a step needs, or whose it is."""
+    """Return what a step needs, or whose it is."""
     if not offer.mine:
         roles = t.listed([t(f"sidebar.role_{role}") for role in offer.roles])
         return t("states.not_mine", roles=roles, role=t(f"sidebar.role_{managing.role}"))

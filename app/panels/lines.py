@@ -70,23 +70,23 @@ def steps(low: float, high: float) -> list[float]:
 
 
 def rounded(title: str, values: Sequence[float], words: Callable[[float], str]) -> Axis:
-    """An axis from a round number at or below all values to one at or above them."""
+    """Return an axis from a round number at or below all values to one at or above them."""
     ticks = steps(min(values), max(values))
     return Axis(title, ticks[0], ticks[-1], {tick: words(tick) for tick in ticks})
 
 
 def between(title: str, low: float, high: float, words: Callable[[float], str]) -> Axis:
-    """An axis from `low` to `high`, with the round numbers between them."""
+    """Return an axis from `low` to `high`, with the round numbers between them."""
     return Axis(title, low, high, {tick: words(tick) for tick in steps(low, high) if low <= tick <= high})
 
 
 def share(value: float) -> str:
-    """A share on an axis."""
+    """Return a share on an axis."""
     return f"{100 * value:g}\u00a0%"
 
 
 def legend(rows: Sequence[tuple[str, str]]) -> list[str]:
-    """A line a row: a sample of a stroke, and what it stands for."""
+    """Return the lines of a legend: a sample of a stroke, and what it stands for."""
     return [
         f'<line x1="0" x2="28" y1="{charts.LINE * at + 8}" y2="{charts.LINE * at + 8}" {look}/>'
         f'<text x="36" y="{charts.LINE * at + 12}" text-anchor="start">{label(words)}</text>'
@@ -139,7 +139,7 @@ class _Plane:
         return PLOT * (self.y.high - value) / (self.y.high - self.y.low or 1)
 
     def places(self, line: Line) -> list[tuple[float, float]]:
-        """Where its points stand, those left out of which nothing is known."""
+        """Return where its points stand, those left out of which nothing is known."""
         pairs = zip(line.x, line.y, strict=True)
         return [(self.across(a), self.down(b)) for a, b in pairs if math.isfinite(b)]
 
@@ -157,7 +157,7 @@ class _Plane:
         yield f'<text transform="{transform}">{label(self.y.title)}</text>'
 
     def bars(self, bars: Bars) -> Iterator[str]:
-        """A rectangle a bar."""
+        """Yield a rectangle a bar."""
         for (low, high), tall in zip(pairwise(map(self.across, bars.edges)), bars.heights, strict=True):
             down = self.down(tall)
             yield (
@@ -187,7 +187,7 @@ class _Plane:
             yield f'<circle cx="{a:.2f}%" cy="{self.top + b:.1f}" r="4.5" fill="{line.colour}"/>'
 
     def strips(self, texts: Sequence[tuple[float, str]]) -> Iterator[str]:
-        """What is said at each place, from half way to its neighbours."""
+        """Yield what is said at each place, from half way to its neighbours."""
         places = sorted((self.across(value), words) for value, words in texts)
         middles = [(first[0] + second[0]) / 2 for first, second in pairwise(places)]
         for (_, words), (low, high) in zip(places, pairwise([0.0, *middles, 100.0]), strict=False):

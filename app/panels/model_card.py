@@ -29,7 +29,7 @@ PARTS = {"test": "dot", "validation": "dash", "training": "solid"}
 
 
 def identity(t: Texts, view: View, card: ModelCard) -> None:
-    """Whose data, when, by which algorithm with which parameters."""
+    """Draw whose data, when, by which algorithm with which parameters."""
     record = card.record
     federation = view.federation
     holders = [party for party, _ in view.model.dictionary]
@@ -99,7 +99,7 @@ def _grown(t: Texts, record: ModelRecord) -> tuple[str, str]:
 
 
 def part(t: Texts, card: ModelCard) -> Performance:
-    """Which part of the data is shown; the one to believe comes first."""
+    """Return which part of the data is shown; the one to believe comes first."""
     names = [performance.part for performance in card.parts]
     if len(names) == 1:
         return card.parts[0]
@@ -110,7 +110,7 @@ def part(t: Texts, card: ModelCard) -> Performance:
 
 
 def figures(t: Texts, view: View, card: ModelCard, performance: Performance) -> None:
-    """The figures with their intervals, and where the scores came from."""
+    """Draw the figures with their intervals, and where the scores came from."""
     first = performance.figures[0] if performance.figures else None
     if first is None:
         st.info(t("card.nobody"), icon=":material/groups:")
@@ -159,7 +159,7 @@ def figures(t: Texts, view: View, card: ModelCard, performance: Performance) -> 
 
 
 def stability(t: Texts, view: View, shifts: Sequence[Stability]) -> None:
-    """How far predictions of the other parts are from those of the training rows."""
+    """Draw how far predictions of the other parts are from those of the training rows."""
     worst = max(shifts, key=lambda shift: shift.psi - shift.chance)
     moved = [shift for shift in shifts if shift.moved]
     words = {"part": _part(t, worst.part), "psi": number(worst.psi), "chance": number(worst.chance)}
@@ -182,7 +182,7 @@ def stability(t: Texts, view: View, shifts: Sequence[Stability]) -> None:
 
 
 def _shares(t: Texts, view: View, shifts: Sequence[Stability], worst: Stability, sentence: str) -> str:
-    """The shares of each bin in the part that all are compared with, and in every other."""
+    """Return the shares of each bin in the part that all are compared with, and in every other."""
     names = _bins(view, worst)
     by_part = {_part(t, worst.reference): (worst.reference, [first for first, _ in worst.shares])}
     by_part |= {

@@ -25,7 +25,7 @@ Draw = Callable[[Texts, View, Performance], None]
 
 
 def draw(t: Texts, view: View, performance: Performance) -> None:
-    """Two beside each other, in the order in which they are read."""
+    """Draw two beside each other, in the order in which they are read."""
     charts: list[tuple[str, str, Draw]] = []
     if performance.separation is not None:
         charts += [("card.roc", "roc", roc), ("card.ks", "ks", ks)]
@@ -49,7 +49,7 @@ def _spread_term(view: View) -> str:
 
 
 def roc(t: Texts, view: View, performance: Performance) -> None:
-    """True against false positive rate."""
+    """Draw true against false positive rate."""
     points = performance.separation
     if points is None:
         return
@@ -76,7 +76,7 @@ def _roc(t: Texts, points: Separation, sentence: str) -> str:
 
 
 def ks(t: Texts, view: View, performance: Performance) -> None:
-    """The two outcomes' shares at or above each cut-off, with the widest gap marked."""
+    """Draw the two outcomes' shares at or above each cut-off, with the widest gap marked."""
     points = performance.separation
     if points is None:
         return
@@ -111,7 +111,7 @@ def _ks(t: Texts, points: Separation, sentence: str) -> str:
 
 
 def calibration(t: Texts, view: View, performance: Performance) -> None:
-    """Predicted against what came, in bins of about equal size."""
+    """Draw predicted against what came, in bins of about equal size."""
     rows = performance.calibration
     numbers = view.task == "number"
     fits = sum(row.low <= row.predicted <= row.high for row in rows)
@@ -151,7 +151,7 @@ def _calibration(
 
 
 def spread(t: Texts, view: View, performance: Performance) -> None:
-    """How predictions of both outcomes, or residuals, are distributed."""
+    """Draw how predictions of both outcomes, or residuals, are distributed."""
     histogram = performance.spread
     if histogram is None:
         return
@@ -188,7 +188,7 @@ def _spread(t: Texts, histogram: Spread, names: Sequence[str], sentence: str) ->
 
 
 def confusion(t: Texts, view: View, performance: Performance) -> None:
-    """True against predicted class."""
+    """Draw true against predicted class."""
     classes = view.model.outputs.classes
     rows = [[count / max(sum(row), 1) for count in row] for row in performance.confusion]
     wrong = max(
@@ -208,7 +208,7 @@ def confusion(t: Texts, view: View, performance: Performance) -> None:
 
 
 def _squares(t: Texts, classes: Sequence[str], rows: Sequence[Sequence[float]], sentence: str) -> str:
-    """A square for each pair of a true and a predicted class, darker where more people of the true one are."""
+    """Return a chart with a square for each pair of a true and a predicted class, darker where more people of the true one are."""
     width = 100 / len(classes)
     ground = SQUARE * len(classes)
     names = [cut(name, NAME) for name in classes]
@@ -233,7 +233,7 @@ def _squares(t: Texts, classes: Sequence[str], rows: Sequence[Sequence[float]], 
 
 
 def _diagonal(low: float, high: float) -> lines.Line:
-    """The line on which both axes are the same."""
+    """Return the line on which both axes are the same."""
     return lines.Line([low, high], [low, high], colour=palette.FAINT)
 
 

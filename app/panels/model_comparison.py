@@ -50,7 +50,7 @@ def choose(
     key: str,
     swap: Callable[[], None],
 ) -> None:
-    """The second model, relatives first, by the name and state it has in the model picker; a button makes it the first."""
+    """Draw the second model, relatives first, by the name and state it has in the model picker; a button makes it the first."""
     by_id = {record.id: record for record in others}
 
     def named(model_id: str) -> str:
@@ -72,7 +72,7 @@ def choose(
 
 
 def headline(t: Texts, view: View, comparison: SideBySide) -> None:
-    """Which of the two is better, what is true of each, fact by fact, and on whom that rests."""
+    """Draw which of the two is better, what is true of each, fact by fact, and on whom that rests."""
     judge = session.service().verdicts
     both = [(called(t, view, side.record), judge.of(side.record.id)) for side in (comparison.before, comparison.after)]
     verdict.which(t, comparison.changes, both)
@@ -80,7 +80,7 @@ def headline(t: Texts, view: View, comparison: SideBySide) -> None:
 
 
 def details(t: Texts, view: View, comparison: SideBySide) -> None:
-    """What each uses, its size, and how groups fare."""
+    """Draw what each uses, its size, and how groups fare."""
     frame.fold(t("comparison.numbers"), "123", "compare_numbers_box", partial(numbers, t, comparison))
     frame.fold(
         t("comparison.importance_title"),
@@ -97,7 +97,7 @@ def details(t: Texts, view: View, comparison: SideBySide) -> None:
 
 
 def basis(t: Texts, view: View, comparison: SideBySide) -> None:
-    """What was left out of the second model, and on whom the comparison rests."""
+    """Draw what was left out of the second model, and on whom the comparison rests."""
     parts = []
     if comparison.without:
         features = t.listed([evidence.brief(t, view, name) for name in comparison.without])
@@ -114,7 +114,7 @@ def basis(t: Texts, view: View, comparison: SideBySide) -> None:
 
 
 def _signed(value: float) -> str:
-    """A difference in the figure's own digits, with its sign."""
+    """Return a difference in the figure's own digits, with its sign."""
     return f"{'−' if value < 0 else '+'}{_digits(abs(value))}"
 
 
@@ -152,13 +152,13 @@ def to_both(t: Texts, view: View, comparison: SideBySide) -> None:
 
 
 def called(t: Texts, view: View, record: ModelRecord) -> str:
-    """What a model of the same federation is called."""
+    """Return what a model of the same federation is called."""
     state = session.service().models.states()[record.id]
     return frame.model_name(t, record, view.federation, state.name)
 
 
 def numbers(t: Texts, comparison: SideBySide) -> None:
-    """Every figure of quality and size as a table."""
+    """Draw every figure of quality and size as a table."""
     sizes = comparison.before.sizes, comparison.after.sizes
     rows = [(t(f"figure.{f.name}"), _digits(f.before), _digits(f.after), _between(t, f)) for f in comparison.figures]
     for name in SIZES:
@@ -186,7 +186,7 @@ def _change(first: float, second: float) -> str:
 
 
 def importance(t: Texts, view: View, comparison: SideBySide) -> None:
-    """Paired bars: each feature's share of the gain in the first model, pale, and in the second."""
+    """Draw paired bars: each feature's share of the gain in the first model, pale, and in the second."""
     if not comparison.shifts:
         st.info(t("comparison.no_shift"), icon=":material/search_off:")
         return
@@ -238,7 +238,7 @@ def _paired(t: Texts, view: View, shifts: Sequence[Shift], sentence: str) -> str
 
 
 def outcomes(t: Texts, view: View, comparison: SideBySide) -> None:
-    """Decisions by group in both, each with interval and number of records; or that they were not measured."""
+    """Draw decisions by group in both, each with interval and number of records; or that they were not measured."""
     if not comparison.outcomes:
         st.markdown(t("comparison.no_outcomes"))
         return
@@ -284,7 +284,7 @@ def _rates(t: Texts, pairs: Sequence[OutcomePair], place: str) -> None:
 
 
 def _apart(t: Texts, view: View, feature: str, pairs: Sequence[OutcomePair]) -> str:
-    """The gap between the groups' shares of acceptance, before and after."""
+    """Return the gap between the groups' shares of acceptance, before and after."""
     words = evidence.brief(t, view, feature)
     furthest = widest([pair.either for pair in pairs])
     reference = next((p.either for p in pairs if p.either.measure == f"selection rate, {REFERENCE_GROUP}"), None)
@@ -306,7 +306,7 @@ def _measured(t: Texts, row: Evidence | None) -> str:
 
 
 def leaks(t: Texts, comparison: SideBySide) -> None:
-    """What scores of both give away, as it was measured before each was registered."""
+    """Draw what scores of both give away, as it was measured before each was registered."""
     for name, side in (("first", comparison.before), ("second", comparison.after)):
         st.markdown(f"**{t(f'comparison.{name}')}** · {release.sentence(t, side.record)}")
     measured = {leak.name: leak for leak in comparison.leaks}
@@ -322,7 +322,7 @@ def leaks(t: Texts, comparison: SideBySide) -> None:
 
 
 def findings(t: Texts, view: View, comparison: SideBySide) -> None:
-    """Which rules speak of which features, in either model."""
+    """Draw which rules speak of which features, in either model."""
     if not comparison.findings:
         st.markdown(t("comparison.no_findings"))
         return
@@ -346,7 +346,7 @@ def _use(t: Texts, finding: Finding | None) -> str:
 
 
 def made(t: Texts, view: View, comparison: SideBySide) -> None:
-    """How the two were made: what each party learned in training, and every parameter that differs."""
+    """Draw how the two were made: what each party learned in training, and every parameter that differs."""
     records = comparison.before.record, comparison.after.record
     rows = [
         (t("comparison.created"), *(record.created[:16].replace("T", " ") + " UTC" for record in records)),
@@ -370,7 +370,7 @@ def _cipher(t: Texts, record: ModelRecord) -> str:
 
 
 def _name(t: Texts, name: str) -> str:
-    """What was chosen: parties and features in this page's words, a parameter in the Train page's."""
+    """Return what was chosen: parties and features in this page's words, a parameter in the Train page's."""
     if t.has(f"comparison.{name}"):
         return t(f"comparison.{name}")
     [text] = parameters_in_words(Catalogue(t.language), {name: ""}, "", 0)

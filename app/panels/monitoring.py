@@ -23,7 +23,7 @@ NONE = ""
 
 
 def last(t: Texts, view: View, run: Monitored) -> None:
-    """The verdict, every figure, and predicted against observed by tenth."""
+    """Draw the verdict, every figure, and predicted against observed by tenth."""
     show = {"pass": st.success, "undecided": st.info, "warn": st.warning, "fail": st.error, "incomplete": st.warning}[
         run.verdict
     ]

@@ -84,7 +84,7 @@ SCRIPT = (files("assets") / "page.js").read_text(encoding="utf-8")
 
 
 def open_to(name: str, role: str) -> bool:
-    """Whether a page is meant for a role."""
+    """Return whether a page is meant for a role."""
     return role in FOR.get(name, ROLES)
 
 
@@ -96,7 +96,7 @@ def visible(role: str) -> dict[str, list[str]]:
 
 
 def listed(role: str) -> list[str]:
-    """All pages that a role sees, in their order."""
+    """Return all pages that a role sees, in their order."""
     return [name for names in visible(role).values() for name in names]
 
 
@@ -125,7 +125,7 @@ def _page(t: Texts, name: str, address: str, *, default: bool = False) -> Page:
 
 
 def links(t: Texts, role: str) -> None:
-    """The links to all pages that the role sees, under the names of their groups."""
+    """Draw the links to all pages that the role sees, under the names of their groups."""
     with st.container(key="navigation", gap=6):  # all of it on a screen of 900 pixels
         for group, names in visible(role).items():
             with st.container(gap=4):

@@ -51,7 +51,7 @@ class NoticeDetailsPanel:
 
 
 def panel(t: Texts, details: NoticeDetailsPanel, attempt: Attempt) -> None:
-    """What is lacking, and in a box the form and the file."""
+    """Draw what is lacking, and in a box the form and the file."""
     box = frame.box(t("notice_details.title"), "edit_note", "notice_details_box")
     if box is None:
         return

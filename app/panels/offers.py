@@ -22,7 +22,7 @@ R = TypeVar("R")
 
 
 def button(t: Texts, view: View, work: Work, words: str, begin: Callable[[], Job[Any]] | None) -> None:
-    """A button called `words` that begins the work, None as long as something lacks, and what has become of it so far."""
+    """Draw a button called `words` that begins the work, None as long as something lacks, and what has become of it so far."""
     key = f"{work.name}_go"
     disabled = work.busy or begin is None
     if st.button(t(words), type=frame.emphasis(), icon=":material/science:", disabled=disabled, key=key) and begin:

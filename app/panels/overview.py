@@ -26,7 +26,7 @@ ACTIONS = {  # what can be done next: icon, page
 
 
 def sentence(t: Texts, view: View) -> None:
-    """What it predicts, for whom, with whose data."""
+    """Draw what it predicts, for whom, with whose data."""
     federation = view.federation
     hosts = view.model.hosts
     values = {
@@ -38,7 +38,7 @@ def sentence(t: Texts, view: View) -> None:
 
 
 def named(t: Texts, standing: Standing) -> None:
-    """What it is called, who answers for it, what is worth knowing; nothing if nobody said."""
+    """Draw what it is called, who answers for it, what is worth knowing; nothing if none of this was given."""
     model = standing.model
     # Until somebody is named, the owner is who runs this computer, which tells a reader nothing.
     has_owner = model.owner not in ("", system_user())
@@ -72,7 +72,7 @@ def bar(t: Texts, standing: Standing, n_questions: int, manage: Callable[[], Non
 
 
 def actions(t: Texts, role: str, undecided: int) -> None:
-    """One main action a role, and two more."""
+    """Draw one main action a role, and two more."""
     review = ("review", t("overview.do_review", n=undecided) if undecided else t("overview.do_reviewed"))
     protected = ("protected", t("overview.do_protected"))
     if role == REGULATOR:
@@ -88,7 +88,7 @@ def actions(t: Texts, role: str, undecided: int) -> None:
 
 
 def figures(t: Texts, view: View) -> None:
-    """How good it is, in a line, and the way to more."""
+    """Draw how good it is, in a line, and the way to more."""
     record = view.record
     metrics = view.record.metrics
     figure_texts = (
@@ -106,7 +106,7 @@ def figures(t: Texts, view: View) -> None:
 
 
 def privacy(t: Texts, view: View) -> None:
-    """What the Guest learns of each person, and what stays with the Hosts."""
+    """Draw what the Guest learns of each person, and what stays with the Hosts."""
     shares = view_models.shares(view)
     if len(shares) == 1:
         st.markdown(f":material/lock: {t('overview.alone')}")

@@ -52,7 +52,7 @@ ROWS = ""  # in place of an id column: rows are numbered
 
 
 def note(t: Texts) -> None:
-    """What this is, and what it is not."""
+    """Draw what this is, and what it is not."""
     st.info(t("own_data.simulated"), icon=":material/science:")
 
 
@@ -89,7 +89,7 @@ def _making(t: Texts) -> bool:
 
 
 def _made(t: Texts, *begun_by: str) -> None:
-    """What became of the federation that was begun last, if it was begun so, and what to do with it."""
+    """Draw what became of the federation that was begun last, if it was begun so, and what to do with it."""
     job: Job[Federation] | None = user_jobs.find(JOB)
     if frame.refused(t, JOB):
         return
@@ -115,7 +115,7 @@ def _made(t: Texts, *begun_by: str) -> None:
 
 
 def _begin(t: Texts, service: OwnData) -> None:
-    """The first step: a table, or what was begun before."""
+    """Draw the first step: a table, or what was begun before."""
     _stepper(t, None)
     frame.section(t, "own_data.step_table")
     st.markdown(t("own_data.table_hint", megabytes=UPLOAD.max_bytes // 1_000_000))
@@ -149,7 +149,7 @@ def _begin(t: Texts, service: OwnData) -> None:
 
 
 def _begun(service: OwnData, file_id: str, name: str, data: bytes, how: Any) -> Draft:
-    """The draft of an upload, made once."""
+    """Return the draft of an upload, made once."""
     existing = service.draft(session.kept(f"own_of_{file_id}", ""))
     draft = existing or service.begin(name, data, how)
     session.keep(f"own_of_{file_id}", draft.id)
@@ -157,7 +157,7 @@ def _begun(service: OwnData, file_id: str, name: str, data: bytes, how: Any) -> 
 
 
 def _stepper(t: Texts, draft: Draft | None) -> None:
-    """Where one is: what is done, what is next."""
+    """Draw where one is: what is done, what is next."""
     now = 1 if draft is None else draft.step
     parts = []
     for place, step in enumerate(STEPS, start=1):
@@ -392,7 +392,7 @@ def _columns_step(t: Texts, service: OwnData, draft: Draft) -> tuple[Draft, bool
 
 
 def _parties(t: Texts, draft: Draft, names: Sequence[str]) -> Draft:
-    """The parties' names; columns of a Host that is taken away belong to nobody."""
+    """The parties' names; columns of a Host that is taken away belong to no party."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         count = st.number_input(
             t("own_data.hosts"), 1, MAX_HOSTS, key=_field(draft, "hosts", max(1, len(draft.hosts))), width=150
@@ -438,7 +438,7 @@ def _parties_ready(t: Texts, draft: Draft) -> bool:
 
 
 def _several(t: Texts, service: OwnData, draft: Draft, names: Sequence[str]) -> None:
-    """Give several columns to a party at once: those that are chosen, or all that nobody has."""
+    """Give several columns to a party at once: the chosen ones, or all that no party has."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         picked = st.multiselect(
             t("own_data.several"),
@@ -475,7 +475,7 @@ def _change(service: OwnData, draft_id: str, changed: Callable[[Draft], Draft]) 
 
 
 def _blocking(draft: Draft, column: Column) -> bool:
-    """Whether something has to be mended before a federation can be made of a column."""
+    """Return whether something has to be mended before a federation can be made of a column."""
     kind = draft.entries.get(column.name, {}).get("kind", "")
     if kind and kind != column.kind:
         return False  # what is odd about the other kind is not odd about this one
@@ -494,7 +494,7 @@ def _rows(
     incomplete: Collection[str],
     problems: Mapping[str, Sequence[Remark]],
 ) -> None:
-    """The table: a row a column, with its party, kind, meaning, and what is odd about it."""
+    """Draw the table: a row a column, with its party, kind, meaning, and what is odd about it."""
     filters = {
         "all": list(columns),
         "needed": [column for column in columns if column.name in incomplete],
@@ -631,7 +631,7 @@ def _unmended(column: str, oddity: Oddity, draft: Draft) -> Draft:
 
 
 def _by_column(error: GlassleafError, names: Sequence[str]) -> dict[str, list[Remark]]:
-    """The problems of an error by the column that they are about; those of no column, or of several, under an empty name."""
+    """Return the problems of an error by the column that they are about; those of no column, or of several, under an empty name."""
     quoted = {repr(name): name for name in names}
     by_column: dict[str, list[Remark]] = {}
     for remark in error.remarks:
@@ -642,7 +642,7 @@ def _by_column(error: GlassleafError, names: Sequence[str]) -> dict[str, list[Re
 
 
 def _problem(t: Texts, remark: Remark) -> str:
-    """A problem of a column as its row says it: in words about the controls beside it."""
+    """Return a problem of a column as its row says it: in words about the controls beside it."""
     key = f"own_data.problem_{remark.code}"
     if key not in PROBLEMS:
         return frame.explained(t, remark)
@@ -674,7 +674,7 @@ def _dictionary(t: Texts, service: OwnData, draft: Draft) -> Draft:
 
 
 def _more_fields(t: Texts, draft: Draft, columns: Sequence[Column]) -> Draft:
-    """What else a dictionary says of each column, as a table to fill in; what nobody touched stays as it was read."""
+    """What else a dictionary says of each column, as a table to fill in; an untouched cell stays as it was read."""
     columns_held = [column for column in columns if draft.holder(column.name) is not None]
     with st.expander(t("own_data.more_fields"), icon=":material/table:", key="own_more_fields"):
         if not columns_held:
@@ -692,7 +692,7 @@ def _edited(t: Texts, draft: Draft, columns: Sequence[Column]) -> Draft:
         entries = draft.entries.get(column.name, {})
         first_values[column.name] = {field: entries.get(field) or blank[field] for field in fields}
     base = session.kept(base_key)
-    if base is None or list(base) != list(first_values):  # what the editor shows must not change under whoever types
+    if base is None or list(base) != list(first_values):  # what the editor shows must not change while a user types
         base = first_values
         session.keep(base_key, base)
         session.keep(f"{base_key}_turn", session.kept(f"{base_key}_turn", 0) + 1)
@@ -726,7 +726,7 @@ def _edited(t: Texts, draft: Draft, columns: Sequence[Column]) -> Draft:
 
 
 def _readings(t: Texts, federation: Federation, read: Overview) -> None:
-    """What every column was taken for, and what was read otherwise than it is written."""
+    """Draw what every column was taken for, and what was read otherwise than it is written."""
     bare_meanings = sum(not column.described for column in read.columns)
     if bare_meanings:
         st.caption(f":material/info: {t('own_data.no_meaning_yet', n=bare_meanings, all=len(read.columns))}")
@@ -810,7 +810,7 @@ def ready_made(
     credit_card: Callable[[], Job[Federation]],
     add: Callable[[dict[str, bytes]], Job[Federation]],
 ) -> None:
-    """The demo, public data, and a federation whose files exist."""
+    """Draw the demo, public data, and a federation whose files exist."""
     idle = not _making(t)
     _made(t, *READY)
     if not session.service().federations.others_than():
@@ -838,7 +838,7 @@ def _offer(t: Texts, name: str, begin: Callable[[], Job[Federation]], *, ready: 
 
 
 def known(t: Texts, federations: Sequence[Federation], models: Callable[[str], Sequence[object]]) -> None:
-    """The federations of this home."""
+    """Draw the federations of this home."""
     frame.section(t, "own_data.known", "federation")
     frame.table(
         {

@@ -62,7 +62,7 @@ def bring(t: Texts, federations: Sequence[Federation], outcomes: Callable[[str],
 
 
 def _job(t: Texts, job: Job[Brought]) -> None:
-    """How far the checks are, or what became of them."""
+    """Draw how far the checks are, or what became of them."""
     file = user_jobs.upload(JOB)
     if file is not None:
         st.caption(f":material/description: {t('importing.kept', name=markdown(file.name))}")
@@ -121,7 +121,7 @@ def _options(t: Texts, federation: Federation, outcomes: Callable[[str], Sequenc
 
 
 def _proof(t: Texts, imported: Brought) -> None:
-    """What was shown: on how many records, against what, and how far apart."""
+    """Draw what was shown: on how many records, against what, and how far apart."""
     proof = imported.proof
     with st.container(border=True):
         st.markdown(f":material/verified: **{t('own_model.proved', file=markdown(imported.file))}**")

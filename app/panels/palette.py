@@ -10,7 +10,7 @@ from app.texts import Texts, markdown
 if TYPE_CHECKING:
     from backend.data.federation import Federation
 
-INK = "#6B7C8C"  # lines and bars that belong to nobody
+INK = "#6B7C8C"  # lines and bars that belong to no party
 FAINT = "rgba(128,140,150,0.28)"
 ICONS = "Material Symbols Rounded"  # the icon font that Streamlit serves itself
 FINDING = "#D5473D"  # findings only
@@ -25,7 +25,7 @@ class Theme:
     text, warning : str
         Words, and the mark of a finding among them: 4.5:1 or better.
     doubt : str
-        Bars of what nobody can decide yet: 3:1.
+        Bars of what cannot be decided yet: 3:1.
     quiet : str
         Bars that recede behind others: 3:1.
     ground : str
@@ -65,7 +65,7 @@ HOSTS = (
 
 
 def mark(federation: Federation, party: str) -> Mark:
-    """The mark of one party: the Guest's, or a Host's by its position in the federation."""
+    """Return the mark of one party: the Guest's, or a Host's by its position in the federation."""
     if party == federation.guest.name:
         return GUEST
     names = [host.name for host in federation.hosts]
@@ -73,13 +73,13 @@ def mark(federation: Federation, party: str) -> Mark:
 
 
 def name(t: Texts, federation: Federation, party: str) -> str:
-    """A party's title with its mark in front, as Markdown."""
+    """Return a party's title with its mark in front, as Markdown."""
     sign = mark(federation, party)
     return f':color[{sign.glyph}]{{foreground="{sign.colour}"}} {markdown(t.party(federation, party))}'
 
 
 def coloured(cell: str) -> str:
-    """A table's cell as Markdown; a party's mark at its beginning, as :func:`plain` sets it, has its colour.
+    """Return a table's cell as Markdown; a party's mark at its beginning, as :func:`plain` sets it, has its colour.
 
     Examples
     --------
@@ -94,5 +94,5 @@ def coloured(cell: str) -> str:
 
 
 def plain(t: Texts, federation: Federation, party: str) -> str:
-    """A party's title with its mark in front, for tables and menus."""
+    """Return a party's title with its mark in front, for tables and menus."""
     return f"{mark(federation, party).glyph} {t.party(federation, party)}"

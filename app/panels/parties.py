@@ -25,7 +25,7 @@ TILES = {  # claim: icon, page with the evidence
 
 
 def network(t: Texts, view: View) -> None:
-    """The parties as a picture: the Guest above, its Hosts below, ciphertexts between them."""
+    """Draw the parties as a picture: the Guest above, its Hosts below, ciphertexts between them."""
     shares = view_models.shares(view)
     people = sum(view.record.parts.values())
     names = [markdown(t.party(view.federation, share.party)) for share in shares]
@@ -84,7 +84,7 @@ def _network(t: Texts, view: View, sentence: str) -> str:
 
 
 def holdings(t: Texts, view: View) -> None:
-    """A row a party: what it holds, what it never sees, how many records it brought."""
+    """Draw a row for each party: what it holds, what it never sees, how many records it brought."""
     shares = view_models.shares(view)
     record = view.record
     brought = record.alignment.records if record.alignment else {}
@@ -108,7 +108,7 @@ def holdings(t: Texts, view: View) -> None:
 
 
 def aligned(t: Texts, federation: Federation, alignment: Alignment) -> str:
-    """How many people all parties hold, how they were found, and how many each party brought."""
+    """Return how many people all parties hold, how they were found, and how many each party brought."""
     brought = [f"{markdown(t.party(federation, party))} {count:,}" for party, count in alignment.records.items()]
     return t(
         "alignment.sentence",

@@ -28,7 +28,7 @@ EVERYONE = ""
 
 
 def way(t: Texts) -> str:
-    """Which of the two ways one person is given."""
+    """Return which of the two ways one person is given."""
     return controls.choice(t("score.way"), WAYS, "score_way", lambda key: t(f"score.way_{key}"))
 
 
@@ -125,12 +125,12 @@ def _narrowed(t: Texts, feature: Feature, records: pd.DataFrame) -> pd.DataFrame
 
 
 def row(people: pd.DataFrame, sample: str) -> pd.Series[Any]:
-    """The Guest's values of one person."""
+    """Return the Guest's values of one person."""
     return cast("pd.Series[Any]", people.loc[sample])
 
 
 def card(t: Texts, view: View, row: pd.Series[Any]) -> None:
-    """What the Guest holds about the chosen person, and what it does not."""
+    """Draw what the Guest holds about the chosen person, and what it does not."""
     guest_features = [feature for party, feature in view.model.dictionary if party == view.model.guest]
     table = st.container()
     pages = -(-len(guest_features) // FACTS)
@@ -149,7 +149,7 @@ def card(t: Texts, view: View, row: pd.Series[Any]) -> None:
 
 
 def shown(t: Texts, feature: Feature, value: Any) -> str:
-    """A value with its unit, or its category in words."""
+    """Return a value with its unit, or its category in words."""
     if pd.isna(value):
         return t("score.missing")
     if feature.kind.value == "categorical":
@@ -266,7 +266,7 @@ def upload(t: Texts, template: Callable[[], bytes]) -> Upload | None:
 
 
 def sheet(t: Texts, view: View, read: SampleSheet) -> None:
-    """What was read from an upload: how many, who plays which Host, what is wrong with which row."""
+    """Draw what was read from an upload: how many, who plays which Host, what is wrong with which row."""
     hosts = [palette.name(t, view.federation, host) for host in read.hosts]
     if hosts:
         st.markdown(f":material/groups: {t('upload.plays', hosts=t.listed(hosts))}")

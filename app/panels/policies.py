@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def line(t: Texts, policy: Policy) -> None:
-    """Draw which policy decides; if nobody has set one, that the base rate does."""
+    """Draw which policy decides; if none was set, that the base rate does."""
     if not policy.is_set:
         if policy.decline_at is None:
             words = t("policy.nobody")

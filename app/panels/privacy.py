@@ -30,7 +30,7 @@ USUAL = 2.0**-4  # width of dither, on a logit, that a model without any is comp
 
 
 def table_two(t: Texts, view: View, batch: ScoreBatch, rows: Sequence[LedgerRow], lines: Sequence[LedgerLine]) -> None:
-    """The paper's table for the last run; Hosts that have the same in every row share a column."""
+    """Draw the paper's table for the last run; Hosts that have the same in every row share a column."""
     people = sum(score.scored for score in batch.scores)
     sealed = _encrypted(lines)
     hidden = sum(entry.kind in sealed for entry in batch.transcript)
@@ -58,7 +58,7 @@ def table_two(t: Texts, view: View, batch: ScoreBatch, rows: Sequence[LedgerRow]
 
 
 def _others(t: Texts, batch: ScoreBatch, lines: Sequence[LedgerLine]) -> str:
-    """What the messages are in which nothing is encrypted."""
+    """Return what the messages are in which nothing is encrypted."""
     sealed = _encrypted(lines)
     kinds = Counter(entry.kind for entry in batch.transcript if entry.kind not in sealed)
     listed = [t.noted(kind_in_words(t, kind), f"{n:,}") for kind, n in kinds.items()]
@@ -68,7 +68,7 @@ def _others(t: Texts, batch: ScoreBatch, lines: Sequence[LedgerLine]) -> str:
 
 
 def kind_in_words(t: Texts, kind: str) -> str:
-    """What a kind of message is called."""
+    """Return what a kind of message is called."""
     key = f"message.{kind}.title"
     return t(key) if t.has(key) else kind
 
@@ -83,7 +83,7 @@ def _seen(t: Texts, word: str) -> str:
 
 
 def fields(t: Texts, view: View, lines: Sequence[LedgerLine]) -> None:
-    """Every field of every message, by the party that got it."""
+    """Draw every field of every message, by the party that got it."""
     box = frame.box(t("privacy.fields"), "table", "privacy_fields_box")
     if box is None:
         return
@@ -102,7 +102,7 @@ def fields(t: Texts, view: View, lines: Sequence[LedgerLine]) -> None:
 
 
 def told(t: Texts, view: View, hosts_told: Sequence[GivenAway], person: str) -> None:
-    """What the Hosts' answers have given away, and what more answers about the model would: upper bounds."""
+    """Draw what the Hosts' answers have given away, and what more answers about the model would: upper bounds."""
     hosts = [palette.name(t, view.federation, host.host) for host in hosts_told]
     counted = [host for host in hosts_told if host.people is not None]
     largest = max(counted, key=lambda host: host.largest or 0.0, default=None)
@@ -157,14 +157,14 @@ def _told_sentence(t: Texts, view: View, largest: GivenAway | None) -> str:
 
 
 def _bits(t: Texts, bits: float | None) -> str:
-    """An upper bound, rounded up."""
+    """Return an upper bound, rounded up."""
     if bits is None:
         return "–"
     return t("privacy.bits", bits=bare(ceil(10 * bits) / 10)).replace(" ", "\u00a0")
 
 
 def _limit(t: Texts, host: GivenAway) -> str:
-    """What the Host's operator allows: answers, and bits where these are limited."""
+    """Return what the Host's operator allows: answers, and bits where these are limited."""
     if host.people is None:
         return "–"
     words = "told_answers" if host.answers < host.total else "told_total"
@@ -185,7 +185,7 @@ def person(t: Texts, scores: Sequence[Score]) -> Score:
 
 
 def reading(t: Texts, score: Score, read: LeakReading) -> None:
-    """What one score leaves open, in words and numbers."""
+    """Draw what one score leaves open, in words and numbers."""
     st.markdown(
         t(
             "privacy.one_way" if read.count == 1 else "privacy.ways",
@@ -233,14 +233,14 @@ def _many(count: int) -> str:
 def follow(
     t: Texts, job: Job[Any], points_drawn: Sequence[object], redraw: Callable[[], None], key: str = "privacy"
 ) -> None:
-    """How far the audit is, and a way to stop; `redraw` draws the page once there is more than is `points_drawn`."""
+    """Draw how far the audit is, and a way to stop; `redraw` draws the page once there is more than is `points_drawn`."""
     frame.follow(
         t, job, lambda stage: t(f"stage.{stage}"), key, redraw, lambda: len(job.result or ()) > len(points_drawn)
     )
 
 
 def curve(t: Texts, view: View, points: Sequence[LeakPoint]) -> None:
-    """How many people's scores are theirs alone, by the width of the score."""
+    """Draw how many people's scores are theirs alone, by the width of the score."""
     twin: frame.Columns = {
         t("privacy.width"): [point.score_bits for point in points],
         t("privacy.unique"): [percent(point.unique) for point in points],
@@ -284,7 +284,7 @@ def _chart(t: Texts, view: View, points: Sequence[LeakPoint], sentence: str) -> 
 
 
 def frontier(t: Texts, view: View, points: Sequence[TradeoffPoint], dither: float) -> None:
-    """Privacy–utility trade-off: how many scores identify a path and how good scores are, by resolution and dither;
+    """Draw privacy–utility trade-off: how many scores identify a path and how good scores are, by resolution and dither;
     `dither` is the Hosts'.
     """
     figures = [name for name in FIGURES if any(isfinite(getattr(point.metrics, name)) for point in points)]
@@ -305,7 +305,7 @@ def frontier(t: Texts, view: View, points: Sequence[TradeoffPoint], dither: floa
 def _frontier_verdict(
     t: Texts, points: Sequence[TradeoffPoint], model_point: TradeoffPoint, name: str, usual: float
 ) -> str:
-    """The model's own point beside that without dither, or, where it has none, beside one with some."""
+    """Return the model's own point beside that without dither, or, where it has none, beside one with some."""
     same = [point for point in points if point.score_bits == model_point.score_bits and point is not model_point]
     counterpart = min(
         same,
@@ -331,7 +331,7 @@ def _amplitude(t: Texts, point: TradeoffPoint) -> str:
 
 
 def _frontier_chart(t: Texts, points: Sequence[TradeoffPoint], model_point: TradeoffPoint, sentence: str) -> str:
-    """A line a resolution: share of scores that identify a path, by the width of dither."""
+    """Return a chart with a line for each resolution: share of scores that identify a path, by the width of dither."""
     widths = sorted({point.dither for point in points})
     names = {at: _amplitude(t, next(p for p in points if p.dither == width)) for at, width in enumerate(widths)}
     curves = []

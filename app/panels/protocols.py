@@ -96,7 +96,7 @@ def link(t: Texts) -> Link:
 
 
 def follow(t: Texts, job: Job[Compared], result_drawn: Compared | None, redraw: Callable[[], None]) -> None:
-    """What is at work, and a way to stop; `redraw` draws the whole page once the job has ended or has more than is `result_drawn`."""
+    """Draw what is at work, and a way to stop; `redraw` draws the whole page once the job has ended or has more than is `result_drawn`."""
 
     def words(stage: str) -> str:
         step = {"number": job.done + 1, "total": job.total}
@@ -110,12 +110,12 @@ def follow(t: Texts, job: Job[Compared], result_drawn: Compared | None, redraw: 
 
 
 def named(t: Texts, protocol: str) -> str:
-    """A protocol in words."""
+    """Return a protocol in words."""
     return t(f"protocols.name_{protocol}")
 
 
 def marked(t: Texts, protocol: str) -> str:
-    """The same with a mark on those that send plaintext."""
+    """Return the same with a mark on those that send plaintext."""
     return named(t, protocol) + ("" if protocol == OURS else " ◇")
 
 
@@ -130,7 +130,7 @@ def model(t: Texts, comparison: Compared) -> str:
 
 
 def figures(t: Texts, comparison: Compared) -> None:
-    """The race's table twin, in two tables that a phone puts below each other."""
+    """Draw the race's table twin, in two tables that a phone puts below each other."""
     rows = comparison.runs.rows
     exchanges = [row.exchange for row in rows]
     tables = {
@@ -160,7 +160,7 @@ def figures(t: Texts, comparison: Compared) -> None:
 
 
 def learned(t: Texts, view: View, comparison: Compared) -> None:
-    """What each party got to know, in bits a person."""
+    """Draw what each party got to know, in bits a person."""
     rows = comparison.runs.rows
     table: frame.Columns = {
         t("protocols.protocol"): [marked(t, row.protocol) for row in rows],
@@ -191,7 +191,7 @@ def _hosts(t: Texts, view: View, comparison: Compared, hosts: Sequence[Learned])
 
 
 def bits(t: Texts, count: float | None) -> str:
-    """A number of bits, where it was counted."""
+    """Return a number of bits, where it was counted."""
     if count is None:
         return t("protocols.learned_uncounted")
     return f"{count:.1f}".removesuffix(".0")

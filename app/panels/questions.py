@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def listed(t: Texts, view: View, work: Casework) -> None:
-    """What a person has to answer: what is asked of which feature, on which words, and a form; nothing if nothing is asked."""
+    """Draw what a person has to answer: what is asked of which feature, on which words, and a form; nothing if nothing is asked."""
     questions = view.compliance.questions
     if not questions:
         return
@@ -44,7 +44,7 @@ def _question(t: Texts, view: View, question: Question, work: Casework, *, first
     head = [f"**{words(t, question)}**", t(use, share=percent(question.usage.gain_share))]
     opened = (first and question.answer is None) or work.attempted_at == place
     box = st.expander(f"{' · '.join(head)} {badge}", expanded=opened, key=place, on_change="rerun")
-    if not box.open:  # what nobody looks at is not sent
+    if not box.open:  # the content of a closed box is not sent
         return
     with box:
         holder = t("compliance.held_by", party=palette.name(t, view.federation, question.party))
@@ -82,6 +82,6 @@ def _question(t: Texts, view: View, question: Question, work: Casework, *, first
 
 
 def words(t: Texts, question: Question) -> str:
-    """What is asked of a feature, in one line."""
+    """Return what is asked of a feature, in one line."""
     feature = markdown(brief(t.text(question.meaning)))
     return t("questions.ask", feature=feature, title=markdown(t.text(question.title)))

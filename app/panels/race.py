@@ -26,7 +26,7 @@ LANE = 46  # pixels
 
 
 def verdict(t: Texts, rows: Sequence[ProtocolResult]) -> str:
-    """Which protocol is fastest over this network, what that costs, and whom Fed-EINI beats."""
+    """Return which protocol is fastest over this network, what that costs, and whom Fed-EINI beats."""
     ours = next(row for row in rows if row.protocol == OURS)
     others = sorted((row for row in rows if row is not ours), key=lambda row: row.exchange.total)
     best = others[0]
@@ -50,7 +50,7 @@ def verdict(t: Texts, rows: Sequence[ProtocolResult]) -> str:
 
 
 def draw(t: Texts, comparison: Compared) -> None:
-    """The verdict, and a bar for each protocol that grows in simulated time."""
+    """Draw the verdict, and a bar for each protocol that grows in simulated time."""
     runs = comparison.runs
     wrong = [named(t, row.protocol) for row in runs.rows if not row.equal]
     if wrong:
@@ -97,7 +97,7 @@ def _bars(t: Texts, rows: Sequence[ProtocolResult]) -> go.Figure:
 
 
 def _play(t: Texts) -> dict[str, Any]:
-    """The button that starts the race."""
+    """Return the button that starts the race."""
     frame_by_frame = {"frame": {"duration": FRAME_MS, "redraw": True}, "transition": {"duration": 0}}
     moving = {**frame_by_frame, "fromcurrent": False, "mode": "immediate"}
     # At the right the buttons that save the chart would lie over it.
@@ -110,7 +110,7 @@ def _play(t: Texts) -> dict[str, Any]:
 def _at(
     t: Texts, rows: Sequence[ProtocolResult], heights: Sequence[int], end: float, now: float | None
 ) -> list[go.Bar | go.Scatter]:
-    """The race at simulated second `now` (None = over): compute, network, and the time beside each bar."""
+    """Return the race at simulated second `now` (None = over): compute, network, and the time beside each bar."""
     totals = [row.exchange.total for row in rows]
     reached = [total if now is None else min(total, now) for total in totals]
     shares = [row.exchange.compute / total if total else 0.0 for row, total in zip(rows, totals, strict=True)]
@@ -156,7 +156,7 @@ def _at(
 
 
 def _hover(t: Texts, row: ProtocolResult, end: float) -> str:
-    """What a protocol does, its two times, and by how much its bar is cut."""
+    """Return what a protocol does, its two times, and by how much its bar is cut."""
     exchange = row.exchange
     lines_of_hover = [
         f"<b>{label(named(t, row.protocol))}</b>",
@@ -170,7 +170,7 @@ def _hover(t: Texts, row: ProtocolResult, end: float) -> str:
 
 
 def batches(t: Texts, comparison: Compared) -> None:
-    """Fed-EINI against its baseline by the number of people scored together."""
+    """Draw Fed-EINI against its baseline by the number of people scored together."""
     measured = comparison.points
     sentence = who_wins(t, leads(measured))
     frame.chart(t, _lines(t, measured, sentence), sentence, _table(t, measured), "protocols_batches")
@@ -185,7 +185,7 @@ def batches(t: Texts, comparison: Compared) -> None:
 
 
 def who_wins(t: Texts, stretches: Sequence[Lead]) -> str:
-    """Which of the two is faster from which size to which, and where the lines cross."""
+    """Return which of the two is faster from which size to which, and where the lines cross."""
 
     def sizes(lead: Lead) -> str:
         if lead.first == lead.last:

@@ -144,7 +144,7 @@ def _answer(
 
 
 def _line(t: Texts, view: View, merged: Sequence[Reason], guest_values: pd.Series[Any] | None) -> str:
-    """One reason: what it means, who holds it, on which side the person is, and whether the model works against the expectation."""
+    """Return one reason: what it means, who holds it, on which side the person is, and whether the model works against the expectation."""
     against = any({reason.expected, reason.learned} == {"up", "down"} for reason in merged)
     features = [view.model.feature(reason.feature) for reason in merged]
     parties = dict.fromkeys(reason.party for reason in merged)
@@ -162,7 +162,7 @@ def _line(t: Texts, view: View, merged: Sequence[Reason], guest_values: pd.Serie
 
 
 def _value(t: Texts, view: View, feature: Feature, reason: Reason, guest_values: pd.Series[Any] | None) -> str:
-    """The person's value if the Guest holds it; a Host's stays there."""
+    """Return the person's value if the Guest holds it; a Host's stays there."""
     if reason.party != view.model.guest or guest_values is None or feature.name not in guest_values:
         return ""
     return markdown(person.shown(t, feature, guest_values[feature.name]))

@@ -91,7 +91,7 @@ def refused(t: Texts, job: Job[Any]) -> bool:
 
 
 def sealed(t: Texts, models: Sequence[Sealed], busy: bool, steps: Steps) -> None:
-    """Draw the sealed models of whoever looks, each with what it can still become; nothing if there are none."""
+    """Draw the sealed models of this account, each with what it can still become; nothing if there are none."""
     if not models:
         return
     frame.section(t, "release.sealed_title")
@@ -139,7 +139,7 @@ def _sealed(t: Texts, model: Sealed, busy: bool, steps: Steps) -> None:
 
 
 def taken(t: Texts, record: ModelRecord) -> None:
-    """What the scores of a registered model give away, and that a coarser scale was taken, where it was."""
+    """Draw what the scores of a registered model give away, and that a coarser scale was taken, where it was."""
     release = record.release
     if release is None:
         return
@@ -154,6 +154,6 @@ def sentence(t: Texts, record: ModelRecord) -> str:
 
 
 def before(t: Texts, record: ModelRecord) -> None:
-    """The same beside what is measured again on other people."""
+    """Draw the same beside what is measured again on other people."""
     if record.release is not None:
         st.markdown(f":material/visibility: {t.joined(sentence(t, record), t('release.again'))}")

@@ -42,7 +42,7 @@ def files(
     *,
     linked: bool,
 ) -> None:
-    """A button a form; the file is made, and logged, when it is pressed.
+    """Draw a button for each file format; the file is made, and logged, when it is pressed.
 
     `linked` = the Hosts are at other companies, where one may be silent: a file is made in the background, and saved by a second press.
     """
@@ -84,7 +84,7 @@ def _download(
 
 
 def _drawing(t: Texts, report: Report, drawing: Work) -> None:
-    """How far the file is, or the one that was made last and whether it still says what is reported now."""
+    """Draw how far the file is, or the one that was made last and whether it still says what is reported now."""
     job: Job[ReportFile] | None = drawing.job
     if drawing.refused:
         frame.problem(t, drawing.refused)
@@ -111,7 +111,7 @@ def _drawing(t: Texts, report: Report, drawing: Work) -> None:
 
 
 def answers(pairs: Sequence[tuple[str, str]]) -> None:
-    """A regulator's questions with their answers."""
+    """Draw a regulator's questions with their answers."""
     with st.container(border=True):
         for question, answer in pairs:
             lines = (markdown(line) for line in answer.splitlines())
@@ -119,7 +119,7 @@ def answers(pairs: Sequence[tuple[str, str]]) -> None:
 
 
 def features(t: Texts, view: View, report: Report) -> None:
-    """Used features as bars, in the colour of their party, with the direction."""
+    """Draw used features as bars, in the colour of their party, with the direction."""
     features_used = [f for f in report.content.features if f.usage.splits]
     # as every other page rounds them: a report holds shares that were rounded before
     gain = {f.name: f.usage.gain_share for f in features_used} | {
@@ -158,7 +158,7 @@ def features(t: Texts, view: View, report: Report) -> None:
 def decisions(
     t: Texts, view: View, report: Report, attempt: Attempt, review: Callable[..., object], account: str
 ) -> None:
-    """Every finding with what was decided, and a form to decide on one, as `account` where somebody is signed in."""
+    """Draw every finding with what was decided, and a form to decide on one, as `account` where somebody is signed in."""
     findings = report.content.assessment.findings
     if not findings:
         st.info(t("compliance.none", assessed=report.content.assessment.assessed), icon=":material/search_off:")
@@ -195,7 +195,7 @@ def decisions(
 
 
 def check(t: Texts, report: Report, federation: Federation, checked: Callable[[bytes], Checked]) -> None:
-    """The hashes, and a place to hand in a file that somebody was given."""
+    """Draw the hashes, and a place to hand in a file that somebody was given."""
     st.markdown(t("report.hash_now"))
     st.code(report.content_sha256, language=None, wrap_lines=True)
     st.markdown(t("report.check_shell"))

@@ -27,7 +27,7 @@ class ReportDetailsPanel:
     Attributes
     ----------
     lacking : sequence of str
-        Fields that nobody provided.
+        Fields that were not provided.
     parties, others : mapping of str to str
         Party → its title; other models of the federation → what they are called.
     keep : callable
@@ -48,7 +48,7 @@ class ReportDetailsPanel:
 
 
 def panel(t: Texts, details: ReportDetailsPanel, attempt: Attempt) -> None:
-    """How much is provided, a form for the rest, and the same as a file."""
+    """Draw how much is provided, a form for the rest, and the same as a file."""
     lacking = len(details.lacking)
     st.markdown(t("details.state", n=lacking) if lacking else t("details.complete"))
     if lacking:

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def usable(batch: ScoreBatch) -> bool:
-    """Whether anybody was scored."""
+    """Return whether anybody was scored."""
     return any(score.scored for score in batch.scores)
 
 
 def draw(t: Texts, view: View, batch: ScoreBatch) -> None:
-    """One person's answer; if there is none, why."""
+    """Draw one person's answer; if there is none, why."""
     if not usable(batch):
         st.warning(
             t("score.nobody_scored", n=len(batch.scores)), icon=":material/person_off:", title=t("frame.problem")
@@ -34,7 +34,7 @@ def draw(t: Texts, view: View, batch: ScoreBatch) -> None:
 
 
 def said(t: Texts, view: View, batch: ScoreBatch) -> str:
-    """The answer in words, for whoever listens."""
+    """Return the answer as text, for screen readers."""
     if not usable(batch):
         return t("score.nobody_scored", n=len(batch.scores))
     if len(batch.scores) == 1:
@@ -70,13 +70,13 @@ def take_home(t: Texts, batch: ScoreBatch, csv: Callable[[], bytes]) -> None:
 
 
 def learned(t: Texts, view: View, batch: ScoreBatch) -> None:
-    """Who knows what now."""
+    """Draw what each party knows now."""
     frame.section(t, "score.learned", "transcript")
     transcript.learned(t, view, batch)
 
 
 def computed(t: Texts, view: View, batch: ScoreBatch, seconds_a_person: Callable[[], float], bits: int) -> None:
-    """How the scores came about: one person's parts, the messages, how long it took.
+    """Draw how the scores came about: one person's parts, the messages, how long it took.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def computed(t: Texts, view: View, batch: ScoreBatch, seconds_a_person: Callable
 
 
 def _textbook(t: Texts, slot: DeltaGenerator, batch: ScoreBatch, seconds_a_person: float, bits: int) -> None:
-    """The seconds this took beside those of a textbook that needs `seconds_a_person` second(s) a person under a key of `bits` bits."""
+    """Draw the seconds this took beside those of a textbook that needs `seconds_a_person` second(s) a person under a key of `bits` bits."""
     people = sum(score.scored for score in batch.scores)
     here = batch.seconds
     textbook = seconds_a_person * people

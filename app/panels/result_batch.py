@@ -89,7 +89,7 @@ def draw(t: Texts, view: View, batch: ScoreBatch, took: Speed) -> None:
 
 
 def sentence(t: Texts, view: View, batch: ScoreBatch) -> str:
-    """What became of many people, as Markdown."""
+    """Return what became of many people, as Markdown."""
     good = [score for score in batch.scores if score.scored]
     absent = sum(bool(score.not_held_by) for score in good)
     per = t.duration(batch.seconds / max(len(good), 1))
@@ -111,7 +111,7 @@ def sentence(t: Texts, view: View, batch: ScoreBatch) -> str:
 
 
 def histogram(t: Texts, view: View, batch: ScoreBatch) -> None:
-    """Draw how many of these people have which probability, class or value; nothing if nobody was scored."""
+    """Draw how many of these people have which probability, class or value; nothing if no person was scored."""
     good = [score for score in batch.scores if score.scored]
     if not good:
         return

@@ -18,7 +18,7 @@ BARS = 12  # classes in the picture; the table holds all
 
 
 def draw(t: Texts, view: View, batch: ScoreBatch) -> None:
-    """One person's answer: what is predicted and decided, in figures and in a sentence."""
+    """Draw one person's answer: what is predicted and decided, in figures and in a sentence."""
     score = batch.scores[0]
     first, *others = _tiles(t, view, score)
     title, figure, about = first
@@ -39,7 +39,7 @@ def draw(t: Texts, view: View, batch: ScoreBatch) -> None:
 
 
 def computed(t: Texts, view: View, batch: ScoreBatch) -> None:
-    """How the answer comes about: the other classes, and who contributed what."""
+    """Draw how the answer comes about: the other classes, and who contributed what."""
     score = batch.scores[0]
     if view.task == "classes":
         _classes(t, view, score)
@@ -61,7 +61,7 @@ def _tiles(t: Texts, view: View, score: Score) -> list[tuple[str, str, str]]:
 
 
 def sentence(t: Texts, view: View, batch: ScoreBatch) -> str:
-    """The answer in a sentence, as Markdown."""
+    """Return the answer in a sentence, as Markdown."""
     score = batch.scores[0]
     words = {"id": markdown(score.id), "label": markdown(t.label(view.federation))}
     words["probability"] = percent(score.probability)
@@ -76,18 +76,18 @@ def sentence(t: Texts, view: View, batch: ScoreBatch) -> str:
 
 
 def _amounts(t: Texts, view: View, score: Score) -> tuple[str, str]:
-    """What is predicted, and by how much such predictions are off, in the label's unit."""
+    """Return what is predicted, and by how much such predictions are off, in the label's unit."""
     unit = t.unit(view.federation.label)
     return amount(score.margin, unit), amount(view.record.metrics.rmse, unit)
 
 
 def _chance(t: Texts, view: View) -> str:
-    """What a model's probabilities are."""
+    """Return what a model's probabilities are."""
     return t({"log_odds": "glossary.probability", "class_score": "glossary.softmax"}.get(scale(view), "glossary.share"))
 
 
 def _classes(t: Texts, view: View, score: Score) -> None:
-    """The probability of every class, likeliest first."""
+    """Draw the probability of every class, likeliest first."""
     probabilities = zip(view.model.outputs.classes, score.predictions, strict=True)
     rows = sorted(probabilities, key=lambda row: -row[1])
     first = rows[0]
@@ -105,7 +105,7 @@ def _classes(t: Texts, view: View, score: Score) -> None:
 
 
 def _contribution(t: Texts, view: View, score: Score) -> None:
-    """Base, the Guest's part and the Hosts' part of the score, where it is a sum."""
+    """Draw base, the Guest's part and the Hosts' part of the score, where it is a sum."""
     frame.section(t, "score.contribution", "log_odds" if scale(view) == "log_odds" else None)
     if math.isnan(score.base):
         st.info(t("score.no_parts"), icon=":material/call_split:")
@@ -142,13 +142,13 @@ def _contribution(t: Texts, view: View, score: Score) -> None:
 
 
 def _axis(t: Texts, view: View) -> str:
-    """What the parts are measured in."""
+    """Return what the parts are measured in."""
     title = t(f"score.axis_{scale(view)}")
     return t.noted(title, t.unit(view.federation.label) if view.task == "number" else "")
 
 
 def margin(t: Texts, view: View, value: float, change: bool) -> str:
-    """A margin or, with its sign, a change of it, in the words of the model's scale."""
+    """Return a margin or, with its sign, a change of it, in the words of the model's scale."""
     kind = scale(view)
     if kind in ("log_odds", "class_score"):
         return signed(value)

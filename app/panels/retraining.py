@@ -48,7 +48,7 @@ def not_for(t: Texts, role: str) -> None:
 
 
 def done(t: Texts, view: View, job: Job[SideBySide]) -> None:
-    """What the last training again came to; the two models stand below."""
+    """Draw what the last training again came to; the two models stand below."""
     if job.result is None:
         run.ended(t, job, "retraining.cancelled")
         return
@@ -58,7 +58,7 @@ def done(t: Texts, view: View, job: Job[SideBySide]) -> None:
 
 
 def beside(t: Texts, view: View, comparison: SideBySide) -> None:
-    """The old model and the new: what changed in a sentence, figures and decisions by group; all of it on a page of its own."""
+    """Draw the old model and the new: what changed in a sentence, figures and decisions by group; all of it on a page of its own."""
     model_comparison.headline(t, view, comparison)
     if comparison.outcomes:
         model_comparison.outcomes(t, view, comparison)

@@ -36,7 +36,7 @@ Attempt = Callable[[str, Callable[[], object]], None]
 
 
 def standing(t: Texts, about: Sequence[Review], place: str) -> None:
-    """What was decided about one finding, by whom, why and when; earlier decisions are one press away."""
+    """Draw what was decided about one finding, by whom, why and when; earlier decisions are one press away."""
     if not about:
         st.caption(f":material/{ICONS['open']}: {t('compliance.undecided')}")
         return
@@ -53,7 +53,7 @@ def _decided(t: Texts, review: Review) -> str:
 
 
 def answered(t: Texts, answer: Review) -> str:
-    """Who answered a question with what, when and why."""
+    """Return who answered a question with what, when and why."""
     return t(f"questions.said_{answer.verdict}", **_given(answer))
 
 
@@ -63,7 +63,7 @@ def _given(review: Review) -> dict[str, str]:
 
 
 def acting(t: Texts, role: str, actor: str) -> None:
-    """As whom the log will name whoever decides."""
+    """Draw the name under which the log will enter the decision."""
     words = {"role": t(f"sidebar.role_{role}"), "actor": markdown(frame.actor(t, actor))}
     st.caption(f":material/badge: {t('compliance.acting', **words)}")
 
@@ -148,7 +148,7 @@ class SignOffs:
     sign : callable
         Takes person and statement by name.
     account : str
-        As the log names who is signed in; empty if nobody is.
+        As the log names who is signed in; empty if there is no sign-in.
     """
 
     lines: Sequence[SignOffLine]
@@ -158,7 +158,7 @@ class SignOffs:
 
 
 def sign_offs(t: Texts, signing: SignOffs, place: str, attempt: Attempt) -> None:
-    """Who stands by the report, and a form to add oneself; `place` tells forms of a page apart."""
+    """Draw who stands by the report, and a form to add oneself; `place` tells forms of a page apart."""
     lines = signing.lines
     if lines:
         columns: frame.Columns = {

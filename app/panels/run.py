@@ -59,7 +59,7 @@ def cutoff(t: Texts, policy: Policy, key: str) -> float | None:
 
 @st.fragment(run_every=1.0)
 def pools_filling(draw: Callable[[], None], filled: Callable[[], bool]) -> None:
-    """How far the pools are while nothing else is under way: a second clock beside a job's could drop what is drawn at the job's end.
+    """Draw how far the pools are while nothing else is under way: a second clock beside a job's could drop what is drawn at the job's end.
 
     Once they are `filled` the page is drawn again, which said before that they were not.
     """
@@ -79,7 +79,7 @@ def lacking(levels: Sequence[PoolLevel], usage: Mapping[str, int]) -> int:
 
 
 def readiness(t: Texts, words: str, read: Callable[[], int]) -> None:
-    """The line on the cipher, and how many obfuscators the next score waits for, how long at the pace of the last that came."""
+    """Draw the line on the cipher, and how many obfuscators the next score waits for, how long at the pace of the last that came."""
     n_lacking = read()
     now = time.monotonic()
     since, previous, each = session.kept("pools_lacking", (now, n_lacking, 0.0))
@@ -98,7 +98,7 @@ def readiness(t: Texts, words: str, read: Callable[[], int]) -> None:
 
 
 def needed(view: View, levels: Sequence[PoolLevel], cipher: str) -> list[PoolLevel]:
-    """The pools that a scoring under `cipher` draws from."""
+    """Return the pools that a scoring under `cipher` draws from."""
     with_pool = [level for level in levels if level.target]
     if cipher == "rlwe":
         return [level for level in with_pool if level.party != view.model.guest]  # it draws its randomness as it goes
@@ -108,7 +108,7 @@ def needed(view: View, levels: Sequence[PoolLevel], cipher: str) -> list[PoolLev
 def _prepared(
     t: Texts, view: View, read: Callable[[], Sequence[PoolLevel]], cipher: str, usage: Mapping[str, int]
 ) -> None:
-    """One line on whether the next score will be fast; nothing if no randomness is kept."""
+    """Draw one line on whether the next score will be fast; nothing if no randomness is kept."""
     levels = needed(view, read(), cipher)
     if levels:
         icon, words = ("hourglass_top", t("score.warming")) if lacking(levels, usage) else ("check", t("score.warm"))
@@ -116,7 +116,7 @@ def _prepared(
 
 
 def pools(t: Texts, view: View, read: Callable[[], Sequence[PoolLevel]], cipher: str, usage: Mapping[str, int]) -> None:
-    """How much randomness each party has ready for `cipher`; nothing if none is kept."""
+    """Draw how much randomness each party has ready for `cipher`; nothing if none is kept."""
     levels = needed(view, read(), cipher)
     if not levels:
         return
@@ -143,7 +143,7 @@ def follow(
     kind: str,
     redraw: Callable[[], None],
 ) -> None:
-    """The stages as they happen; `redraw` draws the page once the job `kind` has ended."""
+    """Draw the stages as they happen; `redraw` draws the page once the job `kind` has ended."""
     _live(t, view, job, kind)
     if job.state != "running":
         redraw()
@@ -183,7 +183,7 @@ def _parties(view: View) -> tuple[str, ...]:
 
 
 def ended(t: Texts, job: Job[Any], cancelled: str = "stage.cancelled", again: Callable[[], None] | None = None) -> None:
-    """What became of a job that brought no result; `again` starts it once more, where it waits for somebody."""
+    """Draw what became of a job that brought no result; `again` starts it once more, where it waits for somebody."""
     if job.state == "cancelled":
         st.info(t(cancelled), icon=":material/stop_circle:")
     elif job.state == "failed" and not waits.draw(t, job.failure, again):
@@ -192,7 +192,7 @@ def ended(t: Texts, job: Job[Any], cancelled: str = "stage.cancelled", again: Ca
 
 @st.fragment(run_every=0.5)
 def train(t: Texts, federation: Federation, job: Job[Any], name: str, redraw: Callable[[], None]) -> None:
-    """A training: its stage, how far it is, the curves so far, and a way to stop; `redraw` draws the page once it has ended."""
+    """Draw a training: its stage, how far it is, the curves so far, and a way to stop; `redraw` draws the page once it has ended."""
     who = [party.name for party in (federation.guest, *federation.hosts)]
     turn = palette.name(t, federation, job.party) if job.party in who else ""
     frame.working(t, job, t(f"stage.{job.stage}"), "train", turn)
@@ -203,7 +203,7 @@ def train(t: Texts, federation: Federation, job: Job[Any], name: str, redraw: Ca
 
 
 def trained(t: Texts, federation: Federation, job: Job[ModelRecord], again: Callable[[], None] | None = None) -> None:
-    """The new model and where to look at it, or why there is none; `again` trains the same once more."""
+    """Draw the new model and where to look at it, or why there is none; `again` trains the same once more."""
     record = job.result
     if record is None:
         ended(t, job, "train.cancelled", again)
@@ -228,7 +228,7 @@ def trained(t: Texts, federation: Federation, job: Job[ModelRecord], again: Call
 
 
 def curves(t: Texts, label: Label, points: Sequence[TreeProgress], name: str, key: str) -> None:
-    """Loss and AUC after each round, or the error of a number; one round alone is no curve."""
+    """Draw loss and AUC after each round, or the error of a number; one round alone is no curve."""
     number_label = label.task == "number"
     last = points[-1]
     if number_label:
@@ -269,7 +269,7 @@ def _known(value: float) -> float:
 
 
 def _lines(t: Texts, points: Sequence[TreeProgress], field: str, unit: str, sentence: str) -> str:
-    """A line for the training rows and one for the validation rows, over the rounds."""
+    """Return a chart with a line for the training rows and one for the validation rows, over the rounds."""
     rounds = [point.tree for point in points]
     values = {
         t(f"score.part_{part}"): [getattr(point, f"{field}_{part}") for point in points]

@@ -1,4 +1,4 @@
-"""What the pages Score and Score a file share: the job, the cipher that it runs under, and how nobody saw what it read."""
+"""What the pages Score and Score a file share: the job, the cipher that it runs under, and how the values stayed hidden."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ class ScoringPanel:
         return said
 
     def how(self, batch: ScoreBatch, more: Callable[[], None] = lambda: None) -> None:
-        """Draw how nobody saw what the scores were computed on, and `more` about what was learned, once it is opened."""
+        """Draw how the values behind the scores stayed hidden, and `more` about what was learned, once it is opened."""
         if result.usable(batch):
             opened = frame.box(self.t("score.how"), "visibility_off", f"{self.kind}_how")
         else:

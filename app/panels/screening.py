@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def federation(t: Texts, federations: Sequence[Federation], key: str) -> None:
-    """Whose data."""
+    """Draw the choice of the federation whose data is used."""
     titles = t.federations(federations)
     st.selectbox(
         t("train.federation"), list(titles), key=key, format_func=titles.__getitem__, help=t("glossary.federation")
@@ -40,7 +40,7 @@ def dates(t: Texts, federation: Federation) -> tuple[str, str]:
 
 
 def cost(t: Texts, federation: Federation, price: Mapping[str, float]) -> None:
-    """What each Host books about each person, before anything is asked."""
+    """Draw what each Host books about each person, before anything is asked."""
     st.markdown(t("screen.gives_away"))
     for host, bits in price.items():
         words = t("screen.price", host=palette.name(t, federation, host), bits=f"{bits:.1f}")
@@ -48,7 +48,7 @@ def cost(t: Texts, federation: Federation, price: Mapping[str, float]) -> None:
 
 
 def result(t: Texts, federation: Federation, screening: Screening) -> None:
-    """Bars by feature, the highest first, in the colours of the parties; a table of all figures; what was left out."""
+    """Draw bars by feature, the highest first, in the colours of the parties; a table of all figures; what was left out."""
     features = {(party, feature.name): feature for party, feature in federation.features()}
     rows = [row for row in screening.features if (row.party, row.feature) in features]
     sentence = _sentence(t, federation, screening, rows, features)
@@ -72,7 +72,7 @@ def _sentence(
     rows: Sequence[ScreenedFeature],
     features: Mapping[tuple[str, str], Feature],
 ) -> str:
-    """Which feature is worth most, and how many of the Hosts' add something."""
+    """Return which feature is worth most, and how many of the Hosts' add something."""
     if not rows:
         return t("screen.none_shown")
     best = rows[0]
@@ -145,7 +145,7 @@ def _distinct(t: Texts, row: ScreenedFeature) -> str:
 
 
 def _groups(row: ScreenedFeature) -> str:
-    """The share of the positive outcome in each group, in the groups' order."""
+    """Return the share of the positive outcome in each group, in the groups' order."""
     return " ".join(f"{group.name or group.kind}:{percent(group.positives / group.n)}" for group in row.groups)
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def offer(t: Texts, view: View, work: Work, start: Callable[[ServingRequest], Job[ServingTrial]]) -> None:
-    """How many workers hold the trees, the button that loses one, and what became of it."""
+    """Draw how many workers hold the trees, the button that loses one, and what became of it."""
     st.markdown(t("serving.intro"))
     trees = view.record.n_trees
     shared: dict[str, Any] = {"help": t("serving.workers_help"), "persist_state": "session"}
@@ -39,7 +39,7 @@ def offer(t: Texts, view: View, work: Work, start: Callable[[ServingRequest], Jo
 
 @st.fragment(run_every=0.4)
 def _follow(t: Texts, job: Job[ServingTrial], redraw: Callable[[], None]) -> None:
-    """The batches as they are answered; `redraw` draws the whole page once the job has ended."""
+    """Draw the batches as they are answered; `redraw` draws the whole page once the job has ended."""
     frame.working(t, job, t(f"serving.stage_{job.stage}"), "serving")
     if job.result is not None and job.result.batches:
         _bars(t, job.result, "serving_live")
@@ -48,7 +48,7 @@ def _follow(t: Texts, job: Job[ServingTrial], redraw: Callable[[], None]) -> Non
 
 
 def _draw(t: Texts, view: View, trial: ServingTrial) -> None:
-    """Which batches went on without some trees, and what that did to the predictions."""
+    """Draw which batches went on without some trees, and what that did to the predictions."""
     lost = trial.without
     words = t(
         "serving.sentence",
@@ -72,14 +72,14 @@ def _draw(t: Texts, view: View, trial: ServingTrial) -> None:
 
 
 def _change(t: Texts, view: View, shift: float) -> str:
-    """A change of a forest's prediction: of a number in the label's unit, of a share in percentage points."""
+    """Return a change of a forest's prediction: of a number in the label's unit, of a share in percentage points."""
     if view.task == "number":
         return amount(shift, t.unit(view.federation.label))
     return amount(100 * shift, t("document.points"))
 
 
 def _bars(t: Texts, trial: ServingTrial, key: str) -> None:
-    """Trees that answered, batch by batch."""
+    """Draw trees that answered, batch by batch."""
 
     def hover(batch: ServedBatch) -> str:
         answering = trial.trees - len(batch.missing)

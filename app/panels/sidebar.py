@@ -31,7 +31,7 @@ def models(
     states: Mapping[str, ModelState],
     key: str,
 ) -> None:
-    """The model picker: federation › model · state."""
+    """Draw the model picker: federation › model · state."""
     by_id = {record.id: record for record in records}
 
     def placed(model_id: str) -> str:
@@ -61,13 +61,13 @@ def models(
 
 
 def named(t: Texts, record: ModelRecord, state: ModelState, room: int = ROOM) -> str:
-    """A model's name and state, as the picker has them: the name is cut, so that the state is read whole."""
+    """Return a model's name and state, as the picker has them: the name is cut, so that the state is read whole."""
     suffix = f" · {t(f'states.{state.state}')}"
     return f"{_called(t, record, state, room - wide(suffix))}{suffix}"
 
 
 def _called(t: Texts, record: ModelRecord, state: ModelState, room: int) -> str:
-    """A model's name, or when it was made; a widget knows its options by their labels, so that no two are alike."""
+    """Return a model's name, or when it was made; a widget knows its options by their labels, so that no two are alike."""
     mark = record.id[1 : 1 + MARK]
     name = t.model(state.name)
     if name:
@@ -109,7 +109,7 @@ def _language(t: Texts) -> None:
 
 
 def _role(t: Texts, roles: Sequence[str], account: str) -> None:
-    """The role switch: the account's roles, or if nobody signs in all, which it says is no authentication."""
+    """Draw the role switch: the account's roles, or all if there is no sign-in; it says that this is no authentication."""
     st.selectbox(
         t("sidebar.role"),
         roles,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from backend.results import ScoreBatch
     from backend.services.demonstration import HostView
 
-# a number nobody here can read; one that a Host keeps; one that it rules out
+# a number that no party here can read; one that a Host keeps; one that it rules out
 CLOSED = "■"
 OPEN = "□"
 OUT = "·"
@@ -44,7 +44,7 @@ class ScoringMoment:
     look : callable or None
         Host → its own view of the one person; synthetic people only.
     turn : str
-        Whose turn it is; empty if it is nobody's.
+        Whose turn it is; empty if no party works.
     """
 
     entries: Sequence[TranscriptEntry]
@@ -60,7 +60,7 @@ class ScoringMoment:
 
 
 def draw(t: Texts, view: View, scene: ScoringMoment, key: str) -> None:
-    """A strip for each party, the Guest's first, with the names of its columns."""
+    """Draw a strip for each party, the Guest's first, with the names of its columns."""
     parties = (view.model.guest, *view.model.hosts)
     for first in range(0, len(parties), ABREAST):
         row = parties[first : first + ABREAST]
@@ -84,7 +84,7 @@ def _strip(t: Texts, view: View, scene: ScoringMoment, party: str, key: str) -> 
 
 
 def _columns(t: Texts, view: View, party: str) -> None:
-    """The names of its columns; what they hold is shown by nobody else."""
+    """Draw the names of its columns; their values are shown by the party itself alone."""
     features = [feature for owner, feature in view.model.dictionary if owner == party]
     names = [markdown(t.brief(feature)) for feature in features[:NAMED]]
     if len(features) > NAMED:
@@ -110,7 +110,7 @@ def _guest(t: Texts, view: View, scene: ScoringMoment) -> None:
 
 
 def _sum(t: Texts, view: View, batch: ScoreBatch) -> str:
-    """What the Guest reads in the end: one number a person."""
+    """Return what the Guest reads in the end: one number a person."""
     good = [score for score in batch.scores if score.scored]
     if len(good) != 1:
         return t("transcript.sums", n=len(good))
@@ -149,7 +149,7 @@ def squares(entries: int) -> str:
 
 
 def _bytes(t: Texts, key: str, entries: Sequence[TranscriptEntry], people: Sequence[str]) -> str:
-    """What was sent or came, with the first bytes of a ciphertext as they went over the wire."""
+    """Return what was sent or came, with the first bytes of a ciphertext as they went over the wire."""
     words = {
         "numbers": f"{entries[0].entries:,}",
         "each": t("transcript.each") if len(people) > 1 else "",
@@ -163,7 +163,7 @@ def _bytes(t: Texts, key: str, entries: Sequence[TranscriptEntry], people: Seque
 
 
 def _looked(t: Texts, host_view: HostView) -> None:
-    """A Host's own view: in the synthetic demo alone."""
+    """Draw a Host's own view: in the synthetic demo alone."""
     st.caption(f":material/science: {t('transcript.look_note')}")
     if not host_view.values:
         st.markdown(t("transcript.no_record"))

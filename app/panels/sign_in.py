@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def draw(t: Texts, why: SignInError, *, console: bool = False) -> None:
-    """Why nobody goes on, and the way in; `console` = of a Host."""
+    """Draw why a sign-in is needed, and the way in; `console` = of a Host."""
     st.title("Glassleaf", anchor=False)
     st.markdown(t("console.why" if console else "sign_in.why"))
     if why.code != "signed_out":
@@ -28,7 +28,7 @@ def draw(t: Texts, why: SignInError, *, console: bool = False) -> None:
 
 
 def who(t: Texts, account: str) -> None:
-    """Whose session it is, and the way out."""
+    """Draw whose session it is, and the way out."""
     st.caption(t("sidebar.signed_in", name=markdown(account)))
     _out(t)
 

@@ -40,7 +40,7 @@ class ScoredPerson:
 
 
 def noted(people: Sequence[ScoredPerson], batch: ScoreBatch, time: str) -> tuple[ScoredPerson, ...]:
-    """The session's people with those of one more run, newest first."""
+    """Return the session's people with those of one more run, newest first."""
     if len(batch.scores) >= FEW:
         return tuple(people)
     new = [ScoredPerson(time, batch.model_id, score) for score in batch.scores if score.scored]
@@ -48,7 +48,7 @@ def noted(people: Sequence[ScoredPerson], batch: ScoreBatch, time: str) -> tuple
 
 
 def among(t: Texts, view: View, card: ModelCard, batch: ScoreBatch | None, cutoff: float) -> None:
-    """The cut-off, and whoever was just scored, among the people whose scores the Guest has had before."""
+    """Draw the cut-off, and the person who was just scored, among the people whose scores the Guest has had before."""
     if view.task != "binary" or not card.parts:
         return
     part = card.parts[0]
@@ -81,7 +81,7 @@ def among(t: Texts, view: View, card: ModelCard, batch: ScoreBatch | None, cutof
 def bars_by_probability(
     t: Texts, edges: Sequence[float], counts: Sequence[int], cutoff: float, at: float | None, words: str
 ) -> str:
-    """A bar for the people between two edges, darker from the cut-off on, and a mark `at` the person's place; all in percent."""
+    """Return a chart of people by probability, in percent: bars, darker from the cut-off on, and a mark `at` the person."""
     ground = TOP + PLOT
     high = max(*counts, 1)
     parts = []
@@ -110,7 +110,7 @@ def _whole(share: float) -> str:
 
 
 def session(t: Texts, view: View, history: Sequence[ScoredPerson], people: pd.DataFrame) -> None:
-    """Who was scored with this model in this session, and two of them side by side."""
+    """Draw who was scored with this model in this session, and two of them side by side."""
     scored_people = [person for person in history if person.model_id == view.record.id]
     if len(scored_people) < 2:
         return
@@ -160,7 +160,7 @@ def _chance(score: Score) -> str:
 
 
 def beside(t: Texts, view: View, first_score: Score, second_score: Score, people: pd.DataFrame) -> None:
-    """Two people side by side: their scores, and what the Guest holds about them; what differs is bold."""
+    """Draw two people side by side: their scores, and what the Guest holds about them; what differs is bold."""
     rows = [(title, cells(first_score), cells(second_score)) for title, cells in _figures(t, view).items()]
     for party, feature in view.model.dictionary:
         if party == view.model.guest:

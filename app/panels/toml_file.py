@@ -16,7 +16,7 @@ MEGABYTES = 1
 def panel(
     t: Texts, part: str, template: Callable[[], str], keep: Callable[[str], object], success: str, attempt: Attempt
 ) -> None:
-    """What `template` gives, and what `keep` takes, of one part of the dashboard; `success` once it is kept."""
+    """Draw what `template` gives, and what `keep` takes, of one part of the dashboard; `success` once it is kept."""
     st.download_button(
         t("details.download"),
         lambda: template().encode(),

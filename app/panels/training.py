@@ -57,7 +57,7 @@ SHOWN = 8  # models in the picture; the table holds all
 
 
 def federation(t: Texts, federations: Sequence[Federation], key: str) -> None:
-    """Whose data."""
+    """Draw the choice of the federation whose data is used."""
     titles = t.federations(federations)
     st.selectbox(
         t("train.federation"), list(titles), key=key, format_func=titles.__getitem__, help=t("glossary.federation")
@@ -93,7 +93,7 @@ def parties(t: Texts, federation: Federation) -> tuple[tuple[str, ...], tuple[st
 
 
 def _label(t: Texts, federation: Federation) -> str:
-    """What is to be predicted, and of which kind it is."""
+    """Return what is to be predicted, and of which kind it is."""
     words = {"label": markdown(t.label(federation)), "classes": len(federation.label.classes)}
     return t(f"train.label_{federation.label.task}", **words)
 
@@ -294,7 +294,7 @@ def _usual(name: str, field: str) -> Any:
 
 
 def cost(t: Texts, federation: Federation, parameters: Parameters, records: Sequence[ModelRecord]) -> None:
-    """How long it may take, from a measured run of the same algorithm and cipher on the same data; else that none was measured."""
+    """Draw how long it may take, from a measured run of the same algorithm and cipher on the same data; else that none was measured."""
     scheme = getattr(parameters, "cipher", RANKS).removesuffix("-short")
     measured = [
         record
@@ -319,7 +319,7 @@ def cost(t: Texts, federation: Federation, parameters: Parameters, records: Sequ
 
 
 def models(t: Texts, federation: Federation, records: Sequence[ModelRecord], states: Mapping[str, ModelState]) -> None:
-    """A federation's models, newest first: the sentence and the picture of the newest, all as rows, a link to the chosen one."""
+    """Draw a federation's models, newest first: the sentence and the picture of the newest, all as rows, a link to the chosen one."""
     figures = view_models.FIGURES[federation.label.task]
     unit = t.unit(federation.label)
     names = {record.id: t.model(states[record.id].name) for record in records}
@@ -403,7 +403,7 @@ def _hosts(federation: Federation) -> list[str]:
 
 
 def _known(federation: Federation, records: Sequence[ModelRecord]) -> list[ModelRecord]:
-    """The models whose deciding figure is known, best first."""
+    """Return the models whose deciding figure is known, best first."""
     name = view_models.FIGURES[federation.label.task][0]
     sign = 1 if federation.label.task == "number" else -1
     measured = [record for record in records if not math.isnan(_shown(record, name))]
@@ -411,19 +411,19 @@ def _known(federation: Federation, records: Sequence[ModelRecord]) -> list[Model
 
 
 def _drawn(federation: Federation, records: Sequence[ModelRecord]) -> list[ModelRecord]:
-    """The newest models, and the best one wherever it stands."""
+    """Return the newest models, and the best one wherever it stands."""
     newest = list(records[:SHOWN])
     best = _known(federation, records)[:1]
     return newest if not best or best[0] in newest else newest[:-1] + best
 
 
 def _unnamed(t: Texts, record: ModelRecord) -> str:
-    """What a model is called that nobody named: how and when it was made."""
+    """Return the title of a model without a name: how and when it was made."""
     return f"{frame.algorithm(t, record)} {session.made(record)}"
 
 
 def _sentence(t: Texts, federation: Federation, records: Sequence[ModelRecord], called: Mapping[str, str]) -> str:
-    """Which model is best and which was made fastest."""
+    """Return which model is best and which was made fastest."""
     measured = _known(federation, records)
     if len(measured) < 2:
         return t("train.models_few")
@@ -446,7 +446,7 @@ def _sentence(t: Texts, federation: Federation, records: Sequence[ModelRecord], 
 def _dots(
     t: Texts, federation: Federation, records: Sequence[ModelRecord], called: Mapping[str, str], sentence: str
 ) -> str:
-    """A dot a model under its words, so that a phone has room for both; the best one is filled."""
+    """Return a chart with a dot for each model under its words, so that a phone has room for both; the best one is filled."""
     name = view_models.FIGURES[federation.label.task][0]
     unit = t.unit(federation.label)
     values = [_shown(record, name) for record in records]
@@ -480,7 +480,7 @@ def _dots(
 
 
 def learned(t: Texts, records: Sequence[ModelRecord]) -> None:
-    """What each party learned by the trainings of these models: a card for each way of training."""
+    """Draw what each party learned by the trainings of these models: a card for each way of training."""
     ways = dict.fromkeys(_learned(t, record) for record in records)
     with st.grid("auto", min_column_width=260):
         for name, guest, hosts in ways:
@@ -491,7 +491,7 @@ def learned(t: Texts, records: Sequence[ModelRecord]) -> None:
 
 
 def _learned(t: Texts, record: ModelRecord) -> tuple[str, str, str]:
-    """A training's algorithm, what the Guest learned, what each Host learned; by its parameters."""
+    """Return a training's algorithm, what the Guest learned, what each Host learned; by its parameters."""
     name = view_models.algorithm(record)
     parameters = record.parameters
     guest = [t(f"algorithm.guest_{name}")]

@@ -27,7 +27,7 @@ LOCK = f'<tspan font-family="{palette.ICONS}" font-size="14">lock</tspan> '
 
 
 def draw(t: Texts, view: View, batch: ScoreBatch) -> None:
-    """Who sent what to whom, and who can read it."""
+    """Draw who sent what to whom, and who can read it."""
     entries = batch.transcript
     if not entries:
         return
@@ -64,7 +64,7 @@ def _in_words(t: Texts, entry: TranscriptEntry, what: str, otherwise: str) -> st
 
 
 def _sequence(t: Texts, view: View, entries: Sequence[TranscriptEntry], sentence: str) -> str:
-    """The messages as an SVG of the page's width: a lifeline a party, an arrow a message, more on hover."""
+    """Return the messages as an SVG of the page's width: a lifeline a party, an arrow a message, more on hover."""
     lanes = {party: i for i, party in enumerate((view.model.guest, *view.model.hosts))}
     end = TOP + ROW * len(entries) + ROW / 2
     parts = [ARROWHEAD]
@@ -97,12 +97,12 @@ def _sequence(t: Texts, view: View, entries: Sequence[TranscriptEntry], sentence
 
 
 def _across(lane: float, lanes: Sized) -> str:
-    """Where a lifeline stands, in percent of the width."""
+    """Return where a lifeline stands, in percent of the width."""
     return f"{100 * (lane + 0.5) / len(lanes):.2f}%"
 
 
 def _hover(t: Texts, entry: TranscriptEntry) -> str:
-    """What a message holds, who can read it, its size and its time."""
+    """Return what a message holds, who can read it, its size and its time."""
     readable = _in_words(t, entry, "readable", entry.readable_by)
     lines = (
         f"{entry.number}. {_in_words(t, entry, 'title', entry.kind)}",
@@ -114,7 +114,7 @@ def _hover(t: Texts, entry: TranscriptEntry) -> str:
 
 
 def stages(t: Texts, view: View, batch: ScoreBatch) -> None:
-    """How long stage stage took."""
+    """Draw how long stage stage took."""
     listed = sum(stage.seconds for stage in batch.stages)
     slowest = max(batch.stages, key=lambda stage: stage.seconds)
     words = {"slowest": t(f"stage.{slowest.name}"), "part": t.duration(slowest.seconds)}
@@ -139,7 +139,7 @@ def stages(t: Texts, view: View, batch: ScoreBatch) -> None:
 
 
 def learned(t: Texts, view: View, batch: ScoreBatch) -> None:
-    """What each party knows after this run that it did not know before."""
+    """Draw what each party knows after this run that it did not know before."""
     with st.container(border=True):
         guest = palette.name(t, view.federation, view.model.guest)
         people = sum(score.scored for score in batch.scores)

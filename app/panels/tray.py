@@ -1,4 +1,4 @@
-"""The jobs of whoever looks, above every page: what runs and how far, what has ended unseen, and what a restart did to it."""
+"""The jobs of this user, above every page: what runs and how far, what has ended unseen, and what a restart did to it."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ ICONS = {
 BUSY = ("running", "elsewhere")
 ENDED = (files("assets") / "ended.js").read_text(encoding="utf-8")
 TICK = 1.0  # seconds between two looks
-AWAY = 3.0  # seconds: whoever waits longer may look at another tab
-LONG = 20.0  # seconds: whoever waits longer has gone elsewhere
+AWAY = 3.0  # seconds: a user who waits longer may look at another tab
+LONG = 20.0  # seconds: a user who waits longer has gone elsewhere
 SHOWN = 12  # seconds that the end of a long job is told
 
 
@@ -106,7 +106,7 @@ def draw(t: Texts, page: str, model: str | None) -> tuple[Places, frozenset[str]
 
 
 def _announce(t: Texts, page: str) -> None:
-    """Tell that a job has ended which this session saw running: the tab's title while nobody looks; a long one links to what it found.
+    """Tell that a job has ended which this session saw running: the tab's title while the tab is hidden; a long one links to what it found.
 
     Its own page shows what it found itself.
     """
@@ -147,7 +147,7 @@ def follow(t: Texts, places: Places, names: Collection[str]) -> None:
 
 
 def _of(job: JobStatus, page: str, model: str | None) -> bool:
-    """Whether the page shows the job itself."""
+    """Return whether the page shows the job itself."""
     return PAGES[job.kind] == page and (job.kind in ANY_MODEL or not job.model or model in _models(job))
 
 
@@ -159,7 +159,7 @@ def _models(job: JobStatus) -> list[str]:
 def _follow(
     t: Texts, names: Collection[str], read: Callable[[], Sequence[JobStatus]], redraw: Callable[[], None]
 ) -> None:
-    """The lines once a second; `redraw` draws the whole page once one has ended."""
+    """Draw the lines once a second; `redraw` draws the whole page once one has ended."""
     user_jobs.tick()
     jobs = [job for job in read() if job.name in names and not job.seen]
     _lines(t, jobs)
@@ -182,12 +182,12 @@ def _lines(t: Texts, jobs: Sequence[JobStatus], *, still: bool = False) -> None:
 
 
 def _waiting(status: JobStatus) -> bool:
-    """Whether it waits for a Host's operator: told until the same is asked again."""
+    """Return whether it waits for a Host's operator: told until the same is asked again."""
     return status.job is not None and isinstance(status.job.failure, ApprovalPending)
 
 
 def _state(t: Texts, status: JobStatus, still: bool) -> str:
-    """How far a job is, in words."""
+    """Return how far a job is, in words."""
     job = status.job
     waiting = "" if job is None else waits.state(t, job)
     if waiting:
@@ -207,7 +207,7 @@ def _state(t: Texts, status: JobStatus, still: bool) -> str:
 
 
 def _note(t: Texts, job: JobStatus) -> None:
-    """What became of a job that this process does not hold, until its user has read it."""
+    """Draw what became of a job that this process does not hold, until its user has read it."""
     words = {"kind": t(f"jobs.kind_{job.kind}"), "started": _when(job.started)}
     key = f"jobs.{job.state}_note"
     if job.state == "done":
@@ -234,7 +234,7 @@ def _note(t: Texts, job: JobStatus) -> None:
 
 
 def _when(time: str) -> str:
-    """The time of day in UTC, with the day where it is another."""
+    """Return the time of day in UTC, with the day where it is another."""
     then = datetime.fromisoformat(time)
     today = then.date() == datetime.now(UTC).date()
     return then.strftime("%H:%M UTC" if today else "%Y-%m-%d %H:%M UTC")

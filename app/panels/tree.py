@@ -36,7 +36,7 @@ FOLDED_LANE = 104  # where an end is a question with up to five lines above it
 
 
 def sentence(t: Texts, view: View, index: int) -> str:
-    """What to see in this tree."""
+    """Return what to see in this tree."""
     tree = view.model.trees[index]
     splits = tree.splits
     of = view_models.class_of(view, index)
@@ -81,7 +81,7 @@ class _Sight:
         return [(node, split) for node, split in self.tree.splits.items() if split.left in self.positions]
 
     def at(self, node: int) -> tuple[float, float]:
-        """Where a node stands: depth, row."""
+        """Return where a node stands: depth, row."""
         return self.positions[node]
 
     def opacity(self, node: int) -> float:
@@ -92,7 +92,7 @@ class _Sight:
 def figure(
     t: Texts, view: View, index: int, candidates: Sequence[int] | None = None, top: int = 0, marked: int | None = None
 ) -> go.Figure:
-    """The tree from left (root) to right (leaves); with `candidates`, what the Guest has ruled out fades.
+    """Return the tree from left (root) to right (leaves); with `candidates`, what the Guest has ruled out fades.
 
     The split `marked` stands in a ring.
 
@@ -176,14 +176,14 @@ def _write(sight: _Sight, labels: Sequence[tuple[float, float, str]], where: str
 
 
 def _sides(view: View, split: Split) -> tuple[str, str]:
-    """What is known of the two ways of a Host's split."""
+    """Return what is known of the two ways of a Host's split."""
     if view.model.feature(split.feature).kind.value == "numeric" and not view.model.sides_hidden:
         return ("structure.lower", "structure.higher")
     return ("structure.some", "structure.others")
 
 
 def rule(t: Texts, view: View, index: int, node: int) -> str:
-    """What a split asks: the Guest's threshold or categories, or who keeps them."""
+    """Return what a split asks: the Guest's threshold or categories, or who keeps them."""
     split = view.model.trees[index].splits[node]
     guest_rule = view.model.rules.get((index, node))
     if guest_rule is None:
@@ -253,7 +253,7 @@ def _hover(sight: _Sight, node: int, party: str) -> str:
 
 
 def leaf_words(t: Texts, view: View, index: int, leaf: Leaf) -> str:
-    """What a leaf says, in a sentence."""
+    """Return what a leaf says, in a sentence."""
     kind = view_models.scale(view)
     answer = view_models.answer(view, leaf)
     if kind == "class_share":
@@ -267,7 +267,7 @@ def leaf_words(t: Texts, view: View, index: int, leaf: Leaf) -> str:
 
 
 def leaf_short(t: Texts, view: View, leaf: Leaf) -> str:
-    """What stands beside a leaf: its weight, share or value; of several classes the likeliest."""
+    """Return what stands beside a leaf: its weight, share or value; of several classes the likeliest."""
     kind = view_models.scale(view)
     answer = view_models.answer(view, leaf)
     if kind in ("log_odds", "class_score"):
@@ -323,7 +323,7 @@ def _leaves(sight: _Sight) -> None:
 
 
 def _folded(sight: _Sight) -> None:
-    """What lies below the splits at which the drawn part ends."""
+    """Draw what lies below the splits at which the drawn part ends."""
     ends = [
         node
         for node, split in sight.tree.splits.items()
@@ -338,7 +338,7 @@ def _folded(sight: _Sight) -> None:
 def outline(
     t: Texts, view: View, index: int, candidates: Sequence[int] | None = None, top: int = 0, marked: int | None = None
 ) -> None:
-    """What `figure` shows as a list, each node below the one that leads to it: on a phone a picture's words would meet."""
+    """Draw what `figure` shows as a list, each node below the one that leads to it: on a phone a picture's words would meet."""
     tree = view.model.trees[index]
     positions = view_models.positions(tree, top, LEVELS if len(tree.leaves) > WHOLE else None)
     if candidates is None:
@@ -379,7 +379,7 @@ def outline(
 
 
 def _split_line(t: Texts, view: View, index: int, node: int) -> str:
-    """Whose question it is, about which feature, and the Guest's threshold, or a lock for a Host's."""
+    """Return whose question it is, about which feature, and the Guest's threshold, or a lock for a Host's."""
     split = view.model.trees[index].splits[node]
     sign = palette.mark(view.federation, split.owner)
     if split.owner == view.model.guest:
@@ -395,7 +395,7 @@ def _leaf_line(t: Texts, view: View, leaf: Leaf) -> str:
 
 
 def legend(t: Texts, view: View) -> None:
-    """How the picture is read."""
+    """Draw how the picture is read."""
     words = t("structure.reading", leaves=t(f"structure.reading_{view_models.scale(view)}"))
     if view.model.sides_hidden and view.model.hosts:
         words = t.joined(words, t("structure.sides_hidden"))
@@ -403,7 +403,7 @@ def legend(t: Texts, view: View) -> None:
 
 
 def twin(t: Texts, view: View, index: int, candidates: Sequence[int] | None = None) -> frame.Columns:
-    """The tree as a table, one row a node."""
+    """Return the tree as a table, one row a node."""
     tree = view.model.trees[index]
     positions = view_models.positions(tree)
     leaf = t(f"structure.leaf_{view_models.scale(view)}")

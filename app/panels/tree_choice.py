@@ -22,7 +22,7 @@ LEVELS = 3  # questions in such a part, as many as a phone has room for
 
 
 def strip(t: Texts, view: View, current: int, choose: Callable[[str, str], None]) -> None:
-    """Small previews of the current tree, which is marked, and of those nearest to it by gain; a click moves on."""
+    """Draw small previews of the current tree, which is marked, and of those nearest to it by gain; a click moves on."""
     ordered = view_models.by_gain(view.model.trees)
     first = max(0, min(ordered.index(current) - 3, len(ordered) - STRIP))
     with st.container(horizontal=True, wrap=False, key="tree_strip", gap="small"):
@@ -74,24 +74,24 @@ def _preview(view: View, tree: GuestTree) -> str:
 
 
 def named(t: Texts, view: View, index: int) -> str:
-    """A tree in the menu: its number and how much its questions improve the fit."""
+    """Return a tree in the menu: its number and how much its questions improve the fit."""
     gain = t("structure.gain_short", gain=number(view_models.gain(view.model.trees[index])))
     of = view_models.class_of(view, index)
     return " · ".join(filter(None, (t("structure.tree", tree=index + 1), cut(of, 16), gain)))
 
 
 def parts(view: View, index: int) -> tuple[int, ...]:
-    """The nodes from which a tree is drawn; only its root where it can be read at once."""
+    """Return the nodes from which a tree is drawn; only its root where it can be read at once."""
     return view_models.branches(view.model.trees[index], WHOLE, LEVELS)
 
 
 def nodes(view: View, number: str) -> tuple[str, ...]:
-    """The splits of a tree, by which a link may name one; `number` counts trees from 1."""
+    """Return the splits of a tree, by which a link may name one; `number` counts trees from 1."""
     return tuple(str(node) for node in view.model.trees[int(number) - 1].splits)
 
 
 def part_with(view: View, index: int, node: int) -> int:
-    """The part of a tree, as `parts` divides it, in which a split is drawn."""
+    """Return the part of a tree, as `parts` divides it, in which a split is drawn."""
     tree = view.model.trees[index]
     above = view_models.parents(view.model.trees[index])
     tops = parts(view, index)
@@ -101,7 +101,7 @@ def part_with(view: View, index: int, node: int) -> int:
 
 
 def mark(t: Texts, view: View, index: int, node: int) -> None:
-    """Which split a link has marked, and the way on: to its feature, and to the other splits on it."""
+    """Draw which split a link has marked, and the way on: to its feature, and to the other splits on it."""
     split = view.model.trees[index].splits[node]
     with st.container(border=True, key="marked_split"):
         st.markdown(

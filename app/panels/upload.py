@@ -52,7 +52,7 @@ def files(t: Texts, label: str, key: str, megabytes: int, types: Sequence[str]) 
 
 
 def _earlier(t: Texts, key: str, files: Sequence[UploadedFile]) -> None:
-    """Files that are there since before the page was left, for Streamlit's field begins empty; each can be removed."""
+    """Draw files that are there since before the page was left, for Streamlit's field begins empty; each can be removed."""
     for place, file in enumerate(files):
         with st.container(horizontal=True, vertical_alignment="center", key=f"{key}_earlier_{place}"):
             words = t("upload.stays", name=markdown(file.name), size=size(file.size))
@@ -67,7 +67,7 @@ def _earlier(t: Texts, key: str, files: Sequence[UploadedFile]) -> None:
 
 
 def read(t: Texts, key: str, name: str, data: bytes, take: Callable[[Reading], T]) -> T | None:
-    """What `take` makes of a file, once its owner has said what the file leaves open; None until then."""
+    """Return what `take` makes of a file, once its owner has said what the file leaves open; None until then."""
     key = f"{key}_{sha256(data).hexdigest()[:12]}"  # what was said of one file is not said of the next
     how = Reading()
     for _ in fields(Reading):
@@ -109,7 +109,7 @@ def _ask(t: Texts, key: str, name: str, file: AmbiguousFile) -> str | None:
 
 
 def account(t: Texts, key: str, document: Callable[[], dict[str, Any]]) -> None:
-    """How a table was read, as a file for a machine."""
+    """Draw how a table was read, as a file for a machine."""
     st.download_button(
         t("upload.account"),
         lambda: json_text(document()).encode(),
@@ -123,7 +123,7 @@ def account(t: Texts, key: str, document: Callable[[], dict[str, Any]]) -> None:
 
 
 def sheet(t: Texts, samples: SampleSheet) -> None:
-    """How many rows of a sheet can be used, and what is wrong with the others."""
+    """Draw how many rows of a sheet can be used, and what is wrong with the others."""
     rows = len(samples.ids)
     bad = len(samples.problems)
     st.markdown(t("upload.rows", n=rows, rows=f"{rows:,}", usable=f"{samples.usable:,}", bad=f"{bad:,}"))
@@ -136,7 +136,7 @@ def sheet(t: Texts, samples: SampleSheet) -> None:
 
 
 def problems(t: Texts, samples: SampleSheet) -> None:
-    """Every row that cannot be used, with the whole reason; a few at once, and all as a file."""
+    """Draw every row that cannot be used, with the whole reason; a few at once, and all as a file."""
     texts = {row: samples.problem(row, t.language) for row in samples.problems}
     rows = list(texts)
     pages = -(-len(rows) // LISTED)

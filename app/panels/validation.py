@@ -65,7 +65,7 @@ def setup(t: Texts, view: View, models: Sequence[ModelRecord]) -> tuple[str, str
 
 
 def basis(t: Texts, view: View, validation_run: Validation) -> None:
-    """What the suite was run on, and what an operator changed."""
+    """Draw what the suite was run on, and what an operator changed."""
     st.caption(
         t(
             "validation.sentence",
@@ -103,7 +103,7 @@ def basis(t: Texts, view: View, validation_run: Validation) -> None:
 
 
 def answered_before(t: Texts, view: View, again: Again) -> None:
-    """A sentence a day on which Hosts gave answers that were taken again."""
+    """Draw a sentence for each day on which Hosts gave answers that were taken again."""
     for day, keys in by_day(again).items():
         st.caption(t("validation.answered", day=day, listed=columns(t, view, keys)))
 
@@ -133,7 +133,7 @@ def _worst_first(tests: Sequence[Tested]) -> list[Tested]:
 
 
 def table(t: Texts, view: View, rows_tested: Sequence[Tested], name: str) -> None:
-    """A row a test, on a phone a card: verdict, worst figure with its thresholds; `name` is a text's key."""
+    """Draw a row for each test, on a phone a card: verdict, worst figure with its thresholds; `name` is a text's key."""
     features = {feature.name: feature for _, feature in (*view.model.dictionary, *view.federation.features())}
     rows = {
         t("validation.head_test"): [_named(t, test) for test in rows_tested],
@@ -192,7 +192,7 @@ def _about(t: Texts, view: View, features: Mapping[str, Feature], judged: Judged
 
 
 def headroom(t: Texts, validation_run: Validation) -> None:
-    """How much of the room to failing each test has used up."""
+    """Draw how much of the room to failing each test has used up."""
     measured = []
     for test in validation_run.tests:
         rooms = [room for judged in test.figures if (room := headroom_used(judged)) is not None]

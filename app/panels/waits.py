@@ -36,7 +36,7 @@ def draw(t: Texts, why: GlassleafError | None, again: Callable[[], None] | None 
 
 
 def state(t: Texts, job: Job[Any]) -> str:
-    """Who holds work up, in a few words: an operator who has to decide, or a Host; empty if nobody does."""
+    """Return who holds work up, in a few words: an operator who has to decide, or a Host; empty if the work is not held up."""
     if isinstance(job.failure, ApprovalPending):
         return t("waits.tray", host=_name(t, job.failure.host))
     if job.waits is not None:
@@ -64,7 +64,7 @@ def pause(t: Texts, why: Waits | None) -> None:
 
 
 def silence(t: Texts, who: Silence | None) -> None:
-    """Who has not answered for a while, and for how long; nothing if nobody is late."""
+    """Draw who has not answered for a while, and for how long; nothing if no party is late."""
     if who is not None:
         hosts = t.listed([_name(t, host) for host in who.parties])
         seconds = f"{int(who.seconds)}{UNBROKEN}{t('words.s')}"

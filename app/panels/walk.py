@@ -19,7 +19,7 @@ STEPS = {
 
 
 def line(t: Texts, role: str, here: str, end: Callable[[], None]) -> None:
-    """The step that belongs to this page, if any; `end` is called when the walk is over or skipped."""
+    """Draw the step that belongs to this page, if any; `end` is called when the walk is over or skipped."""
     steps = STEPS[role]
     if here not in steps:
         return

@@ -118,7 +118,7 @@ class Finding(Law, Examined):
     ages_on : Basis or None
         Which Host has not agreed to it, where that is why it was not measured.
     decision : Review or None
-        The last decision about it, as :func:`with_decisions` adds it; None = nobody has decided.
+        The last decision about it, as :func:`with_decisions` adds it; None = there is none.
     earlier_decisions : int
         Decisions before that one.
     """
@@ -180,7 +180,7 @@ class Question:
     description : str
         SHA-256 of all that is disclosed of the feature: an answer holds until that changes.
     answer : Review or None
-        ``confirmed`` is yes, ``overridden`` no; None = nobody has answered.
+        ``confirmed`` is yes, ``overridden`` no; None = not answered.
     """
 
     party: str
@@ -241,7 +241,7 @@ class ComplianceReport:
 
     @property
     def unanswered(self) -> tuple[Question, ...]:
-        """The questions that nobody has answered."""
+        """The unanswered questions."""
         return tuple(question for question in self.questions if question.answer is None)
 
 
@@ -347,7 +347,7 @@ def with_evidence(
     bases: Mapping[tuple[str, str], Basis],
     ages: Mapping[str, AgeCheck] | None = None,
 ) -> ComplianceReport:
-    """The report with what was measured; evidence on features without a finding is left out.
+    """Return the report with what was measured; evidence on features without a finding is left out.
 
     Parameters
     ----------
@@ -414,7 +414,10 @@ def signs_of(texts: FeatureTexts) -> dict[str, Sign]:
 
 
 def is_asked(concept: str, sign: Sign) -> bool:
-    """Whether a sign is a question. A word with several senses is one only if a statute names the concept and first looks were right."""
+    """Return whether a sign is a question.
+
+    A word with several senses is one only if a statute names the concept and first looks were right.
+    """
     if sign.strength == "weak":
         return concept in statutory() and concept not in words().doubted
     return sign.strength not in ("finding", "unlikely")
@@ -431,7 +434,7 @@ def _read(
     usage: Usage,
     answers: Mapping[tuple[str, str, str], Review],
 ) -> tuple[list[tuple[RulePack, LegalRule, Match]], list[Question], bool]:
-    """The rules that concern a feature, what is asked about it, and whether it is understood."""
+    """Return the rules that concern a feature, what is asked about it, and whether it is understood."""
     tag = _tag(feature)
     texts = texts_of(feature)
     description = description_of(feature)
@@ -460,7 +463,7 @@ def _read(
 def _matches(
     packs: Sequence[RulePack], feature: Feature, tag: str, texts: FeatureTexts, counting: Mapping[str, Sign]
 ) -> Iterator[tuple[RulePack, LegalRule, Match]]:
-    """The rules that concern a feature: by its `tag`, or if no rule knows it by its name and meanings, as far as signs count.
+    """Yield the rules that concern a feature: by its `tag`, or if no rule knows it by its name and meanings, as far as signs count.
 
     A tag that only a custom pack knows decides in that pack alone, so that it cannot hide the feature from the built-in rules.
     """
@@ -490,7 +493,7 @@ def _questions(
     signs: Mapping[str, Sign],
     answers: Mapping[str, Review],
 ) -> Iterator[Question]:
-    """A question for each concept that a rule of the packs looks for."""
+    """Yield a question for each concept that a rule of the packs looks for."""
     for concept, sign in signs.items():
         rules = [rule for pack in packs for rule in pack.rules if concept in rule.looks_for]
         if not rules:
@@ -525,7 +528,7 @@ def _most_urgent(question: Question) -> tuple[bool, int, bool, float, str, str]:
 
 
 def texts_of(feature: Feature) -> FeatureTexts:
-    """All that is disclosed of a feature, as phrases are sought in it."""
+    """Return all that is disclosed of a feature, as phrases are sought in it."""
     codes = [text.en for text in feature.categories.values()]
     english = feature.meaning.en if feature.described else ""  # a stand-in repeats the name
     unit = feature.unit.en
@@ -533,7 +536,7 @@ def texts_of(feature: Feature) -> FeatureTexts:
 
 
 def _law(pack: RulePack, rule: LegalRule, day: dt.date) -> dict[str, Any]:
-    """The fields of :class:`Law`."""
+    """Return the fields of :class:`Law`."""
     return {
         **cited(pack, rule),
         **{name: getattr(rule, name) for name in LAW_FIELDS},
@@ -559,7 +562,7 @@ def _stamp(pack: RulePack, built_in: bool) -> PackStamp:
 
 
 def _worst_first(findings: Sequence[Finding], order: Mapping[str, int]) -> tuple[Finding, ...]:
-    """The worst finding of each feature, then what further laws say of the same features.
+    """Return the worst finding of each feature, then what further laws say of the same features.
 
     Each of both by status, then used before unused, then what is prohibited as the law lists it (no gain excuses it), the rest by
     gain; of one feature's, those that ask for a measurement come first.
@@ -577,7 +580,7 @@ def _worst_first(findings: Sequence[Finding], order: Mapping[str, int]) -> tuple
 
 
 def wording(words: Callable[..., str], quote: str, source: str, day: str, checked: str) -> str:
-    """The official wording in its own language with where and when it was read; or that what is said of a rule is a paraphrase."""
+    """Return the official wording in its own language with where and when it was read; or that what is said of a rule is a paraphrase."""
     language = next((name for name, letters in _WRITTEN.items() if letters.search(quote)), "en")
     if quote:
         return words(f"law.quoted_{language}", quote=quote, source=source.rstrip(".。"), day=day)

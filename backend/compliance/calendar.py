@@ -28,7 +28,7 @@ class LawDate(CitedRule):
     change: Change
 
     def change_on(self, on: str) -> Change | Literal["started"]:
-        """What the date is as of an ISO day: whether the rule is yet to apply, or does since."""
+        """Return what the date is as of an ISO day: whether the rule is yet to apply, or does since."""
         if self.change == "starts" and self.day <= on:
             return "started"
         return self.change
@@ -70,7 +70,7 @@ class LawCalendar:
 
 
 def law_calendar(packs: Sequence[RulePack], on: dt.date, since: dt.date | None = None) -> LawCalendar:
-    """The calendar of these packs; with `since` also what changed after that day."""
+    """Return the calendar of these packs; with `since` also what changed after that day."""
     rules = [(pack, rule) for pack in packs for rule in pack.rules]
     dates = [date for pack, rule in rules for date in _dates(pack, rule)]
     today = on.isoformat()

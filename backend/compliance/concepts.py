@@ -115,12 +115,12 @@ class Context:
         )
 
     def person_follows(self, next_words: str) -> bool:
-        """Whether the next words are a person: "director", "s director"."""
+        """Return whether the next words are a person: "director", "s director"."""
         words = next_words.split(maxsplit=3)[:3]
         return any(word in self.persons for word in (words[1:] if words[:1] == ["s"] else words[:1]))
 
     def explains(self, text_before: str, text_after: str) -> bool:
-        """Whether the words around a phrase make it an object's attribute, or the name of a trade."""
+        """Return whether the words around a phrase make it an object's attribute, or the name of a trade."""
         words = text_after.split(maxsplit=6)[:6]
         if words[:1] and words[0] in self.trades:
             return not self.person_follows(" ".join(words[1:]))
@@ -135,7 +135,7 @@ class Context:
         return bool(earlier) and earlier[0] in self.objects and not self.person_follows(text_after)
 
     def chinese_explains(self, text_before: str, hit: str, text_after: str) -> bool:
-        """The same in Chinese, where the head stands last: 船舶国籍, 医疗设备, 老年理财产品余额, 企业现金流健康指数."""
+        """Return the same in Chinese, where the head stands last: 船舶国籍, 医疗设备, 老年理财产品余额, 企业现金流健康指数."""
         if text_before.removesuffix("的").endswith(self.chinese_objects) or text_after.startswith(self.chinese_trades):
             return True
         head = _ENDING.sub("", _CHINESE_CLAUSE.split(text_after, 1)[0])
@@ -148,18 +148,18 @@ class Context:
         return text_after.endswith(self.chinese_heads) and not self.person_in(text_before + text_after)
 
     def person_in(self, chinese: str) -> bool:
-        """Whether a Chinese text names a person."""
+        """Return whether a Chinese text names a person."""
         return any(word in chinese for word in self.chinese_persons)
 
     def of_object(self, texts: FeatureTexts) -> bool:
-        """Whether the meanings speak of an object and of no person."""
+        """Return whether the meanings speak of an object and of no person."""
         chinese = texts.meaning.text + texts.chinese_meaning.text
         objects = (word for word in self.chinese_objects if word not in self.chinese_fillers)
         about = texts.meaning.has & self.objects or any(word in chinese for word in objects)
         return bool(about) and not (texts.meaning.has & self.persons or self.person_in(chinese))
 
     def of_something_else(self, texts: FeatureTexts) -> bool:
-        """Whether the meanings say something (:meth:`unsaid`), and neither they nor the name have a person in it."""
+        """Return whether the meanings say something (:meth:`unsaid`), and neither they nor the name have a person in it."""
         chinese = texts.meaning.text + texts.chinese_meaning.text
         person = (texts.meaning.has | texts.name.has) & self.persons or self.person_in(chinese)
         return not person and not self.unsaid(texts)
@@ -185,7 +185,7 @@ class Context:
         return bool(earlier) and earlier[-1] in self.processes
 
     def of_jobs(self, texts: FeatureTexts) -> bool:
-        """Whether the meanings speak of kinds of work: codes are names of such, and "Armed forces" one of many."""
+        """Return whether the meanings speak of kinds of work: codes are names of such, and "Armed forces" one of many."""
         return bool(texts.meaning.has & self.work) or any(word in texts.chinese_meaning.text for word in self.work)
 
     def of_nobody(self, texts: FeatureTexts, *, of_area: bool = False) -> bool:
@@ -204,12 +204,12 @@ class Context:
         return any(phrase.may_be_in(text.keys) and phrase.find(text) for text in every for phrase in self.population)
 
     def codes_say(self, texts: FeatureTexts) -> bool:
-        """Whether texts of codes say something."""
+        """Return whether texts of codes say something."""
         words = (word for text in texts.codes for word in text.has - self.fillers)
         return any(len(word) > 2 and word.isalpha() for word in words)
 
     def unsaid(self, texts: FeatureTexts) -> bool:
-        """Whether the meanings say nothing that the name does not."""
+        """Return whether the meanings say nothing that the name does not."""
         if any(not word.isdecimal() for word in texts.meaning.has - self.fillers - texts.name.has):
             return False
         chinese = texts.meaning.text + texts.chinese_meaning.text
@@ -231,7 +231,7 @@ class Context:
         return not CHINESE.search(remaining)
 
     def repeats(self, texts: FeatureTexts) -> bool:
-        """Whether all that is said beside the name are words of the name."""
+        """Return whether all that is said beside the name are words of the name."""
         if texts.chinese_meaning.text or CHINESE.search(texts.meaning.text):
             return not texts.meaning.text and texts.chinese_meaning.text == texts.name.text
         return texts.meaning.has <= texts.name.has | self.fillers
@@ -250,7 +250,7 @@ class Context:
         return not CHINESE.search(chinese)
 
     def has_one_sense(self, hit: str) -> bool:
-        """Whether a hit in a name counts whatever the meanings say."""
+        """Return whether a hit in a name counts whatever the meanings say."""
         if self.plain is None or CHINESE.search(hit):
             return True
         return not self.plain.isdisjoint(PhraseMatch.of(hit).has)
@@ -292,11 +292,11 @@ class _Search:
         self._keys = frozenset(self._phrases)
 
     def may_be_in(self, keys: frozenset[str]) -> bool:
-        """Whether texts with these keys can hold one of the phrases at all."""
+        """Return whether texts with these keys can hold one of the phrases at all."""
         return any(phrase.may_be_in(keys) for key in self._keys & keys for phrase in self._phrases[key])
 
     def candidates(self, text: PhraseMatch) -> list[Phrase]:
-        """The phrases that may be in a text."""
+        """Return the phrases that may be in a text."""
         phrases = (phrase for key in self._keys & text.keys for phrase in self._phrases[key])
         return [phrase for phrase in phrases if phrase.may_be_in(text.keys)]
 
@@ -358,7 +358,7 @@ class Pattern:
         self._of_area = of_area
 
     def sign(self, texts: FeatureTexts) -> Sign | None:
-        """What speaks for it, and how strongly.
+        """Return what speaks for it, and how strongly.
 
         A finding needs two of name, meanings, codes and unit (a meaning that only repeats the name is no second), or one that speaks of
         nothing else: a name or a meaning without other words, a name's word with one sense, most of the codes, a unit.
@@ -372,7 +372,7 @@ class Pattern:
         return Sign(*match, "finding" if self._trusted or self._stands(texts) else "single")
 
     def _stands(self, texts: FeatureTexts) -> bool:
-        """Whether two texts speak of it, or one of nothing else."""
+        """Return whether two texts speak of it, or one of nothing else."""
         names = (texts.name, texts.name_in_full)
         meanings = (texts.meaning, texts.chinese_meaning)
         full_name = self._whole_name(texts.name)
@@ -403,12 +403,12 @@ class Pattern:
         return next((name.text[start:end] for start, end in spans), "")
 
     def _alone(self, text: PhraseMatch) -> bool:
-        """Whether a text speaks of it and of nothing else."""
+        """Return whether a text speaks of it and of nothing else."""
         spans = self._spans(text, self._phrases)
         return bool(spans) and self._context.alone(spans, text)
 
     def asks(self, texts: FeatureTexts) -> tuple[str, MatchedIn] | None:
-        """A weak hit, or one that is asked about, in a name or meaning, and where: a question to the owner, no finding."""
+        """Return a weak hit, or one that is asked about, in a name or meaning, and where: a question to the owner, no finding."""
         every: tuple[tuple[MatchedIn, PhraseMatch], ...]
         every = (("name", texts.name), ("meaning", texts.meaning), ("chinese_meaning", texts.chinese_meaning))
         may_be_asked = self._asked.may_be_in(texts.keys)
@@ -436,14 +436,14 @@ class Pattern:
         return is_found
 
     def find(self, texts: FeatureTexts) -> tuple[str, MatchedIn] | None:
-        """The first hit in what is disclosed of a feature, as it is written there, and where; the name comes first."""
+        """Return the first hit in what is disclosed of a feature, as it is written there, and where; the name comes first."""
         if not self._every.may_be_in(texts.keys) and self._names.isdisjoint(texts.name.has):
             return None
         match = self._first(texts)
         return None if match and self._of_nobody(texts) else match
 
     def _first(self, texts: FeatureTexts) -> tuple[str, MatchedIn] | None:
-        """The first hit, whoever it is about."""
+        """Return the first hit, about any subject."""
         in_meaning = self._hit(texts.meaning)
         in_chinese_meaning = self._hit(texts.chinese_meaning)
         in_codes = self._in_codes(texts)
@@ -461,17 +461,17 @@ class Pattern:
         return (in_codes, "codes") if in_codes else None
 
     def _of_nobody(self, texts: FeatureTexts) -> bool:
-        """Whether what is said is no person's: see :meth:`Context.of_nobody`."""
+        """Return whether what is said is no person's: see :meth:`Context.of_nobody`."""
         return self._context.of_nobody(texts, of_area=self._of_area)
 
     def words(self) -> Iterator[str]:
-        """The English words that its phrases begin with, without prefixes."""
+        """Yield the English words that its phrases begin with, without prefixes."""
         yield from self._names
         for phrase in self.phrases:
             yield from (word for word in phrase.first if word.isascii() and word.isalpha())
 
     def _denied(self, texts: FeatureTexts) -> bool:
-        """Whether the meanings speak of it among other words, and say that it is something else's: "first name of the provider"."""
+        """Return whether the meanings speak of it among other words, and say that it is something else's: "first name of the provider"."""
         for text in (texts.meaning, texts.chinese_meaning):
             spans = [span for phrase in self._phrases.candidates(text) for span in phrase.find(text)]
             others = (
@@ -495,7 +495,7 @@ class Pattern:
         return in_name and next(self._uncovered(name, self._phrases), None) is None
 
     def _is_the_names(self, text: PhraseMatch, span: Span, texts: FeatureTexts) -> bool:
-        """Whether a hit in a meaning has a word of the name in it, or is Chinese: "Gender-neutral" denies no `sex`."""
+        """Return whether a hit in a meaning has a word of the name in it, or is Chinese: "Gender-neutral" denies no `sex`."""
         hit = text.text[span[0] : span[1]]
         in_name = tuple(texts.name.has)  # "lat" is short for "latitude"
         return bool(CHINESE.search(hit)) or any(word.startswith(in_name) for word in PhraseMatch.of(hit).has)
@@ -515,7 +515,7 @@ class Pattern:
         return full_name or (in_full if in_full and self._counts(in_full, texts, counts, confirmed) else "")
 
     def _counts(self, hit: str, texts: FeatureTexts, counts: bool, confirmed: bool) -> bool:
-        """Whether a hit in the name counts. Alone it needs one sense, or meanings that say the same or nothing; among other words
+        """Return whether a hit in the name counts. Alone it needs one sense, or meanings that say the same or nothing; among other words
         the meanings must not be of something else.
         """
         if confirmed:
@@ -532,7 +532,7 @@ class Pattern:
         return counts or (one_sense and not self._context.of_something_else(texts))
 
     def _whole_name(self, name: PhraseMatch) -> str:
-        """One of the names, where nothing but affixes and digits stands beside it."""
+        """Return one of the names, where nothing but affixes and digits stands beside it."""
         if self._names.isdisjoint(name.has):
             return ""
         words = name.words.split()
@@ -544,7 +544,7 @@ class Pattern:
         return ""
 
     def _in_codes(self, texts: FeatureTexts) -> str:
-        """The first hit in texts of codes, where it stands in two of them (or the only one) and in a good part of them."""
+        """Return the first hit in texts of codes, where it stands in two of them (or the only one) and in a good part of them."""
         codes = texts.codes
         if not codes:
             return ""
@@ -571,7 +571,7 @@ class Pattern:
         return next((text.text for text in codes if self._alone(text) or self._is_code(text)), "")
 
     def _is_code(self, text: PhraseMatch) -> bool:
-        """Whether a code's text is one of the phrases for codes, and nothing else."""
+        """Return whether a code's text is one of the phrases for codes, and nothing else."""
         spans = self._spans(text, self._codes)
         return bool(spans) and self._context.alone(spans, text)
 
@@ -579,11 +579,11 @@ class Pattern:
         return next((hit for hit in self._uncovered(text, self._phrases) if self._is_sign(hit, text)), "")
 
     def _is_sign(self, hit: str, text: PhraseMatch) -> bool:
-        """Whether a hit is a sign by itself: not a weak one among other words."""
+        """Return whether a hit is a sign by itself: not a weak one among other words."""
         return _plain(hit) not in self._weak or self._context.stands_alone(hit, text, self._weak)
 
     def _excluded(self, text: PhraseMatch) -> list[Span]:
-        """What exclusions cover."""
+        """Return what exclusions cover."""
         spans = (span for exclusion in self._exclusions.candidates(text) for span in exclusion.find(text))
         return [span for span in spans if not self._context.person_follows(_clause(text, span)[1])]
 
@@ -592,7 +592,7 @@ class Pattern:
         return (text.text[start:end] for start, end in self._spans(text, search))
 
     def _spans(self, text: PhraseMatch, search: _Search) -> list[Span]:
-        """Where they stand."""
+        """Return where the phrases of a search are in a text."""
         candidates = search.candidates(text)
         if not candidates:
             return []
@@ -605,7 +605,7 @@ class Pattern:
         ]
 
     def _standing(self, phrase: Phrase, text: PhraseMatch) -> Iterator[Span]:
-        """Where a phrase stands as a word of its own and is not explained by the words around it."""
+        """Yield where a phrase stands as a word of its own and is not explained by the words around it."""
         for span, text_before, text_after in phrase.find_words(text):
             if phrase.chinese:
                 hit = text.text[span[0] : span[1]]
@@ -783,23 +783,23 @@ class Vocabulary(BaseModel):
 
 
 def _clause(text: PhraseMatch, span: Span) -> tuple[str, str]:
-    """The words before and after a hit that no mark parts from it."""
+    """Return the words before and after a hit that no mark parts from it."""
     text_before = _CLAUSE.split(text.text[: span[0]])[-1]
     text_after = _CLAUSE.split(text.text[span[1] :], 1)[0]
     return PhraseMatch.of(text_before).words, PhraseMatch.of(text_after).words
 
 
 def _plain(hit: str) -> str:
-    """A hit without its marks and capitals."""
+    """Return a hit without its marks and capitals."""
     return _NO_WORD.sub(" ", hit.casefold())
 
 
 def _as_word(word: str) -> str:
-    """A word with a space on both sides in English, where texts are taken apart."""
+    """Return a word with a space on both sides in English, where texts are taken apart."""
     return f" {word} " if word.isascii() else word
 
 
 def _any_of(words: Iterable[str]) -> re.Pattern[str]:
-    """One of the words, the longest first; nothing if there are none."""
+    """Return one of the words, the longest first; nothing if there are none."""
     choice = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
     return re.compile(choice) if choice else _NOTHING

@@ -45,7 +45,7 @@ _TRADITIONAL = files("backend.compliance") / "lists" / "traditional.txt"
 _SIMPLIFIED = str.maketrans({pair[0]: pair[1] for pair in _TRADITIONAL.read_text(encoding="utf-8").split()})
 _ELEMENT = re.compile(r"^(?P<mark>!?)(?P<open>\[?)(?P<words>[^\[\]!]+?)(?P<close>\]?)$")
 
-# Of whom a value is there, at the end of a meaning: " - Adults 20+", "(women aged 15 to 49)". It tells nobody's attribute.
+# Of whom a value is there, at the end of a meaning: " - Adults 20+", "(women aged 15 to 49)". It does not tell a person's attribute.
 _UNIVERSE = re.compile(
     r"(?:\s[-–—]\s*|\()(?:all\s+)?(?:adults?|children|youths?|women|men|males|females|persons?|people|individuals|respondents|members)\b"
     r"(?:[\s\d+/,<>=≥≤-]|aged?|years?|old|and|over|older|under|or|to|of|more|less|than|above|below|only|children|youths?|adults?)*\)?\s*$",
@@ -97,7 +97,7 @@ class Affixes:
     whole: frozenset[str] = frozenset()
 
     def in_full(self, word: str) -> str:
-        """What a word is short for: in the table, or cut off a word with one sense (``pregn``); itself otherwise."""
+        """Return what a word is short for: in the table, or cut off a word with one sense (``pregn``); itself otherwise."""
         if word in self.short:
             return self.short[word]
         if word in self.known or len(word) < _SHORTEST_CUT:
@@ -105,7 +105,7 @@ class Affixes:
         return next((plain for plain in self.plain if plain.startswith(word)), word)
 
     def split(self, word: str) -> tuple[str, ...]:
-        """The words that are written together in one; itself where it is known or cannot be taken apart."""
+        """Return the words that are written together in one; itself where it is known or cannot be taken apart."""
         if word in self.known or word in self.whole or len(word) <= _SHORTEST:
             return (word,)
         endings = ("", *(suffix for suffix in self.after if word.endswith(suffix)))
@@ -234,7 +234,7 @@ class Phrase:
         return self.needs[0]
 
     def may_be_in(self, keys: frozenset[str]) -> bool:
-        """Whether a text with these keys can hold this phrase at all."""
+        """Return whether a text with these keys can hold this phrase at all."""
         return not any(need.isdisjoint(keys) for need in self.needs)
 
     @cached_property
@@ -275,7 +275,7 @@ class Phrase:
             yield (first[0], last[1]), text.words[:start], text.words[end:]
 
     def _matches(self, text: str, starts: Iterable[int]) -> Iterator[Span]:
-        """Where the phrase begins and ends; none overlaps the one before."""
+        """Yield where the phrase begins and ends; none overlaps the one before."""
         failed: set[tuple[int, int]] = set()
         last_end = 0
         for start in starts:
@@ -349,11 +349,11 @@ class Segmenter:
         self._longest = max(map(len, self._words), default=1)
 
     def divides(self, text: str, span: Span) -> bool:
-        """Whether the divisions into the fewest words have `span` as a piece, or as a part of a longer phrase (残疾证 in 残疾证号)."""
+        """Return whether a division into the fewest words has `span` as a piece, or in a longer phrase (残疾证 in 残疾证号)."""
         return self._is_piece(text, span) or any(self._is_piece(text, longer) for longer in self._around(text, span))
 
     def _around(self, text: str, span: Span) -> Iterator[Span]:
-        """Where a longer phrase stands that holds `span`."""
+        """Yield where a longer phrase stands that holds `span`."""
         start, end = span
         for first in range(max(0, end - self._longest), start + 1):
             for last in range(end, min(len(text), first + self._longest) + 1):
@@ -376,7 +376,7 @@ class Segmenter:
         return end - start == 1 or not any(cost <= cost_as_piece for cost in self._across(text, (low, high), span))
 
     def _across(self, text: str, within: Span, span: Span) -> Iterator[tuple[int, int]]:
-        """What divisions cost that have a word across the start or the end of `span`."""
+        """Yield what divisions cost that have a word across the start or the end of `span`."""
         low, high = within
         start, end = span
         for first in range(max(low, start - self._longest + 1), end):
@@ -388,7 +388,7 @@ class Segmenter:
                     yield words_before[0] + 1 + words_after[0], words_before[1] + words_after[1]
 
     def _count(self, text: str) -> tuple[int, int]:
-        """How many words the text has at the fewest, and how many of them are single characters that seldom stand alone."""
+        """Return how many words the text has at the fewest, and how many of them are single characters that seldom stand alone."""
         fewest = [(0, 0)]
         for end in range(1, len(text) + 1):
             words, alone = fewest[end - 1]
@@ -408,7 +408,7 @@ def _lead(meaning: str) -> str:
 
 
 def _levels(meaning: str) -> tuple[str, list[str]]:
-    """An English meaning and the codes that are written into it as levels."""
+    """Return an English meaning and the codes that are written into it as levels."""
     levels = _LEVELS.match(meaning)
     if levels is None:
         return meaning, []
@@ -420,7 +420,7 @@ def _levels(meaning: str) -> tuple[str, list[str]]:
 
 
 def _apart(chinese_meaning: str) -> tuple[str, list[str]]:
-    """A Chinese meaning and the codes that are written into it."""
+    """Return a Chinese meaning and the codes that are written into it."""
     codes_found = list(_CHINESE_CODE.finditer(chinese_meaning))
     if len(codes_found) < _CODES or not CHINESE.search(chinese_meaning[: codes_found[0].start()]):
         return chinese_meaning, []
@@ -432,7 +432,7 @@ def _apart(chinese_meaning: str) -> tuple[str, list[str]]:
 
 
 def _without_accent(letter: re.Match[str]) -> str:
-    """One letter for one, so that positions stay."""
+    """Return one letter for one, so that positions stay."""
     return unicodedata.normalize("NFKD", letter.group())[0]
 
 
@@ -459,7 +459,7 @@ def _step(source: str, element: str, lists: Mapping[str, Sequence[str]], gap: st
 
 
 def _choices(source: str, element: str, lists: Mapping[str, Sequence[str]]) -> list[str]:
-    """The words that an element stands for, lists written out."""
+    """Return the words that an element stands for, lists written out."""
     words: list[str] = []
     for word in element.split("|"):
         if word != NUMBER and word.startswith("{") and word.endswith("}"):
@@ -475,7 +475,7 @@ def _choices(source: str, element: str, lists: Mapping[str, Sequence[str]]) -> l
 
 @lru_cache(1 << 14)
 def _keys(word: str) -> frozenset[str]:
-    """All that an element of a phrase may be that a word is: itself, its prefixes and suffixes, a number."""
+    """Return all that an element of a phrase may be that a word is: itself, its prefixes and suffixes, a number."""
     prefixes = (f"{word[:end]}*" for end in range(1, len(word) + 1))
     suffixes = (f"*{word[start:]}" for start in range(1, len(word) - 1))
     return frozenset((word, *prefixes, *suffixes, *((NUMBER,) if word.isdecimal() else ())))
@@ -483,7 +483,7 @@ def _keys(word: str) -> frozenset[str]:
 
 @lru_cache(1 << 14)
 def _word(word: str, gap: str) -> str:
-    """A word as a regular expression; nothing if it is none that :class:`PhraseMatch` can yield, in English."""
+    """Return a word as a regular expression; empty if it is not a word that :class:`PhraseMatch` can yield, in English."""
     if not gap:
         return re.escape(word)
     if word == NUMBER:

@@ -85,7 +85,7 @@ class RecallTotals:
 
 def measure(file: Path = UNSEEN) -> RecallTotals:
     """Totals of a list with the further columns language, label and concepts (several apart by spaces; none: any that is found counts,
-    as where whoever labelled the list had not read the rules).
+    as if the labeller of the list had not read the rules).
 
     A column `seen` marks rows whose meaning (or, without one, name) stands in an earlier list, under another name.
 

@@ -107,7 +107,7 @@ class LegalRule(Concept):
     check: Check = ""
 
     def force(self, day: dt.date) -> Force:
-        """Whether the rule is in force on that day, not yet, or no longer."""
+        """Return if the rule is in force on that day, not yet, or no longer."""
         if day < self.effective_from:
             return "not_yet"
         if self.effective_to is not None and day > self.effective_to:
@@ -173,9 +173,9 @@ class RulePack(PackHead):
     rules: Annotated[tuple[LegalRule, ...], Field(min_length=1)]
 
     def is_law(self, places: Sequence[Place], product: Product | Literal[""]) -> bool:
-        """Whether it applies to people who live in one of these places, and to this product; empty = any.
+        """Return whether it applies to people who live in one of these places, and to this product; empty = any.
 
-        The law of a country and that of its parts apply together: of people in the United States nobody has said in which state.
+        The law of a country and that of its parts apply together: for people in the United States whose state is not given.
         """
         here = not places or not self.places or any(_overlap(a, b) for a in places for b in self.places)
         return here and (not product or not self.products or product in self.products)
@@ -245,7 +245,7 @@ def _overlap(first: str, second: str) -> bool:
 
 @cache
 def words() -> Vocabulary:
-    """The built-in concepts and lists; read once."""
+    """Return the built-in concepts and lists; read once."""
     return _read(WORDS, Vocabulary)[0]
 
 
@@ -277,7 +277,7 @@ def read_rule_pack(file: Path) -> RulePack:
 
 @cache
 def load_packs() -> tuple[RulePack, ...]:
-    """The built-in rule packs, in the order of their file names; read once."""
+    """Return the built-in rule packs, in the order of their file names; read once."""
     return tuple(read_rule_pack(file) for file in _built_in_files())
 
 
@@ -295,7 +295,7 @@ def built_in_versions() -> Mapping[str, str]:
 
 @cache
 def statutory() -> frozenset[str]:
-    """The concepts that a built-in rule names which stands on a statute."""
+    """Return the concepts that a built-in rule names which stands on a statute."""
     rules = ((pack, rule) for pack in load_packs() for rule in pack.rules)
     return frozenset(key for pack, rule in rules if (rule.checked or pack.checked) != "none" for key in rule.looks_for)
 
@@ -395,7 +395,7 @@ def _misfits(rule: LegalRule) -> Iterator[tuple[str, Remark]]:
 
 
 def _bad_quote(rule: LegalRule, checked: Checked) -> Iterator[tuple[str, Remark]]:
-    """Yield a quotation without where it was read, or the reverse; one of a text that nobody read; one that is too long."""
+    """Yield a quotation without where it was read, or the reverse; one of a text that was not read; one that is too long."""
     read = rule.quote_from
     if (rule.quote or read) and not (rule.quote and read.en and read.zh):
         yield "quote_from" if rule.quote else "quote", Remark("quote_incomplete")
@@ -415,7 +415,7 @@ def _bad_phrases(rule: LegalRule, lists: Lists) -> Iterator[tuple[str, Remark]]:
 
 
 def _read(file: Path, model: type[_Model]) -> tuple[_Model, yaml.Node | None]:
-    """A YAML file as `model`, and the node tree with line numbers."""
+    """Return a YAML file as `model`, and the node tree with line numbers."""
     data = read_bounded(file, RulePackError, max_bytes=MAX_BYTES)
     node, values = parse_yaml(file.name, data, RulePackError, MAX_BYTES)
     problems = list(_repeated_keys(file.name, node))
@@ -442,7 +442,7 @@ def _repeated_keys(file: str, node: yaml.Node | None) -> Iterator[Remark]:
 
 
 def _line(node: yaml.Node | None, location: Sequence[int | str]) -> int:
-    """The line, counted from 1, of the field at `location`, or of what is nearest above it."""
+    """Return the line, counted from 1, of the field at `location`, or of what is nearest above it."""
     for step in location:
         inner = None
         if isinstance(node, yaml.MappingNode):

@@ -95,7 +95,7 @@ def reconsider(
     of_nobody: bool = False,
     is_set_aside: Callable[[str], bool] = lambda concept: False,
 ) -> dict[str, Sign]:
-    """What phrases found, after the second opinion; if they found nothing, what it proposes.
+    """Return what phrases found, after the second opinion; if they found nothing, what it proposes.
 
     It proposes nothing for what is said of nobody, and no concept whose phrases were read and set aside.
     """
@@ -129,7 +129,7 @@ def reconsider(
 
 
 def _as(signs: dict[str, Sign], some: Iterable[Strength], strength: Strength, weighed: str = "") -> dict[str, Sign]:
-    """The signs, those of some strengths with another one."""
+    """Return the signs, those of some strengths with another one."""
     return {
         concept: replace(sign, strength=strength, weighed=weighed) if sign.strength in some else sign
         for concept, sign in signs.items()
@@ -150,7 +150,7 @@ def languages(texts: FeatureTexts) -> tuple[Language, ...]:
 
 
 def grams(language: Language, texts: FeatureTexts) -> dict[str, str]:
-    """What is weighed of a feature, each with the word that it is shown by: words and pairs of words, parts of words (``~``) in
+    """Return what is weighed of a feature, each with the word that it is shown by: words and pairs of words, parts of words (``~``) in
     English and of texts in Chinese; words of the name (``n:``) and of meanings (``m:``) apart, and those at the start (``^``) and
     end (``$``); of codes and the unit words, marked ``=``.
     """
@@ -184,7 +184,7 @@ def grams(language: Language, texts: FeatureTexts) -> dict[str, str]:
 
 
 def evidence(strengths: Mapping[str, str]) -> tuple[str, ...]:
-    """What phrases found (concept → strength), as the table has it: the strongest (``!single``), and each concept, without and with
+    """Return what phrases found (concept → strength), as the table has it: the strongest (``!single``), and each concept, without and with
     its strength (``!!sex``, ``!!sex:single``).
     """
     strongest = next((f"!{strength}" for strength in EVIDENCE if strength in strengths.values()), "!")
@@ -223,7 +223,7 @@ def _opinion(language: Language, texts: FeatureTexts, signs: Mapping[str, Sign])
 
 
 def _most(opinions: Iterable[Opinion], sign: int) -> str:
-    """The words that weighed most for (1) or against (-1) it, of those that tell something; any if none does."""
+    """Return the words that weighed most for (1) or against (-1) it, of those that tell something; any if none does."""
     parts = [(sign * part, word) for each in opinions for word, part in each.weighed.items() if sign * part > 0]
     telling = [part for part in parts if _is_evidence(part[1])]
     return ", ".join(word for _, word in sorted(telling or parts, key=lambda each: (-each[0], each[1]))[:SHOWN])
@@ -244,7 +244,7 @@ def _is_evidence(word: str) -> bool:
 
 
 def _where(word: str, texts: FeatureTexts) -> MatchedIn:
-    """Where a word stands first."""
+    """Return where a word stands first."""
     places: tuple[tuple[MatchedIn, PhraseMatch], ...]
     places = (
         ("name", texts.name),

@@ -48,7 +48,7 @@ def summary(feature: Feature, column: Column) -> ColumnSummary:
 
 
 def coarse(share: float) -> float:
-    """A share in steps."""
+    """Return a share in steps."""
     return round(round(share / STEP) * STEP, 2)
 
 
@@ -78,7 +78,7 @@ def _by_width(values: NDArray[np.float64]) -> list[tuple[str, int]]:
 
 
 def _by_code(feature: Feature, values: Column) -> list[tuple[str, int]]:
-    """Disclosed codes with their people, rarest last; any other code is a value that nobody disclosed."""
+    """Disclosed codes with their people, rarest last; any other code was not disclosed."""
     boolean = feature.kind is Kind.BOOLEAN
     texts = [f"{value:g}" if boolean else str(value) for value in values.tolist()]
     codes = ("0", "1") if boolean else tuple(feature.categories)
@@ -115,7 +115,7 @@ def _rare(counted: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
 
 
 def drift(feature: Feature, column: Column, reference: Mapping[str, Any] | None) -> Drift:
-    """How far a column has moved since `reference` (:func:`backend.data.column_counts.reference_of`; None = not known), in words.
+    """Return how far a column has moved since `reference` (:func:`backend.data.column_counts.reference_of`; None = not known), in words.
 
     A figure would tell about single people. What chance explains is no move.
     """

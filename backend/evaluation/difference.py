@@ -13,7 +13,9 @@ from backend.trees.outputs import Outputs
 def paired_difference(
     labels: Floats, first: Floats, second: Floats, outputs: tuple[Outputs, Outputs], seed: int = 7
 ) -> tuple[Estimate, ...]:
-    """Every figure of the second model less the first's; both are drawn on the same records each time, so that what they share cancels out.
+    """Return every figure of the second model less the first's.
+
+    Both are resampled on the same records each time, so that what they share cancels out.
 
     Parameters
     ----------

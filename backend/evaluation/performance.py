@@ -128,7 +128,7 @@ class Performance:
     confusion: tuple[tuple[int, ...], ...]
 
     def figure(self, name: str) -> Estimate | None:
-        """One figure by name; None if it does not apply."""
+        """Return one figure by name; None if it does not apply."""
         return next((f for f in self.figures if f.name == name), None)
 
 
@@ -162,7 +162,7 @@ class Stability:
 def performance(
     labels: Floats, margins: Floats, outputs: Outputs, part: str, seed: int = 7, weights: Floats | None = None
 ) -> Performance:
-    """All figures of one part.
+    """Return all figures of one part.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ from backend.protocols.group_sums.values import Counts
 
 OUTCOMES = 2  # of each person: 0 and 1, the positive one
 BANDS = 5  # of the bank's own score, at most
-FOLDS = 5  # of the people, so that nobody's band follows from their own outcome
+FOLDS = 5  # of the people, so that no person's band follows from their own outcome
 FACTOR_BITS = 12  # of the secret factors of the check
 # information value, by the trade's convention (Siddiqi 2006, ch. 6)
 WEAK = 0.02

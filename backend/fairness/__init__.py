@@ -1,1 +1,1 @@
-"""Disparity by group, proxies of protected attributes, ages: arithmetic on counts, whoever counted them."""
+"""Disparity by group, proxies of protected attributes, ages: arithmetic on counts of any origin."""

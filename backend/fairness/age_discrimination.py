@@ -72,7 +72,7 @@ class AgeCheck:
 
 
 def in_words(say: Callable[..., str], check: AgeCheck | None, is_split: bool, refused: str = "") -> str:
-    """The result as a sentence from a catalogue; `is_split` = the model splits on the feature, `refused` = the Host that has not agreed."""
+    """Return the result as a sentence; `is_split` = the model splits on the feature, `refused` = the Host that has not agreed."""
     if check is None and is_split and refused:
         return say("disparity.not_agreed", host=refused)
     if check is None:
@@ -81,7 +81,7 @@ def in_words(say: Callable[..., str], check: AgeCheck | None, is_split: bool, re
 
 
 def verdict_in_words(say: Callable[..., str], check: AgeCheck) -> str:
-    """What was found, without how."""
+    """Return what was found, without how."""
     worst = max(check.gaps, key=lambda gap: gap.worse)
     figures = {name: f"{getattr(worst, name):+.4f}".replace("-", "−") for name in ("worse", "low", "high")}
     return say(f"document.elderly_{check.verdict}", place=worst.place, classes=len(check.gaps), **figures)
@@ -127,5 +127,5 @@ def verdict_of(gaps: Sequence[AgeGap]) -> AgeVerdict:
 
 
 def read_check(stored: dict[str, Any]) -> AgeCheck:
-    """A check from its stored form (``dataclasses.asdict`` as JSON)."""
+    """Return a check from its stored form (``dataclasses.asdict`` as JSON)."""
     return AgeCheck(**{**stored, "gaps": tuple(AgeGap(**gap) for gap in stored["gaps"])})

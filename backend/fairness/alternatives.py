@@ -53,7 +53,7 @@ class DrawnQuality:
         return IntervalFigure(self.value, *percentiles(self.draws, self.value))
 
     def less(self, base: DrawnQuality) -> DrawnQuality:
-        """The difference of both, draw by draw: what they share cancels out."""
+        """Return the difference of both, draw by draw: what they share cancels out."""
         return DrawnQuality(self.value - base.value, self.draws - base.draws)
 
 
@@ -221,7 +221,7 @@ class Search:
     choice: Choice | None = None
 
     def of(self, name: str) -> Tried:
-        """One of the models; raises ParameterError if there is none of that name."""
+        """Return one of the models; raises ParameterError if no model has that name."""
         for candidate in self.tried:
             if name in (candidate.name, candidate.model):
                 return candidate
@@ -235,14 +235,14 @@ class Search:
 
 
 def read_search(body: object) -> Search:
-    """A search as it was stored."""
+    """Return a search as it was stored."""
     from pydantic import TypeAdapter  # noqa: PLC0415 - slow to import, and few runs need it
 
     return TypeAdapter(Search).validate_python(body)
 
 
 def cutoff_for(probabilities: Floats, share: float) -> float:
-    """The cut-off below which the share of people comes closest to `share`; of two as close the lower one.
+    """Return the cut-off below which the share of people comes closest to `share`; of two as close the lower one.
 
     Parameters
     ----------
@@ -383,7 +383,7 @@ class _Beside:
 def judge(
     decisions: Sequence[CutoffComparison], groups: Sequence[Group], *, reference: int, tolerance: float
 ) -> tuple[DecidedModels, ...]:
-    """The first model and its alternatives at every decision, with frontiers, and with intervals over all alternatives together.
+    """Return the first model and its alternatives at every decision, with frontiers, and with intervals over all alternatives together.
 
     Parameters
     ----------
@@ -428,7 +428,7 @@ def _claimed(compared: _Beside, auc: IntervalFigure | None, gap: IntervalFigure 
 def _beside(
     first: Candidate, candidate: Candidate, cells: Cells | None, groups: Sequence[Group], reference: int
 ) -> _Beside:
-    """A model beside the first one."""
+    """Return a model beside the first one."""
     auc = candidate.auc.less(first.auc)
     share = float(candidate.accepted.mean())
     ks = IntervalFigure(candidate.ks.value, *mirrored(candidate.ks.draws, candidate.ks.value))  # see `performance`
@@ -469,7 +469,7 @@ def _widths(cells: Counts, reference: int) -> Floats:
 
 
 def _leads(point: Point, points: Sequence[Point]) -> bool:
-    """Whether no other point is at least as good and as even, and better in one of both."""
+    """Return whether no other point is at least as good and as even, and better in one of both."""
     if point.gap is None:
         return False
     position = point.auc.value, -abs(point.gap.value)

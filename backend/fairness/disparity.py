@@ -269,9 +269,9 @@ def of_pairs(
     _check_reference(feature, groups, reference)
     n = np.array([group.n for group in groups], dtype=np.int64)
     n_accepted = np.array([count for _, count, _ in large], dtype=np.int64)
-    nobody = np.zeros_like(n)
-    # Labels are not counted: everybody stands among those without the positive one.
-    cells = np.stack([nobody, n_accepted, nobody, n - n_accepted], axis=-1)
+    no_records = np.zeros_like(n)
+    # Labels are not counted: all records count as being without the positive one.
+    cells = np.stack([no_records, n_accepted, no_records, n - n_accepted], axis=-1)
     unknown = np.zeros(len(n))
     counts = _Counts(groups, cells, unknown, unknown, n_accepted[None], labelled=False, labels=False)
     shares = _shares(cells, SELECTION)
@@ -372,7 +372,7 @@ def from_records(
 
 
 def measure_in_words(say: Callable[[str], str], measure: str) -> str:
-    """A measure of :func:`as_evidence` from a catalogue; any other measure is its own name."""
+    """Return a measure of :func:`as_evidence` from a catalogue; any other measure is its own name."""
     rate, _, gap = measure.partition(", ")
     if rate in (SCORE, BY_CUTOFF) and gap in ("", SMD, DIFFERENCE, RATIO, PAIR_P):
         words = say(f"measure.{'score' if rate == SCORE else 'by_cutoff'}")
@@ -405,13 +405,13 @@ def lower_over_higher(ratio: float, low: float | None, high: float | None) -> tu
 
 
 def widest(rows: Iterable[Evidence]) -> Evidence | None:
-    """The group whose selection rate is furthest from the reference group's, among rows of :func:`as_evidence`."""
+    """Return the group whose selection rate is furthest from the reference group's, among rows of :func:`as_evidence`."""
     differences = (row for row in rows if row.measure == f"selection rate, {DIFFERENCE}" and row.value is not None)
     return max(differences, key=lambda row: abs(row.value or 0.0), default=None)
 
 
 def as_evidence(disparity: Disparity, names: Sequence[Text]) -> tuple[Evidence, ...]:
-    """What a compliance finding on the feature shows of it: every group's rates, then for each rate how groups compare; scores, cut-offs.
+    """Return what a compliance finding on the feature shows: each group's rates, then for each rate how groups compare; scores, cut-offs.
 
     Parameters
     ----------
@@ -490,7 +490,7 @@ def _counted(cells: NDArray[np.int64], measure: Measure) -> NDArray[np.int64]:
 
 
 def _shares(cells: NDArray[np.int64], measure: Measure) -> Floats:
-    """``(groups,)``: NaN if nobody is behind a share."""
+    """``(groups,)``: NaN if no record is behind a share."""
     behind = _behind(cells, measure)
     counted = _counted(cells, measure)
     out: Floats = np.divide(counted, behind, out=np.full(behind.shape, np.nan), where=behind > 0)
@@ -500,7 +500,7 @@ def _shares(cells: NDArray[np.int64], measure: Measure) -> Floats:
 def _by_fairlearn(
     index: NDArray[np.intp], labels: NDArray[np.bool_], accepted: NDArray[np.bool_], groups: int
 ) -> dict[Measure, Floats]:
-    """Each group's rates by fairlearn; a rate without records is 0 there, and is suppressed here."""
+    """Return each group's rates by fairlearn; a rate without records is 0 there, and is suppressed here."""
     from fairlearn.metrics import (  # noqa: PLC0415 - takes a second, and few runs need it
         MetricFrame,
         false_positive_rate,
@@ -563,7 +563,7 @@ def _check_reference(feature: str, groups: Sequence[Group], reference: str) -> N
 
 
 def _outcome(k: int, counts: _Counts, values: dict[Measure, Floats]) -> GroupOutcome:
-    """One group's rates, calibration and scores."""
+    """Return one group's rates, calibration and scores."""
     group = counts.groups[k]
     behind = {m: _reported(counts, m)[k] for m in MEASURES}
     rates = {m: _rate(float(values[m][k]), int(n)) for m, n in behind.items()}
@@ -579,14 +579,14 @@ def _outcome(k: int, counts: _Counts, values: dict[Measure, Floats]) -> GroupOut
 
 
 def _rate(share: float, n: int) -> Rate:
-    """A share with its interval; suppressed if too few records are behind it."""
+    """Return a share with its interval; suppressed if too few records are behind it."""
     if n >= MIN_GROUP:
         return Rate(n, share, *wilson(share, n))
     return SUPPRESSED
 
 
 def _reported(counts: _Counts, measure: Measure) -> NDArray[np.int64]:
-    """``(groups,)``: records behind a rate; nobody's where decisions were not counted by label."""
+    """``(groups,)``: records behind a rate; 0 if decisions were not counted by label."""
     behind = _behind(counts.cells, measure)
     if counts.labelled or measure not in LABELLED:
         return behind
@@ -621,7 +621,7 @@ def _first(group: Group, reference: str) -> tuple[bool, int]:
 
 
 def _compared(group: Group, share: float, counted: int, n: int, base_counted: int, base_n: int) -> ComparedRate:
-    """A group's share against the reference group's."""
+    """Return a group's share against the reference group's."""
     base = base_counted / base_n
     difference = Rate(n + base_n, share - base, *of_difference(share, n, base, base_n))
     if base > 0:
@@ -632,7 +632,7 @@ def _compared(group: Group, share: float, counted: int, n: int, base_counted: in
 
 
 def _scores(outcomes: tuple[GroupOutcome, ...], reference: Group | None) -> tuple[ScoreCompared, ...]:
-    """Every other group's scores against the reference group's."""
+    """Return every other group's scores against the reference group's."""
     base = next((o for o in outcomes if o.group == reference), None)
     if base is None:
         return ()

@@ -29,7 +29,7 @@ def of_difference(share: float, n: int, reference: float, reference_n: int) -> t
 
 
 def of_ratio(share: float, n: int, reference: float, reference_n: int) -> tuple[float, float]:
-    """The interval of `share` over `reference` (above 0) from their Wilson intervals (Donner and Zou 2012, eq. 9 and 10)."""
+    """Return the interval of `share` over `reference` (above 0) from their Wilson intervals (Donner and Zou 2012, eq. 9 and 10)."""
     low, high = wilson(share, n)
     from_, to = wilson(reference, reference_n)
     product = share * reference
@@ -45,7 +45,7 @@ def of_ratio(share: float, n: int, reference: float, reference_n: int) -> tuple[
 
 
 def of_mean(mean: float, deviation: float, n: int) -> tuple[float, float]:
-    """The normal interval of a mean of `n` records with this standard deviation."""
+    """Return the normal interval of a mean of `n` records with this standard deviation."""
     error = Z * deviation / sqrt(n)
     return mean - error, mean + error
 
@@ -64,7 +64,7 @@ def of_standardised(
 
     Returns
     -------
-    (value, low, high), or None if nobody's score differs from anybody's.
+    (value, low, high), or None if all scores are equal.
     """
     variance = deviation**2
     other_variance = other_deviation**2

@@ -1,6 +1,6 @@
 """What of each record is summed by group, so that rates, scores and a range of cut-offs come from one question. Knows no group.
 
-Whoever reads sums of several marks reads those of their differences too: people accepted at one cut-off and declined at the next, say. A
+A reader of sums of several marks can compute those of their differences: people accepted at one cut-off and declined at the next, say. A
 set of one person would tell that person's group. So no set that can be told apart may hold between 1 and 19 of the records: the cut-offs
 of the range are tenths of these records' scores, at least 20 records from each other, from the decision's cut-off and from either end;
 the range, decisions by label, and labels are left out where they would tell fewer apart. Scores are rounded as far as the figures allow.
@@ -135,7 +135,7 @@ class Marking:
 
 
 def bounds(others: int = TENTHS - 1, square_bits: int = SQUARE_BITS) -> list[int]:
-    """The largest value of each mark, if there are so many other cut-offs."""
+    """Return the largest value of each mark, if there are so many other cut-offs."""
     return [1, 1, 1, 1 << SCORE_BITS, 1 << square_bits, 1 << SCORE_BITS, 1 << SCORE_BITS, *[1] * others]
 
 
@@ -148,7 +148,7 @@ def mark(
     undecided: bool = False,
     crossed: tuple[str, Sequence[WireGroup], Index] | None = None,
 ) -> Marking:
-    """How these records are to be marked: with as much as leaves no small set that can be told apart.
+    """Return how these records are to be marked: with as much as leaves no small set that can be told apart.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ def mark(
 def _names_nobody(
     marking: Marking, labels: NDArray[np.bool_], probabilities: Floats, crossed: Index | None = None
 ) -> bool:
-    """Whether sums over groups tell no few records apart: not by differences, nor, where groups are halves, by fitting one set alone."""
+    """Return whether sums over groups single out no small set of records, by differences or, if groups are halves, by fitting one set."""
     half = len(labels) // 2
     mark_columns, _ = marking.marks(labels, probabilities, crossed)
     fits = half < MIN_GROUP or leaves_unknown(spread_of(mark_columns), [half, len(labels) - half])

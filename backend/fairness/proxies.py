@@ -1,4 +1,4 @@
-"""How closely a feature is associated with a protected attribute, from counts of both together. Knows counts of groups, nobody's values.
+"""How closely a feature is associated with a protected attribute, from counts of both together. Knows counts of groups, no person's values.
 
 Mutual information is I = Σ p_ij·log2(p_ij / (p_i·p_j)), in bits; Cramér's V = √(χ²/n / min(r-1, c-1)), 0 … 1. Both are too large in
 small samples, by about (r-1)(c-1)/2n nats and (r-1)(c-1)/(n-1) of χ²/n; these are subtracted (Miller 1955; Bergsma 2013).
@@ -70,7 +70,7 @@ class Association:
 
 
 def associations(tables: Mapping[tuple[str, str], Table], seed: int) -> tuple[Association, ...]:
-    """Every feature's association with the attribute, the closest first.
+    """Return every feature's association with the attribute, the closest first.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def associations(tables: Mapping[tuple[str, str], Table], seed: int) -> tuple[As
 
 
 def as_evidence(associations: tuple[Association, ...]) -> tuple[Evidence, ...]:
-    """The evidence of a compliance finding on the attribute: the features that were found, the closest first."""
+    """Return the evidence of a compliance finding on the attribute: the features that were found, the closest first."""
     return tuple(Evidence(Text(a.feature), "Cramér's V", a.n, a.v, a.v_low, a.v_high) for a in associations if a.found)
 
 

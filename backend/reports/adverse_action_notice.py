@@ -82,12 +82,12 @@ class Form(BaseModel):
 
 @cache
 def form() -> Form:
-    """The built-in table; read once."""
+    """Return the built-in table; read once."""
     return Form.model_validate(yaml.safe_load(TABLE.read_text(encoding="utf-8")))
 
 
 def form_reason(feature: Feature, side: str, *, of_guest: bool) -> FormReason | None:
-    """The form's words for a feature, where they are accurate.
+    """Return the form's words for a feature, where they are accurate.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ class Blocker:
     Attributes
     ----------
     why : {"prohibited", "asked", "negative", "undecided", "open"}
-        A prohibited basis, or nobody answered whether it is one; or the age of elderly applicants scores worse, is not shown to score no
+        A prohibited basis, or that question is open; or the age of elderly applicants scores worse, is not shown to score no
         worse, or was not checked.
     """
 
@@ -158,7 +158,7 @@ class Blocker:
 
 
 def why_blocked(blockers: Sequence[Blocker], say: Texts) -> str:
-    """All that is said against a feature."""
+    """Return all that is said against a feature."""
     return say("document.semicolon").join(blocker.in_words(say) for blocker in blockers)
 
 
@@ -191,11 +191,11 @@ class NoticeLine:
         return _about(self.feature, self.party.en, self.of_guest)
 
     def meaning(self, words: Catalogue) -> str:
-        """What the feature means."""
+        """Return what the feature means."""
         return words.text(self.feature.meaning)
 
     def text(self, language: str) -> str:
-        """The dictionary's text for this side; empty if it has none."""
+        """Return the dictionary's text for this side; empty if it has none."""
         side: Side = "above" if self.side == "above" else "below" if self.side == "below" else "either"
         reason = self.feature.reason.get(side, Text())
         return reason.zh if language == "zh" else reason.en
@@ -236,7 +236,7 @@ class Notice:
     compared : int
         Records in that group.
     policy : int
-        Version of the policy that declined; 0 = nobody has set a line.
+        Version of the policy that declined; 0 = no line was set.
     verdict : Verdict or None
         What is true of the model; None = it was not judged.
     """
@@ -263,7 +263,7 @@ class Notice:
         return any(line.blockers for line in self.lines)
 
     def outline(self, language: str) -> Outline:
-        """The notice, or why there is none, as blocks.
+        """Return the notice, or why there is none, as blocks.
 
         Raises
         ------
@@ -360,12 +360,12 @@ class Notice:
 
 
 def absent(words: Catalogue, field: str) -> str:
-    """What stands if nobody gave an address, a telephone number or a supervisor."""
+    """Return the text if there is no address, a telephone number or a supervisor."""
     return words("notice_details.absent", field=words(f"notice_details.absent_{field}"))
 
 
 def _one_reason(lines: Sequence[NoticeLine], words: Catalogue, american: bool) -> str:
-    """The form's words, where they fit, and the texts of all features that are this reason."""
+    """Return the form's words, where they fit, and the texts of all features that are this reason."""
     form_words = dict.fromkeys(line.form_reason.text.en for line in lines if american and line.form_reason)
     between = words("notice.between")
     texts_by_party = dict[str, list[str]]()
@@ -384,7 +384,7 @@ def _one_reason(lines: Sequence[NoticeLine], words: Catalogue, american: bool) -
 
 
 def draw(notice: Notice, language: str, kind: str) -> bytes:
-    """The notice as a file.
+    """Return the notice as a file.
 
     Parameters
     ----------

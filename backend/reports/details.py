@@ -84,7 +84,7 @@ def to_toml(details: DetailsSection, parties: Sequence[str], language: str = "en
 
 
 def missing(details: DetailsSection | None, parties: Sequence[str]) -> tuple[str, ...]:
-    """The fields that nobody provided; one by party is missing until each party has its text."""
+    """Return the fields that were not provided; one by party is missing until each party has its text."""
     section = details or DetailsSection()
     empty = [name for name in FIELDS if not getattr(section, name)]
     return (*empty, *(name for name in BY_PARTY if set(getattr(section, name)) < set(parties)))

@@ -77,7 +77,7 @@ def written(content: Content) -> str:
 
 
 def _object(values: Mapping[str, str]) -> str:
-    """The canonical form of an object whose values are in theirs, so that a large one is written once."""
+    """Return the canonical form of an object whose values are in theirs, so that a large one is written once."""
     return f"{{{','.join(f'{canonical(name)}:{values[name]}' for name in sorted(values))}}}"
 
 
@@ -103,12 +103,12 @@ def digest_of(text: str) -> str:
 
 
 def to_json(report: Report) -> str:
-    """The report as a file: its canonical form."""
+    """Return the report as a file: its canonical form."""
     return canonical(report.body()) + "\n"
 
 
 def read(text: str) -> Report:
-    """A report as :func:`to_json` writes it, to the byte.
+    """Return a report as :func:`to_json` writes it, to the byte.
 
     Raises
     ------
@@ -122,7 +122,7 @@ def read(text: str) -> Report:
 
 
 def parse(text: str) -> Report:
-    """A report in JSON.
+    """Return a report in JSON.
 
     Raises
     ------

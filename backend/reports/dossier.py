@@ -39,7 +39,7 @@ class DossierFile(Part):
 
 
 def template(party: Party, answers: Answers, language: str = "en") -> str:
-    """The form as TOML: once for all columns, then each column under its meaning; what a column leaves empty holds for all."""
+    """Return the form as TOML: once for all columns, then each column under its meaning; what a column leaves empty holds for all."""
     words = words_in(language)
     lines = [f"# {words('dossier.file_note')}", "[all]"]
     for name in WRITTEN:
@@ -56,7 +56,7 @@ def template(party: Party, answers: Answers, language: str = "en") -> str:
 
 
 def answers_of(text: str, party: Party) -> Answers:
-    """What people wrote: column → field → text, under "" what holds for all.
+    """Return what people wrote: column → field → text, under "" what holds for all.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def answers_of(text: str, party: Party) -> Answers:
 
 
 def written(answers: Answers, column: str, field: str) -> str:
-    """What was written of a column: its own, else what holds for all."""
+    """Return what was written of a column: its own, else what holds for all."""
     return answers.get(column, {}).get(field, "") or answers.get("", {}).get(field, "")
 
 
@@ -99,7 +99,7 @@ def sign(
     trained: Mapping[str, int],
     key: SigningKey,
 ) -> DossierFile:
-    """The dossier, signed.
+    """Return the dossier, signed.
 
     Parameters
     ----------
@@ -143,17 +143,17 @@ def digest(dossier: DossierSection) -> str:
 
 
 def fits(federation: str, dossier: DossierSection) -> bool:
-    """Whether the signature is that of the key that the dossier names."""
+    """Return whether the signature is that of the key that the dossier names."""
     return is_signed(dossier.public_key, dossier.signature, KIND, federation, digest(dossier))
 
 
 def to_text(file: DossierFile) -> str:
-    """The file: its canonical form."""
+    """Return the file: its canonical form."""
     return canonical(file.model_dump(mode="json", by_alias=True)) + "\n"
 
 
 def read(text: str, federation: Federation) -> DossierSection:
-    """A dossier of one of the federation's Hosts, whose signature fits and which speaks of the columns as they are disclosed.
+    """Return a dossier of one of the federation's Hosts, whose signature fits and which speaks of the columns as they are disclosed.
 
     Raises
     ------
@@ -198,7 +198,7 @@ def check_columns(reported: Sequence[dict[str, Any]], disclosed: Sequence[dict[s
 
 
 def previous(text: str) -> DossierSection:
-    """A dossier that the Guest took in before; raises FederationError if it cannot be read."""
+    """Return a dossier that the Guest took in before; raises FederationError if it cannot be read."""
     try:
         return DossierSection.model_validate(json_values(text))
     except (ValueError, RecursionError) as error:

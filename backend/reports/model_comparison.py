@@ -328,7 +328,7 @@ def _findings(first: Sequence[Finding], second: Sequence[Finding]) -> Iterator[F
 
 
 def _outcomes(first: Side, second: Side) -> Iterator[OutcomePair]:
-    """What was measured of one of them, or of both at the same cut-off: at another one it is another decision."""
+    """Yield what was measured of one of them, or of both at the same cut-off: at another one it is another decision."""
     for feature in dict.fromkeys((*first.disparities, *second.disparities)):
         rows = [side.disparities.get(feature, ()) for side in (first, second)]
         if all(rows) and first.cutoff(feature) != second.cutoff(feature):
@@ -356,13 +356,13 @@ def _differences(first: ModelRecord, second: ModelRecord) -> Iterator[Difference
 
 
 def _made(record: ModelRecord) -> dict[str, str]:
-    """How a model was made, in words of its record."""
+    """Return how a model was made, in words of its record."""
     basics = {"algorithm": record.algorithm, "hosts": ", ".join(record.hosts), "exclude": ", ".join(record.exclude)}
     return basics | {name: str(value) for name, value in record.parameters.items()}
 
 
 def _paired(first: Mapping[K, V], second: Mapping[K, V]) -> Iterator[tuple[K, V | None, V | None]]:
-    """Every key with what either side has under it: those of the first side first."""
+    """Yield every key with what either side has under it: those of the first side first."""
     return ((key, first.get(key), second.get(key)) for key in dict.fromkeys((*first, *second)))
 
 

@@ -51,7 +51,7 @@ def label_of(name: str, language: str) -> str:
 
 
 def stated(federation: Federation, details: Mapping[str, NoticeParty]) -> Federation:
-    """The federation with what is kept in place of what its file says."""
+    """Return the federation with what is kept in place of what its file says."""
 
     def of(party: Party) -> Party:
         stored = details.get(party.name, NoticeParty())
@@ -71,7 +71,7 @@ def stated(federation: Federation, details: Mapping[str, NoticeParty]) -> Federa
 
 
 def of_file(federation: Federation) -> dict[str, NoticeParty]:
-    """What stands for each party, the creditor first."""
+    """Return what stands for each party, the creditor first."""
     return {
         p.name: NoticeParty(
             name=p.title,
@@ -109,7 +109,7 @@ def _filled(text: Text, fallback: Text) -> Text:
 
 
 def checked(fields_by_party: Mapping[str, Any], federation: Federation) -> dict[str, NoticeParty]:
-    """What is kept of fields by party; raises ParameterError for a party or field that there is not, or a text that is too long."""
+    """Return what is kept of fields by party; raises ParameterError for a party or field that there is not, or a text that is too long."""
     parties = [p.name for p in federation.parties]
     if wrong := sorted(set(fields_by_party) - set(parties)):
         raise ParameterError("form_unknown_party", party=wrong[0], known=tuple(parties))
@@ -142,7 +142,7 @@ def from_toml(text: str, federation: Federation) -> dict[str, NoticeParty]:
 
 
 def to_toml(federation: Federation, language: str = "en") -> str:
-    """What stands for every party, each field under what it is for; empty ones to be filled in."""
+    """Return what stands for every party, each field under what it is for; empty ones to be filled in."""
     words = words_in(language)
     lines = [f"# {words('notice_details.file_note')}"]
     for party, details in of_file(federation).items():

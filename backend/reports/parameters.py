@@ -19,7 +19,7 @@ def parameters_in_words(words: Catalogue, parameters: Mapping[str, str], cipher:
 
 
 def cipher_in_words(words: Catalogue, name: str, bits: int) -> str:
-    """What training was encrypted with; Paillier with short random exponents is Paillier."""
+    """Return what training was encrypted with; Paillier with short random exponents is Paillier."""
     kind = name.removesuffix("-short")
     if kind in CIPHERS:
         return words(f"document.cipher_{kind}", bits=bits)
@@ -52,7 +52,7 @@ def _value(words: Catalogue, name: str, value: str, cipher: str, bits: int) -> s
 
 
 def _number(words: Catalogue, name: str, value: str) -> str:
-    """A share in percent, and off where 0 means that; any other text as it is."""
+    """Return a share in percent, and off where 0 means that; any other text as it is."""
     try:
         number = float(value)
     except ValueError:

@@ -332,7 +332,7 @@ class DossierSection(Part):
     signature: str = Field(description="over the statement in docs/report.md")
 
     def since(self, model: str) -> DossierSection:
-        """The same with `reference` and `drift` of the model's training; none are measured where the Host kept no records of it.
+        """Return the same with `reference` and `drift` of the model's training; none are measured where the Host kept no records of it.
 
         A dossier that knows of no single training stays as it is.
         """

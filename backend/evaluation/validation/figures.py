@@ -37,7 +37,7 @@ def discrimination(part: Performance) -> tuple[Figure, Figure]:
 
 
 def of_part(part: Performance, measure: str) -> Figure:
-    """A figure of the model card under the suite's name; not disclosed where it does not apply."""
+    """Return a figure of the model card under the suite's name; not disclosed where it does not apply."""
     estimate = part.figure(measure)
     if estimate is None:
         return Figure(measure, None)
@@ -162,7 +162,7 @@ def rank_agreement(gains: Floats, seed: int = SEED) -> Found:
 
 
 def concentration(parties: Sequence[str], names: Sequence[str], gains: Floats) -> tuple[Figure, Figure]:
-    """The largest feature's share of the gain, and the Herfindahl-Hirschman index of all shares."""
+    """Return the largest feature's share of the gain, and the Herfindahl-Hirschman index of all shares."""
     shares = gains.sum(axis=0) / (gains.sum() or 1.0)
     top = int(shares.argmax())
     return (
@@ -237,7 +237,7 @@ def without_host(labels: Floats, unchanged: Floats, changed: Floats, party: str)
 
 
 def _drawn(n: int, figure: Callable[[Floats], Floats]) -> tuple[float | None, float | None, float | None]:
-    """A figure of weights ``(draws, n)`` over all people, with its interval over people drawn with replacement; nothing if it is NaN."""
+    """Return a figure of weights ``(draws, n)`` over all people, with its interval over resampled people; nothing if it is NaN."""
     value = float(figure(np.ones((1, n)))[0])
     if np.isnan(value):
         return None, None, None

@@ -71,12 +71,12 @@ class Monitored:
 
 
 def triggers() -> Suite:
-    """The figures of a run and their thresholds, as they are shipped."""
+    """Return the figures of a run and their thresholds, as they are shipped."""
     return shipped("monitoring.toml")
 
 
 def read_monitored(stored: dict[str, Any]) -> Monitored:
-    """A run as it was kept (``dataclasses.asdict``, from JSON)."""
+    """Return a run as it was kept (``dataclasses.asdict``, from JSON)."""
     lists = {
         "tests": read_tests(stored["tests"]),
         "tenths": tuple(Calibration(**row) for row in stored["tenths"]),

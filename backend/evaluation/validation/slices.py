@@ -56,7 +56,7 @@ def summed(guest_marks: Sequence[Counts], index: NDArray[np.intp], groups: int) 
 
 
 def slices(groups: Sequence[Group], sums: Counts, marking: Marking) -> tuple[Slice, ...]:
-    """Each group's figures from sums of the marks of `marking`, ``(marks, groups)``; none if labels were not counted, and groups of
+    """Return each group's figures from sums of the marks of `marking`, ``(marks, groups)``; none if labels were not counted, and groups of
     fewer than 20 records are left out.
     """
     accepted, positive, _, units, deviations, losses, squares = sums[:FIXED]
@@ -234,7 +234,7 @@ def _figure(
     value: float | None,
     ends: tuple[float | None, float | None],
 ) -> Figure:
-    """A figure of one of a feature's slices; a slice of what was put together names the groups that were not."""
+    """Return a figure of one of a feature's slices; a slice of what was put together names the groups that were not."""
     apart: tuple[str, ...] = ()
     if s.group.kind == "rest":
         apart = tuple(sibling.group.name for sibling in all_slices if sibling.group.kind in ("code", "missing"))

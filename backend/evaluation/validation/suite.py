@@ -79,7 +79,7 @@ class MeasureLimits(_Part):
         return self.warn if self.fail is None else self.fail
 
     def worse(self, value: float, than: float) -> bool:
-        """Whether a value lies beyond another in the bad direction."""
+        """Return whether a value lies beyond another in the bad direction."""
         return value < than if self.sense == "min" else value > than
 
 
@@ -167,7 +167,7 @@ class Figure:
     apart: tuple[str, ...] = ()
 
     def ends(self, sense: Sense) -> tuple[float | None, float | None]:
-        """The best and the worst end of its interval; its value twice, where it has none."""
+        """Return the best and the worst end of its interval; its value twice, where it has none."""
         low = self.value if self.low is None else self.low
         high = self.value if self.high is None else self.high
         return (high, low) if sense == "min" else (low, high)
@@ -266,7 +266,7 @@ class Validation:
     policy: int | None = None
 
     def count(self, verdict: Verdict) -> int:
-        """How many tests have a verdict."""
+        """Return how many tests have a verdict."""
         return sum(test.verdict == verdict for test in self.tests)
 
     @property
@@ -276,7 +276,7 @@ class Validation:
 
 
 def _read_figure(row: Mapping[str, Any]) -> Figure:
-    """A figure as it was stored."""
+    """Return a figure as it was stored."""
     return Figure(**{**row, "apart": tuple(row.get("apart", ()))})
 
 
@@ -294,7 +294,7 @@ def read_tests(stored: list[dict[str, Any]]) -> tuple[Tested, ...]:
 
 
 def read_validation(stored: dict[str, Any]) -> Validation:
-    """A validation as it was kept (``dataclasses.asdict``, from JSON)."""
+    """Return a validation as it was kept (``dataclasses.asdict``, from JSON)."""
     lists = {
         "tests": read_tests(stored["tests"]),
         "tightened": tuple(stored["tightened"]),
@@ -331,7 +331,7 @@ class Suite:
     off: Mapping[str, str] = field(default_factory=dict)
 
     def judge(self, measured: Mapping[str, Found]) -> tuple[Tested, ...]:
-        """Every test's verdict, in the suite's order; a test that nothing was found for was not measured."""
+        """Return every test's verdict, in the suite's order; a test that nothing was found for was not measured."""
         return tuple(self._tested(test, measured.get(test.id, "not_measured")) for test in self.tests)
 
     def _tested(self, test: Test, measured: Found) -> Tested:
@@ -349,7 +349,7 @@ class Suite:
 
 
 def overall(tested: Sequence[Tested]) -> Overall:
-    """The whole suite's verdict: failed by any test; incomplete where a floor is missing that has something to measure."""
+    """Return the whole suite's verdict: failed by any test; incomplete where a floor is missing that has something to measure."""
     verdicts = {test.verdict for test in tested}
     if "fail" in verdicts:
         return "fail"
@@ -360,7 +360,7 @@ def overall(tested: Sequence[Tested]) -> Overall:
 
 
 def verdict_of(limit: MeasureLimits, figure: Figure) -> Verdict:
-    """What one figure shows, by its interval: every measure is judged so.
+    """Return what one figure shows, by its interval: every measure is judged so.
 
     It fails or warns if the whole interval lies beyond the limit. It passes if the whole interval lies within the last limit, which rules a
     failure out, and the figure itself within the first one. In between the records do not decide. A figure that is not disclosed is
@@ -404,20 +404,20 @@ def _badness(judged: Judged) -> tuple[int, float]:
 
 
 def standard() -> Suite:
-    """The suite as it is shipped."""
+    """Return the suite as it is shipped."""
     return shipped("suite.toml")
 
 
 @cache
 def shipped(name: str) -> Suite:
-    """The tests and thresholds of a data file of this package."""
+    """Return the tests and thresholds of a data file of this package."""
     text = (files("backend.evaluation.validation") / name).read_text(encoding="utf-8")
     read = _File(**tomllib.loads(text))
     return Suite(read.version, read.test)
 
 
 def with_config(suite: Suite, config: OperatorConfig) -> Suite:
-    """The suite with an operator's file on top.
+    """Return the suite with an operator's file on top.
 
     Raises
     ------
@@ -483,7 +483,7 @@ def _tightened(limit: MeasureLimits, operator_limit: OwnLimit | None) -> Measure
 
 
 def read_config(file: Path) -> OperatorConfig:
-    """An operator's file (TOML).
+    """Return an operator's file (TOML).
 
     Raises
     ------

@@ -18,7 +18,7 @@ MOST_ROOM = 2.0  # times the room to failing; a bar ends there
 
 
 def about_in_words(say: Say, figure: Figure, feature: str, party: str, codes: Mapping[str, str]) -> str:
-    """What a figure is: its measure, and of which party, feature and group.
+    """Return what a figure is: its measure, and of which party, feature and group.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def members_of_rest(apart: Collection[str], codes: Iterable[str]) -> tuple[tuple
 
 
 def rest_in_words(say: Say, apart: Collection[str], codes: Mapping[str, str]) -> str:
-    """Who is in a group that was put together, and why; see :func:`members_of_rest`.
+    """Return who is in a group that was put together, and why; see :func:`members_of_rest`.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def rest_in_words(say: Say, apart: Collection[str], codes: Mapping[str, str]) ->
 
 
 def value_in_words(say: Say, figure: Figure, show: Callable[[float], str]) -> str:
-    """The value in its unit, with its interval and how many records are behind it; a dash where it is not disclosed.
+    """Return the value in its unit, with its interval and how many records are behind it; a dash where it is not disclosed.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def limit_in_words(say: Say, measure: str, sense: Sense, warn: float | None, fai
 
 
 def _unit(say: Say, measure: str) -> str:
-    """The unit that a measure's numbers are followed by; empty if it has none."""
+    """Return the unit that a measure's numbers are followed by; empty if it has none."""
     if measure in SHARES:
         return "\u00a0%"
     if measure in POINTS:
@@ -151,7 +151,7 @@ def _unit(say: Say, measure: str) -> str:
 
 
 def seen_in_words(say: Say, measure: str, sense: Sense, shows_from: float | None) -> str:
-    """The value at which a breach would have shown; empty if the figure is not undecided."""
+    """Return the value at which a breach would have shown; empty if the figure is not undecided."""
     if shows_from is None:
         return ""
     if measure in POINTS | SHARES:

@@ -18,7 +18,7 @@ def evidenced(
     measures_by_feature: Mapping[str, tuple[Evidence, ...]] | None,
     carried: Iterable[tuple[str, tuple[Evidence, ...] | None]],
 ) -> tuple[report.Evidenced, ...] | None:
-    """What was measured, feature by feature; None if nothing was.
+    """Return what was measured, feature by feature; None if nothing was.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def evidenced(
 
 
 def retrained(sources: Sources, pair: SideBySide) -> report.Retrained:
-    """Two models side by side, every figure as the report writes it."""
+    """Return two models side by side, every figure as the report writes it."""
     first = pair.before
     second = pair.after
     sizes = ((f.name, getattr(first.sizes, f.name), getattr(second.sizes, f.name)) for f in fields(Sizes))

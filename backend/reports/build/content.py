@@ -20,7 +20,7 @@ from backend.results import ModelRecord
 
 
 def content_of(sources: Sources) -> report.Content:
-    """What people assess and sign."""
+    """Return what people assess and sign."""
     findings = sources.compliance.findings
     limit = Catalogue("en")
     return report.Content(

@@ -14,7 +14,7 @@ _from: dict[tuple[type[Part], tuple[type, ...], tuple[str, ...]], tuple[tuple[st
 
 
 def fill(part: type[P], /, *sources: object, **values: Any) -> P:
-    """A part of the report: fields that are `values`, and the others by name from the first source that has them, floats rounded."""
+    """Return a part of the report: fields that are `values`, and the others by name from the first source that has them, floats rounded."""
     key = (part, tuple(map(type, sources)), tuple(values))
     if key not in _from:
         _from[key] = tuple(
@@ -29,5 +29,5 @@ def fill(part: type[P], /, *sources: object, **values: Any) -> P:
 
 
 def fill_each(part: type[P], rows: Iterable[object]) -> tuple[P, ...]:
-    """A part a row."""
+    """Return a part a row."""
     return tuple(fill(part, row) for row in rows)

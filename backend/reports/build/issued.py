@@ -39,7 +39,7 @@ CHANGES = {  # action of the audit log → the field of its entry that says more
 
 
 def issued_of(sources: Sources, content_sha256: str, verdict: Verdict, now: str, by: tuple[str, str]) -> report.Issued:
-    """What belongs to the day of the report on a content of this hash; `by` is actor and role."""
+    """Return what belongs to the day of the report on a content of this hash; `by` is actor and role."""
     actor, role = by
     return report.Issued(
         time=now,
@@ -86,7 +86,7 @@ def _versions() -> tuple[tuple[str, str], ...]:
 
 
 def _changes(sources: Sources) -> Iterable[report.ChangeLine]:
-    """What the log says was done to the model, said of it or decided about it, and which dossiers came; oldest first."""
+    """Return what the log says was done to the model, said of it or decided about it, and which dossiers came; oldest first."""
     digest = sources.record.content_hash
     for entry in sources.entries:
         if entry.action not in CHANGES or entry.body.get("outcome", "done") != "done":
@@ -99,7 +99,7 @@ def _changes(sources: Sources) -> Iterable[report.ChangeLine]:
 
 
 def _test_log(sources: Sources) -> Iterable[report.MeasuredEntry]:
-    """Every measurement of the model that has ended, as the log has it; oldest first."""
+    """Return every measurement of the model that has ended, as the log has it; oldest first."""
     for entry in sources.entries:
         body = entry.body
         # such an entry alone counts the numbers that were kept
@@ -146,7 +146,7 @@ def _policy(sources: Sources) -> report.PolicyLine:
 
 
 def sign_offs_of(sources: Sources, content_sha256: str) -> tuple[report.SignOffLine, ...]:
-    """Every sign-off, and whether it covers a content of this hash."""
+    """Return every sign-off, and whether it covers a content of this hash."""
     return tuple(
         fill(
             report.SignOffLine,
@@ -161,7 +161,7 @@ def sign_offs_of(sources: Sources, content_sha256: str) -> tuple[report.SignOffL
 
 
 def _use(sources: Sources) -> report.Use:
-    """How much the model was used; comparisons on a synthetic federation are not uses of it."""
+    """Return how much the model was used; comparisons on a synthetic federation are not uses of it."""
     model_entries = [e for e in sources.entries if e.body.get("model_sha256") == sources.record.content_hash]
     scorings = [e for e in model_entries if e.action == "score" and "cipher" in e.body]
     comparisons = [e for e in model_entries if e.action == "compare" and not e.body.get("synthetic")]

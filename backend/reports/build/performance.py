@@ -17,7 +17,7 @@ MAX_STEPS = 20  # of a curve
 
 
 def performance(card: Card | None) -> report.PerformanceSection | None:
-    """The card's part to rely on; None if no scores are kept, or too few."""
+    """Return the card's part to rely on; None if no scores are kept, or too few."""
     if card is None or card.part.n < MIN_GROUP:
         return None
     return fill(

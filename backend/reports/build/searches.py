@@ -11,7 +11,7 @@ from backend.reports.build.sources import Sources
 
 
 def searches(sources: Sources) -> Iterable[report.SearchLine]:
-    """A line a search and decision."""
+    """Return a line for each search and decision."""
     for search in sources.searches:
         reference = search.groups[search.reference]
         for decided in search.decisions:

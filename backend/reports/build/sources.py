@@ -86,7 +86,7 @@ class Sources:
     dossiers : tuple of DossierSection
         What Hosts signed about their columns, as the Guest took it in.
     policy, policy_version : Policy, PolicyVersion or None
-        The line that decides, and who set it; None = nobody has.
+        The line that decides, and who set it; None = none was set.
     searches : tuple of Search
         For alternatives: from this model, and those that it was chosen from.
     """
@@ -118,7 +118,7 @@ class Sources:
     policy_version: PolicyVersion | None = None
 
     def feature(self, name: str) -> Feature:
-        """A feature of the federation, or of the model where the federation no longer offers it; two together as one."""
+        """Return a feature of the federation, or of the model where the federation no longer offers it; two together as one."""
         names = features_of(name, self._features)
         if len(names) == 1:
             return self._features.get(name) or Feature(name=name, meaning=name)

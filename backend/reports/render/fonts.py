@@ -20,7 +20,7 @@ class Font(NamedTuple):
     face: int = 0
 
     def installed(self) -> bool:
-        """Whether this machine has it."""
+        """Return whether this machine has it."""
         return Path(self.plain).is_file() and Path(self.bold).is_file()
 
 
@@ -45,12 +45,12 @@ LATIN = (
 
 
 def first(fonts: Iterable[Font]) -> Font | None:
-    """The first that is installed."""
+    """Return the first that is installed."""
     return next((font for font in fonts if font.installed()), None)
 
 
 def language_of_pdf(language: str) -> str:
-    """The language that a PDF can be drawn in here: English where Chinese is asked for and no font has its letters."""
+    """Return the language that a PDF can be drawn in here: English where Chinese is asked for and no font has its letters."""
     if language != "zh" or first(CHINESE) is not None:
         return language
     return "en"

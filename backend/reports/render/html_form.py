@@ -40,7 +40,7 @@ def _style() -> str:
 
 
 def to_html(report: Report, language: str) -> str:
-    """The report as HTML."""
+    """Return the report as HTML."""
     inside = canonical(report.body()).replace("<", "\\u003c")  # the same JSON to a parser; no tag can end the script
     script = f'<script type="application/json" id="glassleaf-report">{inside}</script>\n'
     return page(outline(report, language), language, script)
@@ -60,7 +60,7 @@ def page(outline: Outline, language: str, script: str = "") -> str:
 
 
 def _head(text: str) -> str:
-    """What a printed page has at its head, as the PDF has; every sign but letters and digits is written as its number."""
+    """Return what a printed page has at its head, as the PDF has; every sign but letters and digits is written as its number."""
     if not text:
         return ""
     safe = "".join(c if c.isascii() and c.isalnum() else f"\\{ord(c):06x}" for c in text)
@@ -68,7 +68,7 @@ def _head(text: str) -> str:
 
 
 def read_html(text: str) -> Report:
-    """The report inside an HTML file, whose visible part must be what is drawn from it.
+    """Return the report inside an HTML file, whose visible part must be what is drawn from it.
 
     Raises
     ------
@@ -142,7 +142,7 @@ def _bars(bars: Bars, language: str) -> str:
 
 
 def _picture(sentence: str, width: int, height: int, content: str) -> str:
-    """A picture under the sentence that is its text alternative."""
+    """Return a picture under the sentence that is its text alternative."""
     box = f'viewBox="0 0 {width} {height}" width="{width}"'
     image = f'<svg role="img" aria-label="{escape(sentence)}" {box}>{content}</svg>'
     return f'<div class="kept"><p>{escape(sentence)}</p>\n{image}</div>'
@@ -154,7 +154,7 @@ def _panels(panels: Panels) -> str:
 
 
 def _panel(panel: Panel, left: int) -> str:
-    """One chart with its axes, from `left` on."""
+    """Return one chart with its axes, from `left` on."""
     x0 = left + 54
     y0 = PANEL - 46
     side = PANEL - 84
@@ -190,12 +190,12 @@ def _panel(panel: Panel, left: int) -> str:
 
 
 def colour(party: int) -> str:
-    """A party's colour, as ``#RRGGBB``; those past the last share it."""
+    """Return a party's colour, as ``#RRGGBB``; those past the last share it."""
     return COLOURS[min(party, len(COLOURS) - 1)]
 
 
 def shortened(label: str) -> str:
-    """A bar's label in the room that there is; Chinese letters count double."""
+    """Return a bar's label in the room that there is; Chinese letters count double."""
     width = 0
     for i, letter in enumerate(label):
         width += 2 if letter > "\u2e80" else 1

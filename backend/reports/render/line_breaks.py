@@ -1,6 +1,6 @@
 """Where a line of text may end: at spaces, between Chinese letters, and never within a number or a name that fits a line.
 
-Knows no font: the width of a letter is given. After GB/T 15834 and UAX #14, as far as a report needs them.
+Knows no font: the width of a letter is given. After GB/T 15834 and UAX #14, in the part that a report needs.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _row(row: str, width: Callable[[str], float], room: float) -> list[str]:
 
 
 def pieces(row: str) -> list[str]:
-    """What no line may break, each with the spaces that follow it; together they are the row."""
+    """Return what no line may break, each with the spaces that follow it; together they are the row."""
     pieces_of_row = []
     start = 0
     for i in range(1, len(row)):
@@ -67,7 +67,7 @@ def _may_break(left_letter: str, right_letter: str) -> bool:
 
 
 def _cut(piece: str, width: Callable[[str], float], room: float) -> int:
-    """How much of a word too long for a line stands on the first: up to a sign that joins its parts, else as much as fits."""
+    """Return how much of a word too long for a line stands on the first: up to a sign that joins its parts, else as much as fits."""
     width_so_far = 0.0
     fits = 0
     soft = 0

@@ -43,7 +43,7 @@ ABOVE = 0.8
 
 
 def to_pdf(report: Report, language: str) -> bytes:
-    """The report as PDF, in `language_of_pdf(language)`; the same bytes for the same report, language, fonts and fpdf2."""
+    """Return the report as PDF, in `language_of_pdf(language)`; the same bytes for the same report, language, fonts and fpdf2."""
     pdf_language = language_of_pdf(language)
     pdf = pages(outline(report, pdf_language), pdf_language, datetime.fromisoformat(report.issued.time))
     pdf.embed_file(
@@ -53,7 +53,7 @@ def to_pdf(report: Report, language: str) -> bytes:
 
 
 def pages(outline: Outline, language: str, time: datetime) -> FPDF:
-    """An outline drawn on pages, in a language that this machine has letters for."""
+    """Return an outline drawn on pages, in a language that this machine has letters for."""
     words = Catalogue(language)
     pdf = Page(words, time, outline.head)
     pdf.set_title(outline.title)
@@ -128,14 +128,14 @@ def _rows(pdf: Page, rows: Sequence[Sequence[str]], widths: Sequence[int], size:
 
 
 def read_pdf(blob: bytes) -> Report:
-    """The report attached to a PDF: the one file in its tree of embedded files, as readers of PDF find it, written as it is.
+    """Return the report attached to a PDF: the one file in its tree of embedded files, as readers of PDF find it, written as it is.
 
     Raises
     ------
     ModelError
         There is none, it is not the only one, or its hashes do not fit.
     """
-    from pypdf import PdfReader  # noqa: PLC0415 (whoever writes a report reads none)
+    from pypdf import PdfReader  # noqa: PLC0415 (writing a report reads none)
 
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # what is broken is said once, by the error
     try:
@@ -153,7 +153,7 @@ def read_pdf(blob: bytes) -> Report:
 
 
 def is_drawn_here(blob: bytes, report: Report) -> bool:
-    """Whether this machine draws exactly this file from the report in it; other fonts or another version draw another file."""
+    """Return whether this machine draws exactly this file from the report in it; other fonts or another version draw another file."""
     # drawing takes a second
     likely = sorted(LANGUAGES, key=lambda language: f"/Lang ({language})".encode() not in blob)
     return any(to_pdf(report, language) == blob for language in likely)
@@ -180,7 +180,7 @@ def _draw(pdf: Page, block: Block, words: Catalogue, remark: float = 0.0) -> Non
 
 
 def _table(pdf: Page, table: Table, size: float, remark: float = 0.0) -> None:
-    """Rows with a line below each; one that fits no page goes on on the next, and the head stands on every page.
+    """Draw rows with a line below each; one that fits no page goes on on the next, and the head stands on every page.
 
     A `remark` of so many millimetres stands on a page with the last row.
     """
@@ -217,7 +217,7 @@ def _table(pdf: Page, table: Table, size: float, remark: float = 0.0) -> None:
 def _cells(
     pdf: Page, row: Sequence[str], widths: Sequence[float], bolds: Sequence[bool], size: float
 ) -> list[list[str]]:
-    """A row's cells in lines."""
+    """Return a row's cells in lines."""
     cells = []
     for text, width, bold in zip(row, widths, bolds, strict=False):
         pdf.face(size, bold=bold)
@@ -291,7 +291,7 @@ def _panels(pdf: Page, panels: Panels) -> None:
 
 
 def _panel(pdf: Page, panel: Panel, left: float, top: float) -> None:
-    """One chart with its axes, its corner at `left` and `top`."""
+    """Draw one chart with its axes, its corner at `left` and `top`."""
     x0 = left + 13
     y0 = top + PANEL - 13
     side = PANEL - 21

@@ -26,7 +26,7 @@ _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 
 def in_a_row(i: int, n: int) -> int:
-    """How many of `n` lines, or rows, stand on one page from line `i` on, so that the first and the last are on none alone."""
+    """Return how many of `n` lines, or rows, stand on one page from line `i` on, so that the first and the last are on none alone."""
     if i == 0:
         return n if n <= 3 else 2
     return 2 if i == n - 2 else 1
@@ -82,14 +82,14 @@ class Page(FPDF):
                 loaded.ttfont.recalcBBoxes = False
 
     def header(self) -> None:
-        """What the pages after the first belong to."""
+        """Draw what the pages after the first belong to."""
         if self._head and self.page_no() > 1:
             self.face(SMALL, colour=FAINT)
             self.put(self.l_margin, 8, self._fitting(self.one_line(self._head), self.epw), 5)
             self.set_y(self.t_margin)
 
     def footer(self) -> None:
-        """The page's number."""
+        """Draw the page's number."""
         self.set_y(-13)
         self.face(SMALL, colour=FAINT)
         self.cell(0, 5, self._words("document.page", n=self.page_no(), all=PAGES), align="C")
@@ -123,13 +123,13 @@ class Page(FPDF):
         return float(self.page_break_trigger - self.get_y())
 
     def paragraph(self, text: str, size: float, *, bold: bool = False, colour: tuple[int, int, int] = INK) -> None:
-        """Lines over the whole width."""
+        """Draw lines over the whole width."""
         self.face(size, bold=bold, colour=colour)
         self._lines(text, size * 0.49)
         self.ln(1.2)
 
     def code(self, text: str) -> None:
-        """Lines for a shell, on a grey ground, on one page."""
+        """Draw lines for a shell, on a grey ground, on one page."""
         self.face(SMALL)
         if self.room_below() < 4 * len(self.lines_of(text)):
             self.add_page()
@@ -138,7 +138,7 @@ class Page(FPDF):
         self.ln(1.5)
 
     def _lines(self, text: str, height: float, ground: tuple[int, int, int] | None = None) -> None:
-        """Text from the left margin; the next line starts there again."""
+        """Draw text from the left margin; the next line starts there again."""
         look = self.font_size_pt, self._bold, self._colour
         lines = self.lines_of(text)
         for i, line in enumerate(lines):
@@ -181,7 +181,7 @@ class Page(FPDF):
         return self._widths[key]
 
     def _family(self, letter: str) -> str:
-        """The first family that has the letter; the page's own if none has."""
+        """Return the first family that has the letter; the page's own if none has."""
         if self.only_latin1:
             return self.family
         if letter not in self._families:
@@ -205,7 +205,7 @@ class Page(FPDF):
     def put(
         self, x: float, y: float, line: str, height: float, align: Literal["left", "right", "centre"] = "left"
     ) -> None:
-        """One line whose box has its corner, or its upper end at the right or the middle, at `x` and `y`, in the face that was chosen."""
+        """Draw one line in the chosen face; its box has its corner, or its upper end at the right or the middle, at `x` and `y`."""
         x -= {"left": 0.0, "right": 1.0, "centre": 0.5}[align] * (self.wide(line) if align != "left" else 0.0)
         size = self.font_size_pt
         style = "B" * self._bold
@@ -225,7 +225,7 @@ class Page(FPDF):
         return self.lines_of(line, width - 4)[0].rstrip() + "…"
 
     def _fitting(self, line: str, width: float) -> str:
-        """The end of a line that is too long: there stands what tells one model from another."""
+        """Return the end of a line that is too long: there stands what tells one model from another."""
         if self.wide(line) <= width:
             return line
         return "… " + self.lines_of(line[::-1], width - 6)[0][::-1]

@@ -65,7 +65,7 @@ ANNEXES: dict[str, Section] = {  # tables, wording and method: what a section re
 
 
 def outline(report: Report, language: str) -> Outline:
-    """The report in one language, section by section, then the annexes that hold something."""
+    """Return the report in one language, section by section, then the annexes that hold something."""
     write = Writer(report, words_in(language))
     identity = report.content.identity
     blocks: list[Block] = []
@@ -89,5 +89,5 @@ def outline(report: Report, language: str) -> Outline:
 
 
 def answers(report: Report, language: str) -> tuple[tuple[str, str], ...]:
-    """The summary: a regulator's seven questions, each with its answer."""
+    """Return the summary: a regulator's seven questions, each with its answer."""
     return questions.answers(Writer(report, words_in(language)))

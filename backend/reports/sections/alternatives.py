@@ -51,7 +51,7 @@ def _search(write: Writer, search: SearchLine, constraints: Sequence[str]) -> li
 
 
 def _constraints(searches: Sequence[SearchLine]) -> tuple[str, ...]:
-    """The constraints by which models differ from the first one, each once: a table names them by their place."""
+    """Return the constraints by which models differ from the first one, each once: a table names them by their place."""
     first = searches[0].alternatives[0].tried.constraints
     lines = (line.tried.constraints for search in searches for line in search.alternatives)
     return tuple(dict.fromkeys(text for text in lines if text and text != first))
@@ -103,7 +103,7 @@ def _table(write: Writer, search: SearchLine, constraints: Sequence[str]) -> Tab
 
 
 def settings(write: Writer, first: Tried, line: Tried, constraints: Sequence[str]) -> str:
-    """What sets a model apart from the first one."""
+    """Return what sets a model apart from the first one."""
     if line.without:
         changes = [write("lda_without", features=write.enumerated(line.without))]
     else:
@@ -139,7 +139,7 @@ def _gap(write: Writer, line: AlternativeLine) -> str:
 def _changed(
     write: Writer, text_of: Callable[[float], str], single: IntervalFigure | None, together: IntervalFigure | None
 ) -> str:
-    """A change with its own interval, and below it the one that holds together with all others."""
+    """Return a change with its own interval, and below it the one that holds together with all others."""
     if single is None:
         return NONE
     lines = [f"{text_of(single.value)} [{text_of(single.low)}, {text_of(single.high)}]"]

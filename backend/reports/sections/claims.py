@@ -66,7 +66,7 @@ def findings(write: Writer) -> list[Block]:
 
 
 def decided_in_words(write: Writer) -> str:
-    """How many findings were confirmed, overridden or not decided, and how many people signed."""
+    """Return how many findings were confirmed, overridden or not decided, and how many people signed."""
     decided = Counter(f.decision.verdict if f.decision else "open" for f in write.content.assessment.findings)
     counts = {name: decided[name] for name in ("confirmed", "overridden", "open")}
     return write("answer_done", **counts, signed=sum(s.covers for s in write.report.issued.sign_offs))
@@ -93,7 +93,7 @@ def rule_by_rule(write: Writer) -> list[Block]:
 
 
 def waiting(write: Writer) -> int:
-    """Questions that nobody has answered."""
+    """Unanswered questions."""
     return sum(question.answer is None for question in write.content.assessment.questions)
 
 
@@ -122,7 +122,7 @@ def _questions(write: Writer) -> Table:
 
 
 def by_feature(write: Writer) -> list[list[Finding]]:
-    """The findings of each feature, the worst first; the features by their worst finding, those in use before others."""
+    """Return the findings of each feature, the worst first; the features by their worst finding, those in use before others."""
     severity: dict[str, int] = {status: place for place, status in enumerate(SEVERITY)}
     features: dict[tuple[str, str], list[Finding]] = {}
     for f in sorted(write.content.assessment.findings, key=lambda f: severity[f.status]):
@@ -151,7 +151,7 @@ def worst_flagged(write: Writer) -> str:
 
 
 def _counted(write: Writer) -> str:
-    """How many findings there are, and how many are about features that the model uses."""
+    """Return how many findings there are, and how many are about features that the model uses."""
     findings = write.content.assessment.findings
     if not findings:
         return write("no_findings", n=write.content.assessment.assessed)
@@ -160,7 +160,7 @@ def _counted(write: Writer) -> str:
 
 
 def _cited(write: Writer, law: Law | Question) -> str:
-    """A citation in the report's language."""
+    """Return a citation in the report's language."""
     return write.words.text(law.citation)
 
 
@@ -211,7 +211,7 @@ def _flagged_feature(write: Writer, about: Sequence[Finding], quoted: dict[str, 
 
 
 def _rule(write: Writer, f: Finding) -> str:
-    """A rule with its status, provision, place and dates, each on a line."""
+    """Return a rule with its status, provision, place and dates, each on a line."""
     words = write.words
     name = write("named", meaning=words.text(f.title), name=write.status(f))
     where = " · ".join(dict.fromkeys((words.text(f.pack), words.jurisdiction(f.jurisdiction))))
@@ -219,7 +219,7 @@ def _rule(write: Writer, f: Finding) -> str:
 
 
 def elderly(write: Writer, f: Finding) -> str:
-    """Whether elderly ages have a negative factor; empty if the rule does not ask."""
+    """Say whether elderly ages have a negative factor; empty if the rule does not ask."""
     if f.check:
         return in_words(write.words, f.ages, f.usage.splits > 0, f.ages_on.refused if f.ages_on else "")
     return ""
@@ -253,7 +253,7 @@ def _dates(write: Writer, law: Law) -> str:
 
 
 def _duty(write: Writer, duty: Duty) -> str:
-    """Which duty it is, from when and of whom."""
+    """Return which duty it is, from when and of whom."""
     dates = write.says(write(f"force_{duty.force}"), _dates(write, duty))
     whom = write.enumerated(write(f"whom_{whom}") for whom in duty.whom)
     return "\n".join((_citation(write, duty), dates, write.says(write("head_whom"), whom)))
@@ -275,7 +275,7 @@ def _quoted_once(write: Writer, f: Finding, quoted: dict[str, str]) -> str:
 
 
 def _demands(write: Writer, duty: Duty, numbers: Mapping[str, int]) -> str:
-    """What it demands, and its wording with the number of the source."""
+    """Return what it demands, and its wording with the number of the source."""
     number = numbers.get(_source(write, duty))
     remedy = write.says(write("head_remedy"), write.words.text(duty.remedy))
     quoted = wording(write.words, duty.quote, write("source_number", n=number), duty.as_of, duty.checked)
@@ -347,7 +347,7 @@ def _widest(write: Writer, key: str, evidence: tuple[Evidenced, ...] | None) -> 
 
 
 def _furthest(write: Writer, key: str, e: Evidenced) -> tuple[str, str]:
-    """Whom the largest figure is about, and the figure."""
+    """Return whom the largest figure is about, and the figure."""
     if e.on is not None and e.on.refused:
         return NONE, not_agreed(write, e.on)
     if key == "fairness":
@@ -405,12 +405,12 @@ def not_agreed(write: Writer, on: Basis) -> str:
 
 
 def proxies_of(write: Writer, f: Finding) -> str:
-    """What is associated with a finding's feature."""
+    """Return what is associated with a finding's feature."""
     return _lines(write, f.proxies, f.proxies_on, "proxies", f.feature)
 
 
 def disparities_of(write: Writer, f: Finding) -> str:
-    """Who is accepted how often, and how far groups are apart in that; the other rates stand in the section about evidence."""
+    """Return who is accepted how often, and how far groups are apart in that; the other rates stand in the section about evidence."""
     if not f.disparities:
         return _lines(write, f.disparities, f.disparities_on, "disparity", f.feature)
     accepted = {f"{ACCEPTED}{gap}" for gap in ("", f", {DIFFERENCE}", f", {RATIO}")}
@@ -440,7 +440,7 @@ def _lines(write: Writer, measures: tuple[Evidence, ...] | None, on: Basis | Non
 
 
 def _in_suite(write: Writer, test: str, feature: str) -> list[str]:
-    """The figures about the feature among those that the validation suite shows of a test."""
+    """Return the figures about the feature among those that the validation suite shows of a test."""
     validation = write.content.validation
     if validation is None:
         return []
@@ -471,14 +471,14 @@ def _basis(write: Writer, on: Basis) -> str:
 
 
 def _about(write: Writer, m: Evidence) -> str:
-    """A group, or another feature."""
+    """Return a group, or another feature."""
     if m.about.en in write.features:
         return write.feature(m.about.en)
     return write.words.text(m.about)
 
 
 def value(write: Writer, m: Evidence, *, below: bool = False) -> str:
-    """A measured number with its interval and, in brackets or on a line `below`, its number of records; or that it is not disclosed."""
+    """Return a measured number with its interval and, in brackets or `below`, its number of records; or that it is not disclosed."""
     if m.value is None:
         return write("too_few")
     rate, _, gap = m.measure.partition(", ")
@@ -609,7 +609,7 @@ def _outcomes(write: Writer, pairs: tuple[OutcomePairLine, ...]) -> list[Block]:
 
 
 def reference_of(write: Writer, measures: Iterable[Evidence]) -> str:
-    """The group that acceptance rates are compared with; a dash if none was measured."""
+    """Return the group that acceptance rates are compared with; a dash if none was measured."""
     rows = (m for m in measures if m.measure == f"{ACCEPTED}, {REFERENCE}")
     return next((_about(write, m) for m in rows), NONE)
 

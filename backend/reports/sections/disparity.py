@@ -75,7 +75,7 @@ def in_words(write: Writer, ratios: Sequence[Evidence]) -> str:
 
 
 def _with_ends(m: Evidence, text_of: Callable[[float | None], str]) -> str:
-    """A figure with its interval."""
+    """Return a figure with its interval."""
     if m.value is None or m.low is None or m.high is None:
         return "–"
     return f"{text_of(m.value)} [{text_of(m.low)}, {text_of(m.high)}]"

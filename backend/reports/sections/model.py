@@ -119,7 +119,7 @@ def dictionary(write: Writer) -> list[Block]:
 
 
 def _tag(write: Writer, tag: str) -> str:
-    """An owner's own tag in words; a tag that the catalogue does not know stays as it is."""
+    """Return an owner's own tag in words; a tag that the catalogue does not know stays as it is."""
     key = tag.strip().casefold().replace(" ", "_")
     in_words = write.words.named("document.tag_", key)
     return in_words if in_words != key else tag.replace("_", " ") or NONE
@@ -164,7 +164,7 @@ def quality_tables(write: Writer) -> list[Block]:
 
 
 def _covers(write: Writer, performance: PerformanceSection, registered: dict[str, float]) -> bool:
-    """Whether the figures with intervals are the registered ones."""
+    """Return whether the figures with intervals are the registered ones."""
     q = write.content.quality
     values = {f.name: f.value for f in performance.figures}
     return (performance.part, performance.n) == (q.part, q.n) and all(values.get(k) == v for k, v in registered.items())

@@ -11,7 +11,7 @@ from backend.reports.sections.writer import Writer
 from backend.reports.verdict.facts import Fact
 
 VALIDATORS = ("test", "outcomes", "monitoring", "change", "leak", "quality", "proxies")
-"""Kinds of facts that whoever validates the model has to clear; the others are its owner's."""
+"""Kinds of facts that the validator of the model has to clear; the others are its owner's."""
 
 
 class OpenPoint(NamedTuple):

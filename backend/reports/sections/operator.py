@@ -1,6 +1,6 @@
 """Sections on what people have to say: what the model is for, its data, tests, monitoring and validation; and what each standard asks.
 
-What nobody provided reads "not provided"; nothing stands in for it. Knows the report alone.
+A field that was not provided reads "not provided"; nothing stands in for it. Knows the report alone.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ NAMED = {"state": "states.step_", "override": "report."}  # action → where the
 
 
 def said(write: Writer) -> DetailsSection:
-    """What the operator provided."""
+    """Return what the operator provided."""
     return write.content.details or DetailsSection()
 
 
 def not_provided(write: Writer) -> tuple[str, ...]:
-    """The operator's fields that are empty; what the suite measured of sensitivity stands in for a text about it."""
+    """Return the operator's fields that are empty; what the suite measured of sensitivity stands in for a text about it."""
     empty = missing(write.content.details, [p.name for p in write.content.parties])
     return tuple(name for name in empty if name != "sensitivity" or not verdicts_of(write, SENSITIVITY))
 
@@ -125,19 +125,19 @@ def _dossier(write: Writer, dossier: DossierSection) -> list[Block]:
 
 
 def _column(write: Writer, column: DossierColumn) -> str:
-    """A column by its meaning and name."""
+    """Return a column by its meaning and name."""
     unit = write.words.unit(column.unit, column.meaning)
     return write.named(column.name, column.meaning) + (f" [{unit}]" if unit else "")
 
 
 def _bands(write: Writer, column: DossierColumn) -> str:
-    """How a column's values are spread: by code or by band."""
+    """Return how a column's values are spread: by code or by band."""
     codes = write.words.texts(column.codes)
     return write.listed(write.says(codes.get(name, name), about(write, share)) for name, share in column.bands) or "–"
 
 
 def about(write: Writer, share: float) -> str:
-    """A share that was rounded before it left its Host."""
+    """Return a share that was rounded before it left its Host."""
     return write.words("dossier.about", share=f"{100 * share:.0f}")
 
 
@@ -290,7 +290,7 @@ def standards(write: Writer) -> list[Block]:
 
 
 def answered(write: Writer, subject: Subject) -> tuple[str, str]:
-    """Where a report answers a subject, and what is not provided with who has to; a dash if nothing is lacking."""
+    """Return where a report answers a subject, and what is not provided with who has to; a dash if nothing is lacking."""
     words = write.words
     where = write.listed(write(key) for key in subject.sections)
     missing_fields = set(not_provided(write))

@@ -56,7 +56,7 @@ def _parties(write: Writer) -> str:
 
 
 def directions_in_words(write: Writer) -> str:
-    """Which way features move the prediction, against whose expectation, and how elderly ages fare."""
+    """Return which way features move the prediction, against whose expectation, and how elderly ages fare."""
     ways = Counter(f.learned for f in write.content.features if f.usage.splits)
     text = write("answer_way", up=ways["up"], down=ways["down"], other=ways.total() - ways["up"] - ways["down"])
     against = [write.meaning(f) for f in write.content.features if f.contradicts]
@@ -76,7 +76,7 @@ def directions_in_words(write: Writer) -> str:
 
 
 def _ages(write: Writer, f: Finding) -> str:
-    """What the check of elderly ages came to; how it was made stands with the finding."""
+    """Return what the check of elderly ages came to; how it was made stands with the finding."""
     if f.ages and f.usage.splits:
         return verdict_in_words(write.words, f.ages)
     return elderly(write, f)
@@ -88,7 +88,7 @@ def _decisions(write: Writer) -> str:
 
 
 def retraining_in_words(write: Writer, pair: Retrained) -> str:
-    """One retraining as a sentence, with the figure that decides, and how far groups are apart in both models."""
+    """Return one retraining as a sentence, with the figure that decides, and how far groups are apart in both models."""
     lines = {line.name: line for line in pair.figures}
     if pair.after == write.content.identity.model:
         key = "retrained_after"
@@ -124,7 +124,7 @@ def _gaps(write: Writer, pairs: tuple[OutcomePairLine, ...]) -> list[str]:
 
 
 def disclosures_in_words(write: Writer) -> str:
-    """What Hosts keep, and what each party learns of a person."""
+    """Return what Hosts keep, and what each party learns of a person."""
     structure = write.content.structure
     release = write.content.release
     if not any(p.role == "host" for p in write.content.parties):
@@ -135,7 +135,7 @@ def disclosures_in_words(write: Writer) -> str:
 
 
 def used_features(write: Writer) -> str:
-    """How many features are used, and the most important of them, as a sentence."""
+    """Return how many features are used, and the most important of them, as a sentence."""
     in_use = [f for f in write.content.features if f.usage.splits]
     top = write.listed(
         write("named", meaning=brief(write.meaning(f)), name=gain(f.usage.gain_share)) for f in in_use[:TOP]

@@ -28,7 +28,7 @@ def summary(write: Writer) -> list[Block]:
 
 
 def _without_breach(write: Writer) -> list[Block]:
-    """Return a row for each fact that is in order; the others stand among the open points."""
+    """Return a row for each fact that is in order; the others are among the open points."""
     words = write.words
     facts = [fact for fact in write.report.issued.verdict.facts if fact.state == "no_breach"]
     if not facts:

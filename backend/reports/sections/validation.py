@@ -21,7 +21,7 @@ def by_party(write: Writer, keys: Iterable[tuple[str, str]]) -> str:
 
 
 def answered_before(write: Writer, again: Again) -> list[str]:
-    """A sentence a day on which Hosts gave answers that were taken again."""
+    """Return a sentence for each day on which Hosts gave answers that were taken again."""
     return [
         write.words(
             "validation.answered",
@@ -77,7 +77,7 @@ def test_log(write: Writer) -> list[Block]:
 
 
 def _made(write: Writer, line: MeasuredEntry) -> str:
-    """What was measured, and of which feature."""
+    """Return what was measured, and of which feature."""
     what = write.words.named("audit.did_", line.action)
     if line.about:
         return write.says(what, write.feature(line.about))
@@ -91,7 +91,7 @@ def every_test(write: Writer) -> list[Block]:
 
 
 def verdicts_of(write: Writer, ids: Collection[str]) -> str:
-    """The verdicts of some of the suite's tests; empty if it was not run, or did not make them."""
+    """Return the verdicts of some of the suite's tests; empty if it was not run, or did not make them."""
     section = write.content.validation
     if section:
         tests = [test for test in section.tests if test.id in ids and test.figures]
@@ -104,7 +104,7 @@ def verdicts_of(write: Writer, ids: Collection[str]) -> str:
 
 
 def counts(write: Writer, section: Validation) -> str:
-    """How many tests have which verdict."""
+    """Return how many tests have which verdict."""
     many = {
         name: sum(test.verdict == verdict for test in section.tests)
         for name, verdict in (
@@ -155,7 +155,7 @@ def _line(write: Writer, figure_line: Judged) -> str:
 
 
 def said(write: Writer, tested: Figure) -> tuple[str, str]:
-    """What a figure is about, and its value."""
+    """Return what a figure is about, and its value."""
     feature = write.features.get(tested.feature)
     if tested.measure == "cramers_v":
         codes = {tested.group: write.feature(tested.group)}

@@ -36,7 +36,7 @@ class Writer:
         self._titles = {p.name: words.text(p.title) for p in report.content.parties}
 
     def __call__(self, key: str, /, **values: object) -> str:
-        """A text of the report."""
+        """Return a text of the report."""
         return self.words(f"document.{key}", **values)
 
     def listed(self, parts: Iterable[str]) -> str:
@@ -48,11 +48,11 @@ class Writer:
         return self.words("words.comma").join(parts)
 
     def party(self, name: str) -> str:
-        """A party's title."""
+        """Return a party's title."""
         return self._titles.get(name, name)
 
     def says(self, who: str, text: str) -> str:
-        """What is said of somebody or something, after a colon."""
+        """Return what is said of somebody or something, after a colon."""
         return self.words("words.says", who=who, said=text)
 
     def role(self, role: str) -> str:
@@ -60,45 +60,45 @@ class Writer:
         return self.words(f"words.{role}")
 
     def part(self, part: str) -> str:
-        """A part of the data."""
+        """Return a part of the data."""
         return self.words.named("document.part_", part)
 
     def meaning(self, feature: FeatureLine) -> str:
-        """What a feature means."""
+        """Return what a feature means."""
         return self.words.text(feature.meaning)
 
     def unit(self, feature: FeatureLine) -> str:
-        """A feature's unit."""
+        """Return a feature's unit."""
         return self.words.unit(feature.unit, feature.meaning)
 
     def codes(self, feature: FeatureLine) -> dict[str, str]:
-        """What a feature's codes stand for."""
+        """Return what a feature's codes stand for."""
         return self.words.texts(feature.codes)
 
     def feature(self, name: str) -> str:
-        """One of the model's features by its meaning and name, without what explains its values; others by name alone."""
+        """Return one of the model's features by its meaning and name, without what explains its values; others by name alone."""
         feature = self.features.get(name)
         return self.named(name, feature.meaning) if feature else name
 
     def named(self, name: str, meaning: Text) -> str:
-        """A feature that need not be among those of the model."""
+        """Return a feature that need not be among those of the model."""
         return self("named", meaning=brief(self.words.text(meaning)), name=name)
 
     def direction(self, way: str) -> str:
-        """Which way a feature moves the prediction."""
+        """Return which way a feature moves the prediction."""
         number = self.content.identity.task == "number" and way in ("up", "down")
         return self.words(f"direction.{way}_number" if number else f"direction.{way}")
 
     def status(self, law: Law) -> str:
-        """The legal status of a feature under a rule, in a word or two."""
+        """Return the legal status of a feature under a rule, in a word or two."""
         return self.words(f"compliance.{law.status}")
 
     def line(self, cutoff: float, version: int | None) -> str:
-        """A cut-off that something was measured at, and whose line it is."""
+        """Return a cut-off that something was measured at, and whose line it is."""
         return self.words(f"policy.at_{line_kind(version)}", cutoff=percent(cutoff), version=version)
 
     def heading(self, key: str) -> Heading:
-        """A heading within a section."""
+        """Return a heading within a section."""
         return Heading(self(key), 2)
 
     def text(self, key: str, **values: object) -> Paragraph:
@@ -129,34 +129,34 @@ def problems(texts: Iterable[str]) -> list[Block]:
 
 
 def percent(share: float | None) -> str:
-    """A share with all the digits that a report holds; a dash if there is none."""
+    """Return a share with all the digits that a report holds; a dash if there is none."""
     return NONE if share is None else f"{share * 100:.2f}\u00a0%"
 
 
 def gain(share: float) -> str:
-    """A share of the gain, as pages show it: with one decimal, below 1 % with two digits."""
+    """Return a share of the gain, as pages show it: with one decimal, below 1 % with two digits."""
     if share >= 0.01 or not share:
         return f"{share * 100:.1f}\u00a0%"
     return f"{share * 100:.2g}\u00a0%"
 
 
 def whole(value: float | None) -> str:
-    """A count; a dash if there is none."""
+    """Return a count; a dash if there is none."""
     return NONE if value is None else f"{value:,.0f}"
 
 
 def figure(value: float | None) -> str:
-    """A figure with all the digits that a report holds; a dash if there is none."""
+    """Return a figure with all the digits that a report holds; a dash if there is none."""
     return NONE if value is None else f"{value:z.4f}".replace("-", "−")
 
 
 def bits(value: float | None) -> str:
-    """What answers reveal, an upper bound of which more digits say nothing; a dash if there is none."""
+    """Return what answers reveal, an upper bound of which more digits say nothing; a dash if there is none."""
     return NONE if value is None else f"{value:,.1f}"
 
 
 def p_value(value: float | None) -> str:
-    """A p-value; no test is certain, so that what rounds to 0 reads as less than the last digit."""
+    """Return a p-value; no test is certain, so that what rounds to 0 reads as less than the last digit."""
     if value is not None and value < SMALLEST:
         return f"< {SMALLEST}"
     return figure(value)
@@ -168,17 +168,17 @@ def interval(low: float | None, high: float | None, show: Callable[[float | None
 
 
 def signed(value: float) -> str:
-    """A difference of two figures."""
+    """Return a difference of two figures."""
     return f"{value:+.4f}".replace("-", "−")
 
 
 def points(value: float | None) -> str:
-    """A difference of two shares, in percentage points."""
+    """Return a difference of two shares, in percentage points."""
     if value is None:
         return NONE
     return f"{value * 100:+.2f}".replace("-", "−")
 
 
 def minute(time: str) -> str:
-    """An ISO time without fractions."""
+    """Return an ISO time without fractions."""
     return time[:19].replace("T", " ") + (" UTC" if time.endswith(("+00:00", "Z")) else "")

@@ -19,7 +19,7 @@ from backend.reports.verdict.outcomes import SELECTION, reference_of, smallest_g
 
 Way = Literal["worse", "better", "not_measured", "same"]
 WAYS: tuple[Way, ...] = get_args(Way)  # in the order in which they are read
-DECISIVE = ("auc", "accuracy", "rmse")  # the figures of quality that are compared, as far as they apply
+DECISIVE = ("auc", "accuracy", "rmse")  # the figures of quality that are compared, if they apply
 
 
 class Changed(Protocol):

@@ -60,7 +60,7 @@ class Known:
     policy: Policy
 
     def name(self, feature: str) -> Text:
-        """Return the meaning of a feature in short, or its name if nobody wrote one; of two features together both."""
+        """Return the meaning of a feature in short, or its name if there is none; of two features together both."""
         names = features_of(feature, self.features)
         if len(names) > 1:
             words = [self.name(name) for name in names]

@@ -1,6 +1,6 @@
 """Facts about groups of people: who is accepted how often, what stands in for a protected feature, whether old age costs anything.
 
-Acceptance is judged at the line of the model's policy. As long as nobody has set a line, it is judged along all cut-offs that were
+Acceptance is judged at the line of the model's policy. As long as no line was set, it is judged along all cut-offs that were
 measured: no single one of them decides about anybody.
 """
 
@@ -62,7 +62,7 @@ class Comparison:
 
 
 def outcome_facts(model: Known) -> Iterator[Fact]:
-    """Yield what is known about groups: acceptance, proxies, elderly ages; and for which protected features nobody measured it."""
+    """Yield what is known about groups: acceptance, proxies, elderly ages; and for which protected features it was not measured."""
     if model.record.task == "binary":
         for feature in model.disparities:
             yield _acceptance(model, feature)
@@ -208,7 +208,7 @@ def _gap(row: Evidence | None) -> Remark:
 
 
 def _not_measured(model: Known, claim: str, measured: Collection[str]) -> Iterator[Fact]:
-    """Yield one fact about the protected features of which nobody measured a claim."""
+    """Yield one fact about the protected features for which a claim was not measured."""
     protected = [f.feature for f in model.compliance.findings if f.status in PROTECTED and f.usage.splits]
     lacking = [name for name in dict.fromkeys((*protected, *model.record.exclude)) if name not in measured]
     if not lacking:

@@ -1,4 +1,4 @@
-"""Facts about rules: what was upheld, what waits for a decision, what was dismissed, and what nobody understood."""
+"""Facts about rules: what was upheld, what waits for a decision, what was dismissed, and what was not understood."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PAGE = "compliance"
 def rule_facts(model: Known) -> Iterator[Fact]:
     """Yield a fact for each feature that rules speak of and each decision about it, then the questions that wait.
 
-    A finding that was upheld is broken, one that nobody decided on is undecided, a dismissed one is no breach.
+    A finding that was upheld is broken, one without a decision is undecided, a dismissed one is no breach.
     """
     findings = model.compliance.findings
     if not findings:
@@ -42,7 +42,7 @@ def _worst_first(findings: Sequence[Finding]) -> tuple[str, ...]:
 
 
 def _decision(model: Known, finding: Finding) -> str:
-    """Return the last decision about a finding; empty if nobody decided."""
+    """Return the last decision about a finding; empty if there is none."""
     review = model.reviews.get((finding.rule_id, finding.feature))
     return review.verdict if review else ""
 
