@@ -194,7 +194,7 @@ def _upright(verticals: Sequence[tuple[float, str, str, int]], low: float, high:
 
 def _curves(
     t: Texts, frontier: Frontier, task: str, verticals: Sequence[tuple[float, str, str, int]], sentence: str
-) -> str:
+) -> lines.Drawing:
     """Return acceptance along the line, and as a second curve the share of bad or wrong outcomes."""
     across = [point.cutoff for point in frontier.points]
     curves = [lines.Line(across, [point.accepted for point in frontier.points], t(f"decide.accepted_{task}"), width=3)]
@@ -220,7 +220,9 @@ def _curves(
     )
 
 
-def _profits(t: Texts, frontier: Frontier, verticals: Sequence[tuple[float, str, str, int]], sentence: str) -> str:
+def _profits(
+    t: Texts, frontier: Frontier, verticals: Sequence[tuple[float, str, str, int]], sentence: str
+) -> lines.Drawing:
     across = [point.cutoff for point in frontier.points]
     profits = [point.profit for point in frontier.points]
     up = lines.rounded(t("decide.profit_head"), [0.0, *profits], bare)
@@ -280,7 +282,7 @@ def _groups(t: Texts, rates: Sequence[Evidence]) -> dict[str, list[Evidence]]:
 
 def _group_curves(
     t: Texts, rates: Sequence[Evidence], verticals: Sequence[tuple[float, str, str, int]], sentence: str
-) -> str:
+) -> lines.Drawing:
     curves = []
     hover: dict[float, list[str]] = {}
     dashes = tuple(lines.DASHES)

@@ -16,7 +16,7 @@ import streamlit as st
 
 from app import errors, session, user_jobs, view_models
 from app.errors import Problem
-from app.panels import attention, charts, links, palette, waits
+from app.panels import attention, charts, lines, links, palette, waits
 from app.texts import Texts, amount, markdown, number, percent, wrap
 from backend.jobs.eta import SOON, rounded
 from backend.results import NOBODY, cell_text
@@ -187,10 +187,12 @@ def section(t: Texts, key: str, term: str | None = None) -> None:
     st.header(t(key), anchor=False, help=t(f"glossary.{term}") if term else None)
 
 
-def chart(t: Texts, figure: go.Figure | str, sentence: str, twin: Columns | Callable[[], Columns], key: str) -> None:
-    """Draw a chart, or a drawing as SVG, under the sentence that says what to see in it, with its numbers as a table below."""
+def chart(
+    t: Texts, figure: go.Figure | lines.Drawing | str, sentence: str, twin: Columns | Callable[[], Columns], key: str
+) -> None:
+    """Draw a chart, or a drawing, under the sentence that says what to see in it, with its numbers as a table below."""
     st.markdown(sentence)
-    if isinstance(figure, str):
+    if isinstance(figure, lines.Drawing | str):
         drawing(figure, key)
     else:
         picture(figure, sentence, key)
@@ -316,11 +318,15 @@ def picture(figure: go.Figure, sentence: str, key: str) -> None:
     st.plotly_chart(figure, key=key, config=CHART | saved, theme=None, alt=_words(sentence))
 
 
-def drawing(svg: str, key: str) -> None:
-    """Draw a chart that needs no Plotly, which takes a browser most of a page's time; it brings its own text alternative.
+def drawing(drawn: lines.Drawing | str, key: str) -> None:
+    """Draw lines and bars by Vega-Lite, or a drawing as SVG, each with its text alternative; neither needs Plotly.
 
     Streamlit takes SVG out of what it is handed; assets/charts.js puts it in, with the buttons that save it.
     """
+    if isinstance(drawn, lines.Drawing):
+        st.vega_lite_chart(drawn.spec, theme=None, key=f"{key}_lines", alt=_words(drawn.sentence))
+        return
+    svg = drawn
     st.html(f'<div class="glassleaf-drawing" data-name="glassleaf-{key}" data-svg="{quote(svg)}"></div>')
 
 

@@ -181,7 +181,7 @@ def stability(t: Texts, view: View, shifts: Sequence[Stability]) -> None:
     st.caption(f":material/info: {t('card.stability_caption')}")
 
 
-def _shares(t: Texts, view: View, shifts: Sequence[Stability], worst: Stability, sentence: str) -> str:
+def _shares(t: Texts, view: View, shifts: Sequence[Stability], worst: Stability, sentence: str) -> lines.Drawing:
     """Return the shares of each bin in the part that all are compared with, and in every other."""
     names = _bins(view, worst)
     by_part = {_part(t, worst.reference): (worst.reference, [first for first, _ in worst.shares])}

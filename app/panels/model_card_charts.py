@@ -63,7 +63,7 @@ def roc(t: Texts, view: View, performance: Performance) -> None:
     frame.chart(t, _roc(t, points, sentence), sentence, lambda: _rates(t, points), "card_roc")
 
 
-def _roc(t: Texts, points: Separation, sentence: str) -> str:
+def _roc(t: Texts, points: Separation, sentence: str) -> lines.Drawing:
     false = [0.0, *points.false_positive]
     true = [0.0, *points.true_positive]
     cutoffs = ["–", *map(percent, points.cutoffs)]
@@ -90,7 +90,7 @@ def ks(t: Texts, view: View, performance: Performance) -> None:
     frame.chart(t, _ks(t, points, sentence), sentence, lambda: _rates(t, points), "card_ks")
 
 
-def _ks(t: Texts, points: Separation, sentence: str) -> str:
+def _ks(t: Texts, points: Separation, sentence: str) -> lines.Drawing:
     at = points.widest
     cutoffs = points.cutoffs
     true = points.true_positive
@@ -135,7 +135,7 @@ def calibration(t: Texts, view: View, performance: Performance) -> None:
 
 def _calibration(
     t: Texts, rows: Sequence[Calibration], numbers: bool, show: Callable[[float], str], sentence: str
-) -> str:
+) -> lines.Drawing:
     ends = [end for row in rows for end in (row.predicted, row.observed, row.low, row.high)]
     low, high = (min(ends), max(ends)) if numbers else (0.0, min(1.0, max(ends) * 1.08))
     words = bare if numbers else lines.share
@@ -166,7 +166,7 @@ def spread(t: Texts, view: View, performance: Performance) -> None:
     )
 
 
-def _spread(t: Texts, histogram: Spread, names: Sequence[str], sentence: str) -> str:
+def _spread(t: Texts, histogram: Spread, names: Sequence[str], sentence: str) -> lines.Drawing:
     """Bars of the first row, and if there is a second one its outline."""
     numbers = len(names) == 1
     edges = histogram.edges

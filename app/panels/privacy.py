@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 TOLD = ("score", "reasons", "cohort")  # kinds of questions
 EXACT = 10**6  # counts above are rounded to a power of ten
-LINES = {"unique": "solid", "named": "dot"}
+LINES = {"unique": "solid", "identified": "dot"}
 FIGURES = ("auc", "ks", "accuracy", "rmse", "r2")
 USUAL = 2.0**-4  # width of dither, on a logit, that a model without any is compared with
 
@@ -244,7 +244,7 @@ def curve(t: Texts, view: View, points: Sequence[LeakPoint]) -> None:
     twin: frame.Columns = {
         t("privacy.width"): [point.score_bits for point in points],
         t("privacy.unique"): [percent(point.unique) for point in points],
-        t("privacy.named"): [percent(point.identified) for point in points],
+        t("privacy.identified"): [percent(point.identified) for point in points],
         t("privacy.paths"): [bare(point.paths) for point in points],
         t("privacy.median_count"): [t("privacy.bits", bits=number(point.bits)) for point in points],
         t("privacy.median_entropy"): [t("privacy.bits", bits=number(point.entropy)) for point in points],
@@ -266,7 +266,7 @@ def _verdict(t: Texts, view: View, points: Sequence[LeakPoint]) -> str:
     )
 
 
-def _chart(t: Texts, view: View, points: Sequence[LeakPoint], sentence: str) -> str:
+def _chart(t: Texts, view: View, points: Sequence[LeakPoint], sentence: str) -> lines.Drawing:
     widths = [float(point.score_bits) for point in points]
     shares = {name: [getattr(point, name) for point in points] for name in LINES}
     curves = [
@@ -330,7 +330,9 @@ def _amplitude(t: Texts, point: TradeoffPoint) -> str:
     return t("privacy.no_dither")
 
 
-def _frontier_chart(t: Texts, points: Sequence[TradeoffPoint], model_point: TradeoffPoint, sentence: str) -> str:
+def _frontier_chart(
+    t: Texts, points: Sequence[TradeoffPoint], model_point: TradeoffPoint, sentence: str
+) -> lines.Drawing:
     """Return a chart with a line for each resolution: share of scores that identify a path, by the width of dither."""
     widths = sorted({point.dither for point in points})
     names = {at: _amplitude(t, next(p for p in points if p.dither == width)) for at, width in enumerate(widths)}

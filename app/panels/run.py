@@ -268,7 +268,7 @@ def _known(value: float) -> float:
     return -math.inf if math.isnan(value) else value
 
 
-def _lines(t: Texts, points: Sequence[TreeProgress], field: str, unit: str, sentence: str) -> str:
+def _lines(t: Texts, points: Sequence[TreeProgress], field: str, unit: str, sentence: str) -> lines.Drawing:
     """Return a chart with a line for the training rows and one for the validation rows, over the rounds."""
     rounds = [point.tree for point in points]
     values = {

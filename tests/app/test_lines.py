@@ -1,8 +1,6 @@
-"""Lines over two axes: where points stand, which numbers an axis names, what is said around a place."""
+"""Lines over two axes: which points are drawn, which numbers an axis names, what is said around a place."""
 
-import re
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 
@@ -15,46 +13,58 @@ def light(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(charts, "dark", lambda: False)
 
 
-def drawn(*given: Line, x: Axis | None = None, **more: Any) -> ElementTree.Element:
-    """A drawing over 0 to 10 across and 0 to 2 upwards."""
-    across, up = x or Axis("a < b", 0, 10, {0: "0", 10: "10"}), Axis("high", 0, 2, {0: "0", 2: "2"})
-    svg = lines.drawing(given, across, up, "what it says", **more)
-    return ElementTree.fromstring(re.sub(' xmlns="[^"]+"', "", svg))  # noqa: S314 (our own)
+def drawn(*given: Line, **more: Any) -> dict[str, Any]:
+    """The specification of a drawing over 0 to 10 across and 0 to 2 upwards."""
+    across = Axis("a < b", 0, 10, {0: "0", 10: "'ten'"})
+    up = Axis("high", 0, 2, {0: "0", 2: "2"})
+    return lines.drawing(given, across, up, "what it says", **more).spec
 
 
-def test_points_stand_in_percent_across_and_in_pixels_down() -> None:
-    [path] = drawn(Line([0, 5, 10], [0, 1, 2])).iter("polyline")
-    assert path.get("points") == f"0.00,{lines.PLOT}.0 50.00,{lines.PLOT / 2} 100.00,0.0"
+def marks(spec: dict[str, Any], kind: str) -> list[list[dict[str, Any]]]:
+    """The values of each layer with marks of a kind, those of the legend left out."""
+    return [
+        layer["data"]["values"] for layer in spec["layer"] if layer["mark"]["type"] == kind and "x" in layer["encoding"]
+    ]
+
+
+def test_a_line_has_its_points_in_their_order_but_those_of_which_nothing_is_known() -> None:
+    [points] = marks(drawn(Line([5, 0, 10, 7], [1, 0, 2, float("nan")])), "line")
+    assert [(point["order"], point["x"], point["y"]) for point in points] == [(0, 5, 1), (1, 0, 0), (2, 10, 2)]
 
 
 def test_dots_and_whiskers_stand_where_the_points_do() -> None:
-    root = drawn(Line([5], [1], dots=True, ends=[(0, 2)]))
-    [dot] = root.iter("circle")
-    assert dot.get("cx") == "50.00%"
-    top = float(dot.get("cy", "")) - lines.PLOT / 2
-    [whisker] = [one for one in root.iter("line") if one.get("x1") == "50.00%"]
-    assert (float(whisker.get("y1", "")), float(whisker.get("y2", ""))) == (top + lines.PLOT, top)
+    spec = drawn(Line([5], [1], dots=True, ends=[(0, 2)]))
+    assert marks(spec, "point") == [[{"x": 5, "y": 1}]]
+    assert marks(spec, "rule") == [[{"x": 5, "y": 0, "y2": 2}]]
 
 
-def test_only_what_has_a_name_is_in_the_legend_and_words_stay_words() -> None:
-    root = drawn(Line([0, 1], [0, 1], "<b>"), Line([0, 1], [1, 0]), bars=Bars([0, 5, 10], [1, 2], "bars"))
-    words = [text.text for text in root.iter("text")]
-    assert [word for word in words if word in ("<b>", "bars")] == ["bars", "<b>"] and "a < b" in words
-    assert [float(bar.get("height", "")) for bar in root.iter("rect")] == [lines.PLOT / 2, lines.PLOT]
+def test_only_what_has_a_name_is_in_the_legend() -> None:
+    spec = drawn(Line([0, 1], [0, 1], "one", dash="dot"), Line([0, 1], [1, 0]), bars=Bars([0, 5, 10], [1, 2], "bars"))
+    legend = spec["layer"][-1]["encoding"]["strokeDash"]["scale"]
+    assert legend == {"domain": ["bars", "one"], "range": [lines.DASHES["solid"], lines.DASHES["dot"]]}
+    assert [bar["y"] for bar in marks(spec, "rect")[0]] == [1, 2]
+
+
+def test_an_axis_goes_from_end_to_end_and_its_words_stay_words() -> None:
+    across = drawn(Line([0, 1], [0, 1]))["encoding"]["x"]
+    assert across["scale"]["domain"] == [0, 10] and across["title"] == "a < b"
+    assert across["axis"]["values"] == [0, 10]
+    assert across["axis"]["labelExpr"] == (
+        """abs(datum.value - 10) < 0.01 ? "'ten'" : abs(datum.value - 0) < 0.01 ? "0" : ''"""
+    )
 
 
 def test_what_is_said_reaches_half_way_to_the_next_place_whatever_the_order() -> None:
     said = [(8.0, "late"), (0.0, "first"), (4.0, "middle")]
-    strips = list(drawn(Line([0, 10], [0, 2]), hover=said).iter("rect"))
-    assert [(s.get("x"), s.get("width"), s[0].text) for s in strips] == [
-        ("0.00%", "20.00%", "first"), ("20.00%", "40.00%", "middle"), ("60.00%", "40.00%", "late"),
-    ]  # fmt: skip
+    [strips] = marks(drawn(Line([0, 10], [0, 2]), hover=said), "rect")
+    found = [(strip["x"], strip["x2"], strip["said"]) for strip in strips]
+    assert found == [(0, 2.0, "first"), (2.0, 6.0, "middle"), (6.0, 10, "late")]
 
 
 def test_of_places_that_are_the_same_the_last_is_said() -> None:
     said = [(0.0, "one"), (0.0, "other"), (10.0, "last")]
-    strips = list(drawn(Line([0, 10], [0, 2]), hover=said).iter("rect"))
-    assert [(s.get("width"), s[0].text) for s in strips] == [("50.00%", "other"), ("50.00%", "last")]
+    [strips] = marks(drawn(Line([0, 10], [0, 2]), hover=said), "rect")
+    assert [(strip["x2"], strip["said"]) for strip in strips] == [(5.0, "other"), (10, "last")]
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,12 @@ def test_where_counting_takes_long_a_bound_comes_first_and_the_count_when_it_is_
     assert T("privacy.count") not in {metric.label for metric in at.metric}
     at.button(key="leak_count").click().run()
     _, read, again = at.session_state["kept:leak"]
-    assert not at.exception and again == bound and read.told <= bound.told and bound.min_entropy <= read.min_entropy
+    assert (
+        not at.exception
+        and again == bound
+        and read.disclosed_bits <= bound.disclosed_bits
+        and bound.min_entropy <= read.min_entropy
+    )
     assert T("privacy.count") in {metric.label for metric in at.metric}
 
 
@@ -246,7 +251,7 @@ def test_a_score_of_typed_in_values_is_read_with_these(glassleaf: Glassleaf, wor
 
 def test_the_audit_is_in_the_log(glassleaf: Glassleaf, world: World, points: tuple[LeakPoint, ...]) -> None:
     assert any(entry.action == "leak-audit" for entry in glassleaf.audit.entries("demo"))
-    assert all(0 <= point.named <= point.unique <= 1 for point in points)
+    assert all(0 <= point.identified <= point.unique <= 1 for point in points)
     assert np.all(np.diff([point.bits for point in points]) <= 0)  # finer scores leave fewer combinations
 
 

@@ -85,7 +85,11 @@ def test_what_is_in_a_box_is_made_once_it_is_opened(
     at.switch_page("../pages/overview.py").run()
     assert not at.switch_page(f"../pages/{page}.py").run().exception
     assert opened > len(at.dataframe) == others
-    assert at.get("plotly_chart") or any("data-svg" in html.proto.body for html in at.get("html"))
+    assert (
+        at.get("plotly_chart")
+        or at.get("vega_lite_chart")
+        or any("data-svg" in html.proto.body for html in at.get("html"))
+    )
 
 
 class AskedUser(UserDict[str, str]):
