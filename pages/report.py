@@ -41,13 +41,13 @@ def details() -> None:
     report_details.panel(
         t,
         report_details.ReportDetailsPanel(
-            provided.get(model_id),
-            provided.missing(model_id),
             {party: palette.plain(t, view.federation, party) for party in provided.parties(model_id)},
-            {record.id: frame.model_name(t, record, view.federation, states[record.id].name) for record in others},
             partial(provided.keep, model_id),
             partial(provided.keep_toml, model_id),
             partial(provided.template, model_id, t.language),
+            provided.get(model_id),
+            provided.missing(model_id),
+            {record.id: frame.model_name(t, record, view.federation, states[record.id].name) for record in others},
         ),
         session.attempt,
     )

@@ -266,12 +266,12 @@ def notices() -> None:
     provided = backend.notice_details
     name = view.federation.name
     details = notice_details.NoticeDetailsPanel(
-        provided.of(name),
-        provided.missing(name, t.language),
         {party.name: palette.plain(t, view.federation, party.name) for party in view.federation.parties},
         partial(provided.keep, name),
         partial(provided.keep_toml, name),
         partial(provided.template, name, t.language),
+        provided.of(name),
+        provided.missing(name, t.language),
     )
     notice_details.panel(t, details, session.attempt)
 

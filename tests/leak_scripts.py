@@ -150,7 +150,7 @@ def reasons(
     sides[2] = below
     sides[3] = sideless
     choices = np.packbits(np.concatenate([numbers, np.zeros(len(numbers), dtype=bool), sides.ravel()])).tobytes()
-    script: Script = [AskReasons(C, MODEL, ids, names, shares, features, 60, request)]
+    script: Script = [AskReasons(C, MODEL, ids, shares, features, 60, names, request)]
     for person in range(len(ids)):
         script += [ReasonTerms(C, person, terms), OpenRanking(C, b"offer"), ChooseLabels(C, choices)]
     return script

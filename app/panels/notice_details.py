@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ MAX_CHARS = 2000
 
 
 @dataclass(frozen=True)
-class NoticeDetailsPanel:
+class NoticeDetailsPanel(toml_file.DetailsPanel):
     """What stands, and how it is kept.
 
     Attributes
@@ -32,22 +32,10 @@ class NoticeDetailsPanel:
         By party.
     lacking : sequence of (str, str)
         Party and field of what a notice would call not provided.
-    parties : mapping of str to str
-        Party → its title.
-    keep : callable
-        Takes fields by party.
-    keep_file : callable
-        Takes a TOML file's text.
-    template : callable
-        Gives the TOML file.
     """
 
     stands: Mapping[str, NoticeParty]
     lacking: Sequence[tuple[str, str]]
-    parties: Mapping[str, str]
-    keep: Callable[[Mapping[str, Any]], object]
-    keep_file: Callable[[str], object]
-    template: Callable[[], str]
 
 
 def panel(t: Texts, details: NoticeDetailsPanel, attempt: Attempt) -> None:
@@ -64,7 +52,7 @@ def panel(t: Texts, details: NoticeDetailsPanel, attempt: Attempt) -> None:
             text = t("notice_details.complete")
         st.markdown(text)
         _form(t, details, attempt)
-        toml_file.panel(t, "notice_details", details.template, details.keep_file, t("notice_details.saved"), attempt)
+        toml_file.panel(t, "notice_details", details, t("notice_details.saved"), attempt)
 
 
 def _of(t: Texts, details: NoticeDetailsPanel, party: str, name: str) -> str:

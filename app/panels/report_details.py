@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,30 +21,20 @@ LINES = ("owner", "tier", "period", "validator")  # that one line holds
 
 
 @dataclass(frozen=True)
-class ReportDetailsPanel:
+class ReportDetailsPanel(toml_file.DetailsPanel):
     """What stands, and how it is kept.
 
     Attributes
     ----------
     lacking : sequence of str
         Fields that were not provided.
-    parties, others : mapping of str to str
-        Party → its title; other models of the federation → what they are called.
-    keep : callable
-        Takes fields by name.
-    keep_file : callable
-        Takes a TOML file's text.
-    template : callable
-        Gives the TOML file.
+    others : mapping of str to str
+        Other models of the federation → what they are called.
     """
 
     found: DetailsSection | None
     lacking: Sequence[str]
-    parties: Mapping[str, str]
     others: Mapping[str, str]
-    keep: Callable[[Mapping[str, Any]], object]
-    keep_file: Callable[[str], object]
-    template: Callable[[], str]
 
 
 def panel(t: Texts, details: ReportDetailsPanel, attempt: Attempt) -> None:
@@ -58,7 +48,7 @@ def panel(t: Texts, details: ReportDetailsPanel, attempt: Attempt) -> None:
         return
     with box:
         _form(t, details, attempt)
-        toml_file.panel(t, "report_details", details.template, details.keep_file, t("details.saved"), attempt)
+        toml_file.panel(t, "report_details", details, t("details.saved"), attempt)
 
 
 def _form(t: Texts, details: ReportDetailsPanel, attempt: Attempt) -> None:

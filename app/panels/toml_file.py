@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
@@ -13,13 +15,33 @@ from app.texts import Texts
 MEGABYTES = 1
 
 
-def panel(
-    t: Texts, part: str, template: Callable[[], str], keep: Callable[[str], object], success: str, attempt: Attempt
-) -> None:
-    """Draw what `template` gives, and what `keep` takes, of one part of the dashboard; `success` once it is kept."""
+@dataclass(frozen=True)
+class DetailsPanel:
+    """What people add, and how it is kept: by a form or as a file.
+
+    Attributes
+    ----------
+    parties : mapping of str to str
+        Party → its title.
+    keep : callable
+        Takes fields by name.
+    keep_file : callable
+        Takes a TOML file's text.
+    template : callable
+        Gives the TOML file.
+    """
+
+    parties: Mapping[str, str]
+    keep: Callable[[Mapping[str, Any]], object]
+    keep_file: Callable[[str], object]
+    template: Callable[[], str]
+
+
+def panel(t: Texts, part: str, details: DetailsPanel, success: str, attempt: Attempt) -> None:
+    """Draw the file of one part of the dashboard, to download and to take over; `success` once it is kept."""
     st.download_button(
         t("details.download"),
-        lambda: template().encode(),
+        lambda: details.template().encode(),
         f"glassleaf-{part.replace('_', '-')}.toml",
         "application/toml",
         key=f"{part}_toml",
@@ -29,4 +51,4 @@ def panel(
     file = upload.file(t, t("details.upload"), f"{part}_file", MEGABYTES, ["toml"])
     if file is not None and st.button(t("details.take"), key=f"{part}_take", icon=":material/upload_file:"):
         text = file.getvalue().decode("utf-8", errors="replace")
-        attempt(success, lambda: keep(text))
+        attempt(success, lambda: details.keep_file(text))

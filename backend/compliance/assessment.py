@@ -56,32 +56,16 @@ _WRITTEN = {
     "ko": re.compile(r"[\uac00-\ud7a3]"),
     "zh": re.compile(r"[\u4e00-\u9fff]"),
 }  # letters that only a language has
-LAW_FIELDS = ("status", "explanation", "remedy", "quote", "quote_from")
-
 UNUSED = Usage(splits=0, trees=0, gain_share=0.0, cover_share=0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Law(CitedRule):
-    """What a rule says, and whether it is in force on the day of the report.
+    """What a rule says, and whether it is in force on the day of the report: {"in_force", "not_yet", "ended"}."""
 
-    Attributes
-    ----------
-    effective_from, effective_to : str
-        ISO days; `effective_to` is empty if there is no end.
-    force : {"in_force", "not_yet", "ended"}
-    quote, quote_from : str, Text
-        Official wording and where it was read; empty = all that is said of it is a paraphrase.
-    """
-
-    status: Status
-    effective_from: str
-    effective_to: str
     force: Force
     explanation: Text
     remedy: Text
-    quote: str = ""
-    quote_from: Text = NO_TEXT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -539,10 +523,9 @@ def _law(pack: RulePack, rule: LegalRule, day: dt.date) -> dict[str, Any]:
     """Return the fields of :class:`Law`."""
     return {
         **cited(pack, rule),
-        **{name: getattr(rule, name) for name in LAW_FIELDS},
-        "effective_from": rule.effective_from.isoformat(),
-        "effective_to": rule.effective_to.isoformat() if rule.effective_to else "",
         "force": rule.force(day),
+        "explanation": rule.explanation,
+        "remedy": rule.remedy,
     }
 
 

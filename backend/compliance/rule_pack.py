@@ -206,12 +206,16 @@ class CitedRule:
 
     Attributes
     ----------
+    effective_from, effective_to : str
+        ISO days; `effective_to` is empty if there is no end.
     as_of : str
         ISO day on which it was last checked.
     whom : tuple of {"bank", "host", "vendor"}
         Of whom it demands something.
     checked : {"source", "not", "none"}
         Whether it was compared with its official text on that day, if any statute names it.
+    quote, quote_from : str, Text
+        Official wording and where it was read; empty = all that is said of it is a paraphrase.
     """
 
     rule_id: str
@@ -219,9 +223,14 @@ class CitedRule:
     pack: Text
     citation: Text
     jurisdiction: str
+    status: Status
+    effective_from: str
+    effective_to: str
     as_of: str
     whom: tuple[Addressee, ...] = ("bank",)
     checked: Checked = "source"
+    quote: str = ""
+    quote_from: Text = NO_TEXT
 
 
 def cited(pack: RulePack, rule: LegalRule) -> dict[str, Any]:
@@ -232,9 +241,14 @@ def cited(pack: RulePack, rule: LegalRule) -> dict[str, Any]:
         "pack": pack.title,
         "citation": rule.citation,
         "jurisdiction": pack.jurisdiction,
+        "status": rule.status,
+        "effective_from": rule.effective_from.isoformat(),
+        "effective_to": rule.effective_to.isoformat() if rule.effective_to else "",
         "as_of": (rule.as_of or pack.as_of).isoformat(),
         "whom": rule.whom,
         "checked": rule.checked or pack.checked,
+        "quote": rule.quote,
+        "quote_from": rule.quote_from,
     }
 
 

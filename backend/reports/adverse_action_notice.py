@@ -168,14 +168,14 @@ class NoticeLine:
 
     Attributes
     ----------
-    party : Text
+    holder : Text
         Title of who holds it.
     side : {"above", "below", ""}
         On which side of most people on record the person is, where medians would have lowered the score; empty = no side was asked about.
     """
 
     feature: Feature
-    party: Text
+    holder: Text
     of_guest: bool
     side: str
     blockers: tuple[Blocker, ...] = ()
@@ -188,7 +188,7 @@ class NoticeLine:
     @cached_property
     def about(self) -> str:
         """What it is about: the same for features that are one reason."""
-        return _about(self.feature, self.party.en, self.of_guest)
+        return _about(self.feature, self.holder.en, self.of_guest)
 
     def meaning(self, words: Catalogue) -> str:
         """Return what the feature means."""
@@ -370,7 +370,7 @@ def _one_reason(lines: Sequence[NoticeLine], words: Catalogue, american: bool) -
     between = words("notice.between")
     texts_by_party = dict[str, list[str]]()
     for line in lines:
-        texts_by_party.setdefault(words.text(line.party), []).append(line.text(words.language))
+        texts_by_party.setdefault(words.text(line.holder), []).append(line.text(words.language))
     several = []
     for party, party_texts in texts_by_party.items():
         text = said_at_once(party_texts, words)

@@ -60,7 +60,7 @@ def notice_of(
         lines.append(
             NoticeLine(
                 feature=as_stated(model, federation, reason.feature),
-                party=party.title,
+                holder=party.title,
                 of_guest=reason.party == model.guest,
                 side=reason.side,
                 blockers=reason.blockers,

@@ -165,7 +165,8 @@ class ReasonsClient:
         request = "" if self._run is None else self._run.batch(WHOLE).request
         for host in compiled.chain:
             sizes = compiled.shares_of(host), shape.features, shape.value_bits
-            self._session.send(host, AskReasons(name, self._model_id, people.ids, count, *sizes, request, groups))
+            question = AskReasons(name, self._model_id, people.ids, *sizes, names=count, request=request, groups=groups)
+            self._session.send(host, question)
         answers = self._session.expect_each(HeldRecords, compiled.chain)
         refused = _refused(answers, len(people.ids))
         masks = {host: answer.masks for host, answer in answers.items()}

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from backend.protocols.transport.message import GUEST_KEY, HOST, LISTS, NUMBERS, PEOPLE, WHOLE, Lane, Message
 
 MIN_PEOPLE = 50  # in a cohort
 
 
-class AskReasons(Message, readable_by=HOST, max_bytes=PEOPLE, lane=Lane.ONLINE):
+@dataclass(frozen=True)
+class ContributionsQuestion:
+    """Whose contributions are asked for, and the sizes that a Host answers by."""
+
+    model_id: str
+    ids: tuple[str, ...]
+    shares: tuple[float, ...]
+    features: tuple[int, ...]
+    value_bits: int
+
+
+class AskReasons(ContributionsQuestion, Message, readable_by=HOST, max_bytes=PEOPLE, lane=Lane.ONLINE):
     """Guest → each Host of the chain: people whose reasons are asked for, and what belongs to the public shape.
 
     `shares` are those that go left at the receiving Host's own splits, by tree and node, of the group that people are compared with;
@@ -16,25 +29,15 @@ class AskReasons(Message, readable_by=HOST, max_bytes=PEOPLE, lane=Lane.ONLINE):
     """
 
     HOLDS = "ids whose reasons are asked for; shares of training records at the Host's own splits; sizes; what is one reason"
-    model_id: str
-    ids: tuple[str, ...]
     names: int
-    shares: tuple[float, ...]
-    features: tuple[int, ...]
-    value_bits: int
     request: str = ""
     groups: tuple[int, ...] = ()
 
 
-class AskCohort(Message, readable_by=HOST, max_bytes=PEOPLE, lane=Lane.BULK):
+class AskCohort(ContributionsQuestion, Message, readable_by=HOST, max_bytes=PEOPLE, lane=Lane.BULK):
     """Guest → each Host of the chain: many people, over whom SHAP values are to be added up; else as :class:`AskReasons`."""
 
     HOLDS = "ids over whom contributions are added up; shares of training records at the Host's own splits; sizes"
-    model_id: str
-    ids: tuple[str, ...]
-    shares: tuple[float, ...]
-    features: tuple[int, ...]
-    value_bits: int
     request: str = ""
 
 

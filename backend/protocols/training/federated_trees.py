@@ -24,7 +24,7 @@ from backend.protocols.training.growing import Flags, Growing, GrowingNode, Grow
 from backend.protocols.training.growth_record import ROOT
 from backend.protocols.training.joint import FeatureKey, Joint
 from backend.protocols.training.label_bound import told_bits
-from backend.protocols.training.messages import FeatureBins, SplitRows, StartTraining, TakeSplit
+from backend.protocols.training.messages import ChosenSplit, FeatureBins, SplitRows, StartTraining, TakeSplit
 from backend.protocols.training.node_sums import NodeSums, answers
 from backend.protocols.training.row_sets import pack_rows, unpack_rows
 from backend.trees.ensemble import GuestTree, NodeKey, Split, SplitRule
@@ -39,13 +39,9 @@ ENCRYPTED = 0.4  # about the share of a tree's time in which its pairs are encry
 class _Asked:
     """A split that its owner is told of; `left` is the owner's answer about the joint records, of which `rows` are in the node."""
 
-    tree: int
-    node: int
+    chosen: ChosenSplit
     rows: NDArray[np.intp]
     owner: str
-    feature: str
-    left_bins: tuple[int, ...]
-    default_left: bool
     parent: int
     left: Flags = field(default_factory=lambda: np.empty(0, dtype=bool))
 
@@ -178,7 +174,7 @@ class TreeGrower:
             for c in chosen:
                 self._check_rows(c)
             families = [
-                (c.tree, c.node, *c.tree.divide(c.node, c.split.owner, c.split.feature, c.best, c.split.left))
+                (c.tree, c.node, *c.tree.divide(c.node, c.split.owner, c.split.chosen.feature, c.best, c.split.left))
                 for c in chosen
             ]
             for c, (tree, _, left, right) in zip(chosen, families, strict=True):
@@ -252,29 +248,22 @@ class TreeGrower:
         """Step 4: the owners keep the thresholds and answer which records go left."""
         asked: dict[str, deque[_Asked]] = {host: deque() for host in self._hosts}
         for split in splits:
-            name = split.tree, split.node
-            how = split.feature, split.left_bins, split.default_left
-            self.choices[name] = split.left_bins
+            chosen = split.chosen
+            name = chosen.tree, chosen.node
+            self.choices[name] = chosen.left_bins
             if split.owner == self._guest:
-                self.rules[name], split.left = self._columns.take_split(*how)
+                self.rules[name], split.left = self._columns.take_split(
+                    chosen.feature, chosen.left_bins, chosen.default_left
+                )
                 continue
             inside = pack_rows(flags(split.rows, self._n))
             self._session.send(
                 split.owner,
-                TakeSplit(
-                    self._session.name,
-                    split.tree,
-                    split.node,
-                    split.feature,
-                    split.left_bins,
-                    split.default_left,
-                    inside,
-                    split.parent,
-                ),
+                TakeSplit(self._session.name, **vars(chosen), rows=inside, parent=split.parent),
             )
             asked[split.owner].append(split)
         for host, split, answer in answers(self._session, SplitRows, asked):
-            if (answer.tree, answer.node) != (split.tree, split.node):
+            if (answer.tree, answer.node) != (split.chosen.tree, split.chosen.node):
                 raise SecurityError("answered_out_of_turn", host=host)
             split.left = flags(split.rows[unpack_rows(answer.left, len(split.rows))], self._n)
 
@@ -285,7 +274,7 @@ class TreeGrower:
             return
         left = split.rows[split.left[split.rows]]
         left_sums = self._sums.of_some(chosen.tree.job, left)
-        check_split_rows(split.owner, split.feature, left_sums, chosen.best.left_sums)
+        check_split_rows(split.owner, split.chosen.feature, left_sums, chosen.best.left_sums)
 
     def take_up(
         self,
@@ -321,15 +310,16 @@ class TreeGrower:
             for i, number, parent, rows in level:
                 node = trees[i].nodes[number]
                 if isinstance(node, Split):
-                    how = node.owner, node.feature, choices[first + i, number], node.default_left, parent
-                    splits.append((i, node, _Asked(first + i, number, rows, *how)))
+                    left_bins = choices[first + i, number]
+                    chosen = ChosenSplit(first + i, number, node.feature, left_bins, node.default_left)
+                    splits.append((i, node, _Asked(chosen, rows, node.owner, parent)))
             self._ask_owners([asked for _, _, asked in splits])
             level = []
             for i, node, asked in splits:
                 left = asked.left[asked.rows]
                 places[i][asked.rows] = np.where(left, node.left, node.right)
-                level.append((i, node.left, asked.node, asked.rows[left]))
-                level.append((i, node.right, asked.node, asked.rows[~left]))
+                level.append((i, node.left, asked.chosen.node, asked.rows[left]))
+                level.append((i, node.right, asked.chosen.node, asked.rows[~left]))
             for i in {i for i, _, _ in splits}:
                 if _hash(places[i]) != expected[i][depth]:
                     owners = {asked.owner for j, _, asked in splits if j == i} - {self._guest}
@@ -377,5 +367,5 @@ def _hash(places: NDArray[np.intp]) -> str:
 
 
 def _chosen(tree: Growing, node: GrowingNode, owner: str, feature: str, best: BestSplit) -> _Chosen:
-    how = owner, feature, tuple(best.left_bins), best.default_left, node.parent
-    return _Chosen(tree, node, best, _Asked(tree.job.number, node.number, node.rows, *how))
+    chosen = ChosenSplit(tree.job.number, node.number, feature, tuple(best.left_bins), best.default_left)
+    return _Chosen(tree, node, best, _Asked(chosen, node.rows, owner, node.parent))

@@ -183,16 +183,28 @@ class Joint:
         return progress
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class GrownTrees:
+    """Trees, and what they predict of the joint records.
+
+    Attributes
+    ----------
+    margins : ndarray of float64
+        ``(n_joint, outputs.count)``: predictions on the scale of the leaf weights.
+    """
+
+    trees: tuple[GuestTree, ...]
+    margins: NDArray[np.float64]
+
+
 @dataclass(frozen=True)
-class Grown:
+class Grown(GrownTrees):
     """A grown model at the Guest, before the Hosts have kept their partial models.
 
     Attributes
     ----------
     base_scores : tuple of float
         ``(outputs.count,)``.
-    margins : ndarray of float64
-        ``(n_joint, outputs.count)``: predictions of the joint records on the scale of the leaf weights.
     units : ndarray of int64 or None
         The same as released, in units of 2**-score_bits; None if it is known only after scoring.
     label_bits : float or None
@@ -207,11 +219,9 @@ class Grown:
         Per tree, ``(n_joint,)``: number of the leaf that each joint record has come to; empty if the Guest does not know.
     """
 
-    trees: tuple[GuestTree, ...]
     rules: Mapping[NodeKey, SplitRule]
     base_scores: tuple[float, ...]
     outputs: Outputs
-    margins: NDArray[np.float64]
     units: IntArray | None
     sides_hidden: bool = False
     label_bits: float | None = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from backend.protocols.training.growth_record import ROOT
 from backend.protocols.transport.codec import RemarkOnWire
 from backend.protocols.transport.message import GUEST, GUEST_KEY, HOST, LISTS, NUMBERS, PEOPLE, WHOLE, Lane, Message
@@ -98,15 +100,21 @@ class BinSums(Message, readable_by=GUEST_KEY, max_bytes=NUMBERS):
     sums: tuple[tuple[bytes, ...], ...]
 
 
-class TakeSplit(Message, readable_by=HOST, max_bytes=LISTS, lane=Lane.TRAINING):
-    """Guest → Host: split this node by one of your features; the Host keeps the threshold."""
+@dataclass(frozen=True)
+class ChosenSplit:
+    """A split of a node, by one of a party's features."""
 
-    HOLDS = "node, the Host's own feature, which of its bins go left"
     tree: int
     node: int
     feature: str
     left_bins: tuple[int, ...]
     default_left: bool
+
+
+class TakeSplit(ChosenSplit, Message, readable_by=HOST, max_bytes=LISTS, lane=Lane.TRAINING):
+    """Guest → Host: split this node by one of your features; the Host keeps the threshold."""
+
+    HOLDS = "node, the Host's own feature, which of its bins go left"
     rows: bytes
     parent: int = ROOT
 

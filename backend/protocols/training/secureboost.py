@@ -17,12 +17,11 @@ from backend.errors import ParameterError
 from backend.jobs import work
 from backend.protocols.training.federated_trees import TreeGrower, start
 from backend.protocols.training.growing import Flags, GrownTree, IntArray, TreeJob
-from backend.protocols.training.joint import FeatureKey, Grown, Joint
+from backend.protocols.training.joint import FeatureKey, Grown, GrownTrees, Joint
 from backend.protocols.training.label_bound import COUNTS, BoundedSplits, LabelBound
 from backend.protocols.training.label_trees import leaf_table
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.protocols.training.rounds import round_of
-from backend.trees.ensemble import GuestTree
 from backend.trees.growth import GrowthRules, gradients
 from backend.trees.outputs import ONE_LOGIT, Floats
 
@@ -31,11 +30,9 @@ STEPS = 16
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Ensemble:
+class _Ensemble(GrownTrees):
     """The trees so far and the joint records: `margins` ``(n_joint, k)``, `units` the same as they would be released, `leaves` by tree."""
 
-    trees: tuple[GuestTree, ...]
-    margins: Floats
     units: IntArray
     leaves: tuple[NDArray[np.uint16], ...] = ()
 

@@ -435,7 +435,7 @@ def test_wrong_keys_and_damaged_or_repeated_terms_are_refused(send, match):
         session = Session(network.end(GUEST), "c", ("host0",), timeout=120)
         session.send("host0", OfferKey("c", key.scheme, key.offer()))
         shares = compiled.shares_of("host0")
-        session.send("host0", AskReasons("c", MODEL_ID, ("a",), 1, shares, shape.features, shape.value_bits))
+        session.send("host0", AskReasons("c", MODEL_ID, ("a",), shares, shape.features, shape.value_bits, 1))
         for message in messages:
             session.send("host0", ReasonTerms("c", 0, message))
         with pytest.raises(SecurityError, match=match):
@@ -515,7 +515,7 @@ def test_a_ranking_is_the_persons_whose_terms_made_it_whatever_is_asked_before_i
     shape, people = compiled.shape(1), world.tables[GUEST]
     encryption = PersonEncryption(key, compiled, shape)
     terms = [encryption.encrypted(people.take(np.array([i])).columns, 1) for i in range(2)]
-    asked = people.ids, 1, compiled.shares_of("host0"), shape.features, shape.value_bits, "q"
+    asked = people.ids, compiled.shares_of("host0"), shape.features, shape.value_bits, 1, "q"
     with running(world, options={"host0": {"accountant": Accountant(Database(), Limits(1))}}) as (_, network, _):
         for name in ("first", "again", "shifted"):
             session = Session(network.end(GUEST), name, ("host0",), timeout=60)
@@ -593,7 +593,7 @@ def test_terms_are_taken_from_the_party_before_in_the_chain_only_and_reasons_giv
     with running(world) as (_, _, served):
         host, last = (served.hosts[name] for name in compiled.chain)
         shape = compiled.shape(2)
-        asked = AskReasons("c", MODEL_ID, ("id0",), 2, compiled.shares_of(last.name), shape.features, shape.value_bits)
+        asked = AskReasons("c", MODEL_ID, ("id0",), compiled.shares_of(last.name), shape.features, shape.value_bits, 2)
         for guest, conversation in (("other_bank", "d"), (GUEST, "c")):
             list(last.answer(guest, OfferKey(conversation, key.scheme, key.offer())))
         with pytest.raises(SecurityError, match="Only the Guest of a model"):

@@ -82,7 +82,8 @@ def grow(joint: Joint, parameters: OpBoostParameters) -> Grown:
         joint.conversation.send(host, splits)
     trees = tuple(_guest_tree(tree, columns) for tree in whole)
     outputs = joint.boosting_outputs(len(whole))
-    return Grown(trees, rules, tuple(float(b) for b in base), outputs, boosting.margins, units=None)
+    base_scores = tuple(float(b) for b in base)
+    return Grown(trees, boosting.margins, rules, base_scores, outputs, units=None)
 
 
 def _own(joint: Joint, feature: Feature) -> _Column:
