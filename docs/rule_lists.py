@@ -60,7 +60,7 @@ def first_looks() -> str:
     header = ["list", "words", *(f"{title}, {language}" for title, _, _ in SHARES for language in ("en", "zh"))]
     rows = []
     for english, chinese in zip(lines[::2], lines[1::2], strict=True):
-        row = [english["list"], english["words"] or "–"]
+        row = [english["list"], english["words"]]
         for _, hits, of in SHARES:
             row += [_share(int(line[hits]), int(line[of])) for line in (english, chinese)]
         rows.append(row)
