@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from streamlit.web.server.starlette.starlette_app_utils import create_signed_value, generate_xsrf_token_string
 from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME, XSRF_COOKIE_NAME
 
-from backend.services.accounts import FILE
+from backend.services.accounts import SIGN_IN_FILE
 
 ISSUER = "https://sign-in.example"
 SECRET = token_hex(32)
@@ -37,7 +37,7 @@ server_metadata_url = "{ISSUER}/.well-known/openid-configuration"
 
 def want(home: Path, port: int) -> Path:
     """Have a home and the dashboard at `port` want a sign-in; returns the secrets to serve it with."""
-    (home / FILE).write_text(SETTINGS)
+    (home / SIGN_IN_FILE).write_text(SETTINGS)
     secrets = home / "secrets.toml"
     secrets.write_text(SECRETS.format(port=port))
     return secrets

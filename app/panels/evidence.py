@@ -14,13 +14,13 @@ from app.view_models import View
 from backend.services.age_check import AgeCheck, AgeRequest
 from backend.services.compliance import Finding
 from backend.services.fairness import (
-    DAYS,
     DIFFERENCE,
     MEASURES,
     PAIR,
     PAIR_P,
     RATIO,
     REFERENCE_GROUP,
+    WINDOW_DAYS,
     Disparity,
     DisparityRequest,
     P,
@@ -348,7 +348,7 @@ def _crossed(t: Texts, view: View, feature: str, place: str) -> str:
     host = session.service().fairness.answers_once(view.record, feature, crossed)
     if host:
         name = palette.name(t, view.federation, host)
-        st.caption(f":material/event_busy: {t('compliance.together_once', host=name, days=DAYS)}")
+        st.caption(f":material/event_busy: {t('compliance.together_once', host=name, days=WINDOW_DAYS)}")
     return crossed
 
 

@@ -74,7 +74,7 @@ class Commands(typer.core.TyperGroup):
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """One command; None if there is none of that name."""
+        """Return one command; None if the name is unknown."""
         if cmd_name not in COMMANDS:
             return None
         command = typer.main.get_command(import_module(f"backend.cli.{COMMANDS[cmd_name]}").app)

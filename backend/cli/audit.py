@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from backend.store.audit_log import Entry, Verdict
 
 Federation = Annotated[str, typer.Argument(help="A federation's name (default: every one that is known).")]
-SHOWN = 50  # entries
+SHOWN_ENTRIES = 50  # entries
 app = typer.Typer(
     add_completion=False,
     name="audit",
@@ -130,7 +130,7 @@ def half(
 def show(
     federation: Federation = "",
     action: Annotated[str, typer.Option(help="Only these: train, score, override, report …")] = "",
-    last: Annotated[int, typer.Option(help="How many, the newest.")] = SHOWN,
+    last: Annotated[int, typer.Option(help="How many, the newest.")] = SHOWN_ENTRIES,
     as_json: AsJson = False,
 ) -> None:
     """Show entries of the log."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backend.cli.dashboard import ARENAS, OPEN, check_installed
+from backend.cli.dashboard import ARENAS, OPEN_VARIABLE, check_installed
 from backend.cli.dashboard import MAIN as DASHBOARD
 from backend.cli.output import AsJson, check_link, print_result, say
 
@@ -72,7 +72,7 @@ def _run(folders: Companies, port: int) -> None:
         commands[name] = [*cli, "host", "serve", "--config", str(at / "host.toml")], {}
         console = ["host", "run", "--folder", str(at), "--port", str(port + number)]
         commands[f"{name}'s console"] = [*cli, *console], {}
-    commands["dashboard"] = streamlit, {"GLASSLEAF_HOME": str(folders.home), OPEN: "demonstration"}
+    commands["dashboard"] = streamlit, {"GLASSLEAF_HOME": str(folders.home), OPEN_VARIABLE: "demonstration"}
     running: dict[str, subprocess.Popen[bytes]] = {}
     try:
         for name, (command, more) in commands.items():

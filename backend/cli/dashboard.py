@@ -18,7 +18,9 @@ MAIN = Path(__file__).resolve().parents[2] / "app" / "dashboard.py"
 # A process with many threads otherwise keeps what each of them once needed, in an arena of its own.
 ARENAS = {"MALLOC_ARENA_MAX": "2"}
 
-OPEN = "GLASSLEAF_OPEN"  # names the page that a home without a model opens on; without any federation the demo is prepared meanwhile
+OPEN_VARIABLE = (
+    "GLASSLEAF_OPEN"  # page that a home without a model opens on; without a federation the demo is prepared meanwhile
+)
 Address = Annotated[str, typer.Option(help="Address to listen on; others than localhost open it to the network.")]
 app = typer.Typer(add_completion=False)
 
@@ -34,7 +36,7 @@ def run(
     with open_glassleaf() as glassleaf:
         is_empty = not glassleaf.federations.others_than() and not glassleaf.models.all()
     if is_empty:
-        os.environ[OPEN] = "demonstration"
+        os.environ[OPEN_VARIABLE] = "demonstration"
         say("The demo is prepared while the dashboard opens.")
     say(f"The dashboard opens on http://{address}:{port} (Ctrl-C ends it).")
     open_streamlit(MAIN, address, port)

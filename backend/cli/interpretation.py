@@ -1,4 +1,4 @@
-"""What an analyst asks the shell for: `importance`, `what-if`, `model-card`."""
+"""Commands for an analyst: `importance`, `what-if`, `model-card`."""
 
 from __future__ import annotations
 

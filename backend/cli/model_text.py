@@ -1,4 +1,4 @@
-"""What a shell says about a model: while it grows, when it was measured, and in one line."""
+"""Texts about a model: while it grows, when it was measured, and in one line."""
 
 from __future__ import annotations
 

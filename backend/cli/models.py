@@ -76,7 +76,7 @@ def list_models(as_json: AsJson = False) -> None:
     document = [asdict(r) | _described(states[r.id]) for r in records]
     if text or not broken:
         print_result(document, text or "No model yet. Run `glassleaf demo` or `glassleaf train`.", as_json)
-    else:  # nobody knows whether there is a model
+    else:  # it is not known whether there is a model
         print_result(document, (), as_json)
         raise typer.Exit(1)
 

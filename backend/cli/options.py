@@ -60,7 +60,7 @@ def choose(algorithm: str, options: Mapping[str, Any]) -> Parameters:
     Raises
     ------
     ParameterError
-        No such algorithm, an option that it or its cipher does not have, or a value out of range.
+        The algorithm is unknown, it or its cipher does not have an option, or a value is out of range.
     """
     if algorithm not in ALGORITHMS:
         raise ParameterError("unknown_choice", option="--algorithm", value=algorithm, choices=tuple(ALGORITHMS))

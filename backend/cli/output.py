@@ -1,4 +1,4 @@
-"""What all commands share: arguments, the services they ask, how long work is watched and a result is printed."""
+"""Common parts of all commands: arguments, the services, watching work and printing results."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ PassphraseFile = Annotated[
     ),
 ]
 REFUSED = (errno.EADDRINUSE, errno.EACCES)
-MAX_TEXT_FILE = 4 << 20  # bytes of a form that somebody fills in
+MAX_TEXT_FILE = 4 << 20  # bytes of a form that a user fills in
 MAX_PASSPHRASE_FILE = 4096  # bytes
-TICK = 2.0  # seconds between two lines of progress
+TICK_SECONDS = 2.0  # seconds between two lines of progress
 SHORT_TICK = 0.2  # seconds between two looks at work whose every step is printed
 T = TypeVar("T")
 
@@ -120,17 +120,17 @@ def quality_text(m: Metrics) -> str:
 
 
 def in_utc(time: str) -> str:
-    """Return a stored time without what lies below a second, and with its zone."""
+    """Return a stored time in whole seconds, with its zone."""
     return f"{time[:19]} UTC"
 
 
 def say(text: str) -> None:
-    """Print something beside the result."""
+    """Print a text that is not part of the result."""
     print(text, file=sys.stderr, flush=True)  # noqa: T201
 
 
 def print_progress(job: Job[Any]) -> None:
-    """Print how far a job is, where it counts its steps."""
+    """Print how far a job is, if it counts its steps."""
     if job.state == "running" and job.total:
         whose = f" at {job.party}" if job.party else ""
         seconds_left = job.eta.left()
@@ -141,7 +141,7 @@ def print_progress(job: Job[Any]) -> None:
         say(f"{job.stage}{whose}: {job.done:,} of {job.total:,}, {job.seconds:.0f} s{estimate}")
 
 
-def watched(job: Job[T], on_tick: Callable[[Job[T]], None] = print_progress, tick: float = TICK) -> T:
+def watched(job: Job[T], on_tick: Callable[[Job[T]], None] = print_progress, tick: float = TICK_SECONDS) -> T:
     """Return a job's result, once it has ended; meanwhile `on_tick` is called every `tick` seconds, and Ctrl-C cancels the job.
 
     Raises
@@ -194,7 +194,7 @@ def save_account(file: Path, account: dict[str, Any]) -> None:
 
 
 def day_of(day_text: str) -> date:
-    """Return a day that an option names; raises ParameterError if it is none."""
+    """Return a day from an option; raise ParameterError if it is not a day."""
     try:
         return date.fromisoformat(day_text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What `models` and `host models` share: options and lines of a model that moves."""
+"""Common parts of `models` and `host models`: options and lines of a model that moves."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def reasons(
             glassleaf.reasons.check_notice(record.id, notice, against)
             request = ScoringRequest(record.id, sheet, None, chosen_cipher, bits, hold=True)
             scored = glassleaf.reasons.scored_before(record.id, sheet) or watched(glassleaf.scoring.start(request))
-            if scored.scores[0].decision not in ("decline", ""):  # nobody needs names, and asking for them is counted
+            if scored.scores[0].decision not in ("decline", ""):  # no names are needed, and asking for them is counted
                 _print_not_declined(record.id, scored.scores[0], scored.policy, as_json)
                 glassleaf.scoring.handed_over(scored)
                 raise typer.Exit(1)

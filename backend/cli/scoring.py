@@ -58,10 +58,16 @@ if TYPE_CHECKING:
     from backend.services.policies import Policy
 
 app = typer.Typer(add_completion=False)
-SHOWN = 20  # scores in the text; --json and --out have all
+SHOWN_ROWS = 20  # scores in the text; --json and --out have all
 NOT_ALL_OK = 3  # exit status: a row is not `ok`; 2 is a wrong command line
-BEFORE = ("start", "read")  # stages of a scoring in which nobody was asked about yet
-LATER = (Cancelled, HostBusy, PartyUnreachable, ApprovalPending, StoreError)  # what the same command may get over
+STAGES_BEFORE_QUESTIONS = ("start", "read")  # stages of a scoring before people are asked about
+RETRIABLE_ERRORS = (
+    Cancelled,
+    HostBusy,
+    PartyUnreachable,
+    ApprovalPending,
+    StoreError,
+)  # what the same command may get over
 T = TypeVar("T")
 
 
@@ -143,7 +149,7 @@ def score(
         batch = _ended(glassleaf.scoring.start(request), again)
         counts = counts_of(batch.scores)
         scored = counts["ok"] + counts["partial"]
-        # somebody who repeats a command that had ended after all keeps the scores that it wrote
+        # a repeated command that had ended after all keeps the scores that it wrote
         scores_file = out if out is not None and (scored or not out.exists()) else None
         n_kept = _saved(scores_file, glassleaf.scoring.csv(batch), batch) if scores_file is not None else 0
         plain = None
@@ -195,8 +201,8 @@ def _ended(job: Job[T], again: str) -> T:
     try:
         return watched(job)
     except GlassleafError as error:
-        goes_on = isinstance(error, LATER) or type(error) is GlassleafError  # the latter: a full disk
-        if job.stage in BEFORE or not goes_on:
+        goes_on = isinstance(error, RETRIABLE_ERRORS) or type(error) is GlassleafError  # the latter: a full disk
+        if job.stage in STAGES_BEFORE_QUESTIONS or not goes_on:
             raise
         if isinstance(error, Cancelled):
             why = Remark("stopped")
@@ -278,8 +284,8 @@ def _in_words(batch: ScoreBatch, plain: ScoreBatch | None, out: Path | None) -> 
         row["remarks"] = [remark_document(remark) for remark in score.remarks]
     document["notes"] = [remark_document(note) for note in batch.notes]
     lines = [f"Note: {note.sentence()}" for note in batch.notes]
-    lines += [_score_text(s) if s.scored else f"{s.id}: {s.problem}" for s in batch.scores[:SHOWN]]
-    lines += [f"… and {len(batch.scores) - SHOWN:,} more"] if len(batch.scores) > SHOWN else []
+    lines += [_score_text(s) if s.scored else f"{s.id}: {s.problem}" for s in batch.scores[:SHOWN_ROWS]]
+    lines += [f"… and {len(batch.scores) - SHOWN_ROWS:,} more"] if len(batch.scores) > SHOWN_ROWS else []
     lines.append(_decided_text(decisions(batch.scores), batch.policy))
     rows = f"{counts['ok']:,} ok, {counts['partial']:,} partial, {counts['refused']:,} refused, {counts['failed']:,} failed"
     cost = f"{counted(batch.ciphertexts_per_sample, 'ciphertexts')} a sample for {counted(batch.leaves, 'leaves')}"

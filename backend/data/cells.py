@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 SIGNS = tuple("=+-@＝＋－＠\t\r\n")  # some spreadsheets take the full-width ones, too
 MARK = "'"
-# marks of direction, spaces of no width and byte order marks: nobody sees them, and copying from a page or a spreadsheet leaves them behind
+# marks of direction, spaces of no width and byte order marks: invisible, and left behind by copying from a page or a spreadsheet
 INVISIBLE = re.compile("[\u061c\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
 
 

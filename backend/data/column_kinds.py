@@ -1,4 +1,4 @@
-"""What a table says of itself: a column's kind from its cells, the label's task and its positive value.
+"""Facts read off a table: a column's kind from its cells, the label's task and its positive value.
 
 What cannot be told is refused with the words that settle it. What is not described has its column's name as meaning.
 """

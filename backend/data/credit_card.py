@@ -30,11 +30,11 @@ from backend.jobs import work
 if TYPE_CHECKING:
     import pandas as pd
 
-POLL = 0.1  # seconds between two looks whether the work was stopped
+POLL_SECONDS = 0.1  # seconds between two looks whether the work was stopped
 OPENML_ID = 42477  # openml.org/d/42477, the UCI table with its columns named x1 … x23 and y
 ROWS = 30_000
 POSITIVES = 6_636  # clients who defaulted, UCI's description
-NAME = "credit_card"  # the federation's
+FEDERATION = "credit_card"  # the federation's
 DICTIONARY = Path(str(files("assets") / "credit_card" / "dictionary.csv"))
 CREDIT_CARD_FEATURES: Final = read_dictionary(DICTIONARY)  # column → feature, in the table's own order
 
@@ -62,7 +62,7 @@ def split_credit_card(table: Path, out: Path) -> Federation:
         id_column=ID_COLUMN,
         positive=POSITIVE,
         dictionary=DICTIONARY,
-        name=NAME,
+        name=FEDERATION,
         title="Credit card clients",
         label_meaning=LABEL_MEANING.en,
     )
@@ -103,11 +103,11 @@ def fetch_credit_card(file: Path) -> Path:
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", "A network error occurred")  # it tries again, and says it in the end
                 fetched.set_result(fetch_openml(data_id=OPENML_ID, as_frame=True, parser="auto"))
-        except Exception as error:  # whoever waits is told
+        except Exception as error:  # the waiting caller raises it
             fetched.set_exception(error)
 
     threading.Thread(target=fetch, name="openml", daemon=True).start()  # left alone where the work is stopped
-    while not wait([fetched], timeout=POLL).done:
+    while not wait([fetched], timeout=POLL_SECONDS).done:
         work.check()
     try:
         bunch = fetched.result()

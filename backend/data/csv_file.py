@@ -33,7 +33,7 @@ BOOLEANS = dict.fromkeys(("1", "true", "yes", "y", "1.0", "1,0", "是"), 1.0) | 
 )
 UTF_8 = "utf-8-sig"  # with or without a byte order mark
 GROUP = 8192  # rows that are read together of a long table; a whole number of lattice plaintexts
-CHARACTERS = 1 << 25  # of a group's cells, and a row's more
+GROUP_CHARACTERS = 1 << 25  # of a group's cells, and a row's more
 CHECKED = 4096  # rows read between two looks whether the work was stopped
 SEPARATORS = ",;\t|"
 PEEKED = 20  # rows that tell where a table's header is
@@ -114,7 +114,7 @@ class TableText:
     separator : str
         Of a CSV file; empty if cells stand apart by themselves.
     notes : tuple of Remark
-        What was read otherwise than it is written.
+        Notes on cells that were read otherwise than they are written.
     """
 
     name: str
@@ -170,9 +170,9 @@ def read_csv(path: Path) -> TableText:
 
 
 def read_csv_groups(
-    path: Path, limits: FileLimits = TABLE, max_rows: int = GROUP, max_characters: int = CHARACTERS
+    path: Path, limits: FileLimits = TABLE, max_rows: int = GROUP, max_characters: int = GROUP_CHARACTERS
 ) -> Generator[TableText, None, None]:
-    """The same in groups of consecutive rows; see :func:`csv_groups`."""
+    """Read a CSV file in groups of consecutive rows; see :func:`csv_groups`."""
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):  # a pipe would keep us waiting
@@ -193,7 +193,7 @@ def read_csv_groups(
 def parse_csv(
     name: str, data: bytes, limits: FileLimits = TABLE, encoding: str = UTF_8, header_line: int = 1
 ) -> TableText:
-    """Split a CSV file's bytes into header and rows; what stands above line `header_line` is not read.
+    """Split a CSV file's bytes into header and rows; lines above `header_line` are not read.
 
     UTF-8 with or without a byte order mark, or the `encoding` that was named; the separator (comma, semicolon, tab or vertical bar) is the
     one that splits the header most.
@@ -271,7 +271,7 @@ def csv_groups(
 
 
 def invisible_note(lines: int) -> tuple[Remark, ...]:
-    """Return a note that so many lines of a table had invisible characters, which were dropped; none for 0."""
+    """Return a note on the number of lines whose invisible characters were dropped; no note for 0."""
     return (Remark("invisible_characters_dropped", {"n": lines}),) if lines else ()
 
 
@@ -509,7 +509,7 @@ def _with_days(
 
 
 def _numbers(cells: Sequence[str], kind: Kind, marks: Marks) -> NDArray[np.float64]:
-    """Cells as numbers, NaN if they are none; an infinity is no value of a person."""
+    """Return cells as numbers, NaN if they are not; an infinity is not a person's value."""
     if kind is Kind.BOOLEAN:
         return np.array([BOOLEANS.get(cell.casefold(), np.nan) for cell in cells], dtype=np.float64)
     import pandas as pd  # noqa: PLC0415 - slow to import

@@ -1,6 +1,6 @@
 """Dates as people write them, and as days since a fixed day, which a model can learn from.
 
-Reads the cells of one column. Which of two readings of 03/04/2024 is meant, the cells prove together or somebody says.
+Reads the cells of one column. The cells together prove which reading of 03/04/2024 is meant, or a person says it.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def date_of(cell: str, order: str) -> date | None:
             month = MONTHS.get(match["month"].lower(), match["month"])
             try:
                 return date(int(match["year"]), int(month), int(match["day"]))
-            except ValueError:  # there is no such day, or no such month
+            except ValueError:  # the day or the month does not exist
                 return None
     return None
 
@@ -88,7 +88,7 @@ def date_of(cell: str, order: str) -> date | None:
 def orders_of(cells: Collection[str]) -> tuple[str, ...]:
     """Return the orders in which all cells are dates; one of them if both give the same dates.
 
-    What cells with slashes prove says nothing of cells with points: if these leave the order open, there is none.
+    Cells with slashes prove nothing about cells with points: if these leave the order open, no order is returned.
 
     Examples
     --------

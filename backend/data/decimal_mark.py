@@ -15,7 +15,7 @@ _LIKE = re.compile(r"[+-]?[.,]*\d[\d.,]*", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """What stands before the decimals and, where a file has it, between the thousands.
+    """The mark before the decimals and, if a file has one, the mark between thousands.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ POINT = Marks()
 
 
 def chosen(decimal: str) -> Marks:
-    """Return the marks of a file of which somebody said how it writes decimals; the other mark then stands between thousands."""
+    """Return the marks of a file for a stated decimal mark; the other mark is between thousands."""
     return Marks(decimal, OTHER[decimal])
 
 
@@ -59,14 +59,14 @@ def plain(cells: Sequence[str], marks: Marks) -> Sequence[str | None]:
 
 @dataclass
 class MarkEvidence:
-    """What cells prove about the marks, as they come.
+    """Evidence of cells about the marks, one cell after the other.
 
     Attributes
     ----------
     proof, unproved : dict of str to str
         Decimal mark → the first cell that proves it, or that may have it.
     grouped : set of str
-        Decimal marks that were seen beside the other one between thousands.
+        Decimal marks that were seen with the other one between thousands.
     amounts : dict of str to str
         Decimal mark → the first amount of money that has three decimals if this is the mark, and else is a thousand.
     """
@@ -145,7 +145,7 @@ def _number(marks: Marks) -> re.Pattern[str]:
 
 @cache
 def _groups(decimal: str) -> re.Pattern[str]:
-    """Numbers that show which mark stands between thousands: one of both kinds, or twice the same."""
+    """Numbers that show which mark is between thousands: one of both kinds, or twice the same."""
     point = re.escape(decimal)
     group = re.escape(OTHER[decimal])
     head = r"[+-]?[1-9]\d{0,2}"

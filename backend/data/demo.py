@@ -91,7 +91,7 @@ class Planted:
     missing : dict of str to float
         Feature → share of its values left empty.
     positive_rate : (low, high)
-        Between which the share of defaults lies.
+        Bounds of the share of defaults.
     """
 
     gender: tuple[str, str] = ("telecom", "gender")
@@ -127,7 +127,7 @@ def write_demo(folder: Path, *, rows: int = 6000, seed: int = SEED, dither: floa
     rows : int
         Applicants at the bank, at least 100.
     dither : float, optional
-        What each Host adds to a score, on the margin; None leaves it to the default of synthetic people, none.
+        Dither that each Host adds to a score, on the margin; None = the default of synthetic people, which is none.
     """
     import pandas as pd  # noqa: PLC0415 - slow to import
 

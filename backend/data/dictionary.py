@@ -28,7 +28,7 @@ class Kind(StrEnum):
 
 
 class ExpectedDirection(StrEnum):
-    """What a higher value is expected to do to the risk (the probability of the positive label)."""
+    """Expected effect of a higher value on the risk (the probability of the positive label)."""
 
     UP = "up"
     DOWN = "down"
@@ -37,7 +37,7 @@ class ExpectedDirection(StrEnum):
 
 def check_shown(text: str) -> str:
     """Refuse characters that change how the text around them is shown: controls, overrides of direction, line separators."""
-    if text.isprintable():  # most texts; it is told at once
+    if text.isprintable():  # most texts, quickly
         return text
     strange = next((c for c in text if unicodedata.category(c) in UNSHOWN and c not in JOINERS), None)
     if strange is not None:
@@ -118,11 +118,11 @@ class Feature(StrictModel):
     name : str
         The column in the party's file; unique over the whole federation.
     meaning : Text
-        What it says about a person.
+        Its meaning for a person.
     unit : Text
         Unit of the values; empty if they have none.
     expected_direction : ExpectedDirection
-        What experience says a higher value does to the risk.
+        Effect of a higher value on the risk, by experience.
     sensitivity : str
         A protected attribute's tag (``sex``, ``age``, ``marital_status``, ``race`` …), ``none`` if the owner states that
         there is none, empty if the owner says nothing (checks then read name and meaning).
@@ -152,7 +152,7 @@ class Feature(StrictModel):
 
     @property
     def described(self) -> bool:
-        """Return whether somebody gave the meaning."""
+        """Return whether the meaning was given."""
         return not self.meaning.en.endswith(NO_MEANING)
 
     @property

@@ -36,7 +36,7 @@ COLUMNS = (
 )
 NEEDED = ("name", "meaning")
 PLAIN = ("name", "kind", "expected_direction", "sensitivity")
-BILINGUAL = ("meaning", "unit")  # columns with a Chinese one beside them
+BILINGUAL = ("meaning", "unit")  # columns that may have a Chinese one, too
 CODED = ("categories", "reason")  # the same, of code=label pairs
 CHINESE = "_zh"  # ends the name of a Chinese column
 
@@ -53,7 +53,7 @@ def read_dictionary(path: Path) -> dict[str, Feature]:
 
 
 def parse_dictionary(text: TableText) -> dict[str, Feature]:
-    """As :func:`read_dictionary`, of a table that was read."""
+    """See :func:`read_dictionary`; of a table that was read."""
     problems = []
     for column in NEEDED:
         if column not in text.header:
@@ -86,7 +86,7 @@ def parse_dictionary(text: TableText) -> dict[str, Feature]:
 
 
 def features_from(entries: Mapping[str, Mapping[str, str]]) -> dict[str, Feature]:
-    """Features from what a dictionary's cells say about each, beside its name; raises FederationError with every problem."""
+    """Return features from a dictionary's cells by name; raise FederationError with every problem."""
     features: dict[str, Feature] = {}
     problems: list[Remark] = []
     for name, cells in entries.items():
@@ -101,7 +101,7 @@ def features_from(entries: Mapping[str, Mapping[str, str]]) -> dict[str, Feature
 
 
 def cells_of(feature: Feature) -> dict[str, str]:
-    """Return what a dictionary's cells say about a feature, beside its name."""
+    """Return a dictionary's cells about a feature, without its name."""
     cells = {
         "kind": feature.kind.value,
         "expected_direction": feature.expected_direction.value,

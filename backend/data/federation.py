@@ -131,7 +131,7 @@ class GuestLink(StrictModel):
     Attributes
     ----------
     agreement : str
-        The signed agreement; its signatures are beside it.
+        The signed agreement; its signatures are in a file next to it.
     keys : str
         Folder of the Guest's link keys.
     bind : str
@@ -149,7 +149,7 @@ class Federation(StrictModel):
     Attributes
     ----------
     name : str
-        As `Party.name`.
+        See `Party.name`.
     synthetic : bool
         Whether the data are synthetic.
     time : str
@@ -159,7 +159,7 @@ class Federation(StrictModel):
     product : str
         What the models are for: law of other products is not applied. Empty = law of every product.
     link : GuestLink, optional
-        Where Hosts run at their own companies: then their tables are there, and here stands what they disclose of them. None = simulated.
+        Set if Hosts run at their own companies: their tables are there, and this file has what they disclose. None = simulated.
     folder : Path
         The file's folder; never written into it.
     """
@@ -188,7 +188,7 @@ class Federation(StrictModel):
         return self.parties if self.link is None else (self.guest,)
 
     def party(self, name: str) -> Party:
-        """Find a party by its name; raises `FederationError` if there is none."""
+        """Return a party by its name; raise `FederationError` if it is missing."""
         for party in self.parties:
             if party.name == name:
                 return party
@@ -278,7 +278,7 @@ def _without_blanks(value: Any) -> Any:
 
 
 def _readable(model: type[Part], data: object) -> Part | None:
-    """Return a part of the file, if it is valid on its own, so that its further checks run beside the others' problems."""
+    """Return a part of the file if it is valid on its own, so that all problems are found at once."""
     try:
         return model.model_validate(data)
     except ValidationError:

@@ -77,7 +77,7 @@ class RowsOf(Mapping[str, int]):
         self._sorted = hashes[self._order]
 
     def __reduce__(self) -> tuple[type[RowsOf], tuple[Sequence[str]]]:
-        """Made again where it is unpickled: another process hashes texts otherwise, and would find nobody."""
+        """Build the index again when it is unpickled: another process hashes texts otherwise, and would find no id."""
         return RowsOf, (self._ids,)
 
     @staticmethod
@@ -96,7 +96,7 @@ class RowsOf(Mapping[str, int]):
         return rows
 
     def _among(self, sample_id: str, at: int) -> int:
-        """Return the row of an id among those that have its hash, which begin at a place; -1 where it is none of them."""
+        """Return the row of an id among the ids with its hash, from place `at` on; -1 if it is not one of them."""
         hash_value = hash(sample_id)
         while at < len(self._order) and self._sorted[at] == hash_value:
             row = int(self._order[at])

@@ -1,4 +1,4 @@
-"""Ids compared with those that the Guest's table has: a sheet whose ids lost their zeros is about other people, or about nobody.
+"""Ids compared with those that the Guest's table has: a sheet whose ids lost their zeros is about other people, or about none.
 
 Knows how ids are written, never what is known about people.
 """
@@ -16,7 +16,7 @@ from backend.data.held import RowsOf
 from backend.errors import AmbiguousFile, SampleError
 from backend.remark import Remark
 
-FEW = 10  # people below which a sheet is not stopped, but marked
+MIN_STOPPED_PEOPLE = 10  # people below which a sheet is not stopped, but marked
 KNOWN_SHARE = 0.5  # share of a sheet's ids that the Guest's table has, below which forms are compared
 _DECIMALS = re.compile(r"\.0+$")
 _ZEROS = re.compile(r"(?<!\d)0+(?=\d)")
@@ -24,7 +24,7 @@ _SCIENTIFIC = re.compile(r"\d(\.\d+)?[eE]\+?\d{1,2}")
 _SIGNS = re.compile(r"[-_./\\·‐-―−]")
 MAX_SHAPES = 3  # shapes that ids of one system have at most
 SHAPE_SHARE = 0.95  # share of the known ids that these shapes cover
-JUDGED = 2_000  # known ids whose shapes are looked at
+JUDGED_IDS = 2_000  # known ids whose shapes are looked at
 AS_WRITTEN = "as-written"  # answer of the person who hands in the sheet: these are new people
 _DIGITS = re.compile(r"0+")
 
@@ -74,7 +74,7 @@ class KnownIds:
         return np.flatnonzero(self._row_of.of(ids) < 0).tolist()
 
     def alike(self, ids: Sequence[str]) -> list[str]:
-        """Return for each id the table's id that differs in writing alone; "" if there is none."""
+        """Return for each id the table's id that differs in writing alone; "" without one."""
         if self._alike is None:
             self._alike = RowsOf([plain_id(text) for text in self._ids])
         rows = self._alike.of([plain_id(text) for text in ids]).tolist()
@@ -93,7 +93,7 @@ class KnownIds:
             self._shapes = _shapes_of(self._ids)
         shape = self._shapes[0]
         given_shape = Counter(shape(text) for text in ids).most_common(1)
-        table_shape = Counter(shape(text) for text in self._ids[:JUDGED]).most_common(1)
+        table_shape = Counter(shape(text) for text in self._ids[:JUDGED_IDS]).most_common(1)
         return given_shape[0][0], table_shape[0][0]
 
 
@@ -128,7 +128,7 @@ def length_shape(text: str) -> str:
 
 def _shapes_of(ids: Sequence[str]) -> tuple[Callable[[str], str], frozenset[str]]:
     """Return how shapes are told, and the few shapes that nearly all ids have; no shapes if they have many."""
-    step = max(1, len(ids) // JUDGED)
+    step = max(1, len(ids) // JUDGED_IDS)
     sampled = ids[::step]
     for shape in (exact_shape, loose_shape, length_shape):
         counts = Counter(shape(text) for text in sampled)
@@ -164,7 +164,7 @@ def stop_if_few_held(
     joint_ids : KnownIds
         The ids that alignment found at every party.
     name : str
-        What the question calls the sheet.
+        Name of the sheet in the question.
     one_host : bool
         Whether there is one Host: an id of the Guest's table that alignment did not find is then not there.
     as_written : bool
@@ -178,7 +178,7 @@ def stop_if_few_held(
         Most of the ids that the Guest does not know have not the shape of ids that the Hosts have; or alignment did not find most of
         the ids at the only Host. The answer may be that they are meant as they are.
     """
-    if len(ids) < FEW or not len(joint_ids):
+    if len(ids) < MIN_STOPPED_PEOPLE or not len(joint_ids):
         return
     absent = [row for row in known_ids.absent(ids) if ids[row]]
     texts = [ids[row] for row in absent]

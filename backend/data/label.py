@@ -1,4 +1,4 @@
-"""What a federation predicts: one of two outcomes, one of several classes, or an amount."""
+"""The prediction target of a federation: one of two outcomes, one of several classes, or an amount."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Cell = Annotated[str, StringConstraints(max_length=200), Field(coerce_numbers_to
 
 
 class Label(StrictModel):
-    """What the model predicts: a column of the Guest's file and how its cells are read.
+    """The target of a model: a column of the Guest's file and how its cells are read.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What a cell without a value looks like: the texts that files use for it.
+"""Cells without a value: the texts that files use for them.
 
 Knows no column: which texts are missing in one, its federation file says (docs/decisions/data.md).
 """

@@ -33,7 +33,7 @@ SIGNS = {
 }
 _SIGN = "|".join(re.escape(sign) for sign in sorted(SIGNS, key=len, reverse=True))
 _SPACE = " \u00a0\u2009\u202f"  # also those that do not break a line
-_BETWEEN = rf"[{_SPACE}'’]"  # stands between thousands and never before decimals
+_BETWEEN = rf"[{_SPACE}'’]"  # between thousands and never before decimals
 _MINUS = "-−"  # the second is the typographer's
 _NUMBER = rf"[1-9]\d{{0,2}}(?:{_BETWEEN}\d{{3}})+(?:[.,]\d*)?|\d[\d.,]*|[.,]\d+"
 _WRITTEN = re.compile(
@@ -57,7 +57,7 @@ class WrittenNumber:
     sign : str
         Of percent or money, as :data:`SIGNS` writes it; empty if there is none.
     bracketed : bool
-        Whether it is below zero because it stands in brackets.
+        Whether brackets mean that it is below zero.
     """
 
     text: str

@@ -1,4 +1,4 @@
-"""What is odd about the columns of one table, how often, and what mends it, before the table is divided.
+"""Oddities of one table's columns: kinds, counts and ways to mend them, before the table is divided.
 
 It counts cells, so only who holds the whole table can ask. A person chooses the mend.
 """
@@ -33,7 +33,7 @@ from backend.data.overview import (
 from backend.data.party_file import AMOUNT
 
 Mend = Literal["missing", "one_spelling", "codes", "days_dmy", "days_mdy", "shares", "same_sign", "leave_out"]
-DAYS: dict[str, Mend] = {"dmy": "days_dmy", "mdy": "days_mdy"}  # order of a date → the mend that reads it so
+MEND_BY_ORDER: dict[str, Mend] = {"dmy": "days_dmy", "mdy": "days_mdy"}  # order of a date → the mend that reads it so
 MIN_DATES = 3  # different dates from which on a column with other texts is one of dates
 SERIALS = (20_000, 60_000)  # whole numbers by which a workbook counts the days of 1954 to 2064
 # days by which files say that there is none
@@ -65,7 +65,7 @@ class Oddity:
     blocks : bool
         Whether no federation can be made of the column as it is.
     mends : tuple of str
-        What a person may do, the likeliest first.
+        Ways to mend it, the likeliest first.
     cells : dict of str to int
         Text → rows that have it; empty if it is about the whole column.
     """
@@ -89,7 +89,7 @@ def oddities(counts: Mapping[str, int], kind: Kind, marks: Marks) -> tuple[Oddit
     counts : mapping of str to int
         The column's texts, numbers without their signs → rows; no empty text.
     kind : Kind
-        What the column is taken for.
+        The kind that the column is taken for.
     marks : Marks
         How numbers are written.
     """
@@ -181,7 +181,7 @@ def _of_dates(texts: Mapping[str, int], kind: Kind) -> list[Oddity]:
         found.append(Oddity("serials" if _are_serials(others) else "no_dates", False, ("missing",), others))
     found += _of_no_days({cell: texts[cell] for cell in dated}, orders)
     blocks = kind is Kind.CATEGORICAL and len(texts) > MAX_CODES
-    found.append(Oddity("dates", blocks, (*(DAYS[order] for order in orders), "leave_out")))
+    found.append(Oddity("dates", blocks, (*(MEND_BY_ORDER[order] for order in orders), "leave_out")))
     return found
 
 

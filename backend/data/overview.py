@@ -1,4 +1,4 @@
-"""How the table of a federation was read: kinds, units, codes, what is missing, and who counts as positive; for whoever holds all tables.
+"""How the table of a federation was read: kinds, units, codes, what is missing, and who counts as positive; for the holder of all tables.
 
 Counts cells, so it is for the person who split one table, and nothing of it is kept.
 """
@@ -48,7 +48,7 @@ class ColumnReading:
     Attributes
     ----------
     described : bool
-        Whether the meaning is somebody's and not the column's name.
+        Whether the meaning was given, and is not the column's name.
     codes : dict of str to int
         Categorical and boolean: text → records, the commonest first.
     low, high : float

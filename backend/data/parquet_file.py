@@ -45,7 +45,7 @@ def parse_parquet(name: str, data: bytes, limits: FileLimits) -> TableText:
 def parquet_groups(
     name: str, file: BinaryIO, limits: FileLimits, max_rows: int, max_unpacked: int
 ) -> Generator[TableText, None, None]:
-    """The same in groups of consecutive rows, at least one, of at most `max_rows`, and of `max_unpacked` bytes and a batch more."""
+    """Read a Parquet file in groups, at least one, of at most `max_rows` rows, and of `max_unpacked` bytes and a batch more."""
     try:
         import pyarrow as pa  # noqa: PLC0415 - only who hands in Parquet needs it
         from pyarrow import parquet  # noqa: PLC0415 (as above)
@@ -119,7 +119,7 @@ def rows_of(file: Path) -> int:
 
         return int(parquet.read_metadata(file).num_rows)
     except ImportError:
-        return 0  # whoever reads it says what is to be installed
+        return 0  # the reader's error says what to install
     except (pa.ArrowException, OSError, ValueError) as error:
         raise FederationError("parquet_unreadable", file=file.name, reason=type(error).__name__) from None
 

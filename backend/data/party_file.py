@@ -76,7 +76,7 @@ def read_party_file(
 def check_party(
     text: TableText, id_column: str | None, features: Sequence[Feature], label: Label | None = None
 ) -> PartyFile:
-    """As :func:`read_party_file`, of a table that was read."""
+    """See :func:`read_party_file`; of a table that was read."""
     return _checked(iter([text]), id_column, features, label)
 
 
@@ -146,12 +146,12 @@ def _faults(text: TableText, id_column: str | None, features: Mapping[str, Featu
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Read:
-    """What is kept of a table's text: where its rows are, and the cells of ids and labels.
+    """The kept part of a table's text: the lines of its rows, and the cells of ids and labels.
 
     Attributes
     ----------
     lines, ragged
-        As :class:`backend.data.csv_file.TableText` has them.
+        See :class:`backend.data.csv_file.TableText`.
     """
 
     name: str

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def rounded(value: float | None) -> float | None:
-    """Return a figure rounded; None if there is none, or if it is not finite and means nothing."""
+    """Return a figure rounded; None if it is missing or not finite."""
     if value is None or not math.isfinite(value):
         return None
     return round(value, DIGITS)

@@ -1,6 +1,6 @@
 """A table of any length in groups of rows: a CSV or Parquet file, or a table of a database. Read twice, never held whole.
 
-What only the whole file tells is learnt when it is read first: how its numbers are written, and which ids it has twice. A group that is
+Facts about the whole file are learnt in a first reading: how its numbers are written, and which ids it has twice. A group that is
 not the same when it is read again is refused.
 """
 
@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.data.csv_file import (
-    CHARACTERS,
     EXACT_FLOAT,
     GROUP,
+    GROUP_CHARACTERS,
     TABLE,
     UTF_8,
     Fault,
@@ -44,7 +44,7 @@ from backend.data.table import (
 from backend.data.table_file import (
     DECIMALS,
     ENCODINGS,
-    JUDGED,
+    JUDGED_LETTERS,
     PARQUET,
     Reading,
     codec_of,
@@ -56,7 +56,7 @@ from backend.errors import FederationError, SampleError
 from backend.jobs import work
 
 MAX_ROWS = 10_000_000  # 60 bytes a row are held: a fingerprint of its id, and its line
-LONG = FileLimits(max_bytes=1 << 42, max_rows=MAX_ROWS, max_columns=MAX_COLUMNS, max_cells=MAX_ROWS * MAX_COLUMNS)
+LONG_TABLE = FileLimits(max_bytes=1 << 42, max_rows=MAX_ROWS, max_columns=MAX_COLUMNS, max_cells=MAX_ROWS * MAX_COLUMNS)
 """Of a table that is read in groups."""
 
 
@@ -82,7 +82,7 @@ class LongFile:
     encoding : str
         One of :data:`backend.data.table_file.ENCODINGS`, or empty: UTF-8.
     header_line : int
-        Of a CSV file; what stands above it is not read.
+        Of a CSV file; lines above it are not read.
     """
 
     path: Path
@@ -97,16 +97,16 @@ class LongFile:
     def groups(self) -> Generator[TableText, None, None]:
         """See :class:`TableSource`."""
         with opened(self.path) as file:
-            start = file.read(JUDGED)
+            start = file.read(JUDGED_LETTERS)
             file.seek(0)
             if start.startswith(PARQUET):
                 from backend.data.parquet_file import parquet_groups  # noqa: PLC0415 - slow to import
 
-                yield from parquet_groups(self.name, file, LONG, GROUP, CHARACTERS)
+                yield from parquet_groups(self.name, file, LONG_TABLE, GROUP, GROUP_CHARACTERS)
                 return
             try:
                 encoding = codec_of(self.encoding, start) if self.encoding else UTF_8
-                yield from csv_groups(self.name, file, encoding, LONG, GROUP, CHARACTERS, self.header_line)
+                yield from csv_groups(self.name, file, encoding, LONG_TABLE, GROUP, GROUP_CHARACTERS, self.header_line)
             except UnicodeDecodeError as error:
                 raise FederationError(
                     "encoding_not_named", file=self.name, encoding=error.encoding, encodings=tuple(ENCODINGS)
@@ -156,7 +156,7 @@ class DatabaseTable:
                 table = Table(name, MetaData(), schema=schema or None, autoload_with=connection)
                 read = [column for column in table.columns if self._reads(column.name.strip())]
                 header = tuple(column.name.strip() for column in read)
-                check_header(self.name, header, LONG)
+                check_header(self.name, header, LONG_TABLE)
                 keys = [column for column in read if column.name.strip().casefold() == self.key.casefold()]
                 if len(keys) != 1:
                     raise FederationError("database_without_ids", table=self.name, column=shown(self.key))
@@ -227,7 +227,7 @@ def _beyond_float(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> dict[
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Survey:
-    """What the whole of a table tells.
+    """Facts about a whole table.
 
     Attributes
     ----------
@@ -236,7 +236,7 @@ class Survey:
     digests : tuple of str
         SHA-256 of every group, in hexadecimal.
     repeats : ndarray of int64, ``(n, 2)``
-        Rows whose id stands in an earlier row, upwards, and the line of the first of them.
+        Rows whose id is in an earlier row, ascending, and the line of the first of them.
     """
 
     rows: int

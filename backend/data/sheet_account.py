@@ -1,6 +1,6 @@
 """How a sheet of people was read, column by column, as a document for a machine: what `score`, `monitor` and `validate` write on request.
 
-Holds counts, codes and ranges of the sheet that somebody handed in; so it is for that person.
+Holds counts, codes and ranges of the sheet that a user handed in; so it is for that user.
 """
 
 from __future__ import annotations

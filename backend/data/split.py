@@ -39,8 +39,8 @@ from backend.remark import Remark
 
 GUEST = "guest"  # the Guest's name in a federation made from one table
 ROW_IDS = "id"  # the column of row numbers where the table has no ids
-TO_FILL_IN = "dictionary.csv"  # written beside the federation file where meanings are missing
-READ = 0.5  # share of the work that reading the columns is; the rest is writing the files
+TO_FILL_IN = "dictionary.csv"  # written next to the federation file if meanings are missing
+READ_SHARE = 0.5  # share of the work that reading the columns is; the rest is writing the files
 SHARES = "shares"  # of numbers with and without %: those with it are hundredths of the others
 SAME_SIGN = "same_sign"  # of numbers with and without a sign: all mean the same thing
 EVERYWHERE = "*"  # in place of a column's name: every feature that has the text
@@ -168,7 +168,7 @@ def split_table(
     check_name : callable
         Called with the federation's name before anything is written; may raise FederationError.
     name : str
-        What problems call the table; its file's name where empty.
+        Name of the table in problems; empty = its file's name.
 
     Raises
     ------
@@ -220,7 +220,7 @@ def plan_table(text: TableText, division: Division) -> Planned:
         described[column] = _described(text, column, entry, texts, forms.get(column), units.get(column))
         if column in units and entry is not None and entry.unit and entry.unit != units[column]:
             dated.append(Remark("unit_became_days", {"unit": entry.unit, "days": units[column]}, column=column))
-        work.reached(READ * number / len(missing))
+        work.reached(READ_SHARE * number / len(missing))
     sign = forms[label].sign if label in forms else ""
     outcome = label_of(text, label, division.task, division.positive, division.label_meaning, meanings.get(label), sign)
     checked = check_party(text, id_column, tuple(described.values()), outcome)
@@ -261,7 +261,7 @@ def plan_table(text: TableText, division: Division) -> Planned:
 
 
 def write_planned(planned: Planned, out: Path) -> Federation:
-    """Write a federation's files whole or not at all: beside `out` first, then into it, the federation file last."""
+    """Write a federation's files whole or not at all: next to `out` first, then into it, the federation file last."""
     federation = planned.federation
     text = planned.text
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -269,7 +269,7 @@ def write_planned(planned: Planned, out: Path) -> Federation:
     moved: list[Path] = []
     try:
         for number, party in enumerate(federation.parties):
-            work.reached(READ + (1 - READ) * number / len(federation.parties))
+            work.reached(READ_SHARE + (1 - READ_SHARE) * number / len(federation.parties))
             if party is federation.guest:
                 guest_columns = (federation.label.column, *planned.keep)
             else:
@@ -560,7 +560,7 @@ def _missing_of(entry: Feature | None) -> tuple[str, ...]:
 
 
 def _column_notes(text: TableText) -> list[Remark]:
-    """Return notes on columns that nobody can use: those with a name that another one has, and those without a name."""
+    """Return notes on unusable columns: those with the name of another one, and those without a name."""
     notes = []
     repeated = repeated_columns(text.header)
     if repeated:

@@ -1,4 +1,4 @@
-"""What the forms of files have in common: they do not change, and say so where a file has a key that they do not know."""
+"""The common base of file forms: they are immutable, and refuse unknown keys."""
 
 from __future__ import annotations
 

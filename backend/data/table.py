@@ -58,7 +58,7 @@ MAX_WEIGHT = 1_000_000_000  # an amount of money is possible; squares of sums st
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PartyTable:
-    """What one party holds about each id.
+    """One party's values for each id.
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ class SampleSheet:
     problems : dict of int to tuple of Remark
         Row → why it cannot be scored. Such a row stays in the sheet; unreadable values are missing.
     notes : tuple of Remark
-        What was ignored or filled in.
+        Notes on what was ignored or filled in.
     marks : dict of int to tuple of Remark
         Row that can be scored → what in it was not understood.
     """
@@ -192,7 +192,7 @@ def records_version(content: str, features: Sequence[Feature]) -> str:
 
 
 class OwnRecords:
-    """A party's table, read when it is first asked for: to score people who bring their own columns takes none of it."""
+    """A party's table, read at its first use: people with their own columns are scored without it."""
 
     def __init__(self, federation: Federation, party: str) -> None:
         self._federation = federation
@@ -240,7 +240,7 @@ def read_times(federation: Federation) -> NDArray[np.str_] | None:
     Raises
     ------
     FederationError
-        There is no such column, or a cell is no day, month or year, or is of another kind than the first one.
+        The column is missing, or a cell is not a day, month or year, or of another kind than the first one.
     """
     if not federation.time:
         return None
@@ -322,7 +322,7 @@ def _weight_problem(cell: str, weight: float, line: int, column: str, min_weight
 
 
 def _is_time(cell: str, length: int) -> bool:
-    """Return whether a cell is an ISO day, month or year of so many characters."""
+    """Return whether a cell is an ISO day, month or year with this number of characters."""
     try:
         date.fromisoformat(cell + "0000-01-01"[len(cell) :])
     except ValueError:
@@ -348,9 +348,9 @@ def read_samples(
     source : bytes or Path
         The sheet itself or its file: CSV, XLSX or Parquet.
     name : str
-        What problems call the sheet; a file's own name where `source` is one.
+        Name of the sheet in problems; a file's own name if `source` is one.
     how : Reading
-        What the user said about the file.
+        The user's answers about the file.
 
     Raises
     ------
@@ -440,7 +440,7 @@ def sheet_of(
     text : TableText
         With the federation's names for its columns, and its marks.
     repeated : mapping of int to int
-        Row whose id stands in an earlier row → the line of the first of them.
+        Row whose id is in an earlier row → the line of the first of them.
     records : callable, optional
         The Guest's own, for a table of ids alone; default those of its file.
     """
@@ -561,7 +561,7 @@ def check_columns(text: TableText, guest: Party) -> None:
 
 
 def _repeated(ids: Sequence[str], lines: Sequence[int]) -> dict[int, int]:
-    """Row whose id stands in an earlier row → the line of the first of them."""
+    """Row whose id is in an earlier row → the line of the first of them."""
     first: dict[str, int] = {}
     return {row: lines[first[value]] for row, value in enumerate(ids) if first.setdefault(value, row) != row}
 

@@ -1,6 +1,6 @@
 """A table that a user hands in, whatever its form: CSV, XLSX or Parquet. The command line and the pages read it here alone.
 
-What a file says in more than one way (encoding, decimals, which sheet) is asked, never guessed.
+If a file can be read in several ways (encoding, decimals, which sheet), the user is asked; nothing is guessed.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SUFFIXES = ("csv", "tsv", "txt", "xlsx", "parquet")
 SHOWN_LINES = 3
 SHOWN_LETTERS = 160
 FOREIGN = re.compile(r"[^\x00-\x7f]")  # letters that tell encodings apart
-JUDGED = 10_000  # letters, or bytes, from which an encoding is judged
+JUDGED_LETTERS = 10_000  # letters, or bytes, from which an encoding is judged
 HEADER = re.compile(r"[1-9]\d{0,3}", re.ASCII)  # the number of a row
 ZIP = b"PK\x03\x04"
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -50,7 +50,7 @@ PARQUET = b"PAR1"
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What somebody says about a file that does not say it itself; empty if nobody did.
+    """A user's answers about a file that leaves them open; empty if none were given.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ def read_table_file(
     Parameters
     ----------
     name : str
-        What problems call it; a path's own name where empty.
+        Its name in problems; empty = a path's own name.
 
     Raises
     ------
@@ -244,7 +244,7 @@ def _unreadable(path: Path, error: Exception) -> FederationError:
 def codec_of(encoding: str, start: bytes) -> str:
     """Python's name for an encoding; where UTF-16 has no mark, what `start` tells of its order: the zero of a Latin letter comes first."""
     codec = ENCODINGS[encoding]
-    judged = start[:JUDGED]
+    judged = start[:JUDGED_LETTERS]
     if encoding == "utf-16" and not judged.startswith((BOM_UTF16_BE, BOM_UTF16_LE)):
         if judged[::2].count(0) > judged[1::2].count(0):
             return f"{codec}-be"
@@ -262,10 +262,10 @@ def _is_utf8(data: bytes) -> bool:
 
 
 def _may_be_utf16(data: bytes) -> bool:
-    """Whether bytes with a zero among them are likely UTF-16: every second byte of Latin letters, commas and line ends is zero in it."""
+    """Return whether bytes with a zero are likely UTF-16: every second byte of Latin letters, commas and line ends is zero there."""
     if data.startswith((BOM_UTF16_BE, BOM_UTF16_LE)):
         return True
-    judged = data[:JUDGED]
+    judged = data[:JUDGED_LETTERS]
     if 5 * judged.count(0) < len(judged) and _is_utf8(data.replace(b"\0", b"")):
         return False
     try:
@@ -297,7 +297,7 @@ def _plausible(encoding: str, text: str) -> float:
     """Return how much of a decoded table's text looks written rather than misread, 0..1: it orders what is asked and decides nothing."""
     if encoding == "utf-16":  # of single bytes misread in pairs no line end is left
         return 1.0 if "\n" in text or "\r" in text else 0.0
-    foreign = {match.start() for match in islice(FOREIGN.finditer(text), JUDGED)}
+    foreign = {match.start() for match in islice(FOREIGN.finditer(text), JUDGED_LETTERS)}
     if encoding == "gbk":
         good = sum(_common(text[place]) for place in foreign)
     else:  # accented letters stand alone; Chinese read as Latin-1 comes in pairs of them

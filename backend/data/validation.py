@@ -48,7 +48,7 @@ def field_problems(
     Parameters
     ----------
     file : str
-        As problems name it.
+        Its name in problems.
     at : sequence of str
         The way to `data` within the file.
     line : int

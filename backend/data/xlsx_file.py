@@ -38,7 +38,7 @@ MAX_SHEETS = 200
 MAX_MERGED = 10_000  # areas of merged cells in a sheet
 MAX_DENSITY = 100  # bytes unpacked for one packed; a sheet that repeats one row has some 40
 DENSE_FROM = 50_000_000  # bytes unpacked, from where on the density counts
-PIECE = 1 << 20  # bytes of a part that are looked at together
+PIECE_BYTES = 1 << 20  # bytes of a part that are looked at together
 OVERLAP = 128  # bytes of a piece that are looked at with the next, too
 _CELL = re.compile(rb"<(?:\w{1,20}:)?c[\s/>]")
 _MERGED = re.compile(
@@ -66,7 +66,7 @@ def parse_xlsx(name: str, data: bytes, limits: FileLimits, sheet: str = "", head
     except ImportError:
         raise FederationError("openpyxl_missing", file=name) from None
     try:
-        with warnings.catch_warnings():  # of styles and the like, which nobody reads here
+        with warnings.catch_warnings():  # of styles and the like, which are not read here
             warnings.simplefilter("ignore")
             book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
             title = _chosen_sheet(name, book, sheet, limits)
@@ -127,7 +127,7 @@ def _check_part(name: str, packed: zipfile.ZipFile, part: zipfile.ZipInfo, limit
     formulas = False
     tail = b""
     with packed.open(part) as file:
-        while piece := file.read(PIECE):
+        while piece := file.read(PIECE_BYTES):
             text = tail + piece
             if b"<!DOCTYPE" in text or b"<!ENTITY" in text or (not tail and b"\0" in text[:64]):
                 raise FederationError("workbook_with_definitions", file=name)
@@ -219,7 +219,7 @@ def _merged(data: bytes, sheet: Any, limits: FileLimits) -> dict[int, dict[_Merg
     count = 0
     with zipfile.ZipFile(io.BytesIO(data)) as packed, packed.open(str(sheet._worksheet_path)) as file:
         tail = b""
-        while piece := file.read(PIECE):
+        while piece := file.read(PIECE_BYTES):
             text = tail + piece
             for left, top, right, bottom in _MERGED.findall(text):
                 first = _Merged(
@@ -299,7 +299,7 @@ def _text(
             raise FederationError("too_many_rows", file=name, limit=limits.max_rows)
         if len(cells) > len(header):
             ragged[len(table_rows)] = len(cells)
-        # A cell that got its value from another one is none of the row's own.
+        # A cell that got its value from another one is not the row's own.
         for column, head in enumerate(header[: min(len(cells), len(row))]):
             if kind := _fault(row[column], (index, column) in formulas):
                 shown_cell = formulas.get((index, column), "") if kind == "formula" else cells[column]

@@ -1,4 +1,4 @@
-"""What the Guest can attribute of a score by itself: base, its own part, and the Hosts' part together.
+"""Parts of a score that the Guest can attribute by itself: base, its own part, and the Hosts' part together.
 
 The Guest knows its own candidate leaves and the covers, so it can take the expectation over the Hosts' splits (each branch weighted
 by its cover); the rest of the score is the Hosts' part. Splitting that rest by Host would need their paths.

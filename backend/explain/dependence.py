@@ -68,7 +68,7 @@ class Dependence:
     Attributes
     ----------
     levels : tuple of Level
-        Numbers upwards, codes in order; the missing value last, where some records have none.
+        Numbers ascending, codes in order; the missing value last, if some records have it.
     n : int
         The Guest's records that it was averaged over, drawn if there are more than :data:`MAX_RECORDS`; at the Hosts' splits both
         branches count, by their covers. Shares are of all its records.
@@ -204,7 +204,7 @@ def _codes(feature: Feature, column: NDArray[np.generic]) -> list[Value]:
 
 @dataclass(frozen=True)
 class Scale:
-    """What one unit of a summed mark stands for: ``value = low + span * units / 2**16``, ``(outputs.count,)`` each."""
+    """The scale of a summed mark: ``value = low + span * units / 2**16``, ``(outputs.count,)`` each."""
 
     low: Floats
     span: Floats

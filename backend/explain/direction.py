@@ -19,7 +19,7 @@ Learned = Literal["up", "down", "mixed", "unused", "unordered", "hidden", "class
 
 @dataclass(frozen=True)
 class LearnedDirection:
-    """What a higher value of one feature does to the risk, expected and learned.
+    """Effect of a higher value of one feature on the risk, expected and learned.
 
     Attributes
     ----------

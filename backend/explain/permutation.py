@@ -77,7 +77,7 @@ def permuted(
     Parameters
     ----------
     features : sequence of str
-        What was permuted, together if there are several.
+        The permuted features, together if there are several.
     labels : ndarray of float64
         ``(n,)``.
     unchanged : ndarray of float64

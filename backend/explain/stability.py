@@ -85,7 +85,7 @@ def steady_importance(
     Raises
     ------
     ParameterError
-        There is no such measure.
+        The measure is unknown.
     """
     if measure not in MEASURES:
         raise ParameterError("unknown_importance", measure=measure, known=tuple(MEASURES))

@@ -1,1 +1,1 @@
-"""The services for programs: HTTP with JSON, on FastAPI. Knows tokens, keys and codes; what is done stands in the services."""
+"""The services for programs: HTTP with JSON, on FastAPI. Knows tokens, keys and codes; the work is done in the services."""

@@ -1,4 +1,4 @@
-"""The addresses: who asks, what is asked, what is answered. The services do the work; their errors become problem bodies."""
+"""The HTTP addresses: callers, requests, answers. The services do the work; their errors become problem bodies."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from backend.data.table import SampleSheet
 
 INTERFACE = "1"  # grows with what is no longer understood
-KEPT = timedelta(hours=24)  # for which a key stands for its request
+KEY_RETENTION = timedelta(hours=24)  # for which a key stands for its request
 MAX_KEYS = 100_000  # of a caller
 CODES: dict[int | str, dict[str, Any]] = {
     code: {"description": words, "content": {MEDIA_TYPE: {"schema": ProblemAnswer.model_json_schema()}}}
@@ -99,7 +99,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Caller:
-    """Who asks; `name` is empty if no tokens are needed."""
+    """The caller; `name` is empty if no tokens are needed."""
 
     name: str
     token: Token | None
@@ -117,7 +117,7 @@ class Caller:
 
 @dataclass(eq=False)
 class _Kept:
-    """What a key stands for: the request's hash, its question, and the answer once there is one."""
+    """The request of a key: its hash, its question, and the answer once there is one."""
 
     digest: str
     until: datetime
@@ -125,20 +125,20 @@ class _Kept:
     task: asyncio.Task[Reasons] | None = None
 
     def running(self) -> asyncio.Task[Reasons] | None:
-        """Return what works on the reasons, or has found them; None if nobody has asked yet, or it failed."""
+        """Return the task that works on the reasons, or has found them; None if it was not started, or failed."""
         failed = self.task is not None and self.task.done() and self.task.exception() is not None
         return None if failed else self.task
 
 
 class ServerState:
-    """What the server holds while it runs: callers' keys, and a batcher a caller and model."""
+    """The state of the server while it runs: callers' keys, and a batcher for each caller and model."""
 
     def __init__(self, glassleaf: Glassleaf, settings: Settings, metrics: ProcessCounts) -> None:
         self.glassleaf = glassleaf
         self.settings = settings
         self.metrics = metrics
         self.tokens = Tokens(glassleaf.home)
-        # by caller: nobody's many requests have another's forgotten, which would be asked, and counted, twice
+        # by caller: many requests of one caller must not displace another's, which would be asked, and counted, twice
         self._kept: defaultdict[str, OrderedDict[tuple[str, ...], _Kept]] = defaultdict(OrderedDict)
         self._batchers: dict[tuple[str, str], Batcher] = {}
         self._acting: dict[str, Glassleaf] = {}
@@ -149,7 +149,7 @@ class ServerState:
         metrics.watch_queue("reasons", lambda: self._asked_reasons)
 
     def caller(self, request: Request) -> Caller:
-        """Return who asks, by the bearer token; raises Problem if nobody known does."""
+        """Return the caller of a bearer token; raise Problem if it is unknown."""
         if self.settings.open_to_all and not self.tokens.all():
             return Caller("", None)
         kind, _, token = request.headers.get("authorization", "").partition(" ")
@@ -194,21 +194,21 @@ class ServerState:
         return self._batchers[key]
 
     def kept(self, name: tuple[str, ...], body: str) -> _Kept:
-        """Return what a key stands for; raises Problem where it stood for another request."""
+        """Return the request of a key; raise Problem if the key was used for another request."""
         now = datetime.now(UTC)
         digest = sha256(body.encode()).hexdigest()
         requests_by_key = self._kept[name[0]]
         while requests_by_key and (len(requests_by_key) > MAX_KEYS or next(iter(requests_by_key.values())).until < now):
             requests_by_key.popitem(last=False)
         if name not in requests_by_key:
-            requests_by_key[name] = _Kept(digest, now + KEPT)
+            requests_by_key[name] = _Kept(digest, now + KEY_RETENTION)
         entry = requests_by_key[name]
         if entry.digest != digest:
             raise Problem("key-reused", Remark("key_reused"))
         return entry
 
     def forget(self, name: tuple[str, ...]) -> None:
-        """A request of which nothing was asked: its key stands for nothing."""
+        """Forget the key of a request that asked nothing."""
         self._kept[name[0]].pop(name, None)
 
     async def reasons(self, services: Glassleaf, asking: ReasonsRequest) -> Reasons:
@@ -411,5 +411,5 @@ def _usable(model: OpenModel, request: ScoresBody) -> SampleSheet:
 
 
 async def in_thread(work: Callable[..., R], *arguments: Any) -> R:
-    """Something that waits for a file, a store or a Host, beside the event loop."""
+    """Run a call that waits for a file, a store or a Host, outside the event loop."""
     return await asyncio.get_running_loop().run_in_executor(None, partial(work, *arguments))

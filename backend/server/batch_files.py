@@ -1,4 +1,4 @@
-"""What a batch asks, on disk until its answers are given out, so that a server that was killed sends the same batch again.
+"""Questions of batches, on disk until their answers are delivered, so that a killed server sends the same batch again.
 
 One file a batch, which its owner alone can read; it is forgotten after a day at the latest, as the Guest's journal forgets the batch.
 """
@@ -18,7 +18,7 @@ from pathlib import Path
 from backend.services.online import Person
 
 FOLDER = "online"  # in the home
-DAY = 86_400.0  # seconds
+DAY_SECONDS = 86_400.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class AskedPeople:
         return json.dumps(self.plain())
 
     def plain(self) -> list[object]:
-        """As JSON has it."""
+        """Return it in the form of JSON."""
         return [
             [[person.id, None if person.values is None else dict(person.values)] for person in self.people],
             self.as_written,
@@ -83,5 +83,5 @@ def forget_old(home: Path) -> None:
     """Forget batches of more than a day ago."""
     for file in (home / FOLDER).glob("*/*.asked"):
         with suppress(OSError):
-            if file.stat().st_mtime < time.time() - DAY:
+            if file.stat().st_mtime < time.time() - DAY_SECONDS:
                 file.unlink()

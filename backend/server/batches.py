@@ -1,11 +1,11 @@
-"""People of several requests scored together: whoever comes within some milliseconds goes to the Hosts as one question.
+"""People of several requests scored together: requests within some milliseconds go to the Hosts as one question.
 
 Programs that ask one person after the other come back as soon as they are answered: once all who were answered or left waiting are there
-again, nobody else is waited for.
+again, no other caller is waited for.
 
 A request that was once put into a batch stays in it. Where the batch failed, a repeat under the same key sends the same batch again, which
 the Guest's journal knows, so that no Host counts it twice (docs/decisions/scale.md). So does the same request after the server was
-killed: what batches ask stands in files until their answers are given out.
+killed: questions of batches are in files until their answers are delivered.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from backend.data.table import SampleSheet
     from backend.remark import Remark
 
-WAIT = 0.008  # seconds that the first of a batch waits for others
-IDLE = 1.0  # seconds without a question after which what was handed over is put aside
+BATCH_WAIT_SECONDS = 0.008  # seconds that the first of a batch waits for others
+IDLE_SECONDS = 1.0  # seconds without a question after which what was handed over is put aside
 MAX_PEOPLE = 32  # people of a batch, if not one request alone has more
 _log = logging.getLogger("glassleaf")
 
@@ -48,7 +48,7 @@ class PendingRequest:
     batch : RequestBatch or None
         That it went to the Hosts in.
     dropped : bool
-        Nobody waits for it and nothing was asked.
+        No caller waits for it and nothing was asked.
     came : float
         When, by ``time.perf_counter``.
     """
@@ -68,10 +68,10 @@ class RequestBatch:
     Attributes
     ----------
     file : Path or None
-        Where it stands until its answers are given out.
+        Its file until its answers are delivered.
     unclaimed : int
-        Requests of a server that was killed which nobody has repeated yet.
-    done : ScoreBatch or None
+        Requests of a killed server that were not repeated yet.
+    score_batch : ScoreBatch or None
         The scores of all of it.
     """
 
@@ -91,7 +91,7 @@ class Batcher:
         model: OpenModel,
         metrics: ProcessCounts,
         files: BatchFiles,
-        wait: float = WAIT,
+        wait: float = BATCH_WAIT_SECONDS,
         max_people: int = MAX_PEOPLE,
     ) -> None:
         self._model = model
@@ -195,16 +195,16 @@ class Batcher:
                 self._begin_telling()
 
     async def _others(self) -> None:
-        """Wait until a batch is full, all who asked lately are back, or nobody is to be waited for any longer."""
+        """Wait until a batch is full, all recent callers are back, or the waiting time has passed."""
         self._full.clear()
         self._rouse()
         with suppress(TimeoutError):
             await asyncio.wait_for(self._full.wait(), self._wait)
 
     async def _question(self) -> None:
-        """Wait until somebody asks; after a while without a question what was handed over is put aside."""
+        """Wait for a question; after a while without one put delivered batches aside."""
         try:
-            await asyncio.wait_for(self._some.wait(), IDLE)
+            await asyncio.wait_for(self._some.wait(), IDLE_SECONDS)
         except TimeoutError:
             await asyncio.get_running_loop().run_in_executor(self._thread, self._settle)
             self._begin_telling()
@@ -217,7 +217,7 @@ class Batcher:
             _log.error("What was handed over could not be put aside: %s", type(error).__name__)
 
     def _begin_telling(self) -> None:
-        """Where the audit log stands; the next question does not wait for it."""
+        """Send Hosts the audit log's head; the next question does not wait for it."""
         if self._telling is None or self._telling.done():
             self._telling = asyncio.get_running_loop().run_in_executor(None, self._tell)
 
@@ -228,7 +228,7 @@ class Batcher:
             _log.error("Hosts could not be told where the audit log stands: %s", type(error).__name__)
 
     def _next(self) -> RequestBatch:
-        """Those that waited longest; nobody is twice in a question."""
+        """Return a batch of the requests that waited longest; no person is twice in a question."""
         batch_questions: list[PendingRequest] = []
         postponed: list[PendingRequest] = []
         ids: set[str] = set()
@@ -297,7 +297,7 @@ class Batcher:
                 question.answer.set_result(replace(score_batch, scores=score_batch.scores[part], notes=notes[question]))
 
     def _count(self, score_batch: ScoreBatch) -> None:
-        """Count and log one question; nothing that is said of it says whom it was about."""
+        """Count and log one question, without the people it was about."""
         failed = sum(not score.scored for score in score_batch.scores)
         self._metrics.count_people(len(score_batch.scores) - failed, failed)
         for stage in score_batch.stages:
@@ -345,4 +345,4 @@ class Batcher:
 def _fail(question: PendingRequest, error: Exception) -> None:
     if not question.answer.done():
         question.answer.set_exception(error)
-        question.answer.exception()  # somebody who waits no more is no fault
+        question.answer.exception()  # a caller who no longer waits is no fault

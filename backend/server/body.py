@@ -1,4 +1,4 @@
-"""Bodies of requests: JSON within bounds, in which no name stands twice."""
+"""Bodies of requests: JSON within bounds, without repeated names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every request passes first: the name it came to, who asks, its size, and that nothing unexpected is logged in its own words."""
+"""First checks of every request: the name it came to, the caller, its size; and that no unexpected text of it is logged."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _log = logging.getLogger("glassleaf")
 
 
 class Guard:
-    """Reads no body of whom nobody knows, and refuses one of more than :data:`MAX_BODY` bytes, whatever length it announces.
+    """Reads no body of an unknown caller, and refuses one of more than :data:`MAX_BODY` bytes, whatever length it announces.
 
     Parameters
     ----------
-    known : callable
-        Whether a request is of somebody who may ask at all: all others get what is said to a request without a body.
+    is_known : callable
+        Returns whether a request is of a known caller: all others get the answer to a request without a body.
     local_only : bool
-        Refuse what came to another name than this machine's own: a page in somebody's browser could give its own name this address.
+        Refuse requests to another name than this machine's own: a page in a user's browser could give its own name this address.
     answered : callable
         Told the code of every answer.
     """

@@ -1,4 +1,4 @@
-"""What goes wrong, as a problem body (RFC 9457): a type that a program can branch on, and a sentence in the reader's language."""
+"""Errors as problem bodies (RFC 9457): a type that a program can branch on, and a sentence in the reader's language."""
 
 from __future__ import annotations
 

@@ -25,9 +25,11 @@ from backend.server.guard import MAX_BODY
 from backend.server.tokens import Tokens
 from backend.services import Glassleaf
 
-CLOSING = 10  # seconds that requests get to end
-MAX_HEAD = 65_536  # bytes of a request beside its body
-WHOLE = 60.0  # seconds in which a request has to come whole: a program of a bank's sends a megabyte in less
+CLOSING_SECONDS = 10  # seconds that requests get to end
+MAX_HEAD = 65_536  # bytes of a request without its body
+WHOLE_REQUEST_SECONDS = (
+    60.0  # seconds in which a request has to come whole: a program of a bank's sends a megabyte in less
+)
 CONNECTIONS = 512  # at once; a process may have 1,024 files open by default
 
 
@@ -41,15 +43,15 @@ class BoundedHttp(HttpToolsProtocol):
     _since = 0.0  # when it connected, or its last request was whole
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Somebody is there, and has to say what he wants."""
+        """Note a new connection, which has to send a request in time."""
         super().connection_made(transport)
         self._since = time.monotonic()  # loop.time() is the same for all that it accepts at once
-        self._due = self.loop.call_later(WHOLE, self.timeout_keep_alive_handler)
+        self._due = self.loop.call_later(WHOLE_REQUEST_SECONDS, self.timeout_keep_alive_handler)
         if len(self.connections) > CONNECTIONS:
             self._make_room()
 
     def _make_room(self) -> None:
-        """Whoever has wanted nothing for longest gives up its place: nobody keeps others out by holding lines."""
+        """Close the connection that has been idle for longest, so that idle connections keep no caller out."""
         every = (connection for connection in self.connections if isinstance(connection, BoundedHttp))
         idle = (
             connection
@@ -59,7 +61,7 @@ class BoundedHttp(HttpToolsProtocol):
         min(idle, key=lambda connection: connection._since).transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nobody is there any more."""
+        """Note the end of the connection."""
         self._come()
         super().connection_lost(exc)
 
@@ -69,9 +71,9 @@ class BoundedHttp(HttpToolsProtocol):
             self._due = None
 
     def data_received(self, data: bytes) -> None:
-        """Parse what has come; refuse a request with too much beside its body."""
+        """Parse the data received; refuse a request with too much data besides its body."""
         if self._due is None:
-            self._due = self.loop.call_later(WHOLE, self.timeout_keep_alive_handler)
+            self._due = self.loop.call_later(WHOLE_REQUEST_SECONDS, self.timeout_keep_alive_handler)
         self._head_bytes += len(data)
         super().data_received(data)
         if self._head_bytes > MAX_HEAD and not self.transport.is_closing():
@@ -137,8 +139,12 @@ def serve(
     metrics = ProcessCounts()
     metrics.watch("links_down", "Hosts whose link is not there", lambda: len(glassleaf.operation.links_down()))
     app = create_app(glassleaf, settings, metrics)
-    options: dict[str, Any] = {"access_log": False, "server_header": False, "timeout_graceful_shutdown": CLOSING}
-    options |= {"ws": "none"}  # of which there is none here, and which BoundedHttp would not bound
+    options: dict[str, Any] = {
+        "access_log": False,
+        "server_header": False,
+        "timeout_graceful_shutdown": CLOSING_SECONDS,
+    }
+    options |= {"ws": "none"}  # not used here, and not bounded by BoundedHttp
     options |= {"log_config": None} if json_logs else {}
     raise_limit()
     gc.freeze()  # what is imported stays: a full collection looks at it no more while callers wait

@@ -1,6 +1,6 @@
-"""Who may ask: bearer tokens (RFC 6750) with the models that each reaches. Only their SHA-256 is kept.
+"""Bearer tokens of callers (RFC 6750) with the models that each reaches. Only their SHA-256 is stored.
 
-A token is 256 random bits, so its plain hash tells nobody what it is; a password would need a slow one.
+A token is 256 random bits, so its plain hash does not reveal it; a password would need a slow one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from backend.atomic_file import held_alone, write_whole
 from backend.errors import ParameterError, SecurityError
 
-FILE = "tokens.json"
+TOKENS_FILE = "tokens.json"
 PREFIX = "gl_"  # so that scanners of repositories recognise one that leaked
 NAME_MAX = 60
 
@@ -53,7 +53,7 @@ class Tokens:
     """The tokens of one home."""
 
     def __init__(self, home: Path) -> None:
-        self._file = home / "server" / FILE
+        self._file = home / "server" / TOKENS_FILE
         self._read: tuple[tuple[int, int], tuple[Token, ...]] = (0, 0), ()
 
     def all(self) -> tuple[Token, ...]:
@@ -62,7 +62,7 @@ class Tokens:
         Raises
         ------
         SecurityError
-            The file is damaged: nobody is let in.
+            The file is damaged: no caller is let in.
         """
         try:
             about = self._file.stat()
@@ -105,7 +105,7 @@ class Tokens:
 
     def _changing(self) -> AbstractContextManager[None]:
         self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return held_alone(self._file.with_name(f"{FILE}.lock"))
+        return held_alone(self._file.with_name(f"{TOKENS_FILE}.lock"))
 
     def _write(self, tokens: tuple[Token, ...]) -> None:
         write_whole(self._file, _STORED.dump_json(tokens))

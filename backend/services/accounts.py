@@ -18,11 +18,11 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from backend.data.bounded_text import read_toml
 from backend.errors import FederationError, SignInError
 from backend.services.roles import Role
-from backend.store.schema import NAME
+from backend.store.schema import NAME_LENGTH
 
-FILE = "sign-in.toml"
+SIGN_IN_FILE = "sign-in.toml"
 VARIABLE = "GLASSLEAF_SIGN_IN"  # path of the file, if it is not in the home
-LAST = 1e11  # seconds since 1970, some three thousand years: no sign-in is later
+MAX_TIME = 1e11  # seconds since 1970, some three thousand years: no sign-in is later
 LEEWAY = 60.0  # seconds that two clocks may be apart
 Text = Annotated[str, StringConstraints(min_length=1)]
 
@@ -84,7 +84,7 @@ class Accounts:
     @property
     def file(self) -> Path:
         """Return the file that says how sign-ins are read."""
-        return Path(os.environ.get(VARIABLE) or self._home / FILE)
+        return Path(os.environ.get(VARIABLE) or self._home / SIGN_IN_FILE)
 
     def wanted(self) -> bool:
         """Return whether this home is for people who have signed in."""
@@ -158,8 +158,8 @@ class Accounts:
             raise SignInError("no_role")
         name = next((claims[key] for key in ("email", "name") if isinstance(claims.get(key), str)), "") or subject
         account = Account(issuer, subject, name, roles)
-        if len(account.actor) > NAME or not account.actor.isprintable():
-            raise SignInError("sign_in_name_unusable", most=NAME)
+        if len(account.actor) > NAME_LENGTH or not account.actor.isprintable():
+            raise SignInError("sign_in_name_unusable", most=NAME_LENGTH)
         return account
 
 
@@ -172,7 +172,7 @@ def _text(claims: Mapping[str, Any], name: str) -> str:
 
 def _time(claims: Mapping[str, Any], name: str) -> float:
     value = claims.get(name)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < LAST:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < MAX_TIME:
         raise SignInError("sign_in_lacks_time", claim=name)
     return float(value)
 

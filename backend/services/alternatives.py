@@ -73,7 +73,7 @@ __all__ = [
     "Tried",
 ]
 
-JUDGED = 1  # trainings that take as long as judging by group
+TRAININGS_OF_JUDGING = 1  # trainings that take as long as judging by group
 CHOICE = "alternative-choice"  # as the audit log calls it
 
 
@@ -142,7 +142,7 @@ class Alternatives:
         request = replace(request, usual=self._compared_with(record, feature.name))
         trained: list[TestedModel] = []
         work.reached(0.0)  # what was read before tells no pace
-        steps = len(requests) + JUDGED
+        steps = len(requests) + TRAININGS_OF_JUDGING
         for number, training_request in enumerate(requests):
             with work.part(number / steps, (number + 1) / steps):
                 job.points = ()

@@ -43,7 +43,7 @@ from backend.protocols.guest_runtime import GuestRuntime
 from backend.protocols.training.row_sets import unpack_rows
 from backend.remark import Remark
 from backend.services.measurement import MeasurementContext, Rows, Sessions
-from backend.store.accountant import DAYS
+from backend.store.accountant import WINDOW_DAYS
 from backend.store.measurements import Kept, Measurements
 
 TEST = "test"  # the part of records that a model was not trained on
@@ -251,7 +251,7 @@ class AskedSums:
         if not days or feature in days:
             return None
         day = max(days.values())
-        until = (date.fromisoformat(day) + timedelta(days=DAYS)).isoformat()
+        until = (date.fromisoformat(day) + timedelta(days=WINDOW_DAYS)).isoformat()
         return Remark(
             "summed_without", {"feature": feature, "day": day, "answered": tuple(sorted(days)), "until": until}
         )

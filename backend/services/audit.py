@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from backend.store.audit_log import Entry, Verdict
 
 DONE = "done"
-TOLD = 1.0  # seconds to wait for a head that is being sent to Hosts, before they are asked
+HEAD_WAIT_SECONDS = 1.0  # seconds to wait for a head that is being sent to Hosts, before they are asked
 P = ParamSpec("P")
 R = TypeVar("R")
 _log = logging.getLogger("glassleaf")
@@ -196,7 +196,7 @@ class AuditTrail:
         from backend.protocols.audit_head.protocol import is_signed_head  # noqa: PLC0415 (as below)
 
         if ask_hosts:
-            self._workspace.await_errands(TOLD)
+            self._workspace.await_errands(HEAD_WAIT_SECONDS)
         if ask_hosts:
             heads_by_host = self._workspace.runtime(federation).audit_heads()
         else:

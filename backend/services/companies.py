@@ -30,8 +30,8 @@ from backend.store.accountant import usual_limit
 AGREEMENT = "agreement.toml"
 KEYS = "keys"
 HOME = "home"
-NAME = "companies"  # of the federation; the demo that is simulated is another one
-DAYS = 30  # that the agreement is valid
+FEDERATION = "companies"  # of the federation; the demo that is simulated is another one
+VALID_DAYS = 30  # that the agreement is valid
 
 
 @dataclass(frozen=True)
@@ -132,13 +132,13 @@ def _agree(
         "kinds": [kind for protocol in PROTOCOLS for kind in kinds_of(protocol)],
         "dictionaries": {host.name: dictionary_hash(host.features) for host in federation.hosts},
         "floors": {"key_bits": KEY_BITS_FLOOR, "budget": budget, "dither": 0.0, "group_size": 10},
-        "retention_days": DAYS,
-        "valid_until": today + timedelta(days=DAYS),
+        "retention_days": VALID_DAYS,
+        "valid_until": today + timedelta(days=VALID_DAYS),
     }
     document = {
         "title": f"{federation.title}: throw-away keys",
         "valid_from": today - timedelta(days=1),
-        "valid_until": today + timedelta(days=DAYS),
+        "valid_until": today + timedelta(days=VALID_DAYS),
         "synthetic": federation.synthetic,
         "parties": parties,
         "purposes": [purpose],
@@ -163,7 +163,7 @@ def _guests(federation: Federation, port: int) -> Federation:
     }
     hosts = tuple(host.model_copy(update=private_settings) for host in federation.hosts)
     link = GuestLink(agreement=AGREEMENT, keys=KEYS, bind=f"localhost:{port}")
-    return federation.model_copy(update={"name": NAME, "hosts": hosts, "link": link, "folder": Path()})
+    return federation.model_copy(update={"name": FEDERATION, "hosts": hosts, "link": link, "folder": Path()})
 
 
 def _write_host(party: Party, folder: Path, budget: int) -> None:

@@ -94,11 +94,10 @@ from backend.services.measurement import (
     protected_of,
 )
 from backend.services.policies import line_for
-from backend.store.accountant import DAYS
+from backend.store.accountant import WINDOW_DAYS
 
 __all__ = [
     "BY_CUTOFF",
-    "DAYS",
     "DIFFERENCE",
     "FOUR_FIFTHS",
     "GROUPS",
@@ -110,6 +109,7 @@ __all__ = [
     "REFERENCE_GROUP",
     "SCORE",
     "SMD",
+    "WINDOW_DAYS",
     "Disparity",
     "DisparityRequest",
     "Fairness",

@@ -135,9 +135,9 @@ class Federations:
 
     def fetch_credit_card(self, out: Path, at: Callable[[str], None] = lambda stage: None) -> Federation:
         """Fetch the credit-card data from OpenML, split it in `out` and remember the federation; `at` is called with each stage."""
-        from backend.data.credit_card import NAME, fetch_credit_card, split_credit_card  # noqa: PLC0415 (as above)
+        from backend.data.credit_card import FEDERATION, fetch_credit_card, split_credit_card  # noqa: PLC0415 (as above)
 
-        self._workspace.check_name(NAME, out)
+        self._workspace.check_name(FEDERATION, out)
         with _whole(out):
             out.mkdir(parents=True, exist_ok=True)
             at("fetch")

@@ -24,8 +24,8 @@ from backend.services.host_service import check_dictionary, read_source
 from backend.store.database import Database
 from backend.store.party_store import PartyStore
 
-LARGE = 20_000  # records whose groups can bear that sums name a tenth of their people at most
-BEARABLE = 0.1
+LARGE_HOST_RECORDS = 20_000  # records whose groups can bear that sums name a tenth of their people at most
+MAX_NAMED_SHARE = 0.1
 
 
 def check_host(path: Path) -> Iterator[CheckedStep]:
@@ -110,9 +110,9 @@ def _sums(agreement: Agreement, records: int) -> Iterator[CheckedStep]:
     """Check the share of people whom sums by group could name, if it is more than the number of records asks for."""
     share = named_share(agreement)
     if (
-        records >= LARGE
-        and share > BEARABLE
+        records >= LARGE_HOST_RECORDS
+        and share > MAX_NAMED_SHARE
         and any(AskGroupSums.__name__ in purpose.kinds for purpose in agreement.purposes)
     ):
-        values = {"share": round(100 * share), "records": records, "bearable": BEARABLE}
+        values = {"share": round(100 * share), "records": records, "bearable": MAX_NAMED_SHARE}
         yield CheckedStep("sums", True, Remark("check_sums", values))

@@ -20,7 +20,7 @@ from backend.store.key_file import kept_key
 from backend.store.party_store import PartyStore
 
 FORM = "dossier.toml"
-LAST = "dossier-reference.json"
+REFERENCE_FILE = "dossier-reference.json"
 SIGNED = "dossier-signed.json"
 # of two dossiers of other records: who joins or leaves a day later is not to be read off their difference
 DAYS_BETWEEN = 28
@@ -79,7 +79,7 @@ class HostDossier:
         )
         write_whole(self._folder / FORM, text.encode())
         write_whole(self._folder / SIGNED, to_text(dossier).encode())
-        write_whole(self._folder / LAST, json.dumps({"day": day.isoformat(), "records": now}).encode())
+        write_whole(self._folder / REFERENCE_FILE, json.dumps({"day": day.isoformat(), "records": now}).encode())
         return dossier
 
     def signed(self) -> str:
@@ -95,7 +95,7 @@ class HostDossier:
 
     def _last(self) -> dict[str, str] | None:
         """Day and records of the last signature."""
-        file = self._folder / LAST
+        file = self._folder / REFERENCE_FILE
         stored: dict[str, Any] = json.loads(file.read_bytes()) if file.exists() else {}
         last: dict[str, str] | None = (
             stored if "records" in stored else stored.get("last")

@@ -37,7 +37,7 @@ WORK_KINDS = {
     "reasons": tuple(REASONS_KINDS),
     "measuring": (*GROUP_KINDS, *PERMUTED_KINDS, *WALK_KINDS),
 }
-FILE = "live.json"
+LIVE_FILE = "live.json"
 STOP = "stop-"
 FRESH_SECONDS = 5.0  # after that the process counts as gone
 TOUCH_SECONDS = 1.0  # between two signs of life
@@ -90,22 +90,22 @@ class LiveFile:
             now = time.monotonic()
             if document != self._written:
                 # It is written twice a second: the disk is for what is booked.
-                write_whole(self._folder / FILE, document, lasting=False)
+                write_whole(self._folder / LIVE_FILE, document, lasting=False)
                 self._written = document
                 self._touched = now
             elif now > self._touched + TOUCH_SECONDS:
-                os.utime(self._folder / FILE)
+                os.utime(self._folder / LIVE_FILE)
                 self._touched = now
 
     def close(self) -> None:
         """Delete the file: the process has ended."""
         with suppress(OSError):
-            (self._folder / FILE).unlink(missing_ok=True)
+            (self._folder / LIVE_FILE).unlink(missing_ok=True)
 
 
 def read_live(folder: Path) -> HostLive | None:
     """Return the state of the process of the Host with these keys; None if none runs."""
-    file = folder / FILE
+    file = folder / LIVE_FILE
     try:
         if time.time() - file.stat().st_mtime > FRESH_SECONDS:
             return None

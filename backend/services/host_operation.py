@@ -20,7 +20,7 @@ from backend.remark import Remark
 from backend.store.approvals import ApprovalBook
 from backend.store.database import Database
 
-OPEN = 60.0  # seconds without a message after which a conversation is not shown as open
+OPEN_SECONDS = 60.0  # seconds without a message after which a conversation is not shown as open
 _log = logging.getLogger("glassleaf")
 
 
@@ -48,7 +48,7 @@ class HostOperation:
         for lane in Lane:
             self._metrics.watch_queue(lane, partial(party.waiting, lane))
         self._metrics.watch("approvals_waiting", "Requests that wait for the operator", self._waiting)
-        self._metrics.watch("conversations", "Conversations that are open", lambda: party.open_work(OPEN))
+        self._metrics.watch("conversations", "Conversations that are open", lambda: party.open_work(OPEN_SECONDS))
         self._metrics.watch("link_up", "Whether the link to the Guest is there", lambda: self._guest.is_attached)
 
     def _waiting(self) -> float:

@@ -122,7 +122,7 @@ class Request:
     ----------
     expired : bool
         A grant whose last day is over.
-    used : int
+    used_today : int
         Of its volume, today.
     splits : tuple of OwnSplit
         Of the model that is asked for; none of a training, or where the partial model is gone.
@@ -246,7 +246,7 @@ class HostOperator:
         Returns the current operator, for the Host's own log; raises SignInError if the user is none.
     decides : bool
         Whether the operator is asked; a simulated Host's is not, unless its federation file says so.
-    named : float
+    naming_share : float
         As of :class:`backend.protocols.terms.floors.Floors`.
     counterparts : Counterparts
         What is agreed with those who ask.

@@ -60,13 +60,13 @@ from backend.store.request_log import RequestLog
 from backend.store.retention import expire
 
 POOL = 2048  # obfuscators kept ready
-DAY = 24 * 3600.0
-LOOK = 60.0  # seconds until a link that is down is looked at again
+DAY_SECONDS = 24 * 3600.0
+LINK_CHECK_SECONDS = 60.0  # seconds until a link that is down is looked at again
 _Accounts: TypeAdapter[dict[str, tuple[str, str]]] = TypeAdapter(dict[str, tuple[str, str]])
 ACCOUNTS = "accounts.json"  # in the folder of the Host's keys: Guest → its name, and which database has its account
-ENDING = 30.0  # seconds for open work to end after a stop
-QUIET = 5.0  # seconds without a message after which a conversation is not waited for
-POLL = 0.05  # seconds
+ENDING_SECONDS = 30.0  # seconds for open work to end after a stop
+SILENT_AFTER_SECONDS = 5.0  # seconds without a message after which a conversation is not waited for
+POLL_SECONDS = 0.05  # seconds
 WAKE = 0.5  # seconds after which a signal is handled that came in an unlucky moment
 _log = logging.getLogger("glassleaf")
 
@@ -188,7 +188,7 @@ class HostService:
         self.wire.close()
 
     def end(self) -> None:
-        """Take on nothing new, let open work end for :data:`ENDING` seconds at most, then stop; a second time, stop at once."""
+        """Take on nothing new, let open work end for :data:`ENDING_SECONDS` seconds at most, then stop; a second time, stop at once."""
         if self._ending.is_set():
             self.stop()
             return
@@ -196,8 +196,12 @@ class HostService:
         threading.Thread(target=self._end_work, name="ending", daemon=True).start()
 
     def _end_work(self) -> None:
-        until = time.monotonic() + ENDING
-        while self.party.open_work(QUIET) and time.monotonic() < until and not self._stopped.wait(POLL):
+        until = time.monotonic() + ENDING_SECONDS
+        while (
+            self.party.open_work(SILENT_AFTER_SECONDS)
+            and time.monotonic() < until
+            and not self._stopped.wait(POLL_SECONDS)
+        ):
             pass
         self.stop()
 
@@ -213,7 +217,7 @@ class HostService:
     def _expire_daily(self) -> None:
         """While the link is up, since the Guest's clock agrees then: one a month ahead would forget for good who was asked about."""
         guest = self.wire.peer(self.wire.agreement.guest.name)
-        while not self._stopped.wait(self._expired() if guest.is_attached else LOOK):
+        while not self._stopped.wait(self._expired() if guest.is_attached else LINK_CHECK_SECONDS):
             pass
 
     def _expired(self) -> float:
@@ -222,7 +226,7 @@ class HostService:
             expire(self.database)
         except StoreError as error:  # no work waits for it
             _log.warning("What is too old was not deleted: %s", error)
-        return DAY
+        return DAY_SECONDS
 
 
 def host_service(path: Path) -> HostService:

@@ -35,8 +35,10 @@ from backend.trees.metrics import measure
 
 MAX_ROWS = 5000  # spread over the joint records
 MAX_CELLS = 20_000_000  # of the model's columns held at once: 160 MB
-PIECE = 250  # rows between two looks at the cancel flag
-READ = 0.5  # share of a proof that is done once tables and library are through; measured with 30 and with 300 trees
+PIECE_ROWS = 250  # rows between two looks at the cancel flag
+READ_SHARE = (
+    0.5  # share of a proof that is done once tables and library are through; measured with 30 and with 300 trees
+)
 FLOAT32 = 2.0**-24  # relative error of one addition in XGBoost
 TELLING_ROWS = 200  # records that reach a split, from which on an empty side tells something
 TELLING_SHARE = 0.05  # of the cover
@@ -117,12 +119,12 @@ def prove(
     for i, (party, column) in columns.items():
         values[:, i] = column[rows_of[party]]
     on_rows(0, len(rows))
-    work.reached(READ / 2)
+    work.reached(READ_SHARE / 2)
     against, theirs, more = library_margins(file, read, values)
-    work.reached(READ)
+    work.reached(READ_SHARE)
     pieces = []
-    for start in range(0, len(rows), PIECE):
-        piece = slice(start, start + PIECE)
+    for start in range(0, len(rows), PIECE_ROWS):
+        piece = slice(start, start + PIECE_ROWS)
         piece_tables = {party: table.take(rows_of[party][piece]) for party, table in tables.items()}
         margins = (
             read.margins(values[piece]),
@@ -132,7 +134,7 @@ def prove(
         pieces.append(margins)
         rows_done = min(piece.stop, len(rows))
         on_rows(rows_done, len(rows))
-        work.reached(READ + (1 - READ) * rows_done / len(rows))
+        work.reached(READ_SHARE + (1 - READ_SHARE) * rows_done / len(rows))
     undivided, ours, walked = map(np.concatenate, zip(*pieces, strict=True))
     rounding = _rounding(read)
     quantised = (read.trees_an_output + 1) * 2.0 ** -(parts.guest.score_bits + 1)

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from backend.store.job_log import JobLog
     from backend.store.schema import LoggedJob
 
-HELD = 12  # ended jobs of a user whose results stay in memory
+MAX_HELD = 12  # ended jobs of a user whose results stay in memory
 HELD_IN_ALL = 100
-LONG = 5.0  # seconds of a job that may have left much behind
+LONG_JOB_SECONDS = 5.0  # seconds of a job that may have left much behind
 HELD_FOR = 24 * 3600.0  # seconds: as long as the Guest's journal keeps an answer
 ABOUT_PEOPLE = ("score", "reasons")  # the reason of a failure may name a person, so it is not stored
 State = Literal["running", "elsewhere", "done", "failed", "cancelled", "interrupted"]
@@ -207,7 +207,7 @@ class JobRegistry:
             if result_text is not None:
                 self.log().keep(user, name, entry.id, result_text)
             self.log().end(entry.id, job.state, failure, _place(job.result), job.size)
-        give_back(collect=job.seconds >= LONG)
+        give_back(collect=job.seconds >= LONG_JOB_SECONDS)
 
     def find(self, user: str, name: str) -> Job[Any] | None:
         """Return the last job of that name: of this process, or one that ended in another where what it found is kept."""
@@ -260,7 +260,7 @@ class JobRegistry:
         ended = [(entry.job.seconds_ago, key) for key, entry in self._held.items() if entry.job.state != "running"]
         for many, (ago, (user, name)) in enumerate(sorted(ended), start=1):
             of_user[user] = of_user.get(user, 0) + 1
-            if ago > HELD_FOR or of_user[user] > HELD or many > HELD_IN_ALL:
+            if ago > HELD_FOR or of_user[user] > MAX_HELD or many > HELD_IN_ALL:
                 del self._held[user, name]
 
     def _beat(self) -> None:

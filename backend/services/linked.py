@@ -29,7 +29,7 @@ from backend.remark import Remark
 VARIABLE = "GLASSLEAF_LINKS"
 ASK = "ask"
 TAKE_OVER = 30.0  # seconds within which a process has the links again
-AGAIN = 0.1  # seconds
+RETRY_SECONDS = 0.1  # seconds
 
 
 OnLinks = Callable[[Collection[str]], None]
@@ -146,7 +146,7 @@ class GuestWire:
                 self._links()
                 return
             except PartyUnreachable:
-                if self._closed.wait(AGAIN):
+                if self._closed.wait(RETRY_SECONDS):
                     return
 
     def open(self, conversation: str = "") -> None:

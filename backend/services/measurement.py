@@ -101,7 +101,7 @@ class MeasurementContext:
         Id of a joint record → the part it had in training.
     workers : Workers
         Workers that encrypt when records are scored.
-    kept : Measurements
+    measurements : Measurements
         What was measured before.
     last_asked : callable
         Feature → a remark about the last measurement that asked for its groups; None if there was none.

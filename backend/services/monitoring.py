@@ -53,7 +53,7 @@ __all__ = ["LaterSheet", "Monitored", "Monitoring", "MonitoringRequest", "trigge
 
 PARTS = ("test", JOINT, TRAINING)  # whose scores later ones are compared with: the first that is kept
 # parts of the people that answers are kept about
-LATER = "later"
+LATER_PART = "later"
 SHIFT = "shift"
 CODE_REMARKS = ("code_unseen", "code_written_otherwise")  # codes of remarks on a code that the model does not know
 REFERENCE = 2000  # training records at most that a Host's columns are compared with
@@ -334,7 +334,7 @@ class _Run:
             sums = summed(marks, grouped.index, len(grouped.groups)).reshape(len(marks), len(grouped.groups))
             return disparity.from_sums(party, feature.name, marking, grouped.groups, sums, seed=seed)
         key = party, feature.name
-        asked_sums, sessions = self._sums("disparity", LATER, GROUPS, self._later.ids)
+        asked_sums, sessions = self._sums("disparity", LATER_PART, GROUPS, self._later.ids)
         features = {party: (feature.name,)}
         with self._asking(sessions, features, self._later.ids, bounds()) as (questions, joint):
             nobody = np.zeros(len(joint), dtype=np.bool_)

@@ -34,7 +34,7 @@ __all__ = ["Online", "OpenModel", "Person", "RepeatedNameError", "Value", "json_
 
 LOOKED_UP = 1.0  # seconds for which a model's record, state and people are taken as they were
 TELLING = 1.0  # seconds between two reports of the audit log's head
-MANY = 1 << 20  # people: the cipher for as many as there will be
+EXPECTED_PEOPLE = 1 << 20  # people: the cipher for as many as there will be
 Value = str | float | int | bool | None
 
 
@@ -88,7 +88,7 @@ class Online:
 
     def open(self, record: ModelRecord, cipher: Cipher | None = None, key_bits: int = KEY_BITS) -> OpenModel:
         """Keep a model ready; `cipher` None = RLWE where it holds the model's scores, else Paillier."""
-        model_cipher = cipher or self._scoring.suited(record.id, MANY)
+        model_cipher = cipher or self._scoring.suited(record.id, EXPECTED_PEOPLE)
         return OpenModel(self._workspace, self._models, self._auditor, self._scoring, record, model_cipher, key_bits)
 
 

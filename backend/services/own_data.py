@@ -27,7 +27,7 @@ from backend.data.dictionary_file import cells_of, features_from, parse_dictiona
 from backend.data.federation import Federation
 from backend.data.label import MAX_CLASSES, MIN_CLASSES
 from backend.data.missing import is_no_outcome
-from backend.data.oddities import DAYS, Mend, Oddity, oddities
+from backend.data.oddities import MEND_BY_ORDER, Mend, Oddity, oddities
 from backend.data.overview import Overview, overview
 from backend.data.split import (
     GUEST,
@@ -58,7 +58,9 @@ __all__ = ["UPLOAD", "Column", "Draft", "Mend", "Oddity", "Outcomes", "OwnData",
 UPLOAD = FileLimits(max_bytes=50_000_000, max_rows=1 << 20, max_columns=1_000, max_cells=10_000_000)
 """Of a table from a browser; a larger one is for ``glassleaf init``."""
 DRAFTS = "drafts"
-KEPT = timedelta(days=30)  # a draft holds a whole table about people; one that nobody has touched so long is deleted
+DRAFT_RETENTION = timedelta(
+    days=30
+)  # a draft holds a whole table about people; one that was not changed for so long is deleted
 KINDS = tuple(kind.value for kind in Kind)
 DIRECTIONS = tuple(direction.value for direction in ExpectedDirection)
 SHOWN_VALUES = 4  # of a column
@@ -175,7 +177,7 @@ class Draft(BaseModel):
         if "one_spelling" in oddity.mends and column in self.one_spelling:
             return "one_spelling"
         for mend in oddity.mends:
-            if mend in DAYS.values() and DAYS.get(self.days.get(column, "")) == mend:
+            if mend in MEND_BY_ORDER.values() and MEND_BY_ORDER.get(self.days.get(column, "")) == mend:
                 return mend
         if self.signs.get(column) in oddity.mends:
             return cast("Mend", self.signs[column])
@@ -197,7 +199,7 @@ class Draft(BaseModel):
         mended = self._mending(column, kind="")
         if mend in (SHARES, SAME_SIGN):
             return mended.model_copy(update={"signs": {**self.signs, column: mend}})
-        order = next(order for order, name in DAYS.items() if name == mend)
+        order = next(order for order, name in MEND_BY_ORDER.items() if name == mend)
         return mended.model_copy(update={"days": {**self.days, column: order}})
 
     def unmend(self, column: str, oddity: Oddity) -> Draft:
@@ -297,9 +299,9 @@ class OwnData:
         self._auditor = auditor
 
     def drafts(self) -> list[Draft]:
-        """Return what this user has begun, the last first; drafts of anybody that nobody touched for :data:`KEPT` are deleted."""
+        """Return this user's drafts, the newest first; drafts of any user that are older than :data:`DRAFT_RETENTION` are deleted."""
         for file in (self._home / DRAFTS).glob("*/draft.json"):
-            if time.time() - file.stat().st_mtime > KEPT.total_seconds():
+            if time.time() - file.stat().st_mtime > DRAFT_RETENTION.total_seconds():
                 shutil.rmtree(file.parent, ignore_errors=True)
         files = sorted((self._home / DRAFTS).glob("*/draft.json"), key=lambda file: -file.stat().st_mtime)
         all_drafts = (self._read(file) for file in files)

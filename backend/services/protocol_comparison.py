@@ -49,7 +49,7 @@ __all__ = [
 ]
 
 POOLS_WAIT = 15.0  # seconds that a run waits for obfuscators at most
-LONGEST = 30.0  # seconds of compute; a batch that is expected to take longer is left out
+MAX_BATCH_SECONDS = 30.0  # seconds of compute; a batch that is expected to take longer is left out
 NODE_BY_NODE = "multi-interactive-node"
 # from more samples on it is left out unless asked for: a round trip for every node of every sample
 NODE_BY_NODE_SAMPLES = 20
@@ -258,7 +258,7 @@ def run(setup: ComparisonSetup, request: ComparisonRequest, workers: Workers, jo
         job.result = compared = score(request.samples, names, lambda name: begin(names.index(name), name))
         for number, size in enumerate(sizes, len(names)):
             begin(number, "batches")
-            if expected_seconds((compared.runs, *(batch.runs for batch in compared.batches)), size) > LONGEST:
+            if expected_seconds((compared.runs, *(batch.runs for batch in compared.batches)), size) > MAX_BATCH_SECONDS:
                 compared = replace(compared, left_out=(*compared.left_out, size))
             else:
                 compared = replace(compared, batches=(*compared.batches, score(size, PAIR, lambda name: None)))

@@ -53,7 +53,7 @@ from backend.services.notices import as_stated, notice_of, refuse_without_meanin
 from backend.services.policies import line_for, policy_version
 from backend.services.scoring import Rules, ScoringRequest, begun, remembered_batch, score
 from backend.services.verdicts import Verdicts
-from backend.services.waiting import TIMEOUT, repeated
+from backend.services.waiting import TIMEOUT_SECONDS, repeated
 from backend.store.journal import Run
 from backend.trees.backgrounds import Against, Background, methods
 from backend.trees.ensemble import GuestModel
@@ -503,7 +503,9 @@ def give_reasons(
     question = _Question(context, request, terms, key, run, good, sides, groups, counted)
     ask = partial(question.ask, () if request.scored else batch.transcript, job)
     try:
-        named_features, transcript = repeated(ask, runtime, terms.chain, job, TIMEOUT if run is not None else 0.0)
+        named_features, transcript = repeated(
+            ask, runtime, terms.chain, job, TIMEOUT_SECONDS if run is not None else 0.0
+        )
     finally:
         if runtime.journal is not None:
             runtime.journal.ended(run)
@@ -668,7 +670,7 @@ def mean_contributions(
             job.keep_transcript(session.close())
 
     try:
-        summed = repeated(ask, runtime, terms.chain, job, TIMEOUT if run is not None else 0.0)
+        summed = repeated(ask, runtime, terms.chain, job, TIMEOUT_SECONDS if run is not None else 0.0)
         if runtime.journal is not None and run is not None:
             runtime.journal.handed_over(run.name)
     finally:

@@ -29,7 +29,7 @@ from backend.services.score_marks import seen_of
 from backend.services.workspace import Workspace
 
 __all__ = ["AS_WRITTEN", "SAMPLES", "SUFFIXES", "Reading", "Samples"]
-WHOLE = 1e15  # up to here a float without decimals is written as a whole number
+MAX_WHOLE_NUMBER = 1e15  # up to here a float without decimals is written as a whole number
 
 
 class Samples:
@@ -114,7 +114,7 @@ class Known:
     ----------
     ids : KnownIds
         Of the Guest's table.
-    held : KnownIds
+    joint_ids : KnownIds
         That alignment found at every party.
     codes : mapping of str to frozenset of str
         Categorical feature of the Guest that the model uses → the codes that the model was trained on.
@@ -200,6 +200,6 @@ def _written(value: object, feature: Feature) -> str:
         return str(value)
     if feature.kind is Kind.BOOLEAN:
         return "yes" if value else "no"
-    if value.is_integer() and abs(value) < WHOLE:
+    if value.is_integer() and abs(value) < MAX_WHOLE_NUMBER:
         return repr(int(value))
     return repr(value)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.data.dictionary import Kind
-from backend.data.id_forms import FEW
+from backend.data.id_forms import MIN_STOPPED_PEOPLE
 from backend.data.table import PartyTable
 from backend.policy.bands import MARKS, Mark, Policy
 from backend.remark import Remark
@@ -136,7 +136,7 @@ class HeldCount:
 
     def notes(self) -> tuple[Remark, ...]:
         """Return a note if of ten or more people fewer than half are held by any Host."""
-        if self.scored < FEW or 2 * self.n_held >= self.scored:
+        if self.scored < MIN_STOPPED_PEOPLE or 2 * self.n_held >= self.scored:
             return ()
         return (Remark("few_held", {"n": self.n_held, "rows": self.scored}),)
 

@@ -49,7 +49,7 @@ from backend.services.score_marks import (
     seen_of,
     with_what_if,
 )
-from backend.services.waiting import TIMEOUT, repeated
+from backend.services.waiting import TIMEOUT_SECONDS, repeated
 from backend.services.workspace import Workspace
 from backend.store.journal import Run
 from backend.store.schema import StoredDecision
@@ -59,8 +59,8 @@ __all__ = ["KEY_BITS", "Cipher", "Scoring", "ScoringRequest", "Workers", "cipher
 
 SEED = 7  # of which test records `evaluate` takes
 RENEWED = 100  # scorings of a conversation that is kept open
-IDLE = 1800.0  # seconds without a scoring after which a kept conversation is begun again
-MANY = 50  # people from which one ciphertext a number is the slow way
+IDLE_SECONDS = 1800.0  # seconds without a scoring after which a kept conversation is begun again
+RLWE_FROM_PEOPLE = 50  # people from which one ciphertext a number is the slow way
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class ScoringRequest:
     key_bits: int = KEY_BITS
     canaries: bool = True
     hold: bool = False
-    timeout: float = TIMEOUT
+    timeout: float = TIMEOUT_SECONDS
     decided_on: date | None = None
     assumed: bool = False
 
@@ -95,7 +95,7 @@ class Conversation:
     """A session with the Hosts of a model that is kept open for one scoring after the other, so that they get the key once.
 
     Begun again after :data:`RENEWED` scorings, since its transcript grows, after one that failed, whose answers could still come, and
-    after :data:`IDLE` seconds without one, before Hosts take it for over.
+    after :data:`IDLE_SECONDS` seconds without one, before Hosts take it for over.
     """
 
     def __init__(self) -> None:
@@ -115,7 +115,12 @@ class Conversation:
         self._job = job
         now = time.monotonic()
         last_used = self._used
-        is_open = self._runtime is runtime and self._key is key and self._scorings < RENEWED and now < last_used + IDLE
+        is_open = (
+            self._runtime is runtime
+            and self._key is key
+            and self._scorings < RENEWED
+            and now < last_used + IDLE_SECONDS
+        )
         self._used = now
         if self._session is None or not is_open:
             self.close()
@@ -224,8 +229,8 @@ class Scoring:
         return batch
 
     def suited(self, model_id: str, people: int) -> Cipher:
-        """Return the default cipher for a number of people: RLWE for :data:`MANY` and more if it holds the model's scores."""
-        if people < MANY:
+        """Return the default cipher for a number of people: RLWE for :data:`RLWE_FROM_PEOPLE` and more if it holds the model's scores."""
+        if people < RLWE_FROM_PEOPLE:
             return "paillier"
         compiled = self._models.compiled(self._models.get(model_id)).guest
         try:

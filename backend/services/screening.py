@@ -68,7 +68,7 @@ SCREENING: Final = "screening"  # the purpose, and the kind of measurement that 
 BINS = 10  # of a feature
 TOO_FEW_GROUPS = Remark("screened_too_few_groups", {"least": MIN_GROUP})
 TOO_FEW_RECORDS = Remark("screened_too_few_records")
-BEARABLE = 4  # a group of no more than a quarter of the records has to bear the sums
+GROUP_DIVISOR = 4  # a group of no more than a quarter of the records has to bear the sums
 
 
 @dataclass(frozen=True)
@@ -443,7 +443,7 @@ def _marked(
     """Return marks of cells, and the marking: with fewer bands where few records cannot bear the sums of more."""
     band, bands = banded(scores, people.labels)
     marking = Marking.new(bands, dated=bool(people.periods))
-    while bands > 1 and questions.borne_by(marking.largest, bins) > questions.records // BEARABLE:
+    while bands > 1 and questions.borne_by(marking.largest, bins) > questions.records // GROUP_DIVISOR:
         band, bands = banded(scores, people.labels, bands - 1)
         marking = Marking.new(bands, dated=bool(people.periods))
     return cell_marks(people.labels, band, bands), marking

@@ -68,7 +68,7 @@ from backend.services.workspace import Workspace
 
 PARQUET_SUFFIX = ".parquet"
 IN_FLIGHT = 2  # groups that are scored at once, so that one's end and another's beginning keep no core idle
-POLL = 0.1  # seconds between looks at a group that is being scored
+POLL_SECONDS = 0.1  # seconds between looks at a group that is being scored
 SURVEYED = 0.02  # share of the time that the first reading takes
 END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"  # Arrow's columnar format, "IPC Streaming Format"
 
@@ -280,7 +280,7 @@ class Streaming:
             failed = [failed_score(sample_id, sheet.problems.get(row, ())) for row, sample_id in enumerate(sheet.ids)]
             return tuple(failed), None
         while inner.state == "running":
-            inner.wait(POLL)
+            inner.wait(POLL_SECONDS)
             job.waits = inner.waits
             job.silence = inner.silence
             if job.cancelled():

@@ -46,10 +46,10 @@ from backend.services.measurement import ALIGNED, KeyedRequest, MeasurementConte
 from backend.trees.serialization import content_hash, dump_guest
 
 PROBES = 300  # test records that are scored with changed values
-AGAIN = 50  # test records that are scored a second time
-NOISE = 0.1  # standard deviations, added to the Guest's numbers
+REPEATED_PEOPLE = 50  # test records that are scored a second time
+NOISE_DEVIATIONS = 0.1  # standard deviations, added to the Guest's numbers
 EXCHANGED = 0.2  # share of the people among whom a Host's values are exchanged
-SHARE = 0.05  # of the gain, from which a feature is tested to be missing
+MIN_GAIN_SHARE = 0.05  # of the gain, from which a feature is tested to be missing
 MAX_MISSING = 8  # features that are tested to be missing
 
 
@@ -372,7 +372,7 @@ class ValidationRun:
         differs = content_hash(dump_guest(self._context.model)) != self._context.record.content_hash
         results = [Figure("hash_differs", float(differs))]
         if len(self._probes):
-            scored, second = _some(self._score(self._probes[:AGAIN]))
+            scored, second = _some(self._score(self._probes[:REPEATED_PEOPLE]))
             wrong = int((second != self._margins[scored]).any(axis=1).sum())
             results.append(Figure("again_differs", float(wrong), n=len(scored)))
         self.found["reproducibility"] = results
@@ -438,7 +438,9 @@ class ValidationRun:
         for party, feature in self._context.model.dictionary:
             if party == self._runtime.guest.name and feature.kind is Kind.NUMERIC:
                 values = columns[feature.name].astype(np.float64)
-                columns[feature.name] = values + draw.normal(0.0, NOISE * float(np.nanstd(values)), len(values))
+                columns[feature.name] = values + draw.normal(
+                    0.0, NOISE_DEVIATIONS * float(np.nanstd(values)), len(values)
+                )
         return columns
 
     def _used(self, party: str) -> tuple[str, ...]:
@@ -451,7 +453,9 @@ class ValidationRun:
         probes = self._runtime.table.take(self._probes)
         guest = self._runtime.guest.name
         results = []
-        weighty = [row for row in feature_importance(self._context.model) if row.gain_share >= SHARE][:MAX_MISSING]
+        weighty = [row for row in feature_importance(self._context.model) if row.gain_share >= MIN_GAIN_SHARE][
+            :MAX_MISSING
+        ]
         for row in weighty:
             if row.party == guest:
                 blank = {

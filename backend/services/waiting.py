@@ -16,11 +16,11 @@ from backend.jobs import Job, Waits
 from backend.protocols.guest_runtime import GuestRuntime
 from backend.remark import Remark
 
-TIMEOUT = 300.0  # seconds that busy Hosts are waited for, all waits for one question together
+TIMEOUT_SECONDS = 300.0  # seconds that busy Hosts are waited for, all waits for one question together
 LASTING = math.inf  # until the work is stopped; Hosts that are down are waited for, too
-LOOK = 0.05  # seconds between looks at whether the work was stopped, and whether links are up
+POLL_SECONDS = 0.05  # seconds between looks at whether the work was stopped, and whether links are up
 KEEPING = 600.0  # seconds between two times that what is under way is said to be wanted
-LONGEST = 60.0  # seconds between two times that the same is asked
+MAX_PAUSE_SECONDS = 60.0  # seconds between two times that the same is asked
 SPREAD = 0.5  # of a wait that is drawn on top, so that those who were refused together do not come back together
 T = TypeVar("T")
 
@@ -64,7 +64,7 @@ def repeated(
         try:
             return ask()
         except HostBusy as busy:
-            delay = min(LONGEST, max(busy.wait, busy.wait * 2**tries / 2))
+            delay = min(MAX_PAUSE_SECONDS, max(busy.wait, busy.wait * 2**tries / 2))
             if waited + delay > timeout:
                 raise
             _wait(job, Waits("busy", (busy.host,) if busy.host else hosts, busy.remarks[0]), lasting(delay), keep)
@@ -78,7 +78,7 @@ def repeated(
             if gone:  # else it was cut and is back, or a Host was silent for too long
                 why = Waits("down", gone, Remark("waits_for_hosts", {"hosts": gone, "why": down.remarks[0]}))
                 _wait(job, why, lambda: not runtime.down(hosts), keep)
-            _wait(job, Waits("busy", hosts, down.remarks[0]), lasting(min(LONGEST, 2.0**tries / 2)), keep)
+            _wait(job, Waits("busy", hosts, down.remarks[0]), lasting(min(MAX_PAUSE_SECONDS, 2.0**tries / 2)), keep)
 
 
 def lasting(seconds: float) -> Callable[[], bool]:
@@ -96,6 +96,6 @@ def _wait(job: Job[Any], why: Waits, over: Callable[[], bool], keep: Callable[[]
             if time.monotonic() > kept_at + KEEPING:
                 keep()
                 kept_at = time.monotonic()
-            time.sleep(LOOK)
+            time.sleep(POLL_SECONDS)
     finally:
         job.waits = None

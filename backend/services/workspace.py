@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("glassleaf")
 NO_FEDERATION = Text("none", "无")
-CLOSING = 2.0  # seconds that an errand under way has to end before what it needs is closed
+CLOSING_SECONDS = 2.0  # seconds that an errand under way has to end before what it needs is closed
 
 
 class Workspace:
@@ -406,7 +406,7 @@ class Workspace:
         """Stop all Hosts and background threads."""
         with self._lock:
             self._errands.clear()
-        self.await_errands(CLOSING)
+        self.await_errands(CLOSING_SECONDS)
         with self._lock:
             for _, runtime in self._runtimes.values():
                 runtime.close()

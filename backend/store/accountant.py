@@ -41,7 +41,7 @@ from backend.store.schema import AnswerRow, CrowdRow, QuestionRow, ScoredRecordR
 QUERIES = 1
 QUERIES_SYNTHETIC = 1000  # synthetic people need no protection
 SCORED_DAYS = 30  # in which reasons are given for a score; the Guest remembers it as long
-DAYS = 28  # so that scoring on the same day of every month always fits
+WINDOW_DAYS = 28  # so that scoring on the same day of every month always fits
 VARIABLE = "GLASSLEAF_BUDGET"
 # which limit leaves no room for an answer more, by its number: none, answers to one Guest about a structure, all answers, bits; or the
 # record has changed since the score that reasons are asked for
@@ -50,7 +50,7 @@ KINDS = ("score", "reasons", "cohort", "groups", "table", "source")
 SCORE, REASONS, COHORT, GROUPS, TABLE, SOURCE = KINDS
 EVERYBODY = " *"  # stands for all people when a whole table is read; no id begins with a space
 CROWD = 100  # people asked about together that are booked under one name
-CHUNK = 400  # names a statement
+NAMES_A_STATEMENT = 400  # names a statement
 REPLY_DAYS = 1  # whole days for which an answer is kept that nobody has acknowledged: as long as the Guest's journal
 REPLY_BYTES = 1 << 28  # of one Guest's answers that are kept; beyond it an answer that was lost is computed again
 
@@ -128,7 +128,7 @@ _ACKNOWLEDGE = text(
 
 @dataclass(frozen=True)
 class Question:
-    """What a Guest asks about some people.
+    """A question of a Guest about some people.
 
     Attributes
     ----------
@@ -137,7 +137,7 @@ class Question:
     kind : str
         One of :data:`KINDS`.
     structure : str
-        What is asked about: a hash of trees, or of groups; no name, no salt.
+        The subject of the question: a hash of trees, or of groups; no name, no salt.
     people : tuple of str
         Those with a record here; one who is listed twice is asked about twice.
     bits : float
@@ -181,7 +181,7 @@ class Limits:
     total : int
         The same over all Guests and structures; by default no more than for one.
     bits : float
-        What all answers together may tell about a person at most; an answer more counts in full.
+        Largest number of bits that all answers together may tell about a person; the next answer counts in full.
     synthetic : bool
         Whether the people are made up and need no protection: a word of the federation, never inferred from a number.
 
@@ -194,7 +194,7 @@ class Limits:
     answers: int = QUERIES
     total: int | None = None
     bits: float = 0.0
-    days: int = DAYS
+    days: int = WINDOW_DAYS
     synthetic: bool = False
 
     def __post_init__(self) -> None:
@@ -221,12 +221,12 @@ class Limits:
 
 @dataclass(frozen=True)
 class GivenOnDay:
-    """What was answered on one day, UTC.
+    """The answers of one day, UTC.
 
     Attributes
     ----------
     people : int
-        Answered about by name; a training reads the whole table and names nobody.
+        People who were answered about by name; a training reads the whole table and names no person.
     bits : float
         Upper bound of what that told about any one person.
     """
@@ -247,7 +247,7 @@ class Answered:
     bits : float
         Upper bound of what they told.
     under : {"id", "pseudonym", "everybody"}
-        What names the person in the account.
+        The person's name in the account.
     """
 
     kind: str
@@ -293,7 +293,7 @@ class Accountant:
         Parameters
         ----------
         all_or_none : bool
-            Whether it is about all of them or nobody.
+            Whether it is answered only if it can be answered about all of them.
         digest : str
             SHA-256 of the bytes that it came in, where they are all there: it is bound to them at once (:meth:`reply_to`).
 
@@ -341,7 +341,7 @@ class Accountant:
         if all_or_none and spent.any():
             return spent
         self._add(session, question, day, granted)
-        # Nobody repeats a request without a name: it gets one that no Guest can guess.
+        # A request without a name cannot be repeated: it gets a name that no Guest can guess.
         row = {
             "guest": question.guest,
             "request": question.request or f"-{secrets.token_hex(16)}",
@@ -360,7 +360,7 @@ class Accountant:
         return spent
 
     def count_again(self, question: Question, max_times: int) -> None:
-        """Count an answer to a question that is answered anew each time it comes.
+        """Count an answer to a question that is worked out again each time it is asked.
 
         Raises
         ------
@@ -378,7 +378,7 @@ class Accountant:
         raise QuestionRefused("ranked_too_often", times=max_times)
 
     def together(self) -> AbstractContextManager[object]:
-        """Within, questions are counted and bound all together, or none of them where something is raised."""
+        """Context in which questions are counted and bound all together, or not at all if an error is raised."""
         return self._database.write()
 
     def count_bound(self, question: Question, digest: str) -> tuple[NDArray[np.bool_], bytes | None]:
@@ -547,7 +547,7 @@ class Accountant:
         if not request or not self.limits.counted:
             return None
         key = {"guest": guest, "request": request}
-        with self._database.read() as session:  # most are bound when they are counted, and nobody has to wait for that
+        with self._database.read() as session:  # most are bound when they are counted, without waiting
             row = session.execute(_QUESTION, key).first()
             if row is not None and row.digest == digest:
                 return _reply_of(row)
@@ -564,7 +564,7 @@ class Accountant:
     def keep_reply(self, guest: str, request: str, reply: bytes) -> bytes:
         """Keep what is about to be sent, until the Guest has it; returns what is to be sent.
 
-        That is the reply which is kept already, where the same question was answered at the same time in another conversation.
+        Returns the stored reply if the same question was answered at the same time in another conversation.
         """
         if not request or not self.limits.counted:
             return reply
@@ -649,7 +649,7 @@ class Accountant:
             crowd = ""
         about: dict[str, str | int] = {"crowd": crowd, "forgotten": self._forgotten()}
         if crowd and _is_known(session, crowd):
-            # The database has these people: none of them has to be named.
+            # The database has these people: they need not be named in the statement.
             members = session.execute(_OTHER_CROWDS, about).all()
             rows = session.execute(_CROWD_ENTRIES, about).all()
             names = {crowd, EVERYBODY}
@@ -735,7 +735,7 @@ OF_ALL = frozenset({EVERYBODY})
 
 @dataclass(frozen=True, repr=False)
 class _Entries:
-    """What the account has about some people within the window, read once for all of them.
+    """The account's entries about some people within the window, read once for all of them.
 
     Attributes
     ----------
@@ -761,9 +761,9 @@ class _Entries:
         Parameters
         ----------
         owners : mapping of str to str
-            Name → who of the people it stands for.
+            Name → the person it is of.
         members : sequence of Row
-            Who is one of which crowd.
+            Members of each crowd.
         crowd : str
             Of all of these people; empty = there is none.
         """
@@ -851,7 +851,7 @@ def _reply_of(row: Row[tuple[object, ...]]) -> bytes | None:
 
 
 def drop_replies(session: Session, day: int) -> None:
-    """Drop answers that nobody has acknowledged until this day; that they were given stays counted."""
+    """Delete answers that were not acknowledged by this day; they stay counted as given."""
     old = QuestionRow.day < day - REPLY_DAYS, QuestionRow.reply.is_not(None)
     session.execute(update(QuestionRow).where(*old).values(reply=None))
 
@@ -860,15 +860,15 @@ def _rows(session: Session, statement: str, names: Collection[str], **values: st
     """Return rows about some names, some hundred of them a statement."""
     all_names = list(names)
     out: list[Row[Any]] = []
-    for start in range(0, len(all_names), CHUNK):
-        these = {f"p{i}": name for i, name in enumerate(all_names[start : start + CHUNK])}
+    for start in range(0, len(all_names), NAMES_A_STATEMENT):
+        these = {f"p{i}": name for i, name in enumerate(all_names[start : start + NAMES_A_STATEMENT])}
         out += session.execute(_about(statement, len(these)), {**values, **these})
     return out
 
 
 @cache
 def _about(statement: str, names: int) -> TextualSelect:
-    """Return a statement about so many names, ``p0`` and so on."""
+    """Return a statement about `n` names: ``p0``, ``p1`` and so on."""
     whom = f"subject IN ({', '.join(f':p{i}' for i in range(names))})"
     return prepared(statement.format(whom=whom), *_COLUMNS[statement])
 

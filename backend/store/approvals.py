@@ -1,4 +1,4 @@
-"""What a Guest has asked a Host's operator to allow, what was decided, and how much of it is used. Knows no rule, column or key.
+"""Requests of a Guest to a Host's operator, the decisions, and how much of each grant is used. Knows no rule, column or key.
 
 One row a request: who asks (the Guest that the link proves), for which purpose, about what (a hash: of the trees of a model, or of the
 terms of a training). The newest row of these three is the one that counts. Deciding and using are one transaction each, so that of
@@ -189,7 +189,7 @@ class ApprovalBook:
         Parameters
         ----------
         max_per_day : int
-            What may be used a day for the grant's purpose under all grants together; 0 = not limited.
+            Largest use a day for the grant's purpose under all grants together; 0 = not limited.
         question : (str, str), optional
             Guest and request id. A question that this Host has counted before uses nothing, nor does one that was about to be counted
             when the Host was killed. Only of a Host that counts.

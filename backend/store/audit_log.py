@@ -1,4 +1,4 @@
-"""What was done, by whom and when: a hash chain (SHA-256), so that editing, deleting, inserting or truncating entries shows.
+"""A log of actions, with person and time: a hash chain (SHA-256), so that editing, deleting, inserting or truncating entries shows.
 
 hash_i = SHA-256(hash_{i-1}, digest_i), digest_i = SHA-256(text_i). A party that keeps an earlier head computes the next one from digests
 alone, without a text. The text holds the hash before it.
@@ -42,7 +42,7 @@ class Entry:
     time : str
         UTC, ISO 8601.
     actor, role : str
-        As the dashboard or the shell knows them.
+        The person's name in the dashboard or the shell.
     action : str
         E.g. ``train``, ``score``, ``override``, ``report``, ``key``.
     body : dict
@@ -71,7 +71,7 @@ class Head:
 
 @dataclass(frozen=True)
 class ConsistencyProof:
-    """That a log only grew: whoever keeps `base` computes the new head from `digests`, those of the entries after it (RFC 6962's idea)."""
+    """Proof that a log only grew: from `base` and the `digests` of later entries a witness computes the new head (RFC 6962's idea)."""
 
     base: Head
     digests: tuple[str, ...]
@@ -92,7 +92,7 @@ class ConsistencyProof:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a check of the chain found.
+    """The result of a check of the chain.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class AuditLog:
         self._database = database
 
     def add(self, action: str, body: dict[str, Any], actor: str, role: str) -> Entry:
-        """Append an entry; within a transaction that stores what it tells of, both are kept or neither.
+        """Append an entry; within a transaction that stores the logged change, both are stored or neither.
 
         Raises StoreError if the log cannot be written.
         """

@@ -1,6 +1,6 @@
 """A party's database: one schema, opened in one place, changed in transactions. Knows how tables are reached, not what they mean.
 
-SQLite in the party's folder, or a server by URL (PostgreSQL). Whoever writes has the database for himself until the transaction ends,
+SQLite in the party's folder, or a server by URL (PostgreSQL). A writer has the database for itself until the transaction ends,
 on both: what is read in it is still so when it is committed. A commit returns once the disk has it.
 """
 
@@ -41,17 +41,17 @@ from backend.store.schema import Base, SecretRow
 
 FILE = "store.db"
 PRIVATE = 0o600  # mode of its file
-OTHERS = 0o077  # bits of a mode
+OTHERS_MODE_BITS = 0o077  # bits of a mode
 # URL of the parties' databases, e.g. postgresql+psycopg://glassleaf@db/{federation}_{party}
 VARIABLE = "GLASSLEAF_STORE"
-HEAD = "1.0"  # the newest step of backend.store.migrations
-BUSY = 30.0  # seconds to wait for another process that writes
+SCHEMA_VERSION = "1.0"  # the newest step of backend.store.migrations
+BUSY_SECONDS = 30.0  # seconds to wait for another process that writes
 # a row that is never there, of more than a free page
 PROBE = "probe"
 PROBE_BYTES = 1 << 14
-KEPT = 512  # answers that are kept in memory
+CACHE_SIZE = 512  # answers that are kept in memory
 OPENED = "opened"  # of a connection: by which process, and which file
-OPEN = 2  # connections to a file that are kept open; threads beyond them open one of their own
+OPEN_CONNECTIONS = 2  # connections to a file that are kept open; threads beyond them open one of their own
 _inherited: list[object] = []  # connections of the process that this one was forked from, which closes them
 T = TypeVar("T")
 # Of PostgreSQL's advisory locks, which hold for a whole database of several schemas: who writes to one, who serves from it
@@ -85,7 +85,7 @@ class Database:
         self._watching = threading.Lock()
         if self._engine.dialect.name == "sqlite" and not self._shared:
             self._watch = _Watch(self._engine, _File(self._engine))
-            # nothing stays open behind a store that nobody closed
+            # nothing stays open behind a store that was not closed
             weakref.finalize(self, self._watch.close)
             weakref.finalize(self, self._engine.dispose)
         try:
@@ -117,8 +117,8 @@ class Database:
         # to open a file and set it up takes as long as a transaction
         pool: dict[str, Any] = {"poolclass": StaticPool}
         if where is not None:
-            pool = {"poolclass": QueuePool, "pool_size": OPEN, "max_overflow": -1, "pool_use_lifo": True}
-        connect = {"timeout": BUSY, "check_same_thread": False}
+            pool = {"poolclass": QueuePool, "pool_size": OPEN_CONNECTIONS, "max_overflow": -1, "pool_use_lifo": True}
+        connect = {"timeout": BUSY_SECONDS, "check_same_thread": False}
         engine = create_engine(where or "sqlite://", connect_args=connect, **pool, **options)
         if engine.url.database not in (None, "", ":memory:"):
             _keep_from_others(Path(engine.url.database))
@@ -129,7 +129,7 @@ class Database:
     def _settle(self) -> None:
         """Make the tables of a new database; migrate an older one to today's schema."""
         with self._engine.connect() as connection:
-            settled = _version(connection) == HEAD
+            settled = _version(connection) == SCHEMA_VERSION
         if not settled:
             self._make_or_migrate()
         if self.folder is not None:
@@ -139,13 +139,13 @@ class Database:
     def _make_or_migrate(self) -> None:
         with self._writing.begin() as connection:
             version = _version(connection)  # again: another process may have been here first
-            if version == HEAD:
+            if version == SCHEMA_VERSION:
                 return
             if version is None and not inspect(connection).get_table_names():
                 for statement in tables(connection.dialect.name):
                     connection.exec_driver_sql(statement)
                 connection.execute(text("CREATE TABLE alembic_version (version_num VARCHAR(32) PRIMARY KEY)"))
-                connection.execute(text("INSERT INTO alembic_version VALUES (:head)"), {"head": HEAD})
+                connection.execute(text("INSERT INTO alembic_version VALUES (:head)"), {"head": SCHEMA_VERSION})
                 return
             from backend.store.migrations import migrate  # noqa: PLC0415 (alembic is needed for older databases only)
 
@@ -193,7 +193,7 @@ class Database:
     def kept(self, key: Hashable, read: Callable[[Session], T]) -> T:
         """Return what `read` finds, read again once anything was written, here or by another process. For nothing that names a person.
 
-        Whoever asks gets the same object, which is not to be changed.
+        Every caller gets the same object, which may not be changed.
         """
         within = getattr(self._open, "session", None) or getattr(self._open, "reading", None)
         stamp = None if within is not None else self._stamp()
@@ -204,19 +204,19 @@ class Database:
         with self.read() as session:
             value = read(session)
         if stamp is not None:
-            if len(self._kept) >= KEPT:
+            if len(self._kept) >= CACHE_SIZE:
                 self._kept.clear()
             self._kept[key] = stamp, value
         return value
 
     def _stamp(self) -> object | None:
-        """Return what changes with each transaction that writes, whoever's; None if nothing can be told."""
+        """Return a stamp that changes with each transaction that writes, of any process; None if it is not known."""
         if self._watch is None:
             return None
         try:
             with self._watching:
                 return self._watch.stamp()
-        except (SQLAlchemyError, sqlite3.Error):  # whoever reads says so
+        except (SQLAlchemyError, sqlite3.Error):  # the reader raises it
             return None
 
     def _failed(self, code: str, error: SQLAlchemyError) -> StoreError:
@@ -232,7 +232,7 @@ class Database:
 
     @contextmanager
     def served_alone(self) -> Iterator[None]:
-        """Within, nobody else serves from this database; the system, or the server, lets go of it where this process is killed.
+        """Context in which no other process serves from this database; the system or the server releases it if this process is killed.
 
         Raises
         ------
@@ -361,18 +361,18 @@ def _version(connection: Connection) -> str | None:
 
 def _keep_from_others(file: Path) -> None:
     """Let the owner alone read a database, new or old; SQLite gives the files beside it the same mode."""
-    with suppress(OSError):  # that it cannot be made or opened, whoever opens it says
+    with suppress(OSError):  # the process that opens the file reports an error
         try:
             os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE))
         except FileExistsError:
-            if os.name == "posix" and file.stat().st_mode & OTHERS:
+            if os.name == "posix" and file.stat().st_mode & OTHERS_MODE_BITS:
                 file.chmod(PRIVATE)
 
 
 def _set_up_sqlite(connection: Any, record: object) -> None:
     connection.isolation_level = None  # transactions begin where SQLAlchemy begins them
     connection.execute("PRAGMA foreign_keys = ON")
-    connection.execute("PRAGMA secure_delete = ON")  # who is forgotten stands in no free page either
+    connection.execute("PRAGMA secure_delete = ON")  # erased people are not in free pages either
     connection.execute("PRAGMA synchronous = FULL")  # what was counted is counted after a power cut, too
 
 

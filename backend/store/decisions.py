@@ -1,4 +1,4 @@
-"""Whom the Guest has scored in the last days: the sum and who decided, so that reasons can be asked without a second score."""
+"""People whom the Guest has scored in the last days: sum and policy, so that reasons can be asked without a second score."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from backend.store.schema import StoredDecision
 
 __all__ = ["Decisions", "StoredDecision"]
 
-KEPT = timedelta(days=30)  # as long as a notice of adverse action may take, 12 CFR 1002.9(a)(1)
-CHUNK = 400  # people a statement
+DECISION_RETENTION = timedelta(days=30)  # as long as a notice of adverse action may take, 12 CFR 1002.9(a)(1)
+PEOPLE_A_STATEMENT = 400  # people a statement
 
 _REMEMBER = text("""
 INSERT INTO decisions (model_id, subject, own, units, absent, policy, created)
@@ -59,12 +59,12 @@ class Decisions:
             execute_many(session, _REMEMBER, rows)
 
     def of(self, model_id: str, subjects: Sequence[str], now: datetime | None = None) -> dict[str, StoredDecision]:
-        """Return person → the last score by a model that is not older than :data:`KEPT`."""
-        since = ((now or datetime.now(UTC)) - KEPT).isoformat(timespec="seconds")
+        """Return person → the last score by a model that is not older than :data:`DECISION_RETENTION`."""
+        since = ((now or datetime.now(UTC)) - DECISION_RETENTION).isoformat(timespec="seconds")
         stored: dict[str, StoredDecision] = {}
         with self._database.read() as session:
-            for start in range(0, len(subjects), CHUNK):
-                chunk = subjects[start : start + CHUNK]
+            for start in range(0, len(subjects), PEOPLE_A_STATEMENT):
+                chunk = subjects[start : start + PEOPLE_A_STATEMENT]
                 rows = select(StoredDecision).where(
                     StoredDecision.model_id == model_id,
                     StoredDecision.subject.in_(chunk),

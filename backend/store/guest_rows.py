@@ -1,4 +1,4 @@
-"""What the Guest's database holds about one model, read for a pack and written from one, in one transaction."""
+"""Rows of the Guest's database about one model, read for a pack and written from one, in one transaction."""
 
 from __future__ import annotations
 

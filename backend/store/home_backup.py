@@ -2,7 +2,7 @@
 
 The file is a ZIP: `manifest.json` names every file with its SHA-256; `keys` holds the keys (:mod:`backend.store.key_backup`), bound to
 the manifest.
-Knows no table and no key's meaning. Only SQLite lies in a home; a database server has backups of its own.
+Knows no table and no key's meaning. Only SQLite files are in a home; a database server has backups of its own.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from backend.atomic_file import held_alone, sync_folder, write_whole
 from backend.errors import ParameterError, SecurityError, StoreError
-from backend.store.database import BUSY
+from backend.store.database import BUSY_SECONDS
 from backend.store.key_backup import PASSPHRASE_MIN, seal, unseal
 
 FORMAT = "glassleaf home 1"
@@ -41,7 +41,7 @@ MADE_AGAIN = re.compile(
     r".*(\.tables|\.new|\.lock|\.asked|-journal|-wal|-shm)"
 )  # of keys, or of work that was under way
 MESSAGE = ".sent"  # :mod:`backend.store.journal`
-# what reading a damaged archive raises, beside an OSError for a place before its beginning
+# errors of a damaged archive; also an OSError for a place before its beginning
 DAMAGED = (
     zipfile.BadZipFile,
     zipfile.LargeZipFile,
@@ -52,7 +52,7 @@ DAMAGED = (
     ValueError,
 )
 MAX_MANIFEST = 1 << 26  # bytes
-CHUNK = 1 << 20
+COPY_BYTES = 1 << 20
 
 
 class _File(BaseModel):
@@ -86,7 +86,7 @@ class Manifest(BaseModel):
 
 @dataclass(frozen=True)
 class Contents:
-    """What a backup holds: files (databases among them), keys that are in it, keys that are not, and the hash of its manifest."""
+    """Contents of a backup: numbers of files (with databases), of keys in it, of keys left out, and the hash of its manifest."""
 
     files: int
     keys: int
@@ -100,12 +100,12 @@ def write_backup(home: Path, out: Path, passphrase: str | None) -> Contents:
     Parameters
     ----------
     passphrase : str or None
-        What keys are encrypted under; None = they stay out.
+        Passphrase for the keys; None = they stay out.
 
     Raises
     ------
     ParameterError
-        `out` is there already or lies in the home, or the passphrase is too short.
+        `out` exists or is in the home, or the passphrase is too short.
     StoreError
         A database is busy or damaged, or a link leads out of the home.
     """
@@ -167,7 +167,7 @@ def holds_keys(file: Path) -> bool:
 def read_backup(
     file: Path, home: Path, passphrase: str | None, check: Callable[[Path], None] = lambda draft: None
 ) -> Contents:
-    """Bring a home back, whole or not at all: what is written lies beside it until every hash was checked.
+    """Bring a home back, whole or not at all: files are written next to it until every hash was checked.
 
     Parameters
     ----------
@@ -231,9 +231,9 @@ def _is_database(path: Path) -> bool:
 
 @contextmanager
 def _unchanging(path: Path) -> Iterator[None]:
-    """Keep everybody from writing to a database; if nobody can write, there is nothing to keep from."""
+    """Context in which no process can write to a database; nothing is done for a database that cannot be written."""
     try:
-        with closing(sqlite3.connect(path, timeout=BUSY, isolation_level=None)) as connection:
+        with closing(sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)) as connection:
             try:
                 connection.execute("BEGIN IMMEDIATE")
             except sqlite3.OperationalError as error:
@@ -277,7 +277,7 @@ def _opened(file: Path) -> Iterator[zipfile.ZipFile]:
 
 
 def _manifest(archive: zipfile.ZipFile) -> tuple[Manifest, str]:
-    """Return what the file says of itself, where it holds that and no more."""
+    """Return the manifest and its hash, if the file holds what the manifest lists and no more."""
     names = archive.namelist()
     if MANIFEST not in names or archive.getinfo(MANIFEST).file_size > MAX_MANIFEST:
         raise ParameterError("not_a_backup")
@@ -319,7 +319,7 @@ def _take(archive: zipfile.ZipFile, name: str, about: _File, folder: Path) -> No
         archive.open(name) as source,
         os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file,
     ):
-        while remaining > 0 and (part := source.read(min(CHUNK, remaining))):
+        while remaining > 0 and (part := source.read(min(COPY_BYTES, remaining))):
             digest.update(part)
             file.write(part)
             remaining -= len(part)

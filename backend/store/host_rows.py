@@ -1,4 +1,4 @@
-"""What a Host's database holds about one model, read for a pack and written from one, in one transaction. Knows nothing of a Guest's."""
+"""Rows of a Host's database about one model, read for a pack and written from one, in one transaction. Knows nothing of a Guest's."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def write_host_rows(session: Session, rows: Rows, model_id: str, sign: Callable[
 
 
 def _name_crowds(answers: list[dict[str, Any]], members: list[dict[str, Any]]) -> None:
-    """Name each crowd by those who are in it now: who was forgotten in the other home is somebody else here."""
+    """Name each crowd by its present members: a person erased in the other home has another pseudonym here."""
     crowds: defaultdict[str, list[str]] = defaultdict(list)
     for row in members:
         crowds[row["crowd"]].append(row["subject"])

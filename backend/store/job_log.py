@@ -1,4 +1,4 @@
-"""What became of jobs, for whoever started them: also after a restart, and in another process of the same home.
+"""How jobs ended, for the users who started them: also after a restart, and in another process of the same home.
 
 Holds no input, and no result but figures that name nobody and lie nowhere else: how a job ended, and where what it found lies. No person
 who was scored is in it, nor an account's name, of which there is a hash.
@@ -18,7 +18,7 @@ from backend.remark import Remark
 from backend.store.database import Database
 from backend.store.schema import JobState, LoggedJob, MeasurementRow, milliseconds
 
-KEPT = timedelta(days=7)  # whoever started a job on a Friday finds on Monday how it ended
+JOB_RETENTION = timedelta(days=7)  # a user who started a job on a Friday finds on Monday how it ended
 BEAT = 5.0  # seconds between two signs of life of a process with jobs
 SILENT = timedelta(seconds=4 * BEAT)  # a process that gave none for so long is gone
 _FOUND = "job"  # kind of measurement: what a user's job found
@@ -34,8 +34,8 @@ class JobLog:
         """Write down that a job runs; raises ParameterError if another process runs one of that name for the same user."""
         now = datetime.now(UTC)
         with self._database.write() as session:
-            session.execute(delete(LoggedJob).where(LoggedJob.started < milliseconds(now - KEPT)))
-            old = MeasurementRow.kind == _FOUND, MeasurementRow.created < milliseconds(now - KEPT)
+            session.execute(delete(LoggedJob).where(LoggedJob.started < milliseconds(now - JOB_RETENTION)))
+            old = MeasurementRow.kind == _FOUND, MeasurementRow.created < milliseconds(now - JOB_RETENTION)
             session.execute(delete(MeasurementRow).where(*old))
             same = LoggedJob.user == job.user, LoggedJob.name == job.name
             for row in session.scalars(select(LoggedJob).where(*same, LoggedJob.state == "running")):
@@ -79,7 +79,7 @@ class JobLog:
             session.merge(row)
 
     def kept(self, user: str, name: str) -> tuple[LoggedJob, str] | None:
-        """Return the last job of that name, where what it found is kept; and that."""
+        """Return the last job of that name and its stored result; None without one."""
         newest = (
             select(LoggedJob).where(LoggedJob.user == user, LoggedJob.name == name).order_by(LoggedJob.started.desc())
         )

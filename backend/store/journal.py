@@ -1,7 +1,7 @@
-"""What the Guest has asked and not yet handed over: written before it is sent, so that a killed Guest repeats the same bytes.
+"""Questions of the Guest whose answers were not delivered yet: written before they are sent, so that a killed Guest repeats the bytes.
 
 Holds ciphertexts under the Guest's own key until the answer has come, then the scores, until whoever asked has them. What nobody fetched
-is deleted after :data:`KEPT` (docs/decisions/gate.md). Ciphertexts lie beside a database that is a file, since to pass some
+is deleted after :data:`RUN_RETENTION` (docs/decisions/gate.md). Ciphertexts lie beside a database that is a file, since to pass some
 megabytes through one costs more than to encrypt them (docs/decisions/faults.md).
 """
 
@@ -26,7 +26,7 @@ from backend.store.database import Database, prepared
 from backend.store.schema import RunBatchRow, RunPieceRow, RunRow, StatedRow
 from backend.store.trainings import GuestTraining, guest_training
 
-KEPT = timedelta(days=1)
+RUN_RETENTION = timedelta(days=1)
 # made once: to put a statement together takes longer than to execute it
 _NAMED = prepared(
     "SELECT number, request, answer FROM run_batches WHERE run = :run ORDER BY number", "number", "request", "answer"
@@ -43,9 +43,9 @@ _STATE = text(
     "INSERT INTO stated (digest, created, body) VALUES (:digest, :created, :body) "
     "ON CONFLICT (digest) DO UPDATE SET created = excluded.created, body = excluded.body"
 )
-SWEPT = 60.0  # seconds after which old statements and messages without a run are looked for again
-SENT = "questions"  # folder beside the database: RUN-BATCH-PIECE.sent
-STATED = timedelta(days=90)  # an auditor who comes once a quarter has drawn none that is older
+SWEEP_SECONDS = 60.0  # seconds after which old statements and messages without a run are looked for again
+SENT = "questions"  # folder next to the database: RUN-BATCH-PIECE.sent
+STATED = timedelta(days=90)  # an auditor who comes once a quarter needs none that is older
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,7 +57,7 @@ class Batch:
     sent : tuple of bytes
         The first messages of those that were, or will be, sent; none once it is answered.
     answer : bytes, optional
-        What the Guest worked out of the answer.
+        The result that the Guest worked out from the answer.
     """
 
     request: str
@@ -75,7 +75,7 @@ class Run:
         self._stated = [] if stated is None else stated
 
     def wanted(self) -> None:
-        """Whoever asked still waits: it is kept for another :data:`KEPT`."""
+        """Keep the run for another :data:`RUN_RETENTION`: the caller still waits."""
         with self._database.write() as session:
             row = session.get(RunRow, self.name)
             if row is not None:
@@ -131,7 +131,7 @@ class Run:
             raise QuestionRefused("question_answered_elsewhere")
 
     def answered(self, number: int, answer: bytes, *, request: str = "", statement: str = "") -> None:
-        """Write down what came of it, and by which statement about the request; what was sent is not needed any more."""
+        """Store the result and the statement about the request; the sent bytes are no longer needed."""
         with self._database.write() as session:
             if statement:
                 _state(session, [(_of_answer(request), statement)])
@@ -198,7 +198,7 @@ class _SentFiles:
 
     @classmethod
     def of(cls, database: Database) -> _SentFiles | None:
-        """Beside a database; None if that is no file."""
+        """Return the messages next to a database; None if the database is not a file."""
         if database.folder is None:
             return None
         return cls(database.folder / SENT)
@@ -235,7 +235,7 @@ class _SentFiles:
             return []
 
     def forget_all_but(self, session: Session) -> None:
-        """Delete what belongs to no run any more."""
+        """Delete messages that no longer belong to a run."""
         if not (stored_runs := {name.partition("-")[0] for name in self.names()}):
             return
         for run in stored_runs - set(session.scalars(select(RunRow.run).where(RunRow.run.in_(stored_runs)))):
@@ -258,13 +258,15 @@ class Journal:
         self._busy: set[str] = set()
         self._done: set[str] = set()
         self._stated: list[tuple[str, str]] = []  # of scores, by digest
-        self._swept = -SWEPT  # when old statements and messages without a run, which a kill leaves, were looked for
+        self._swept = (
+            -SWEEP_SECONDS
+        )  # when old statements and messages without a run, which a kill leaves, were looked for
         self._lock = threading.Lock()
 
     def run(self, question: str, batches: int = 0, *, fresh: bool = False) -> Run:
-        """Return the run that asks this question and was not handed over; a new one if there is none that nobody is at work on.
+        """Return the undelivered run with this question that no worker owns, or a new one.
 
-        Two of this process that ask the same at once are two questions; :meth:`ended` tells that nobody is at work on a run any more.
+        Two callers of this process with the same question at once get two runs; :meth:`ended` releases a run.
 
         Parameters
         ----------
@@ -273,15 +275,15 @@ class Journal:
         batches : int
             That will be asked about: they get their names in the same transaction.
         fresh : bool
-            A new one in any case: what was written down before, perhaps by another process in this moment, stays as it is.
+            Always make a new run: earlier ones, perhaps of another process at work, stay as they are.
         """
         now = datetime.now(UTC)
         with self._lock:
             with self._database.write() as session:
                 self._forget_done(session)
                 self._write_stated(session)
-                old = session.execute(_TOO_OLD, {"before": (now - KEPT).isoformat()}).all()
-                sweeps = bool(old) or time.monotonic() - self._swept > SWEPT
+                old = session.execute(_TOO_OLD, {"before": (now - RUN_RETENTION).isoformat()}).all()
+                sweeps = bool(old) or time.monotonic() - self._swept > SWEEP_SECONDS
                 if sweeps:
                     session.execute(_TOO_OLD_STATED, {"before": (now - STATED).isoformat()})
                 runs = session.execute(_ASKING, {"question": question}).scalars()
@@ -290,7 +292,7 @@ class Journal:
                 else:
                     open_run = next((name for name in runs if name not in self._busy), None)
                 about = {"run": open_run or secrets.token_hex(16), "question": question, "now": now.isoformat()}
-                # whoever asks again wants it: a day counts from now
+                # it is wanted again: its day counts from now
                 session.execute(_WANTED if open_run else _BEGIN, about)
                 run = Run(self._database, about["run"], self._stated)
                 if open_run:
@@ -302,13 +304,13 @@ class Journal:
         return run
 
     def broken_off(self, question: str) -> list[Run]:
-        """Runs that ask this question and were not handed over, the oldest first, that nobody of this process is at work on."""
+        """Return the undelivered runs with this question that no worker of this process owns, the oldest first."""
         with self._database.read() as session:
             runs = session.execute(_ASKING, {"question": question}).scalars().all()
         return [Run(self._database, name) for name in runs if name not in self._busy]
 
     def ended(self, run: Run | None) -> None:
-        """Nobody of this process is at work on the run: whoever asks the same goes on with it."""
+        """Release a run: the next caller with the same question continues it."""
         if run is not None:
             self._busy.discard(run.name)
 
@@ -318,7 +320,7 @@ class Journal:
             _state(session, [(sha256(terms).hexdigest(), json.dumps(values))])
 
     def stated(self, terms: bytes) -> dict[str, float | str | None]:
-        """Return which values terms were made with; raises SecurityError if that is not known (any more)."""
+        """Return which values terms were made with; raise SecurityError if that is no longer known."""
         with self._database.read() as session:
             row = session.get(StatedRow, sha256(terms).hexdigest())
         if row is None:
@@ -327,12 +329,12 @@ class Journal:
         return values
 
     def state_answer(self, request: str, statement: str) -> None:
-        """As :meth:`Run.state`, about a question without a run: of sums, by the name of its conversation."""
+        """See :meth:`Run.state`; about a question without a run: of sums, by the name of its conversation."""
         with self._database.write() as session:
             _state(session, [(_of_answer(request), statement)])
 
     def stated_answer(self, request: str) -> str | None:
-        """Return the statement about a request's answer; None if there is none (any more)."""
+        """Return the statement about a request's answer; None if it is missing or was deleted."""
         self.settle()
         with self._database.read() as session:
             row = session.get(StatedRow, _of_answer(request))
@@ -348,7 +350,7 @@ class Journal:
             return session.get(RunRow, run) is not None
 
     def kept(self) -> tuple[int, int, int]:
-        """Runs, messages that wait for their answer, and batches whose scores wait to be handed over; none of them names a person."""
+        """Return the numbers of runs, of messages without an answer, and of batches whose scores were not delivered yet."""
         waiting = RunBatchRow.answer.is_not(None)
         counts = (
             select(func.count()).select_from(RunRow),
@@ -360,7 +362,7 @@ class Journal:
         return runs, sent + len(self._sent.names() if self._sent is not None else ()), answered
 
     def handed_over_soon(self, run: str) -> None:
-        """The same as :meth:`handed_over`, with the next question or by :meth:`settle`: for one question after the other."""
+        """See :meth:`handed_over`; done with the next question or by :meth:`settle`."""
         with self._lock:
             self._done.add(run)
 
@@ -384,7 +386,7 @@ class Journal:
             session.execute(_HANDED_OVER, [{"run": run} for run in self._done])
 
     def _forgotten(self, *, all_others: bool) -> None:
-        """What a kill in between leaves is a run with its messages, or messages without a run: never a run without them."""
+        """Delete the messages of ended runs. A kill in between leaves messages without a run, never a run without its messages."""
         ended_runs = self._done
         self._done = set()
         if all_others:
@@ -398,7 +400,7 @@ class Journal:
                 self._sent.forget_all_but(session)
 
     def handed_over(self, run: str) -> None:
-        """Whoever asked has the scores: forget the run."""
+        """Delete the run: the caller has the scores."""
         with self._database.write() as session:
             session.execute(_HANDED_OVER, {"run": run})
         if self._sent is not None:

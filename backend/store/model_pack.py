@@ -33,7 +33,7 @@ class _Part(BaseModel):
 
 
 class Label(_Part):
-    """What a pack says in the clear.
+    """The part of a pack in plain text.
 
     Attributes
     ----------

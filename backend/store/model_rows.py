@@ -1,4 +1,4 @@
-"""What a party's database holds about one model, as rows that another home of the party can take over. Knows no party's tables.
+"""Rows of a party's database about one model, in a form that another home of the party can take over. Knows no party's tables.
 
 A row is taken as its table has it, but for numbers that the database gives.
 """

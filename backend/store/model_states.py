@@ -1,4 +1,4 @@
-"""What people call a model, who answers for it, and which steps it took from draft to retirement.
+"""Names of models, the people who answer for them, and their steps from draft to retirement.
 
 A step is kept for good; the state is where the last one led. Knows the order of states, not whose step it is: that is the services'.
 """
@@ -30,7 +30,7 @@ class Standing:
     Attributes
     ----------
     approval : ModelStep or None
-        The one that stands; None for a draft, a model in review, and a demo that nobody approved.
+        The current approval; None for a draft, a model in review, and a demo without an approval.
     """
 
     model: ModelState
@@ -38,7 +38,7 @@ class Standing:
 
     @property
     def said(self) -> str:
-        """Its state, or ``in_use_demo`` where it is in use without an approval."""
+        """Return its state, or ``in_use_demo`` if it is in use without an approval."""
         if self.model.state == IN_USE and self.approval is None:
             return "in_use_demo"
         return self.model.state
@@ -51,7 +51,7 @@ class ModelStates:
         self._database = database
 
     def begin(self, model_id: str, maker: str) -> None:
-        """A new model is a draft of whoever made it; one that is there already stays as it is."""
+        """Add a new model as a draft of its maker; an existing one stays as it is."""
         with self._database.write() as session:
             if session.get(ModelState, model_id) is None:
                 session.add(ModelState(model_id=model_id, name="", note="", owner=maker, maker=maker, state=DRAFT))
@@ -72,7 +72,7 @@ class ModelStates:
         return self._database.kept("states", _states_and_steps)
 
     def standing(self, model_id: str) -> Standing:
-        """Return a model, and the approval that stands; raises ModelError if it is unknown here."""
+        """Return a model and its current approval; raise ModelError if it is unknown here."""
         states, steps = self._kept()  # as of one moment
         model = _known(states, model_id)
         approval = None
@@ -88,7 +88,7 @@ class ModelStates:
     def describe(self, model_id: str, fields: Mapping[str, str]) -> ModelState:
         """Change a model's name, note, owner, places or product.
 
-        Raises ParameterError if one is too long, has several lines where it is a name, or another model has this name.
+        Raises ParameterError if one is too long, a name has several lines, or another model has this name.
         """
         texts = {name: _text(name, text) for name, text in fields.items()}
         with self._database.write() as session:

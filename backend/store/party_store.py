@@ -1,6 +1,6 @@
 """One party's models: its partial models, and the records about them.
 
-A database is opened for one party, so whoever holds the Guest's cannot reach a Host's artefacts through it.
+A database is opened for one party, so a Host's artefacts cannot be reached through the Guest's.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PSEUDONYMS = "pseudonyms"  # the secret that pseudonyms are made with
 
 
 class PartyStore:
-    """What one party keeps about models in its database."""
+    """One party's stored data about models."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -64,7 +64,7 @@ class PartyStore:
         return row.text
 
     def model_ids(self) -> list[str]:
-        """Ids of all artefacts, sorted; what stands beside a model has a point in its name."""
+        """Return the ids of all artefacts, sorted; data attached to a model have a point in the name."""
         with self._database.read() as session:
             return list(session.scalars(select(ArtefactRow.model_id).order_by(ArtefactRow.model_id)))
 
@@ -96,7 +96,7 @@ class PartyStore:
             self.put_artefact(released_as, text)
 
     def drop(self, model_id: str) -> None:
-        """Delete a sealed half and what stands beside it."""
+        """Delete a sealed half and the data attached to it."""
         attached = ArtefactRow.model_id.startswith(f"{model_id}.", autoescape=True)
         with self._database.write() as session:
             session.execute(delete(ArtefactRow).where(or_(ArtefactRow.model_id == model_id, attached)))
@@ -156,15 +156,15 @@ class PartyStore:
         return value
 
     def agreed_name(self, structure: str) -> str:
-        """Stands for a model in an agreement: HMAC-SHA-256 of its structure under this party's secret, to confirm nobody's guess."""
+        """Return the name of a model in an agreement: HMAC-SHA-256 of its structure under this party's secret, against guessing."""
         return hmac.digest(self.secret(AGREED_NAMES), structure.encode(), "sha256").hex()
 
     def pseudonym(self, person: str) -> str:
-        """Stands for somebody who is forgotten: HMAC-SHA-256 of the id under this party's secret; begins with a space, as no id does."""
+        """Return an erased person's pseudonym: HMAC-SHA-256 of the id under this party's secret; it begins with a space, as no id does."""
         return _pseudonym(self.secret(PSEUDONYMS), person)
 
     def pseudonyms(self, people: Iterable[str]) -> dict[str, str]:
-        """Return pseudonym → person; empty if nobody was ever forgotten."""
+        """Return pseudonym → person; empty if no person was ever erased."""
         with self._database.read() as session:
             secret: bytes | None = session.execute(_SECRET, {"name": PSEUDONYMS}).scalar()
         if secret is None:

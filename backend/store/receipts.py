@@ -1,4 +1,4 @@
-"""What parties state that they sent and took in a conversation, each under its signature. Knows kinds and sizes, no content."""
+"""Signed statements of parties about messages sent and received in a conversation. Knows kinds and sizes, no content."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Receipt:
     Attributes
     ----------
     party : str
-        Whose account it is.
+        The party whose account it is.
     peer : str
-        Whom it was made for: the Guest; of the Guest's own nobody.
+        The party it was made for: the Guest; empty for the Guest's own.
     created : str
         UTC, ISO 8601: when it was kept.
     public_key, signature : str

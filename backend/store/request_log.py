@@ -26,7 +26,7 @@ from backend.store.schema import LoggedRow
 
 _TABLE = cast(Table, LoggedRow.__table__)
 RATE = 0.1  # share of the people answered about whose row is kept
-KEPT = 1024  # rows that wait for an audit: some 80 MB at 3,072 bits and 100 entries
+MAX_LOGGED_ROWS = 1024  # rows that wait for an audit: some 80 MB at 3,072 bits and 100 entries
 SUMS = (COHORT, GROUPS)  # kinds of questions about many people at once
 
 
@@ -49,11 +49,11 @@ class RequestLog:
     ----------
     rate : float
         Probability with which a row is kept, 0 … 1.
-    kept : int
+    max_rows : int
         Rows that are kept at most.
     """
 
-    def __init__(self, database: Database, rate: float = RATE, max_rows: int = KEPT) -> None:
+    def __init__(self, database: Database, rate: float = RATE, max_rows: int = MAX_LOGGED_ROWS) -> None:
         self._database = database
         self._rate = rate
         self._kept = max_rows

@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import CursorResult, Integer, delete
 
-from backend.store.accountant import DAYS, SCORED_DAYS, drop_crowds, drop_replies
+from backend.store.accountant import SCORED_DAYS, WINDOW_DAYS, drop_crowds, drop_replies
 from backend.store.database import Database
-from backend.store.decisions import KEPT as DECISIONS_KEPT
-from backend.store.job_log import KEPT as JOBS_KEPT
-from backend.store.journal import KEPT, STATED, forget_sent
+from backend.store.decisions import DECISION_RETENTION as DECISIONS_KEPT
+from backend.store.job_log import JOB_RETENTION as JOBS_KEPT
+from backend.store.journal import RUN_RETENTION, STATED, forget_sent
 from backend.store.schema import Base
 
 REQUEST_DAYS = 90  # an auditor who comes once a quarter sees every request of the sample
@@ -27,7 +27,7 @@ class Period:
     days : int or None
         None = no limit.
     column : str
-        What a row's age is read from; empty if rows have no limit, or go with another table's.
+        Column of a row's age; empty if rows have no limit, or are deleted with another table's.
     """
 
     days: int | None
@@ -36,20 +36,22 @@ class Period:
 
 
 RETENTION = {
-    "answers": Period(DAYS, "the window in which a Host's answers about a person count", "day"),
-    "crowds": Period(DAYS, "with the last answer about them: many people who were asked about together"),
+    "answers": Period(WINDOW_DAYS, "the window in which a Host's answers about a person count", "day"),
+    "crowds": Period(WINDOW_DAYS, "with the last answer about them: many people who were asked about together"),
     "questions": Period(
-        DAYS,
+        WINDOW_DAYS,
         "as long as a question may be repeated without being counted again; an answer nobody fetched, a day",
         "day",
     ),
     "scored_records": Period(SCORED_DAYS, "as long as reasons may be asked for a score of the same record", "day"),
     "requests": Period(REQUEST_DAYS, "until they are audited, and no longer than a quarter", "day"),
-    "runs": Period(KEPT.days, "whoever asked fetches the scores after a crash within a day, or asks again", "created"),
-    "run_batches": Period(KEPT.days, "with their run"),
-    "run_pieces": Period(KEPT.days, "until the answer is there, at most as long as their run"),
+    "runs": Period(
+        RUN_RETENTION.days, "whoever asked fetches the scores after a crash within a day, or asks again", "created"
+    ),
+    "run_batches": Period(RUN_RETENTION.days, "with their run"),
+    "run_pieces": Period(RUN_RETENTION.days, "until the answer is there, at most as long as their run"),
     "trainings": Period(
-        DAYS, "as long as a Host knows a question: a training goes on, and is not counted again", "created"
+        WINDOW_DAYS, "as long as a Host knows a question: a training goes on, and is not counted again", "created"
     ),
     "stated": Period(STATED.days, "until an auditor who may have drawn the terms or scores has been there", "created"),
     "decisions": Period(
@@ -59,7 +61,9 @@ RETENTION = {
     "receipts": Period(
         BUSINESS_DAYS, "until two parties have compared what they sent each other; of nobody in particular", "created"
     ),
-    "approval_uses": Period(DAYS, "how much of an approval was used, a day; no longer than what was answered", "day"),
+    "approval_uses": Period(
+        WINDOW_DAYS, "how much of an approval was used, a day; no longer than what was answered", "day"
+    ),
     "approvals": Period(
         None, "what this party's operator allowed, to whom and until when; names no person that was scored"
     ),
@@ -84,7 +88,7 @@ RETENTION = {
 
 
 def expire(database: Database, now: datetime | None = None) -> dict[str, int]:
-    """Delete every row that is older than its table's period, and answers nobody fetched; returns how many rows, by table, if any."""
+    """Delete every row that is older than its table's period, and undelivered answers; return the number of rows by table, if any."""
     now = now or datetime.now(UTC)
     deleted = dict[str, int]()
     with database.write() as session:

@@ -1,4 +1,4 @@
-"""What people decided about a model: reviews of its findings and sign-offs, with reason, person and time.
+"""Decisions about a model: reviews of its findings and sign-offs, with reason, person and time.
 
 Append-only: a later review of the same finding supersedes the earlier one, and both stay. Knows findings by rule and feature only; holds
 no label, score or value.

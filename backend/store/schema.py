@@ -31,9 +31,9 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, MappedAsDataclass, mapped_co
 from backend.policy.bands import Policy, read_policy
 from backend.remark import Remark, read_plain
 
-NAME = 200  # characters of a party's, feature's or person's name
+NAME_LENGTH = 200  # characters of a party's, feature's or person's name
 ID = 40  # characters of a model's id
-TIME = 40  # characters: UTC, ISO 8601
+TIME_LENGTH = 40  # characters: UTC, ISO 8601
 ApprovalState = Literal["waiting", "granted", "denied", "withdrawn"]
 State = Literal["draft", "in_review", "approved", "in_use", "retired"]  # of a model
 JobState = Literal["running", "done", "failed", "cancelled", "interrupted"]
@@ -128,11 +128,11 @@ class ArtefactRow(Base):
 
 
 class RecordRow(Base):
-    """What the Guest knows about a model beside its partial model: metrics, parameters, how it was trained."""
+    """The Guest's record of a model, apart from its partial model: metrics, parameters, how it was trained."""
 
     __tablename__ = "records"
     model_id: Mapped[str] = mapped_column(String(ID), ForeignKey("artefacts.model_id"), primary_key=True)
-    created: Mapped[str] = mapped_column(String(TIME))
+    created: Mapped[str] = mapped_column(String(TIME_LENGTH))
     body: Mapped[str] = mapped_column(Text)
 
 
@@ -142,7 +142,7 @@ class SealedModel(MappedAsDataclass, Base):
     Attributes
     ----------
     maker : str
-        Who trained it, and alone reads of it.
+        Who trained it, the only person to see it.
     body : dict of str to Any
         The record that it will have when it is opened, as measured last.
     approved_trees : int
@@ -153,8 +153,8 @@ class SealedModel(MappedAsDataclass, Base):
 
     __tablename__ = "sealed_models"
     model_id: Mapped[str] = mapped_column(String(ID), ForeignKey("artefacts.model_id"), primary_key=True)
-    maker: Mapped[str] = mapped_column(String(NAME))
-    created: Mapped[str] = mapped_column(String(TIME))
+    maker: Mapped[str] = mapped_column(String(NAME_LENGTH))
+    created: Mapped[str] = mapped_column(String(TIME_LENGTH))
     body: Mapped[dict[str, Any]] = mapped_column(JsonText)
     approved_trees: Mapped[int] = mapped_column(Integer)
     allowed: Mapped[float] = mapped_column(Float)
@@ -166,23 +166,23 @@ class ModelState(MappedAsDataclass, Base):
     Attributes
     ----------
     name, note : str
-        Empty if nobody gave one.
+        Empty if none was given.
     owner : str
         Who answers for it.
     maker : str
         Who trained or imported it; empty if nobody knows.
     places, product : str
-        Where its people live, separated by commas, and what it is for, where that is other than of the federation; else empty.
+        Where its people live, separated by commas, and what it is for, if they differ from the federation's; else empty.
     """
 
     __tablename__ = "model_states"
     model_id: Mapped[str] = mapped_column(String(ID), ForeignKey("records.model_id"), primary_key=True)
-    name: Mapped[str] = mapped_column(String(NAME))
+    name: Mapped[str] = mapped_column(String(NAME_LENGTH))
     note: Mapped[str] = mapped_column(Text)
-    owner: Mapped[str] = mapped_column(String(NAME))
-    maker: Mapped[str] = mapped_column(String(NAME))
+    owner: Mapped[str] = mapped_column(String(NAME_LENGTH))
+    maker: Mapped[str] = mapped_column(String(NAME_LENGTH))
     state: Mapped[State] = mapped_column(String(20))
-    places: Mapped[str] = mapped_column(String(NAME), default="")
+    places: Mapped[str] = mapped_column(String(NAME_LENGTH), default="")
     product: Mapped[str] = mapped_column(String(20), default="")
     __table_args__ = (_partial_index("one_in_use", "state", _IN_USE, unique=True),)
 
@@ -205,9 +205,9 @@ class ModelStep(MappedAsDataclass, Base):
     before: Mapped[State] = mapped_column(String(20))
     after: Mapped[State] = mapped_column(String(20))
     reason: Mapped[str] = mapped_column(Text)
-    person: Mapped[str] = mapped_column(String(NAME))
+    person: Mapped[str] = mapped_column(String(NAME_LENGTH))
     role: Mapped[str] = mapped_column(String(20))
-    time: Mapped[str] = mapped_column(String(TIME))
+    time: Mapped[str] = mapped_column(String(TIME_LENGTH))
     number: Mapped[int] = mapped_column(primary_key=True, autoincrement=True, init=False)
 
 
@@ -227,21 +227,21 @@ class PolicyVersion(MappedAsDataclass, Base):
     proposed, approved : str
         UTC, ISO 8601; `approved` is empty while it waits.
     note : str
-        What the second person says.
+        The second person's note.
     """
 
     __tablename__ = "policies"
     model_id: Mapped[str] = mapped_column(String(ID), ForeignKey("records.model_id"), index=True)
     version: Mapped[int] = mapped_column(Integer)
     body: Mapped[dict[str, Any]] = mapped_column(JsonText)
-    owner: Mapped[str] = mapped_column(String(NAME))
+    owner: Mapped[str] = mapped_column(String(NAME_LENGTH))
     reason: Mapped[str] = mapped_column(Text)
     first_day: Mapped[str] = mapped_column(String(10))
-    proposed_by: Mapped[str] = mapped_column(String(NAME))
-    proposed: Mapped[str] = mapped_column(String(TIME))
+    proposed_by: Mapped[str] = mapped_column(String(NAME_LENGTH))
+    proposed: Mapped[str] = mapped_column(String(TIME_LENGTH))
     state: Mapped[PolicyState] = mapped_column(String(20), default="proposed")
-    approved_by: Mapped[str] = mapped_column(String(NAME), default="")
-    approved: Mapped[str] = mapped_column(String(TIME), default="")
+    approved_by: Mapped[str] = mapped_column(String(NAME_LENGTH), default="")
+    approved: Mapped[str] = mapped_column(String(TIME_LENGTH), default="")
     note: Mapped[str] = mapped_column(Text, default="")
     number: Mapped[int] = mapped_column(primary_key=True, autoincrement=True, init=False)
 
@@ -270,12 +270,12 @@ class StoredDecision(MappedAsDataclass, Base):
 
     __tablename__ = "decisions"
     model_id: Mapped[str] = mapped_column(String(ID), primary_key=True)
-    subject: Mapped[str] = mapped_column(String(NAME), primary_key=True, repr=False)
+    subject: Mapped[str] = mapped_column(String(NAME_LENGTH), primary_key=True, repr=False)
     own: Mapped[str] = mapped_column(String(64), repr=False)
     units: Mapped[int] = mapped_column(IntegerText, repr=False)
     absent: Mapped[tuple[str, ...]] = mapped_column(NamesText)
     policy: Mapped[int] = mapped_column(Integer)
-    created: Mapped[str] = mapped_column(String(TIME), index=True, default="")
+    created: Mapped[str] = mapped_column(String(TIME_LENGTH), index=True, default="")
 
 
 class AuditRow(Base):
@@ -303,7 +303,7 @@ class KeptHead(MappedAsDataclass, Base):
     hash: Mapped[str] = mapped_column(String(64))
     public_key: Mapped[str] = mapped_column(String(64), default="")
     signature: Mapped[str] = mapped_column(String(128), default="")
-    whose: Mapped[str] = mapped_column(String(NAME), primary_key=True, default="", compare=False)
+    whose: Mapped[str] = mapped_column(String(NAME_LENGTH), primary_key=True, default="", compare=False)
 
 
 class ReviewRow(Base):
@@ -312,12 +312,12 @@ class ReviewRow(Base):
     __tablename__ = "reviews"
     number: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
     model: Mapped[str] = mapped_column(String(64), index=True)
-    rule: Mapped[str] = mapped_column(String(NAME))
-    feature: Mapped[str] = mapped_column(String(NAME))
+    rule: Mapped[str] = mapped_column(String(NAME_LENGTH))
+    feature: Mapped[str] = mapped_column(String(NAME_LENGTH))
     verdict: Mapped[str] = mapped_column(String(20))
     reason: Mapped[str] = mapped_column(Text)
-    person: Mapped[str] = mapped_column(String(NAME))
-    time: Mapped[str] = mapped_column(String(TIME))
+    person: Mapped[str] = mapped_column(String(NAME_LENGTH))
+    time: Mapped[str] = mapped_column(String(TIME_LENGTH))
 
 
 class SignOff(MappedAsDataclass, Base):
@@ -339,11 +339,11 @@ class SignOff(MappedAsDataclass, Base):
 
     __tablename__ = "signoffs"
     model: Mapped[str] = mapped_column(String(64), index=True)
-    person: Mapped[str] = mapped_column(String(NAME))
-    role: Mapped[str] = mapped_column(String(NAME))
+    person: Mapped[str] = mapped_column(String(NAME_LENGTH))
+    role: Mapped[str] = mapped_column(String(NAME_LENGTH))
     statement: Mapped[str] = mapped_column(Text)
     report_hash: Mapped[str] = mapped_column(String(64))
-    time: Mapped[str] = mapped_column(String(TIME))
+    time: Mapped[str] = mapped_column(String(TIME_LENGTH))
     public_key: Mapped[str] = mapped_column(String(64))
     signature: Mapped[str] = mapped_column(String(128), default="")
     number: Mapped[int] = mapped_column(primary_key=True, autoincrement=True, init=False)
@@ -355,8 +355,8 @@ class MeasurementRow(Base):
     __tablename__ = "measurements"
     model: Mapped[str] = mapped_column(String(64), primary_key=True)
     kind: Mapped[str] = mapped_column(String(20), primary_key=True)
-    feature: Mapped[str] = mapped_column(String(NAME), primary_key=True)
-    created: Mapped[str] = mapped_column(String(TIME))
+    feature: Mapped[str] = mapped_column(String(NAME_LENGTH), primary_key=True)
+    created: Mapped[str] = mapped_column(String(TIME_LENGTH))
     body: Mapped[str] = mapped_column(Text)
 
 
@@ -364,10 +364,10 @@ class AnswerRow(Base):
     """How often a Host answered about a person, or each one of a crowd, by day (:mod:`backend.store.accountant`)."""
 
     __tablename__ = "answers"
-    subject: Mapped[str] = mapped_column(String(NAME), primary_key=True)
+    subject: Mapped[str] = mapped_column(String(NAME_LENGTH), primary_key=True)
     kind: Mapped[str] = mapped_column(String(20), primary_key=True)
     structure: Mapped[str] = mapped_column(String(64), primary_key=True)
-    guest: Mapped[str] = mapped_column(String(NAME), primary_key=True)
+    guest: Mapped[str] = mapped_column(String(NAME_LENGTH), primary_key=True)
     day: Mapped[int] = mapped_column(Integer, primary_key=True, index=True)
     asked: Mapped[int] = mapped_column(Integer)
     bits: Mapped[float] = mapped_column(Float)
@@ -375,11 +375,11 @@ class AnswerRow(Base):
 
 
 class CrowdRow(Base):
-    """Who is one of a crowd: many people who were asked about together, and whose answers are booked under its name."""
+    """A member of a crowd: many people who were asked about together, and whose answers are booked under its name."""
 
     __tablename__ = "crowds"
-    subject: Mapped[str] = mapped_column(String(NAME), primary_key=True)
-    crowd: Mapped[str] = mapped_column(String(NAME), primary_key=True)
+    subject: Mapped[str] = mapped_column(String(NAME_LENGTH), primary_key=True)
+    crowd: Mapped[str] = mapped_column(String(NAME_LENGTH), primary_key=True)
     __table_args__ = (Index("crowd_members", "crowd", "subject"),)
 
 
@@ -403,7 +403,7 @@ class QuestionRow(Base):
     """
 
     __tablename__ = "questions"
-    guest: Mapped[str] = mapped_column(String(NAME), primary_key=True)
+    guest: Mapped[str] = mapped_column(String(NAME_LENGTH), primary_key=True)
     request: Mapped[str] = mapped_column(String(64), primary_key=True)
     day: Mapped[int] = mapped_column(Integer, index=True)
     asked: Mapped[str] = mapped_column(String(64))
@@ -430,9 +430,9 @@ class ScoredRecordRow(Base):
     """
 
     __tablename__ = "scored_records"
-    guest: Mapped[str] = mapped_column(String(NAME), primary_key=True)
+    guest: Mapped[str] = mapped_column(String(NAME_LENGTH), primary_key=True)
     structure: Mapped[str] = mapped_column(String(64), primary_key=True)
-    subject: Mapped[str] = mapped_column(String(NAME), primary_key=True)
+    subject: Mapped[str] = mapped_column(String(NAME_LENGTH), primary_key=True)
     version: Mapped[str] = mapped_column(String(64))
     day: Mapped[int] = mapped_column(Integer, index=True)
 
@@ -466,10 +466,10 @@ class LoggedRow(MappedAsDataclass, Base):
     """
 
     __tablename__ = "requests"
-    day: Mapped[str] = mapped_column(String(TIME))
+    day: Mapped[str] = mapped_column(String(TIME_LENGTH))
     kind: Mapped[str] = mapped_column(String(20))
     model_id: Mapped[str] = mapped_column(String(ID))
-    subject: Mapped[str] = mapped_column(String(NAME))
+    subject: Mapped[str] = mapped_column(String(NAME_LENGTH))
     public_key: Mapped[bytes] = mapped_column(LargeBinary, repr=False)
     vector: Mapped[bytes] = mapped_column(LargeBinary, repr=False)
     request: Mapped[str] = mapped_column(String(64), default="")
@@ -481,7 +481,7 @@ class LoggedRow(MappedAsDataclass, Base):
 
 
 class SecretRow(Base):
-    """A Host's long-term secret; whoever reads the database can read its records as well."""
+    """A Host's long-term secret; a reader of the database can read its records as well."""
 
     __tablename__ = "secrets"
     name: Mapped[str] = mapped_column(String(ID), primary_key=True)
@@ -494,7 +494,7 @@ class RunRow(Base):
     __tablename__ = "runs"
     run: Mapped[str] = mapped_column(String(64), primary_key=True)
     question: Mapped[str] = mapped_column(String(64), index=True)
-    created: Mapped[str] = mapped_column(String(TIME))
+    created: Mapped[str] = mapped_column(String(TIME_LENGTH))
 
 
 class RunBatchRow(Base):
@@ -521,10 +521,10 @@ class TrainingRow(Base):
     """A training that may go on after a break (:mod:`backend.store.trainings`): at the Guest its trees, at a Host what it was asked for."""
 
     __tablename__ = "trainings"
-    guest: Mapped[str] = mapped_column(String(NAME), primary_key=True)
+    guest: Mapped[str] = mapped_column(String(NAME_LENGTH), primary_key=True)
     request: Mapped[str] = mapped_column(String(64), primary_key=True)
     question: Mapped[str] = mapped_column(String(64), index=True)
-    created: Mapped[str] = mapped_column(String(TIME), index=True)
+    created: Mapped[str] = mapped_column(String(TIME_LENGTH), index=True)
     body: Mapped[str] = mapped_column(Text)
 
 
@@ -533,15 +533,15 @@ class StatedRow(Base):
 
     __tablename__ = "stated"
     digest: Mapped[str] = mapped_column(String(64), primary_key=True)
-    created: Mapped[str] = mapped_column(String(TIME), index=True)
+    created: Mapped[str] = mapped_column(String(TIME_LENGTH), index=True)
     body: Mapped[str] = mapped_column(Text)
 
 
 class FederationRow(Base):
-    """A federation that a home knows; the folder is relative to the home where it lies in it."""
+    """A federation that a home knows; a folder within the home is relative to it."""
 
     __tablename__ = "federations"
-    name: Mapped[str] = mapped_column(String(NAME), primary_key=True)
+    name: Mapped[str] = mapped_column(String(NAME_LENGTH), primary_key=True)
     folder: Mapped[str] = mapped_column(Text)
 
 
@@ -551,7 +551,7 @@ class LoggedJob(MappedAsDataclass, Base):
     Attributes
     ----------
     user : str
-        Hash of the account; empty if nobody signs in.
+        Hash of the account; empty without a sign-in.
     name : str
         Under which it was started: its kind, and of work on one model its id after a colon.
     model : str
@@ -561,9 +561,9 @@ class LoggedJob(MappedAsDataclass, Base):
     started, ended : str
         UTC, ISO 8601; `ended` is empty while it runs.
     failure : Remark or None
-        Why it failed, where that can name nobody.
+        Why it failed, if that names no person.
     result : str
-        Where its result lies: a model's id, or a run of the Guest's journal.
+        Place of its result: a model's id, or a run of the Guest's journal.
     size : str
         What tells it from other work of its kind that takes longer or shorter; set once it has ended.
     seen : bool
@@ -574,18 +574,18 @@ class LoggedJob(MappedAsDataclass, Base):
 
     __tablename__ = "jobs"
     user: Mapped[str] = mapped_column(String(64), index=True)
-    name: Mapped[str] = mapped_column(String(NAME))
+    name: Mapped[str] = mapped_column(String(NAME_LENGTH))
     model: Mapped[str] = mapped_column(String(ID))
     process: Mapped[str] = mapped_column(String(ID))
     id: Mapped[str] = mapped_column(String(ID), primary_key=True, default_factory=lambda: secrets.token_hex(16))
     state: Mapped[JobState] = mapped_column(String(20), default="running")
-    started: Mapped[str] = mapped_column(String(TIME), default_factory=lambda: milliseconds(datetime.now(UTC)))
-    ended: Mapped[str] = mapped_column(String(TIME), default="")
+    started: Mapped[str] = mapped_column(String(TIME_LENGTH), default_factory=lambda: milliseconds(datetime.now(UTC)))
+    ended: Mapped[str] = mapped_column(String(TIME_LENGTH), default="")
     failure: Mapped[Remark | None] = mapped_column(RemarkText, default=None)
-    result: Mapped[str] = mapped_column(String(NAME), default="")
+    result: Mapped[str] = mapped_column(String(NAME_LENGTH), default="")
     size: Mapped[str] = mapped_column(Text, default="")
     seen: Mapped[bool] = mapped_column(Boolean, default=False)
-    beat: Mapped[str] = mapped_column(String(TIME), default="")
+    beat: Mapped[str] = mapped_column(String(TIME_LENGTH), default="")
 
     @property
     def seconds(self) -> float:
@@ -603,9 +603,9 @@ class Approval(MappedAsDataclass, Base):
     purpose : str
         "training", "scoring", "reasons" or a purpose of measuring.
     subject : str
-        What is asked for: SHA-256 in hexadecimal of a model's trees or of a training's terms. Stays with the Host.
+        The subject: SHA-256 in hexadecimal of a model's trees or of a training's terms. It stays with the Host.
     name : str
-        What the Guest calls it: a model's id, or the algorithm of a training.
+        The Guest's name for it: a model's id, or the algorithm of a training.
     about : dict of str to Any
         Trees, records and bits; of a training its terms, too.
     state : {"waiting", "granted", "denied", "withdrawn"}
@@ -626,15 +626,15 @@ class Approval(MappedAsDataclass, Base):
     """
 
     __tablename__ = "approvals"
-    guest: Mapped[str] = mapped_column(String(NAME), index=True)
+    guest: Mapped[str] = mapped_column(String(NAME_LENGTH), index=True)
     purpose: Mapped[str] = mapped_column(String(20))
     subject: Mapped[str] = mapped_column(String(64))
     name: Mapped[str] = mapped_column(String(ID))
     about: Mapped[dict[str, Any]] = mapped_column("body", JsonText)
     state: Mapped[ApprovalState] = mapped_column(String(20), default="waiting")
-    asked: Mapped[str] = mapped_column(String(TIME), default="")
-    decided: Mapped[str] = mapped_column(String(TIME), default="")
-    person: Mapped[str] = mapped_column(String(NAME), default="")
+    asked: Mapped[str] = mapped_column(String(TIME_LENGTH), default="")
+    decided: Mapped[str] = mapped_column(String(TIME_LENGTH), default="")
+    person: Mapped[str] = mapped_column(String(NAME_LENGTH), default="")
     until: Mapped[str] = mapped_column(String(10), default="")
     per_day: Mapped[int] = mapped_column(Integer, default=0)
     reason: Mapped[str] = mapped_column(Text, default="")
@@ -649,7 +649,7 @@ class Approval(MappedAsDataclass, Base):
         return datetime.fromisoformat(self.asked)
 
     def expired(self, today: date) -> bool:
-        """Return whether it is a grant whose last day is over."""
+        """Return whether it is a grant that has expired."""
         return self.state == "granted" and today > date.fromisoformat(self.until)
 
     @property
@@ -683,13 +683,13 @@ class ApprovalUseRow(Base):
 
 
 class ReceiptRow(Base):
-    """What a party sent and took in a conversation, under its signature: its own receipts and those of the others."""
+    """A party's signed statement about messages sent and received in a conversation: its own receipts and those of the others."""
 
     __tablename__ = "receipts"
     conversation: Mapped[str] = mapped_column(String(64), primary_key=True)
-    party: Mapped[str] = mapped_column(String(NAME), primary_key=True)
-    peer: Mapped[str] = mapped_column(String(NAME), primary_key=True)
-    created: Mapped[str] = mapped_column(String(TIME), index=True)
+    party: Mapped[str] = mapped_column(String(NAME_LENGTH), primary_key=True)
+    peer: Mapped[str] = mapped_column(String(NAME_LENGTH), primary_key=True)
+    created: Mapped[str] = mapped_column(String(TIME_LENGTH), index=True)
     body: Mapped[str] = mapped_column(Text)
     public_key: Mapped[str] = mapped_column(String(64))
     signature: Mapped[str] = mapped_column(String(128))

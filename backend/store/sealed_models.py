@@ -1,4 +1,4 @@
-"""The Guest's sealed models: trained, measured, and not released. Nobody but who trained one is told of it."""
+"""The Guest's sealed models: trained, measured, and not released. Only the maker of one can see it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class SealedModels:
         self._database = database
 
     def of(self, maker: str) -> tuple[SealedModel, ...]:
-        """Return what somebody has trained and nobody may use yet, newest first."""
+        """Return one person's sealed models, newest first."""
         with self._database.read() as session:
             query = select(SealedModel).where(SealedModel.maker == maker).order_by(SealedModel.created.desc())
             return tuple(session.scalars(query))
 
     def all(self) -> tuple[SealedModel, ...]:
-        """Return what anybody has trained and nobody may use yet: for what is deleted of somebody."""
+        """Return all sealed models: for erasing a person."""
         with self._database.read() as session:
             return tuple(session.scalars(select(SealedModel)))
 

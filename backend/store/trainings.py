@@ -48,7 +48,7 @@ class KeptModel:
 
 @dataclass(frozen=True)
 class Note:
-    """What a training is asked for: under the same name it is the same, or refused.
+    """The terms of a training: under the same name they are the same, or it is refused.
 
     Attributes
     ----------
@@ -78,9 +78,9 @@ class Spending:
     setting : str
         Equal settings give equal noise.
     epsilon : float
-        What it costs a record, a step of distance.
+        Cost a record, for a step of distance.
     max_epsilon : float
-        What all settings may cost together, if there are several.
+        Largest cost of all settings together, if there are several.
     """
 
     setting: str
@@ -89,7 +89,7 @@ class Spending:
 
 
 class HostTrainings:
-    """What one Host knows of trainings, by Guest and the Guest's name for each."""
+    """One Host's data about trainings, by Guest and the Guest's name for each."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -155,7 +155,7 @@ class HostTrainings:
         with self._database.write() as session:
             is_spending = TrainingRow.request.startswith(SPENT, autoescape=True)
             rows = session.scalars(select(TrainingRow).where(is_spending)).all()
-            # Whoever asks: two Guests could put their ranks together.
+            # Of all Guests: two of them could put their ranks together.
             spent = {row.request: float(row.body) for row in rows}
             if name in spent:
                 return
@@ -185,7 +185,7 @@ class HostTrainings:
             self._forget_nodes(session, guest, request)
 
     def close(self, guest: str, sealed_as: str, released_as: str) -> None:
-        """Note that the model of a training is open from now on: no tree is added to it any more."""
+        """Note that the model of a training is open from now on: no more trees are added to it."""
         with self._database.write() as session:
             rows = session.scalars(
                 select(TrainingRow).where(TrainingRow.guest == guest, TrainingRow.body.contains(sealed_as))
@@ -241,7 +241,7 @@ class GuestTraining:
 
 
 def guest_training(database: Database, guest: str, question: str) -> GuestTraining:
-    """Return the Guest's training of these terms and records that was broken off last; a new one if there is none.
+    """Return the Guest's last unfinished training of these terms and records, or a new one.
 
     Parameters
     ----------

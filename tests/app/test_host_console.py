@@ -24,7 +24,7 @@ from backend.protocols.terms.approvals import Approvals
 from backend.protocols.transport.wire import LinkState
 from backend.remark import Remark
 from backend.services import Glassleaf
-from backend.services.host_live import FILE, WORK_KINDS
+from backend.services.host_live import LIVE_FILE, WORK_KINDS
 from backend.services.host_operator import own_host, simulated_host
 from backend.services.roles import ANALYST, REGULATOR
 from backend.store.accountant import Question
@@ -351,7 +351,7 @@ def test_an_open_console_shows_links_what_runs_and_what_was_given_and_stops_work
             asking | {"stopped": False},
         ],
     }
-    (keys / FILE).write_text(json.dumps(document))
+    (keys / LIVE_FILE).write_text(json.dumps(document))
     at = console(folder, monkeypatch)
     assert not at.exception
     assert says(at, "host.connected", since="14:02")
@@ -377,7 +377,7 @@ def test_a_console_at_rest_says_what_was_answered_last(
         asked = ("bank", "telecom", "AskApproval", 300, 0.1)  # reads no record
         receipts.keep(Receipt("d" * 32, "telecom", "bank", (asked,)))
         last, _ = sorted(operator.receipts(), key=lambda one: one.conversation)
-        (operator._folder / FILE).write_text(json.dumps({"links": {}, "running": []}))
+        (operator._folder / LIVE_FILE).write_text(json.dumps({"links": {}, "running": []}))
     at = console(folder, monkeypatch)
     work = T("host.runs", work=T("host.work_scoring"), guest="bank")
     assert says(at, "host.last_work", work=work, time=last.created[:16].replace("T", " "))

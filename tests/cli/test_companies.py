@@ -109,7 +109,7 @@ def test_a_host_whose_everything_is_well_is_told_so_and_a_running_link_is_not_di
     links.up(shop)
     before = bank.peer("shop").instance
     code, found = checked(run, folder)
-    monkeypatch.setattr("backend.services.host_check.LARGE", 2)
+    monkeypatch.setattr("backend.services.host_check.LARGE_HOST_RECORDS", 2)
     more = checked(run, folder)[1]
     assert [step for step in more if step not in found] == ["sums"] and "50 %" in more["sums"]["words"]
     assert code == 0 and all(one["ok"] for one in found.values())

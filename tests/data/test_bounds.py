@@ -172,7 +172,7 @@ def test_a_workbook_that_unpacks_to_much_more_than_it_takes_is_refused_without_u
 
 
 def test_a_part_that_is_read_in_pieces_is_counted_whole(monkeypatch):
-    monkeypatch.setattr(xlsx_file, "PIECE", 100)
+    monkeypatch.setattr(xlsx_file, "PIECE_BYTES", 100)
     data = workbook([["id", "income"], *([f"p{i}", i] for i in range(40))])
     assert len(read_table_file(data, "a.xlsx").rows) == 40
     few = FileLimits(max_bytes=1 << 20, max_rows=100, max_columns=9, max_cells=81)

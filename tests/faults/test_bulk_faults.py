@@ -19,10 +19,10 @@ PEOPLE, GROUP = 12, 4
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr(waiting, "LONGEST", 0.01)
-    monkeypatch.setattr(waiting, "LOOK", 0.005)
+    monkeypatch.setattr(waiting, "MAX_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(waiting, "POLL_SECONDS", 0.005)
     monkeypatch.setattr("backend.protocols.transport.channel.POLL", 0.01)
-    monkeypatch.setattr("backend.services.streaming.POLL", 0.01)
+    monkeypatch.setattr("backend.services.streaming.POLL_SECONDS", 0.01)
     monkeypatch.setattr("backend.protocols.guest_runtime.HEAD_TIMEOUT", 0.05)
     monkeypatch.setattr(row_groups, "GROUP", GROUP)
 

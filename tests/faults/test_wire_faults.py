@@ -29,8 +29,8 @@ MESSAGES = 14  # of such a score
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr(waiting, "LONGEST", 0.01)
-    monkeypatch.setattr(waiting, "LOOK", 0.005)
+    monkeypatch.setattr(waiting, "MAX_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(waiting, "POLL_SECONDS", 0.005)
     monkeypatch.setattr("backend.protocols.transport.channel.POLL", 0.01)
 
 

@@ -13,7 +13,7 @@ import yaml
 from backend.cli import COMMANDS
 from backend.link.config import HostConfig
 from backend.link.wire import LEAVE
-from backend.services.host_service import ENDING
+from backend.services.host_service import ENDING_SECONDS
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
@@ -147,7 +147,7 @@ def test_pods_start_what_images_do_and_are_asked_where_it_answers():
         host["livenessProbe"]
     )
     assert "/live" in str(host["livenessProbe"]) and "/ready" in str(host["readinessProbe"])
-    assert PODS["host"]["terminationGracePeriodSeconds"] > ENDING + LEAVE
+    assert PODS["host"]["terminationGracePeriodSeconds"] > ENDING_SECONDS + LEAVE
     serve, pages = PODS["guest"]["containers"]
     command = (DEPLOY / "Dockerfile.guest").read_text(encoding="utf-8").rsplit("CMD ", 1)[1]
     assert serve["args"] == json.loads(command)
@@ -175,6 +175,6 @@ def test_a_host_is_asked_where_it_answers_and_may_end_what_is_open():
     ops = HostConfig.model_fields["ops"].default
     assert f"http://{ops}/live" in (DEPLOY / "Dockerfile.host").read_text(encoding="utf-8")
     seconds = re.search(r"^TimeoutStopSec=(\d+)$", (DEPLOY / "glassleaf-host.service").read_text(), re.MULTILINE)
-    assert seconds and int(seconds[1]) > ENDING + LEAVE
+    assert seconds and int(seconds[1]) > ENDING_SECONDS + LEAVE
     for name in ("telecom", "platform"):
-        assert int(COMPOSE["services"][name]["stop_grace_period"].removesuffix("s")) > ENDING + LEAVE
+        assert int(COMPOSE["services"][name]["stop_grace_period"].removesuffix("s")) > ENDING_SECONDS + LEAVE

@@ -41,7 +41,7 @@ from backend.remark import Remark, known
 from backend.results import ScoreBatch
 from backend.server import app, batches, guard, run
 from backend.server.app import Settings, create_app
-from backend.server.batch_files import DAY, FOLDER, AskedPeople, BatchFiles, forget_old
+from backend.server.batch_files import DAY_SECONDS, FOLDER, AskedPeople, BatchFiles, forget_old
 from backend.server.batches import Batcher
 from backend.server.problems import STATUSES
 from backend.server.run import BoundedHttp, _not_ready, serve
@@ -322,7 +322,7 @@ def test_what_a_killed_server_had_asked_is_answered_under_the_same_keys_and_coun
 def test_what_a_killed_server_had_asked_is_forgotten_after_a_day(tmp_path):
     files = BatchFiles(tmp_path, "loans", "model")
     old, new = (files.keep([AskedPeople((Person("A1", {"income": 5200}),))]) for _ in range(2))
-    os.utime(old, (time.time() - 2 * DAY,) * 2)
+    os.utime(old, (time.time() - 2 * DAY_SECONDS,) * 2)
     (new.parent / "cut.asked").write_text('[[[["A1"')
     forget_old(tmp_path)
     assert list(files.left()) == [(new, (AskedPeople((Person("A1", {"income": 5200}),)),))]
@@ -876,7 +876,7 @@ def test_a_head_that_comes_whole_in_one_read_is_bounded_too():
 
 @pytest.mark.parametrize("begin", [b"", POST, POST + b"content-length: 9\r\n\r\nhalf"], ids=["nothing", "head", "body"])
 def test_whoever_does_not_say_all_of_what_he_wants_is_not_waited_for(begin, monkeypatch):
-    monkeypatch.setattr(run, "WHOLE", 0.2)
+    monkeypatch.setattr(run, "WHOLE_REQUEST_SECONDS", 0.2)
     answer, _ = answer_to([begin], told_length)
     assert answer == "", "the line was cut, long before this caller loses patience"
 
@@ -976,7 +976,7 @@ def test_what_was_handed_over_is_put_aside_once_nobody_asks_and_hosts_are_told(t
         await loop.run_in_executor(None, model.told.wait, 30)
         await batcher.close()
 
-    monkeypatch.setattr("backend.server.batches.IDLE", 0.001)
+    monkeypatch.setattr("backend.server.batches.IDLE_SECONDS", 0.001)
     asyncio.run(idle())
 
 

@@ -9,7 +9,7 @@ from release_rule import EVERY_SCORE
 from backend.errors import SecurityError, SignInError
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.services import Glassleaf
-from backend.services.accounts import FILE, LEEWAY, VARIABLE, Accounts
+from backend.services.accounts import LEEWAY, SIGN_IN_FILE, VARIABLE, Accounts
 from backend.services.reasons import ReasonsRequest
 from backend.services.roles import ROLES, WHOSE
 from backend.services.scoring import ScoringRequest
@@ -36,7 +36,7 @@ def claims(*roles: str, sub: str = "ana", **changed: object) -> dict[str, object
 
 @pytest.fixture
 def accounts(tmp_path: Path) -> Accounts:
-    (tmp_path / FILE).write_text(SETTINGS)
+    (tmp_path / SIGN_IN_FILE).write_text(SETTINGS)
     return Accounts(tmp_path)
 
 
@@ -128,7 +128,7 @@ def test_a_named_file_that_is_not_there_lets_nobody_in(tmp_path, monkeypatch):
 @pytest.fixture(scope="module")
 def glassleaf(demo_home):
     with Glassleaf(demo_home(), pools=False, actor="cli") as opened:
-        (opened.home / FILE).write_text(SETTINGS)
+        (opened.home / SIGN_IN_FILE).write_text(SETTINGS)
         yield opened
 
 

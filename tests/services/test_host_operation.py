@@ -38,7 +38,7 @@ from backend.protocols.purposes.messages import StatePurpose
 from backend.protocols.transport.messages import ApprovalPending, EndConversation, OfferKey, Refusal
 from backend.protocols.transport.receipts import sign_receipt
 from backend.services.companies import make_companies
-from backend.services.host_live import FILE, FRESH_SECONDS, read_live
+from backend.services.host_live import FRESH_SECONDS, LIVE_FILE, read_live
 from backend.services.host_operator import own_host
 from backend.services.host_service import (
     HostService,
@@ -130,7 +130,7 @@ def test_what_is_too_old_is_forgotten_only_while_the_guests_clock_agrees(request
     """At a clock that is a month ahead all that was counted would be too old, and gone when the clock is set."""
     times = []
     monkeypatch.setattr("backend.services.host_service.expire", times.append)
-    monkeypatch.setattr("backend.services.host_service.LOOK", 0.02)
+    monkeypatch.setattr("backend.services.host_service.LINK_CHECK_SECONDS", 0.02)
     service, _ = request.getfixturevalue("host")
     until(lambda: service.wire.is_up("telecom"))
     assert not times
@@ -273,7 +273,7 @@ def test_told_to_end_it_waits_for_open_work_and_takes_on_nothing_new(host, bank)
 
 def test_work_that_does_not_end_is_not_waited_for_for_ever(host, bank, monkeypatch):
     service, thread = host
-    monkeypatch.setattr("backend.services.host_service.ENDING", 0.1)
+    monkeypatch.setattr("backend.services.host_service.ENDING_SECONDS", 0.1)
     monkeypatch.setattr(service.party, "open_work", lambda quiet: 1)
     service.end()
     thread.join(60)
@@ -494,10 +494,10 @@ def test_the_console_sees_links_and_open_work_and_stops_it(request, companies):
 def test_what_a_process_has_shown_is_not_believed_once_it_is_silent(host, companies, monkeypatch):
     folder = companies.hosts["telecom"] / "keys"
     until(lambda: read_live(folder) is not None)
-    written = (folder / FILE).stat().st_mtime
+    written = (folder / LIVE_FILE).stat().st_mtime
     monkeypatch.setattr("backend.services.host_live.time.time", lambda: written + FRESH_SECONDS + 1)
     assert read_live(folder) is None
-    (folder / FILE).write_bytes(b"{")
+    (folder / LIVE_FILE).write_bytes(b"{")
     monkeypatch.undo()
     assert read_live(folder) is None or read_live(folder).links
 

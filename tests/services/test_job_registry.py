@@ -15,7 +15,7 @@ from backend.jobs import Job
 from backend.remark import Remark
 from backend.results import NOBODY
 from backend.services import Glassleaf, job_registry
-from backend.services.job_registry import HELD, JobRegistry, Upload
+from backend.services.job_registry import MAX_HELD, JobRegistry, Upload
 from backend.services.workspace import Workspace
 from backend.store.database import Database
 from backend.store.job_log import SILENT, JobLog
@@ -104,10 +104,10 @@ def test_a_job_that_is_refused_leaves_nothing(registry):
 def test_so_many_results_are_held_the_newest_and_what_runs_stays(registry, go):
     jobs = registry.of(ANA)
     running = jobs.start("train", waiting(go))
-    for n in range(HELD + 3):
+    for n in range(MAX_HELD + 3):
         jobs.start(f"means:m{n}", ended)
-    held = [n for n in range(HELD + 3) if jobs.find(f"means:m{n}") is not None]
-    assert held == list(range(3, HELD + 3)) and jobs.find("train") is running
+    held = [n for n in range(MAX_HELD + 3) if jobs.find(f"means:m{n}") is not None]
+    assert held == list(range(3, MAX_HELD + 3)) and jobs.find("train") is running
     assert states(jobs)["means:m0"] == "done"
 
 

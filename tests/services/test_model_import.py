@@ -232,7 +232,7 @@ def test_what_cannot_be_imported_is_refused_in_words_and_leaves_nothing(trained,
 def test_a_proof_is_the_same_in_pieces_and_counts_every_row(trained, monkeypatch):
     glassleaf, file, margins = trained
     whole = glassleaf.model_import.check("demo", file, score_bits=BITS)
-    monkeypatch.setattr(import_proof, "PIECE", 7)
+    monkeypatch.setattr(import_proof, "PIECE_ROWS", 7)
     seen = []
 
     class Watched(Job):

@@ -21,7 +21,7 @@ from backend.protocols.training.parameters import SecureBoostParameters
 from backend.services.measurement import Sessions, asked_by, drawn
 from backend.services.training import TrainingRequest
 from backend.services.validation import OperatorConfig, ValidationRequest
-from backend.services.validation_run import GROUPS, NOISE, ValidationRun
+from backend.services.validation_run import GROUPS, NOISE_DEVIATIONS, ValidationRun
 from backend.store.accountant import Limits
 from backend.trees.ensemble import GuestTree, Leaf
 
@@ -193,7 +193,7 @@ def test_noise_on_the_guests_numbers_is_that_of_noisy_records(context):
     for party, feature in context.offered:
         if party == "bank" and feature.kind.value == "numeric":
             values = noisy[feature.name].astype(float)
-            noisy[feature.name] = values + draw.normal(0.0, NOISE * float(np.nanstd(values)), len(values))
+            noisy[feature.name] = values + draw.normal(0.0, NOISE_DEVIATIONS * float(np.nanstd(values)), len(values))
     p = 1 / (1 + np.exp(-context.margins(noisy)))
     [fall] = [f for f in figures_of(context.encrypted, "noise", "noise_fall") if f.party == "bank"]
     [flips] = [f for f in figures_of(context.encrypted, "noise", "noise_flips") if f.party == "bank"]

@@ -12,7 +12,7 @@ HOSTS = ("shop", "telecom")
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr(waiting, "LOOK", 0.0)
+    monkeypatch.setattr(waiting, "POLL_SECONDS", 0.0)
     monkeypatch.setattr(waiting, "SPREAD", 0.0)
 
 
@@ -85,7 +85,7 @@ def test_a_host_that_is_down_is_named_at_once_unless_the_work_may_last():
 
 
 def test_work_that_may_last_goes_on_by_itself_once_the_link_is_up(monkeypatch):
-    monkeypatch.setattr(waiting, "LONGEST", 0.001)
+    monkeypatch.setattr(waiting, "MAX_PAUSE_SECONDS", 0.001)
     ask, job = Asking(PartyUnreachable("host_stops", host="shop")), Followed()
     assert repeated(ask, Links(("shop",), looks=5), HOSTS, job, LASTING) == "scores"
     kind, hosts, why = job.waited[0]
@@ -94,7 +94,7 @@ def test_work_that_may_last_goes_on_by_itself_once_the_link_is_up(monkeypatch):
 
 
 def test_what_is_under_way_is_said_to_be_wanted_while_it_waits(monkeypatch):
-    monkeypatch.setattr(waiting, "LONGEST", 0.001)
+    monkeypatch.setattr(waiting, "MAX_PAUSE_SECONDS", 0.001)
     monkeypatch.setattr(waiting, "KEEPING", 0.0)
     kept = []
     ask = Asking(PartyUnreachable("host_stops", host="shop"))

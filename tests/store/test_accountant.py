@@ -11,7 +11,6 @@ from backend.errors import ParameterError, QuestionRefused, StoreError
 from backend.store import accountant
 from backend.store.accountant import (
     COHORT,
-    DAYS,
     EVERYBODY,
     LIMITS,
     QUERIES,
@@ -20,6 +19,7 @@ from backend.store.accountant import (
     SCORE,
     TABLE,
     VARIABLE,
+    WINDOW_DAYS,
     Accountant,
     Limits,
     Question,
@@ -103,7 +103,7 @@ def test_a_question_is_forgotten_when_its_four_weeks_are_over_and_no_day_before(
     day = date(2026, 2, 1)
     one = account(where=tmp_path, today=lambda: day)
     assert spent(one, "a", request="r") == [False]
-    day += timedelta(days=DAYS - 1)
+    day += timedelta(days=WINDOW_DAYS - 1)
     assert spent(one, "a") == [True]
     day = date(2026, 3, 1)  # the same day of the next month, even of the shortest
     assert spent(one, "a") == [False]
@@ -117,7 +117,7 @@ def test_what_is_outside_the_window_stands_in_nobodys_way_and_in_no_figure_befor
     one = account(today=lambda: day)
     spent(one, "a", kind=COHORT, bits=3.0)
     assert one.spent(asked("a", kind=COHORT)).all() and one.largest_given_away() == (1, 3.0)
-    day += timedelta(days=DAYS)
+    day += timedelta(days=WINDOW_DAYS)
     assert not one.spent(asked("a", kind=COHORT)).any()
     assert one.largest_given_away() == (0, 0.0) and one.given_away(["a"]) == {"a": 0.0}
 
@@ -126,7 +126,7 @@ def test_a_refused_question_is_not_counted_so_that_asking_on_does_not_shut_a_per
     day = date(2026, 1, 1)
     one = account(today=lambda: day)
     spent(one, "a")
-    day += timedelta(days=DAYS - 1)
+    day += timedelta(days=WINDOW_DAYS - 1)
     assert spent(one, "a") == [True]
     day += timedelta(days=1)
     assert spent(one, "a") == [False]
@@ -309,7 +309,7 @@ def test_who_is_forgotten_is_forgotten_with_the_window_too():
     one = account(today=lambda: today[0])
     spent(one, "a")
     one.forget("a")
-    today[0] += timedelta(days=DAYS)
+    today[0] += timedelta(days=WINDOW_DAYS)
     assert spent(one, "a") == [False] and one.about("b") == []
     assert [answer.under for answer in one.about("a")] == ["id"]
 

@@ -15,7 +15,7 @@ from sqlalchemy import create_engine, event, text
 
 from backend.errors import StoreError
 from backend.store.audit_log import AuditLog
-from backend.store.database import FILE, HEAD, Database
+from backend.store.database import FILE, SCHEMA_VERSION, Database
 from backend.store.migrations import configuration
 from backend.store.party_store import PartyStore
 from backend.store.schema import Base
@@ -73,7 +73,7 @@ def test_a_new_database_is_what_the_migrations_make_and_stamped_with_the_newest_
     assert differences(Database(tmp_path / "new")) == []
     migrated(tmp_path / "migrated")
     assert made(tmp_path / "new") == made(tmp_path / "migrated")
-    assert ScriptDirectory.from_config(configuration()).get_current_head() == HEAD
+    assert ScriptDirectory.from_config(configuration()).get_current_head() == SCHEMA_VERSION
 
 
 def test_a_new_database_is_made_without_alembic(tmp_path, monkeypatch):

@@ -8,7 +8,7 @@ from sqlalchemy import text
 
 from backend.errors import QuestionRefused, StoreError
 from backend.store.database import Database
-from backend.store.journal import KEPT, SENT, Journal
+from backend.store.journal import RUN_RETENTION, SENT, Journal
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_what_was_handed_over_is_forgotten_and_what_nobody_fetched_after_a_day(j
     assert journal.run("question").name != first.name
     with Database(tmp_path).write() as session:
         assert session.execute(text("select count(*) from run_pieces")).scalar() == 0
-        old = (datetime.now(UTC) - KEPT - timedelta(minutes=1)).isoformat()
+        old = (datetime.now(UTC) - RUN_RETENTION - timedelta(minutes=1)).isoformat()
         session.execute(text("update runs set created = :old"), {"old": old})
     journal.run("any")
     with Database(tmp_path).read() as session:
@@ -106,7 +106,7 @@ def test_messages_lie_whole_beside_the_database_until_their_answer_and_no_longer
         session.execute(text("delete from runs"))
     journal.run("any")
     assert len(list(folder.iterdir())) == 2  # what others left is looked for now and then
-    monkeypatch.setattr("backend.store.journal.SWEPT", 0.0)
+    monkeypatch.setattr("backend.store.journal.SWEEP_SECONDS", 0.0)
     journal.run("any")
     assert list(folder.iterdir()) == []
 

@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime, time, timedelta
 import pytest
 from sqlalchemy import func, select
 
-from backend.store.accountant import DAYS, Accountant, Limits, Question
+from backend.store.accountant import WINDOW_DAYS, Accountant, Limits, Question
 from backend.store.audit_log import AuditLog
 from backend.store.database import Database
 from backend.store.journal import Journal
@@ -60,8 +60,8 @@ def test_nothing_goes_before_its_time(database):
     ("days", "gone"),
     [
         (1.01, {"runs"}),
-        (DAYS - 1, {"runs"}),
-        (DAYS, EARLY),
+        (WINDOW_DAYS - 1, {"runs"}),
+        (WINDOW_DAYS, EARLY),
         (REQUEST_DAYS + 1, EARLY | {"requests", "stated"}),
         (10_000, EARLY | {"requests", "stated"}),
     ],
@@ -79,12 +79,12 @@ def test_what_is_older_goes_and_nothing_else(database, days, gone):
 
 
 def test_the_account_and_its_retention_agree_on_the_last_day_that_counts(database):
-    for days in (DAYS - 1, DAYS):
+    for days in (WINDOW_DAYS - 1, WINDOW_DAYS):
         later = now() + timedelta(days=days)
         account = Accountant(database, Limits(1), today=later.date)
         expire(database, later)
         refused = account.spent(Question("bank", "", "score", "s", ("a",))).tolist()
-        assert refused == [days < DAYS]
+        assert refused == [days < WINDOW_DAYS]
 
 
 def test_an_answer_that_nobody_fetches_is_kept_for_a_day_though_nobody_asks_any_more(database):
@@ -93,7 +93,7 @@ def test_an_answer_that_nobody_fetches_is_kept_for_a_day_though_nobody_asks_any_
     account.keep_reply("bank", "r", b"answer")
     with database.read() as session:
         asked = datetime.combine(date.fromordinal(session.scalars(select(QuestionRow.day)).one()), time(12), UTC)
-    for days, reply in ((1, b"answer"), (2, None), (DAYS - 1, None)):
+    for days, reply in ((1, b"answer"), (2, None), (WINDOW_DAYS - 1, None)):
         expire(database, asked + timedelta(days=days))
         assert account.reply_to("bank", "r", "digest") == reply
     assert account.count(Question("bank", "r", "score", "s", ("a", "b"))).tolist() == [False, False]
