@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from backend.results import ModelRecord, ScoreBatch
-from backend.store.schema import StoredDecision
 
 if TYPE_CHECKING:
     from backend.data.table import SampleSheet
@@ -28,8 +27,8 @@ def remember(
     if sheet.hosts:
         return
     digests = sheet.guest.digests(np.arange(len(sheet.ids)), features)
-    decisions = []
+    scores = []
     for score, digest in zip(batch.scores, digests, strict=True):
         if score.scored:
-            decisions.append(StoredDecision(record.id, score.id, digest, score.units, score.not_held_by, score.policy))
-    workspace.decisions(record.federation).remember(decisions)
+            scores.append((score.id, digest, score.units, score.not_held_by, score.policy))
+    workspace.decisions(record.federation).remember(record.id, scores)

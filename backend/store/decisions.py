@@ -36,22 +36,31 @@ class Decisions:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def remember(self, decisions: Sequence[StoredDecision]) -> None:
-        """Store scores; those of before by the same model about the same people are replaced."""
-        if not decisions:
+    def remember(self, model_id: str, scores: Sequence[tuple[str, str, int, tuple[str, ...], int]]) -> None:
+        """Store scores of a model; those of before about the same people are replaced.
+
+        Parameters
+        ----------
+        scores : sequence of tuple
+            Person, digest of the Guest's values, sum, Hosts without a record, version of the policy: the columns of
+            :class:`StoredDecision`, of which thousands would take longer to make than to store.
+        """
+        if not scores:
             return
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        absent = {hosts: json.dumps(hosts) for hosts in {decision.absent for decision in decisions}}
+        absent_text: dict[tuple[str, ...], str] = {}
         rows = []
-        for decision in decisions:
+        for subject, own, units, absent, policy in scores:
+            if absent not in absent_text:
+                absent_text[absent] = json.dumps(absent)
             rows.append(
                 {
-                    "model_id": decision.model_id,
-                    "subject": decision.subject,
-                    "own": decision.own,
-                    "units": str(decision.units),
-                    "absent": absent[decision.absent],
-                    "policy": decision.policy,
+                    "model_id": model_id,
+                    "subject": subject,
+                    "own": own,
+                    "units": str(units),
+                    "absent": absent_text[absent],
+                    "policy": policy,
                     "created": now,
                 }
             )
