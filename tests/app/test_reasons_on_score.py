@@ -1,11 +1,13 @@
 """Why this score: asked on the Score page, answered by names, with a notice only for the declined."""
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from math import ceil
 
 import numpy as np
 import pytest
+from inside import runtime_of
 from streamlit.testing.v1 import AppTest
 
 from app import session
@@ -18,7 +20,7 @@ from backend.reports.adverse_action_notice import Blocker
 from backend.services import Glassleaf
 from backend.services.reasons import Reason, ReasonsRequest
 from backend.services.scoring import ScoringRequest
-from backend.store.accountant import Accountant
+from backend.store.accountant import Accountant, Limits
 from tests.app.conftest import Opened, World, forget_jobs, job_of, put_job
 from tests.app.reading_out import says
 
@@ -158,6 +160,25 @@ def test_one_press_asks_for_score_and_reasons_and_says_before_what_both_cost(ope
     assert not again.exception and says(again, "cost.same") and says(again, "policy.remembered")
     again = finished(again.button(key="reasons_go").click().run(), "reasons")
     assert job_of("reasons").result.decided
+
+
+def test_hosts_that_answer_once_name_the_reasons_of_somebody_who_was_scored_before(
+    opened: Opened, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later = datetime.now(UTC).date() + timedelta(days=40)  # what other tests asked has left the accounts
+    at = opened("score")
+    for host in runtime_of(session.service())._simulated.hosts.values():
+        monkeypatch.setattr(host.accountant, "limits", Limits(1))
+        monkeypatch.setattr(host.accountant, "_today", lambda: later)
+    at = finished(at.button(key="score_go").click().run(), "score")
+    scored = job_of("score").result.scores[0]
+    assert scored.status == "ok"
+    forget_jobs(world.home)
+    again = opened("score")
+    again = finished(again.button(key="reasons_go").click().run(), "reasons")
+    found = job_of("reasons").result.people[0]
+    assert not again.exception and found.reasons
+    assert (found.score.id, found.score.units) == (scored.id, scored.units)
 
 
 def test_where_a_persons_budget_is_spent_nothing_can_be_asked(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
