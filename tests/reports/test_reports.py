@@ -26,6 +26,7 @@ from backend.evaluation.validation import monitoring, suite
 from backend.evaluation.validation.suite import Figure as SuiteFigure
 from backend.evaluation.validation.suite import Judged, Validation
 from backend.fairness.alternatives import IntervalFigure, Point
+from backend.fairness.disparity import SMD
 from backend.fairness.evidence import Evidence
 from backend.i18n import LANGUAGES, Catalogue, Text, catalogue
 from backend.protocols.training.parameters import SecureBoostParameters
@@ -39,6 +40,7 @@ from backend.reports.render.html_form import read_html, to_html
 from backend.reports.render.pdf_form import to_pdf
 from backend.reports.schema import (
     AlternativeLine,
+    Evidenced,
     MeasuredEntry,
     ReasonsLine,
     SearchLine,
@@ -479,6 +481,29 @@ def test_what_was_not_measured_is_reported_as_not_measured(report):
     assert all(words(f"document.{claim}_not_measured") in page for claim in ("fairness", "proxies"))
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_annex_on_rates_says_nothing_twice(report, language):
+    men, women = Text("men", "男"), Text("women", "女")
+    rate = "selection rate"
+    measures = (
+        Evidence(women, rate, 400, 0.7, 0.6, 0.8),
+        Evidence(men, rate, 400, 0.8, 0.7, 0.9),
+        Evidence(men, f"{rate}, reference", 400, None, None, None),
+        Evidence(women, f"{rate}, difference", 800, -0.1, -0.2, -0.01),
+        Evidence(women, f"{rate}, pair p", 800, 0.03, None, None),
+        Evidence(Text("all"), f"{rate}, p", 800, 0.03, None, None),
+        Evidence(women, "score", 400, 0.3, 0.2, 0.4),
+        Evidence(women, f"score, {SMD}", 800, 0.3, 0.2, 0.4),
+    )
+    about = [Evidenced(feature=name, meaning=Text(name), on=None, measures=measures) for name in ("sex", "age")]
+    content = report.content.model_copy(update={"fairness": tuple(about)})
+    blocks = claims.every_rate(Writer(report.model_copy(update={"content": content}), Catalogue(language)))
+    said = [block.text for block in blocks if isinstance(block, Paragraph)]
+    assert len(said) == len(set(said))
+    rates_of = next(block for block in blocks if isinstance(block, Table))
+    assert len(rates_of.rows) == 4  # both rates, their difference and its chance: no row for the reference, no second p
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_what_was_measured_is_in_every_form_with_its_interval(glassleaf, report, language):
@@ -516,7 +541,7 @@ def test_findings_stand_by_feature_the_worst_first_and_what_was_measured_of_it_o
         True
     ] * 2
     shown = [dict(block.rows)[writer("disparity")] for block in blocks if isinstance(block, Facts)]
-    assert len(shown) == 2 and "1,234" in shown[0]
+    assert shown == [writer("in_annex", annex=writer("annex_evidence"))] * 2
     rules = [block.rows for block in blocks if isinstance(block, Table) and block.head[0] == writer("head_rule")]
     assert [len(rows) for rows in rules[:2]] == [len(both), 1] and writer.status(
         replace(both[0], status="prohibited")
@@ -766,7 +791,7 @@ def test_where_a_dutys_wording_was_read_stands_once_and_by_its_number_at_the_dut
     _, scope, packs, *_, duties, _, read = claims.rules(Writer(report, words))
     assert scope == Paragraph(words.text(report.content.assessment.scope)) and scope.text
     scopes = {words.text(pack.applies_to) for pack in load_packs()}
-    assert scopes and scopes == {scope for *_, scope, _, _ in packs.rows}
+    assert scopes and scopes == {scope for *_, scope, _ in packs.rows}
     quoted = [duty for duty in report.content.assessment.duties if duty.quote]
     sources = [words.text(duty.quote_from) for duty in quoted]
     assert len(read.rows) == len(set(sources)) < len(quoted) > 30

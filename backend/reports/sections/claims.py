@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from backend.compliance.assessment import SEVERITY, Duty, Finding, Law, Question, wording
+from backend.compliance.assessment import SEVERITY, Duty, Finding, Law, PackStamp, Question, wording
 from backend.fairness.age_discrimination import AgeCheck, in_words
-from backend.fairness.disparity import DIFFERENCE, MEASURES, PAIR_P, RATIO, REFERENCE, P, measure_in_words, widest
+from backend.fairness.disparity import DIFFERENCE, MEASURES, PAIR_P, REFERENCE, P, measure_in_words, widest
 from backend.fairness.evidence import Basis, Evidence
 from backend.i18n import joined
 from backend.reports.blocks import Block, Facts, Heading, Paragraph, Table
@@ -17,7 +17,7 @@ from backend.reports.schema import (
     Pair,
     Retrained,
 )
-from backend.reports.sections.disparity import beside_rates
+from backend.reports.sections.disparity import about_scores, beside_rates
 from backend.reports.sections.validation import said
 from backend.reports.sections.writer import (
     NONE,
@@ -296,13 +296,12 @@ def rules(write: Writer) -> list[Block]:
     scope = Paragraph(write.words.text(assessment.scope))
     packs = write.table(
         assessment.packs,
-        ("pack", 5, lambda p: write.words.text(p.title)),
-        ("version", 2, lambda p: p.version),
+        ("pack", 5, lambda p: _pack(write, p)),
+        ("version", 3, lambda p: p.version),
         ("as_of", 3, lambda p: p.as_of.isoformat()),
-        ("jurisdiction", 3, lambda p: write.words.jurisdiction(p.jurisdiction)),
-        ("scope", 6, lambda p: write.words.text(p.applies_to) or NONE),
-        ("source", 6, lambda p: write.words.text(p.source)),
-        ("origin", 3, lambda p: write("built_in" if p.built_in else "own_pack")),
+        ("jurisdiction", 4, lambda p: write.words.jurisdiction(p.jurisdiction)),
+        ("scope", 7, lambda p: write.words.text(p.applies_to) or NONE),
+        ("source", 7, lambda p: write.words.text(p.source)),
     )
     sources = dict.fromkeys(_source(write, duty) for duty in assessment.duties if duty.quote)
     numbers = {source: n for n, source in enumerate(sources, start=1)}
@@ -318,6 +317,12 @@ def rules(write: Writer) -> list[Block]:
     if numbers:
         return [*blocks, write.heading("sources"), read]
     return blocks
+
+
+def _pack(write: Writer, pack: PackStamp) -> str:
+    """Return the name of a rule pack, marked if it is not one of Glassleaf's."""
+    title = write.words.text(pack.title)
+    return title if pack.built_in else write("named", meaning=title, name=write("own_pack"))
 
 
 def evidence(write: Writer) -> list[Block]:
@@ -375,6 +380,9 @@ def every_rate(write: Writer) -> list[Block]:
 
 def _claim(write: Writer, key: str, evidence: tuple[Evidenced, ...]) -> list[Block]:
     blocks: list[Block] = [write.heading(key)]
+    if key == "fairness":
+        blocks.append(write.note("together_note"))
+        blocks += about_scores(write, [m for e in evidence for m in e.measures])
     for e in evidence:
         if e.on is not None and e.on.refused:
             blocks.append(Paragraph(write.says(write.named(e.feature, e.meaning), not_agreed(write, e.on))))
@@ -405,23 +413,17 @@ def not_agreed(write: Writer, on: Basis) -> str:
 
 
 def proxies_of(write: Writer, f: Finding) -> str:
-    """Return what is associated with a finding's feature."""
+    """Return where it is said what is associated with a finding's feature, or that nothing was found or measured."""
+    if f.proxies:
+        return write("in_annex", annex=write("annex_evidence"))
     return _lines(write, f.proxies, f.proxies_on, "proxies", f.feature)
 
 
 def disparities_of(write: Writer, f: Finding) -> str:
-    """Return who is accepted how often, and how far groups are apart in that; the other rates stand in the section about evidence."""
-    if not f.disparities:
-        return _lines(write, f.disparities, f.disparities_on, "disparity", f.feature)
-    accepted = {f"{ACCEPTED}{gap}" for gap in ("", f", {DIFFERENCE}", f", {RATIO}")}
-    rates = [m for m in f.disparities if m.measure in accepted]
-    lines = []
-    for m in rates:
-        name = write("named", meaning=measure_in_words(write.words, m.measure), name=_about(write, m))
-        lines.append(write.says(name, value(write, m)))
-    on = f.disparities_on
-    compared = _compared_with(write, f.disparities)
-    return "\n".join((*lines, *([] if on is None else [write("all_rates", on=_basis(write, on) + compared)])))
+    """Return where it is said how far groups are apart, or that nothing was found or measured."""
+    if f.disparities:
+        return write("in_annex", annex=write("annex_evidence"))
+    return _lines(write, f.disparities, f.disparities_on, "disparity", f.feature)
 
 
 def _lines(write: Writer, measures: tuple[Evidence, ...] | None, on: Basis | None, test: str, feature: str) -> str:
@@ -509,19 +511,30 @@ def _associations(write: Writer, measures: Sequence[Evidence]) -> Table:
 
 
 def rates(write: Writer, sides: Sequence[tuple[str, Sequence[Evidence]]]) -> Table:
-    """Groups by rates.
+    """Return groups by rates.
+
+    The reference group has a row only if it differs between rates: else it is named above the table. Of two groups the chance of the
+    widest gap is that of their one difference.
 
     Parameters
     ----------
     sides : sequence of (str, sequence of Evidence)
         Measurements with what is added to a group's name, as of two models.
     """
+    every = [m for _, measures in sides for m in measures]
+    references = {_about(write, m) for m in every if m.measure.endswith(f", {REFERENCE}")}
+    compared = {m.about for m in every if m.measure.endswith(f", {PAIR_P}")}
+    repeated = set()
+    if len(references) == 1:
+        repeated.add(REFERENCE)
+    if len(compared) == 1:
+        repeated.add(P)
     cells: dict[str, dict[str, dict[str, str]]] = {}  # group → side → rate → cell
     columns: dict[str, None] = {}  # in the order in which they first come
     for side, measures in sides:
         for m in measures:
             rate, _, gap = m.measure.partition(", ")
-            if rate not in MEASURES:
+            if rate not in MEASURES or gap in repeated:
                 continue
             if gap:
                 group = write(f"gap_{gap.replace(' ', '_')}", group=_about(write, m))
@@ -602,7 +615,8 @@ def _outcomes(write: Writer, pairs: tuple[OutcomePairLine, ...]) -> list[Block]:
             alone.append(feature_name)
             continue
         table = rates(write, [(write("side_before"), first_rates), (write("side_after"), second_rates)])
-        blocks += [write.text("outcomes_by", feature=feature_name, at=declined_at(write, of_feature[0])), table]
+        at = declined_at(write, of_feature[0]) + _compared_with(write, first_rates)
+        blocks += [write.text("outcomes_by", feature=feature_name, at=at), table]
     if alone:
         blocks.append(write.note("outcomes_of_one", listed=write.listed(alone)))
     return blocks or [write.note("outcomes_not_measured")]

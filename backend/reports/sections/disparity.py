@@ -15,6 +15,13 @@ def beside_rates(write: Writer, measures: Sequence[Evidence]) -> list[Block]:
     return [*_scores(write, measures), *_cutoffs(write, measures)]
 
 
+def about_scores(write: Writer, measures: Sequence[Evidence]) -> list[Block]:
+    """Return what a standardised mean difference is; nothing if none was measured."""
+    if any(m.measure == f"{SCORE}, {SMD}" for m in measures):
+        return [Paragraph(write.words("disparity.smd_about"))]
+    return []
+
+
 def _scores(write: Writer, measures: Sequence[Evidence]) -> list[Block]:
     say = write.words
     means = [m for m in measures if m.measure == SCORE]
@@ -33,10 +40,7 @@ def _scores(write: Writer, measures: Sequence[Evidence]) -> list[Block]:
         for m in means
     )
     heads = ("group", "mean_score", "smd", "p", "records")
-    return [
-        Paragraph(say("disparity.smd_about")),
-        Table(tuple(say(f"disparity.head_{head}") for head in heads), rows, (5, 6, 6, 3, 3)),
-    ]
+    return [Table(tuple(say(f"disparity.head_{head}") for head in heads), rows, (5, 6, 6, 3, 3))]
 
 
 def _cutoffs(write: Writer, measures: Sequence[Evidence]) -> list[Block]:

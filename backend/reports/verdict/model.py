@@ -16,6 +16,7 @@ from backend.results import told_by_scores
 
 CHANCE = {"auc": 0.5, "r2": 0.0}  # a figure of quality → its value for a model that knows nothing
 ELSEWHERE = ("leak",)  # tests of the suite that repeat another fact of the verdict
+MISSING_ELSEWHERE = ("proxies", "disparity")  # tests of which another fact says by feature that they were not measured
 
 
 def model_facts(model: Known) -> Iterator[Fact]:
@@ -60,7 +61,7 @@ def _tests(model: Known, kind: Kind, page: str, tests: Sequence[Tested]) -> Iter
     undecided = [test for test in tests if test.verdict == "undecided"]
     if undecided:
         yield _listed(kind, page, undecided, "undecided")
-    missing = [test for test in tests if test.verdict == "not_provided"]
+    missing = [test for test in tests if test.verdict == "not_provided" and test.id not in MISSING_ELSEWHERE]
     if missing:
         yield _listed(kind, page, missing, "not_measured")
     off = [test for test in tests if test.verdict == "off"]

@@ -65,13 +65,15 @@ def test_no_line_leads_that_nobody_set(known):
     base_rate = {("disparity", "sex"): Basis(400, 0.3, policy=0)}
     loose = fact_of(known, rows, base_rate, policy_version=0)
     assert loose.state == "broken" and "cut-off 10.0\u00a0%" in loose.sentence.en and "30.0" not in loose.sentence.en
-    assert loose.sentence.en.startswith("By Sex. Nobody has set a line") and loose.sentence.zh.startswith(
-        "按性别。尚未设定"
+    assert loose.sentence.en.startswith("Acceptance by Sex. Nobody has set a line") and loose.sentence.zh.startswith(
+        "按性别比较通过率。尚未设定"
     )
     set_line = {("disparity", "sex"): Basis(400, 0.3, policy=1)}
     assert fact_of(known, rows, set_line).state == "no_breach"
     earlier = fact_of(known, rows, set_line, policy_version=2)  # measured at the line of an earlier policy
-    assert earlier.state == "broken" and earlier.sentence.en.startswith("By Sex. It was not measured at the line")
+    assert earlier.state == "broken" and earlier.sentence.en.startswith(
+        "Acceptance by Sex. It was not measured at the line"
+    )
 
 
 def test_two_features_together_are_judged_at_the_line_alone(known):

@@ -49,6 +49,13 @@ def test_a_meaning_is_one_that_somebody_wrote(known):
     assert chinese.state == "no_breach"
 
 
+def test_a_test_of_which_another_fact_says_that_it_is_missing_is_not_named_again(known):
+    """Proxies may have been measured after the validation: then it would contradict them."""
+    missing = [result_of(test, "not_provided", missing="not_measured") for test in ("proxies", "exactness")]
+    fact = one(judge(known(validation=validation(*missing))), "test")
+    assert fact.state == "not_measured" and "Exactness" in fact.sentence.en and "Proxies" not in fact.sentence.en
+
+
 def test_a_failed_test_leads_the_verdict_by_its_name(known):
     verdict = judge(known(validation=validation(result_of("auc", "pass"), result_of("monotonicity", "fail"))))
     assert verdict.state == "broken"
