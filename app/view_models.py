@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING, Literal
 
+from backend.results import ModelView
 from backend.services.score_marks import with_what_if as with_line
 from backend.services.tree_nodes import Leaf, Split
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from backend.compliance.assessment import ComplianceReport
     from backend.data.federation import Federation
     from backend.evaluation.performance import Performance
-    from backend.explain.direction import LearnedDirection
     from backend.explain.importance import FeatureImportance
     from backend.protocols.transport.transcript import TranscriptEntry
     from backend.results import ModelRecord, ScoreBatch
@@ -34,15 +34,8 @@ Scale = Literal["log_odds", "class_score", "share", "class_share", "step", "valu
 
 
 @dataclass(frozen=True)
-class View:
-    """What the pages show of one model; nothing in it is secret or anyone else's."""
-
-    record: ModelRecord
-    federation: Federation
-    model: GuestModel
-    importance: tuple[FeatureImportance, ...]
-    directions: tuple[LearnedDirection, ...]
-    compliance: ComplianceReport
+class View(ModelView):
+    """What the pages show of one model."""
 
     @property
     def task(self) -> str:

@@ -20,10 +20,15 @@ from backend.remark import Remark
 from backend.trees.metrics import Metrics
 
 if TYPE_CHECKING:
+    from backend.compliance.assessment import ComplianceReport
+    from backend.data.federation import Federation
     from backend.data.label import Task
+    from backend.explain.direction import LearnedDirection
+    from backend.explain.importance import FeatureImportance
     from backend.protocols.alignment.outcome import Alignment
     from backend.protocols.training.parameters import TreeProgress
     from backend.protocols.transport.transcript import TranscriptEntry
+    from backend.trees.ensemble import GuestModel
 
 DEMO = "demo"  # the built-in federation
 RANKS = "ranks"  # how an OpBoost training's data travelled: as noisy ranks
@@ -198,6 +203,26 @@ class ModelRecord:
         if self.release is None or not self.release.measurable:
             return -1.0, -1.0
         return self.release.named, self.release.most_named
+
+
+@dataclass(frozen=True)
+class ModelView:
+    """What a model is and uses, as pages and reports show it; nothing in it is secret or anyone else's.
+
+    Attributes
+    ----------
+    model : GuestModel
+        Not compared: it never changes, and the record has its hash.
+    importance : tuple of FeatureImportance
+        Largest gain first.
+    """
+
+    record: ModelRecord
+    federation: Federation
+    model: GuestModel = field(compare=False)
+    importance: tuple[FeatureImportance, ...]
+    directions: tuple[LearnedDirection, ...]
+    compliance: ComplianceReport
 
 
 Status = Literal["ok", "partial", "refused", "failed"]

@@ -31,7 +31,8 @@ from backend.fairness.alternatives import (
     judge,
     marks,
 )
-from backend.fairness.disparity import Disparity, Measure, Rate, from_sums
+from backend.fairness.disparity import Disparity, Measure, from_sums
+from backend.fairness.evidence import Measured
 from backend.fairness.marking import mark
 from backend.fairness.proxies import associations
 from backend.protocols.group_sums.grouping import Group
@@ -142,7 +143,7 @@ def _outcomes(found: Disparity, shapes: list[Shape]) -> Iterator[Held]:
             yield from _is("range of cut-offs: ratio", other.ratio, own / base)
 
 
-def _is(figure: str, rate: Rate, true: float) -> Iterator[Held]:
+def _is(figure: str, rate: Measured, true: float) -> Iterator[Held]:
     if rate.low is not None and rate.high is not None:
         yield figure, rate.low <= true <= rate.high
 

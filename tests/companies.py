@@ -19,6 +19,7 @@ from tempfile import mkdtemp
 import tomli_w
 
 from backend.link.agreement import Agreement, load_agreement, sign
+from backend.link.config import LinkOptions
 from backend.link.identity import PartyKeys, load_identity, make_identity, party_toml
 from backend.link.kinds import PROTOCOLS, kinds_of
 from backend.link.peers import MIB, LinkSettings
@@ -105,8 +106,16 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-PATIENT = LinkSettings(heartbeat=5.0, grace=120.0, idle=60.0, handshake=60.0, message=8 * MIB, memory=64 * MIB)
+PATIENT = LinkSettings(
+    LinkOptions(heartbeat=5.0), grace=120.0, idle=60.0, handshake=60.0, message=8 * MIB, memory=64 * MIB
+)
 """Small messages, and no verdict where the machine stands still for some seconds; a test that waits for an end sets it shorter."""
+
+
+def changed(settings: LinkSettings, **changes) -> LinkSettings:
+    """The settings with others, of which some are options of the configuration."""
+    options = {name: changes.pop(name) for name in LinkOptions.model_fields if name in changes}
+    return replace(settings, options=settings.options.model_copy(update=options), **changes)
 
 
 def until(true: Callable[[], object], seconds: float = IN_TIME) -> None:
@@ -150,7 +159,7 @@ class Links:
         return bank, shop
 
     def _wire(self, party: str, agreement: Path | None = None, keys: Path | None = None, **changes: object) -> LinkWire:
-        settings = replace(self.settings, **changes)
+        settings = changed(self.settings, **changes)
         wire = LinkWire(party, agreement or self.companies.path, keys or self.companies.keys(party), settings)
         self.wires.append(wire)
         return wire

@@ -18,7 +18,8 @@ from backend.services.scoring import cipher_named
 
 if TYPE_CHECKING:
     from backend.fairness.age_discrimination import AgeCheck
-    from backend.fairness.disparity import Disparity, Rate
+    from backend.fairness.disparity import Disparity
+    from backend.fairness.evidence import Measured
     from backend.privacy.given_away import GivenAway
     from backend.protocols.group_sums.grouping import Group
 
@@ -201,7 +202,7 @@ def _named(group: Group, names: Mapping[Group, str]) -> str:
     return f"{group.kind} {group.name}".strip()
 
 
-def _share(rate: Rate) -> str:
+def _share(rate: Measured) -> str:
     if rate.value is None:
         return "suppressed"
     if rate.low is None:

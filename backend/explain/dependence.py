@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from backend.data.dictionary import Feature, Kind
 from backend.errors import ParameterError, SecurityError
 from backend.explain.contribution import Expectation
+from backend.fairness.evidence import FeatureResult
 from backend.fairness.intervals import Z
 from backend.fairness.marking import FIXED, SCORE_BITS, Marking
 from backend.protocols.group_sums.grouping import Group
@@ -100,7 +101,7 @@ class GroupMean:
 
 
 @dataclass(frozen=True)
-class GroupMeans:
+class GroupMeans(FeatureResult):
     """Mean predictions by the groups of one feature; empty if no two groups of :data:`MIN_PEOPLE` people can be formed.
 
     Attributes
@@ -109,9 +110,6 @@ class GroupMeans:
         Day of an answer to another measurement that they follow from; empty = the Host was asked for them.
     """
 
-    party: str
-    feature: str
-    n: int
     groups: tuple[GroupMean, ...]
     measured: str = ""
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from backend.data.rounding import Rounded
 from backend.errors import ParameterError
+from backend.fairness.evidence import FeatureResult
 from backend.fairness.intervals import CONFIDENCE
 
 MIN_PEOPLE = 50
@@ -48,13 +49,11 @@ class AgeGap:
 
 
 @dataclass(frozen=True)
-class AgeCheck:
+class AgeCheck(FeatureResult):
     """Effect of elderly ages on a model's predictions.
 
     Attributes
     ----------
-    n : int
-        People, each scored with ages of every class.
     predicted : float
         Mean probability of the positive label with elderly ages.
     gaps : tuple of AgeGap
@@ -63,9 +62,6 @@ class AgeCheck:
         See :func:`verdict_of`.
     """
 
-    party: str
-    feature: str
-    n: int
     predicted: Rounded
     gaps: tuple[AgeGap, ...]
     verdict: AgeVerdict

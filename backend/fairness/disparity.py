@@ -27,7 +27,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from backend.errors import ParameterError, SecurityError
-from backend.fairness.evidence import Evidence
+from backend.fairness.evidence import Evidence, FeatureResult, Measured
 from backend.fairness.intervals import of_difference, of_mean, of_ratio, of_standardised, wilson
 from backend.fairness.marking import FIXED, SCORE_BITS, Marking
 from backend.fairness.significance import by_chance, of_two_means, of_two_shares
@@ -61,23 +61,7 @@ CELLS_OF: dict[Measure, tuple[list[int], list[int]]] = {
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Rate:
-    """A share with its 95 % interval; all None if fewer than 20 records are behind it.
-
-    Attributes
-    ----------
-    n : int
-        Records behind it; 0 if it is suppressed.
-    """
-
-    n: int
-    value: float | None
-    low: float | None
-    high: float | None
-
-
-SUPPRESSED = Rate(0, None, None, None)
+SUPPRESSED = Measured(None)
 
 
 @dataclass(frozen=True)
@@ -86,23 +70,23 @@ class GroupOutcome:
 
     Attributes
     ----------
-    rates : dict of measure to Rate
+    rates : dict of measure to Measured
         By :data:`MEASURES`.
-    positive : Rate
+    positive : Measured
         Share with the positive label.
-    calibration : Rate
+    calibration : Measured
         The same less the mean probability; above 0 = the risk is underestimated. The interval takes the probabilities as given.
-    score : Rate
+    score : Measured
         Mean probability of the positive label.
     deviation : float
         Standard deviation of the probabilities.
     """
 
     group: Group
-    rates: dict[Measure, Rate]
-    positive: Rate
-    calibration: Rate
-    score: Rate
+    rates: dict[Measure, Measured]
+    positive: Measured
+    calibration: Measured
+    score: Measured
     deviation: float
 
 
@@ -112,7 +96,7 @@ class ComparedRate:
 
     Attributes
     ----------
-    difference, ratio : Rate
+    difference, ratio : Measured
         This group's rate less, and over, the reference group's; `n` counts the records of both. The ratio is suppressed if the reference
         group's rate is 0.
     p : float
@@ -120,8 +104,8 @@ class ComparedRate:
     """
 
     group: Group
-    difference: Rate
-    ratio: Rate
+    difference: Measured
+    ratio: Measured
     p: float
 
 
@@ -155,7 +139,7 @@ class ScoreCompared:
 
     Attributes
     ----------
-    smd : Rate
+    smd : Measured
         Mean probability less the reference group's, over the root of the mean of both variances (Bonett 2008); above 0, this group is
         scored riskier. Suppressed if all scores are the same.
     p : float
@@ -163,7 +147,7 @@ class ScoreCompared:
     """
 
     group: Group
-    smd: Rate
+    smd: Measured
     p: float
 
 
@@ -173,25 +157,23 @@ class AtCutoff:
 
     Attributes
     ----------
-    rates : tuple of Rate
+    rates : tuple of Measured
         Selection rates, as `Disparity.groups`.
     others : tuple of ComparedRate
         As in the gap of selection rates.
     """
 
     cutoff: float
-    rates: tuple[Rate, ...]
+    rates: tuple[Measured, ...]
     others: tuple[ComparedRate, ...]
 
 
 @dataclass(frozen=True)
-class Disparity:
+class Disparity(FeatureResult):
     """Outcomes of a model by the groups of one feature.
 
     Attributes
     ----------
-    n : int
-        Records.
     groups : tuple of GroupOutcome
         Empty if no two groups are large enough.
     gaps : tuple of Gap
@@ -214,9 +196,6 @@ class Disparity:
         Groups of two features together with fewer than 20 records, as few as none: they are left out, and their `n` is 0.
     """
 
-    party: str
-    feature: str
-    n: int
     cutoff: float
     groups: tuple[GroupOutcome, ...]
     gaps: tuple[Gap, ...]
@@ -421,11 +400,13 @@ def as_evidence(disparity: Disparity, names: Sequence[Text]) -> tuple[Evidence, 
     groups = [outcome.group for outcome in disparity.groups]
     words = dict(zip((*groups, *disparity.small), names, strict=True))
 
-    def row(group: Group, measure: str, rate: Rate, cutoff: float | None = None) -> Evidence:
-        return Evidence(words[group], measure, rate.n, rate.value, rate.low, rate.high, cutoff)
+    def row(group: Group, measure: str, rate: Measured, cutoff: float | None = None) -> Evidence:
+        return Evidence(
+            about=words[group], measure=measure, n=rate.n, value=rate.value, low=rate.low, high=rate.high, cutoff=cutoff
+        )
 
     def by_itself(comparison: ComparedRate | ScoreCompared, measure: str, n: int) -> Evidence:
-        return row(comparison.group, f"{measure}, {PAIR_P}", Rate(n, comparison.p, None, None))
+        return row(comparison.group, f"{measure}, {PAIR_P}", Measured(comparison.p, n=n))
 
     rows = [row(o.group, measure, rate) for o in disparity.groups for measure, rate in o.rates.items()]
     rows += [row(group, SELECTION, SUPPRESSED) for group in disparity.small]
@@ -438,7 +419,9 @@ def as_evidence(disparity: Disparity, names: Sequence[Text]) -> tuple[Evidence, 
             rows.append(row(rate.group, f"{gap.measure}, {DIFFERENCE}", rate.difference))
             rows.append(row(rate.group, f"{gap.measure}, {RATIO}", rate.ratio))
             rows.append(by_itself(rate, gap.measure, rate.difference.n))
-        rows.append(Evidence(ALL_GROUPS, f"{gap.measure}, {P}", gap.n, gap.p, None, None))
+        rows.append(
+            Evidence(about=ALL_GROUPS, measure=f"{gap.measure}, {P}", n=gap.n, value=gap.p, low=None, high=None)
+        )
     rows += [row(outcome.group, SCORE, outcome.score) for outcome in disparity.groups if outcome.score.n]
     for compared in disparity.scores:
         rows += [row(compared.group, f"{SCORE}, {SMD}", compared.smd), by_itself(compared, SCORE, compared.smd.n)]
@@ -573,15 +556,17 @@ def _outcome(k: int, counts: _Counts, values: dict[Measure, Floats]) -> GroupOut
         positive = SUPPRESSED
     mean = float(counts.probability[k] / group.n)
     deviation = float(np.sqrt(counts.variance[k]))
-    shifted = (None if v is None else v - mean for v in (positive.value, positive.low, positive.high))
-    score = Rate(group.n, mean, *of_mean(mean, deviation, group.n))
-    return GroupOutcome(group, rates, positive, Rate(positive.n, *shifted), score, deviation)
+    shifted = SUPPRESSED
+    if positive.value is not None and positive.low is not None and positive.high is not None:
+        shifted = Measured(positive.value - mean, positive.low - mean, positive.high - mean, positive.n)
+    score = Measured(mean, *of_mean(mean, deviation, group.n), group.n)
+    return GroupOutcome(group, rates, positive, shifted, score, deviation)
 
 
-def _rate(share: float, n: int) -> Rate:
+def _rate(share: float, n: int) -> Measured:
     """Return a share with its interval; suppressed if too few records are behind it."""
     if n >= MIN_GROUP:
-        return Rate(n, share, *wilson(share, n))
+        return Measured(share, *wilson(share, n), n)
     return SUPPRESSED
 
 
@@ -623,9 +608,9 @@ def _first(group: Group, reference: str) -> tuple[bool, int]:
 def _compared(group: Group, share: float, counted: int, n: int, base_counted: int, base_n: int) -> ComparedRate:
     """Return a group's share against the reference group's."""
     base = base_counted / base_n
-    difference = Rate(n + base_n, share - base, *of_difference(share, n, base, base_n))
+    difference = Measured(share - base, *of_difference(share, n, base, base_n), n + base_n)
     if base > 0:
-        ratio = Rate(n + base_n, share / base, *of_ratio(share, n, base, base_n))
+        ratio = Measured(share / base, *of_ratio(share, n, base, base_n), n + base_n)
     else:
         ratio = SUPPRESSED
     return ComparedRate(group, difference, ratio, of_two_shares(counted, n, base_counted, base_n))
@@ -644,7 +629,7 @@ def _score(group: GroupOutcome, base: GroupOutcome) -> ScoreCompared:
     base_n = base.group.n
     apart = (group.score.value or 0.0) - (base.score.value or 0.0)
     smd_interval = of_standardised(apart, group.deviation, n, base.deviation, base_n)
-    smd = SUPPRESSED if smd_interval is None else Rate(n + base_n, *smd_interval)
+    smd = SUPPRESSED if smd_interval is None else Measured(*smd_interval, n + base_n)
     return ScoreCompared(group.group, smd, of_two_means(apart, group.deviation, n, base.deviation, base_n))
 
 

@@ -8,8 +8,28 @@ from backend.data.rounding import Rounded
 from backend.i18n import Text
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+@dataclass(frozen=True)
+class Measured:
+    """A measured number.
+
+    Attributes
+    ----------
+    value : float or None
+        None if fewer than 20 records are behind it, so that it is not reported.
+    low, high : float or None
+        Its 95 % interval; None if it has none.
+    n : int
+        Records behind it; 0 if it is not reported, or about the model alone.
+    """
+
+    value: Rounded | None
+    low: Rounded | None = None
+    high: Rounded | None = None
+    n: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence(Measured):
     """One measured number behind a finding, with how sure it is.
 
     Attributes
@@ -18,21 +38,22 @@ class Evidence:
         Proxy evidence: the other feature's name. Outcome disparity: the group.
     measure : str
         E.g. ``Cramér's V``, ``selection rate``.
-    n : int
-        Records behind it.
-    value, low, high : float or None
-        The number and its interval; None if the group is too small to be reported.
     cutoff : float or None
         Of a figure that belongs to one cut-off of a range.
     """
 
     about: Text
     measure: str
-    n: int
-    value: Rounded | None
-    low: Rounded | None
-    high: Rounded | None
     cutoff: Rounded | None = None
+
+
+@dataclass(frozen=True)
+class FeatureResult:
+    """What a model was measured to do by the values of one feature, of `n` people; each measurement adds its figures."""
+
+    party: str
+    feature: str
+    n: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,7 +121,11 @@ def associations(tables: Mapping[tuple[str, str], Table], seed: int) -> tuple[As
 
 def as_evidence(associations: tuple[Association, ...]) -> tuple[Evidence, ...]:
     """Return the evidence of a compliance finding on the attribute: the features that were found, the closest first."""
-    return tuple(Evidence(Text(a.feature), "Cramér's V", a.n, a.v, a.v_low, a.v_high) for a in associations if a.found)
+    return tuple(
+        Evidence(about=Text(a.feature), measure="Cramér's V", n=a.n, value=a.v, low=a.v_low, high=a.v_high)
+        for a in associations
+        if a.found
+    )
 
 
 def permuted_chi_squared(table: Table, draw: np.random.Generator) -> Floats:

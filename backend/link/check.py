@@ -125,7 +125,7 @@ def _dial(node: Node, peer: Peer) -> Iterator[CheckedStep]:
 
     from backend.link.dialler import Connection, reason  # noqa: PLC0415
 
-    address = node.settings.connect.get(peer.name, peer.party.address)
+    address = node.settings.options.connect.get(peer.name, peer.party.address)
     proxy = node.settings.proxy_address
     if proxy:
         reached = _reach("proxy", proxy)

@@ -49,7 +49,7 @@ class Connection:
     def __init__(self, node: Node, peer: Peer) -> None:
         identity = node.identity()
         settings = node.settings
-        target = node.settings.connect.get(peer.name, peer.party.address)
+        target = node.settings.options.connect.get(peer.name, peer.party.address)
         options: list[tuple[str, int | str]] = [
             *OPTIONS,
             # whoever the address leads to has to be this party
@@ -58,8 +58,8 @@ class Connection:
         ]
         if is_local(target):
             options.append(("grpc.enable_http_proxy", 0))  # no proxy leads back to this machine
-        elif settings.proxy:
-            options.append(("grpc.http_proxy", settings.proxy))
+        elif settings.options.proxy:
+            options.append(("grpc.http_proxy", settings.options.proxy))
         credentials = grpc.ssl_channel_credentials(peer.party.bundle.encode(), identity.key, identity.chain)
         self.leaf = node.leaf_written()
         self.metadata = ((INSTANCE, CHECK if node.checking else node.instance),)

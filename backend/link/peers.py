@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from urllib.parse import urlsplit
 
 from backend.link.agreement import AgreedParty
-from backend.link.config import HostConfig
+from backend.link.config import HostConfig, LinkOptions
 from backend.link.frames import LANES, Lane, Memory
 from backend.link.identity import is_ending, validity
 from backend.link.inbox import Hand, Inbox
@@ -35,8 +35,8 @@ class LinkSettings:
 
     Attributes
     ----------
-    heartbeat : float
-        Seconds between signs of life; a link is cut after three without one, or without the peer taking any of a frame.
+    options : LinkOptions
+        Of its configuration. A link is cut after three heartbeats without one, or without the peer taking any of a frame.
     grace : float
         Seconds for which a link that was cut counts as up: so long it has to come back.
     idle : float
@@ -49,11 +49,9 @@ class LinkSettings:
         Longest message, and all messages together, bytes.
     rpcs : int
         Messages that one peer may be sending at once, each in a call of its own.
-    bind, proxy, connect
-        As in :class:`backend.link.config.LinkOptions`.
     """
 
-    heartbeat: float = 20.0
+    options: LinkOptions = field(default_factory=LinkOptions)
     grace: float = 20.0
     idle: float = 60.0
     handshake: float = 10.0
@@ -61,18 +59,15 @@ class LinkSettings:
     message: int = 1024 * MIB
     memory: int = 2048 * MIB
     rpcs: int = 12
-    bind: str = ""
-    proxy: str = ""
-    connect: dict[str, str] = field(default_factory=dict)
 
     def listens_at(self, address: str) -> str:
         """Where a party listens that others reach at `address`: host:port."""
-        return self.bind or f"[::]:{address.rsplit(':', 1)[1]}"
+        return self.options.bind or f"[::]:{address.rsplit(':', 1)[1]}"
 
     @property
     def proxy_address(self) -> str:
         """Host and port of the proxy, without the password that its URL may have; empty if there is no proxy."""
-        place = urlsplit(self.proxy or os.environ.get("https_proxy", "")).netloc.rpartition("@")[2]
+        place = urlsplit(self.options.proxy or os.environ.get("https_proxy", "")).netloc.rpartition("@")[2]
         if not place or re.search(r":\d+$", place):
             return place
         return f"{place}:80"
@@ -81,7 +76,7 @@ class LinkSettings:
     def of(cls, config: HostConfig) -> LinkSettings:
         """As host.toml says."""
         return cls(
-            heartbeat=config.link.heartbeat,
+            options=config.link,
             queue={
                 "online": config.lanes.online.queue,
                 "bulk": config.lanes.bulk.queue,
@@ -89,9 +84,6 @@ class LinkSettings:
             },
             message=config.limits.message_mib * MIB,
             memory=config.limits.memory_mib * MIB,
-            bind=config.link.bind,
-            proxy=config.link.proxy,
-            connect=dict(config.link.connect),
         )
 
 
@@ -195,7 +187,7 @@ class Peer:
     @property
     def silence_timeout(self) -> float:
         """Seconds in which three signs of life come."""
-        return 3 * self._settings.heartbeat
+        return 3 * self._settings.options.heartbeat
 
     @property
     def is_silent(self) -> bool:

@@ -100,7 +100,7 @@ class Outflow:
         while not self._ended.is_set():
             if time.monotonic() >= beat:
                 yield pack_control(Beat(time.time()))
-                beat = time.monotonic() + self._node.settings.heartbeat
+                beat = time.monotonic() + self._node.settings.options.heartbeat
             yield from map(pack_control, self._due())
             yield from self._pieces(sending)
             if not any(sending.values()):

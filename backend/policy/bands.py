@@ -68,7 +68,7 @@ class Verdict:
         "refuse" if the policy lets such a person have no decision; "" if the policy draws no line.
     band : Band
         By the score alone.
-    marks : tuple of Mark
+    deciding_marks : tuple of Mark
         Why the decision differs from the band.
     points : int or None
         None if the policy has no points.
@@ -76,7 +76,7 @@ class Verdict:
 
     decision: Decision
     band: Band
-    marks: tuple[Mark, ...] = ()
+    deciding_marks: tuple[Mark, ...] = ()
     points: int | None = None
 
 

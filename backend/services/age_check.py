@@ -5,7 +5,7 @@ As the Guest sees it: scores, and its own columns. A Host draws ages from its ow
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +55,7 @@ class AgeChecks:
             record = self._measurement.models.get(request.model_id)
             with self._measurement.asking(record, KIND, request.feature):
                 check = measure_ages(self._measurement.context(record), request, job)
-            self._measurement.keep(record, KIND, request.feature, [asdict(check)])
+            self._measurement.keep_of_feature(record, KIND, check)
             return check
 
         return Job(work, 0, size="ages").start()

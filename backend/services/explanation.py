@@ -199,7 +199,7 @@ class Explanation:
             line = line_for(self._measurement.workspace, record)
             cutoff = request.cutoff or (line.cutoff if last is None else last.rows[0]["cutoff"])
             means = measure_means(self._measurement.context(record), replace(request, cutoff=cutoff), job)
-            self._measurement.keep(record, MEANS, request.feature, [asdict(means)])
+            self._measurement.keep_of_feature(record, MEANS, means)
             return means
 
         return Job(work, 0).start()

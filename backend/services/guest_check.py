@@ -11,6 +11,7 @@ from backend.errors import GlassleafError
 from backend.link.agreement import load_agreement
 from backend.link.causes import cause_of
 from backend.link.check import CheckedStep, check_link
+from backend.link.config import LinkOptions
 from backend.link.peers import LinkSettings
 from backend.remark import Remark
 from backend.services.linked import check_parties
@@ -38,7 +39,7 @@ def check_guest(operation: Operation, folder: Path) -> Iterator[CheckedStep]:
             yield CheckedStep("features", True, Remark("check_features"))
         except GlassleafError as error:
             yield CheckedStep("features", False, cause_of(error))
-    settings = LinkSettings(bind=link.bind)
+    settings = LinkSettings(LinkOptions(bind=link.bind))
     yield from check_link(federation.guest.name, agreement, federation.folder / link.keys, settings)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from backend.data.federation import Federation
 from backend.errors import FederationError, ParameterError, PartyUnreachable
 from backend.link.agreement import Agreement, dictionary_hash, floors_of, load_signed
+from backend.link.config import LinkOptions
 from backend.link.peers import LinkSettings
 from backend.link.rpc import require_grpc
 from backend.link.shared import LinksElsewhere, SharedLinks
@@ -58,7 +59,7 @@ def linked_runtime(
     require_grpc()
     agreement = load_signed(path, guest, datetime.now(UTC))
     check_parties(federation, agreement)
-    wire = GuestWire(guest, path, keys, LinkSettings(bind=link.bind), on_links)
+    wire = GuestWire(guest, path, keys, LinkSettings(LinkOptions(bind=link.bind)), on_links)
     try:
         witnesses = {host.name: host.signing for host in agreement.hosts}
         return GuestRuntime(

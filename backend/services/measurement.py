@@ -31,7 +31,7 @@ from backend.errors import (
     ParameterError,
     QuestionRefused,
 )
-from backend.fairness.evidence import Basis
+from backend.fairness.evidence import Basis, FeatureResult
 from backend.jobs import Job, work
 from backend.protocols.alignment.exchange import align
 from backend.protocols.group_sums.grouping import MIN_GROUP, features_of
@@ -339,6 +339,10 @@ class Measurement:
         self.workspace.measurements(record.federation).put(record.content_hash, kind, feature, Kept(rows, basis or {}))
         body = {**of_model(record), "feature": feature, "numbers": len(rows), "outcome": DONE}
         self.auditor.note(record.federation, kind, body)
+
+    def keep_of_feature(self, record: ModelRecord, kind: str, result: FeatureResult) -> None:
+        """Store what was measured by one feature, in place of what was measured by it before."""
+        self.keep(record, kind, result.feature, [asdict(result)])
 
     @contextmanager
     def asking(self, record: ModelRecord, kind: str, feature: str) -> Iterator[None]:

@@ -26,19 +26,23 @@ from tests.app.reading_out import everything, says
 
 FEATURE = "gender"
 PROXIES = (
-    Evidence(Text("basket_mix"), "Cramér's V", 1426, 0.768, 0.739, 0.790),
-    Evidence(Text("orders_12m"), "Cramér's V", 1426, 0.119, 0.031, 0.179),
+    Evidence(about=Text("basket_mix"), measure="Cramér's V", n=1426, value=0.768, low=0.739, high=0.790),
+    Evidence(about=Text("orders_12m"), measure="Cramér's V", n=1426, value=0.119, low=0.031, high=0.179),
 )
 GAPS = (
-    Evidence(Text("male"), "selection rate, reference", 148, 0.6, 0.52, 0.68),
-    Evidence(Text("bin 1 of 2", "第 1 箱"), "selection rate, difference", 285, 0.2, 0.09, 0.3),
-    Evidence(Text("bin 1 of 2", "第 1 箱"), "selection rate, ratio", 285, 4 / 3, 1.14, 1.58),
-    Evidence(Text("all groups"), "selection rate, p", 285, 0.0005, None, None),
+    Evidence(about=Text("male"), measure="selection rate, reference", n=148, value=0.6, low=0.52, high=0.68),
+    Evidence(
+        about=Text("bin 1 of 2", "第 1 箱"), measure="selection rate, difference", n=285, value=0.2, low=0.09, high=0.3
+    ),
+    Evidence(
+        about=Text("bin 1 of 2", "第 1 箱"), measure="selection rate, ratio", n=285, value=4 / 3, low=1.14, high=1.58
+    ),
+    Evidence(about=Text("all groups"), measure="selection rate, p", n=285, value=0.0005, low=None, high=None),
 )
 OUTCOMES = (
-    Evidence(Text("male"), "selection rate", 148, 0.6, 0.52, 0.68),
-    Evidence(Text("male"), "true positive rate", 0, None, None, None),
-    Evidence(Text("bin 1 of 2", "第 1 箱"), "selection rate", 137, 0.8, 0.73, 0.86),
+    Evidence(about=Text("male"), measure="selection rate", n=148, value=0.6, low=0.52, high=0.68),
+    Evidence(about=Text("male"), measure="true positive rate", n=0, value=None, low=None, high=None),
+    Evidence(about=Text("bin 1 of 2", "第 1 箱"), measure="selection rate", n=137, value=0.8, low=0.73, high=0.86),
     *GAPS,
 )
 
@@ -175,7 +179,7 @@ def test_nothing_found_is_no_clean_bill(opened: Opened, answers: Answers) -> Non
 
 
 def test_groups_are_named_in_the_language_chosen_and_codes_stay_text() -> None:
-    row = Evidence(Text("no value", "无取值"), "selection rate", 30, 0.5, 0.3, 0.7)
+    row = Evidence(about=Text("no value", "无取值"), measure="selection rate", n=30, value=0.5, low=0.3, high=0.7)
     assert (evidence.group(Texts("en"), row), evidence.group(Texts("zh"), row)) == ("no value", "无取值")
     assert evidence.group(Texts("zh"), replace(row, about=Text("*own* <b>"))) == r"\*own\* \<b\>"
 
@@ -209,11 +213,13 @@ def test_decisions_are_measured_from_the_page_and_the_card_shows_them(opened: Op
 
 def test_where_the_reference_group_is_accepted_least_four_fifths_is_still_seen_to_be_broken() -> None:
     """Ratios over its rate are above 1, and the line at four fifths of its rate would lie left of every group."""
-    more = Evidence(Text("women"), "selection rate by cut-off, ratio", 200, 2.0, 1.6, 2.5, 0.2)
+    more = Evidence(
+        about=Text("women"), measure="selection rate by cut-off, ratio", n=200, value=2.0, low=1.6, high=2.5, cutoff=0.2
+    )
     sentence = disparity.range_sentence(Texts("en"), [more])
     assert says(sentence, "disparity.range_sentence", cutoffs=1, low="0.500", high="0.500", below=1)
     rates = [
-        Evidence(Text(name), "selection rate", 100, rate, rate - 0.1, rate + 0.1)
+        Evidence(about=Text(name), measure="selection rate", n=100, value=rate, low=rate - 0.1, high=rate + 0.1)
         for name, rate in (("a", 0.4), ("b", 0.8))
     ]
     [line] = disparity._dots(Texts("en"), rates).layout.shapes
@@ -223,7 +229,15 @@ def test_where_the_reference_group_is_accepted_least_four_fifths_is_still_seen_t
 def test_of_many_groups_the_lowest_alone_are_drawn_along_the_cut_off(opened: Opened, answers: Answers) -> None:
     names = [Text(f"group {k}") for k in range(6)]
     ratios = [
-        Evidence(name, "selection rate by cut-off, ratio", 200, 0.3 + k / 10, 0.2 + k / 10, 0.4 + k / 10, cutoff)
+        Evidence(
+            about=name,
+            measure="selection rate by cut-off, ratio",
+            n=200,
+            value=0.3 + k / 10,
+            low=0.2 + k / 10,
+            high=0.4 + k / 10,
+            cutoff=cutoff,
+        )
         for k, name in enumerate(names)
         for cutoff in (0.2, 0.3)
     ]
@@ -242,8 +256,8 @@ def test_two_features_together_have_groups_of_their_own_and_the_small_ones_are_n
     young, old = Text("young × women", "年轻 × 女"), Text("old × women", "年老 × 女")
     rows = (
         *OUTCOMES,
-        Evidence(young, "selection rate", 0, None, None, None),
-        Evidence(old, "selection rate", 0, None, None, None),
+        Evidence(about=young, measure="selection rate", n=0, value=None, low=None, high=None),
+        Evidence(about=old, measure="selection rate", n=0, value=None, low=None, high=None),
     )
     answers["compliance.together"] = lambda model, feature: {f"age × {feature}": (rows, Basis(285, 0.3))}
     at = opened("compliance", lang=language)

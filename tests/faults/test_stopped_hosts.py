@@ -3,7 +3,6 @@
 import csv
 import signal
 from contextlib import contextmanager
-from functools import partial
 
 import pytest
 from companies import until
@@ -27,6 +26,10 @@ PARAMETERS = SecureBoostParameters(trees=3, depth=2, bins=4, cipher="rlwe")
 ASKED = "select sum(asked) from answers where kind = 'score'"
 
 
+def settings_of(options):
+    return LinkSettings(options.model_copy(update={"heartbeat": HEARTBEAT}), grace=1.0)
+
+
 @pytest.fixture(scope="module")
 def bank(tmp_path_factory):
     """Hosts as processes, and the bank's services in this one, which look for signs of life more often than they would."""
@@ -35,7 +38,7 @@ def bank(tmp_path_factory):
         running(tmp_path_factory.mktemp("apart") / "all", ROWS, HEARTBEAT) as all_,
     ):
         # patched: a Guest's file says nothing of signs of life, and at 20 s each test would take minutes
-        patch.setattr("backend.services.linked.LinkSettings", partial(LinkSettings, heartbeat=HEARTBEAT, grace=1.0))
+        patch.setattr("backend.services.linked.LinkSettings", settings_of)
         patch.setattr(row_groups, "GROUP", GROUP)
         with Glassleaf(all_.home, pools=False) as glassleaf:
             record = allowed(all_, lambda: glassleaf.training.start(TrainingRequest("companies", PARAMETERS)).get())

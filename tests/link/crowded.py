@@ -5,6 +5,7 @@ import resource
 import sys
 from pathlib import Path
 
+from backend.link.config import LinkOptions
 from backend.link.peers import LinkSettings
 from backend.link.wire import LinkWire
 from backend.ops.open_files import nearly_all_open
@@ -23,7 +24,9 @@ def standing(wire):
 
 if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_NOFILE, (FILES, FILES))
-    made = LinkWire("bank", Path(sys.argv[1]), Path(sys.argv[2]), LinkSettings(bind="localhost:0", handshake=60.0))
+    made = LinkWire(
+        "bank", Path(sys.argv[1]), Path(sys.argv[2]), LinkSettings(LinkOptions(bind="localhost:0"), handshake=60.0)
+    )
     sys.stdout.write(f"{made.port}\n")
     sys.stdout.flush()
     for _ in sys.stdin:

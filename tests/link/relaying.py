@@ -3,12 +3,13 @@
 import sys
 from pathlib import Path
 
+from backend.link.config import LinkOptions
 from backend.link.peers import LinkSettings
 from backend.link.wire import LinkWire
 
 
 def main(agreement: str, keys: str) -> None:
-    with LinkWire("bank", Path(agreement), Path(keys), LinkSettings(bind="localhost:0")) as wire:
+    with LinkWire("bank", Path(agreement), Path(keys), LinkSettings(LinkOptions(bind="localhost:0"))) as wire:
         wire.open()
         say(wire.port)
         while delivery := wire.receive():

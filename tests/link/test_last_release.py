@@ -38,13 +38,14 @@ import backend.link.frames as frames
 frames.PROTOCOL = ({major}, {minor})
 import backend.link.handshake as handshake
 handshake.schemas_hash = lambda: "1" * 64
+from backend.link.config import LinkOptions
 from backend.link.peers import LinkSettings
 from backend.link.wire import LinkWire
 from backend.protocols.transport.messages import Refusal
 from backend.remark import Remark
 
 agreement, keys, bank = sys.argv[1:]
-shop = LinkWire("shop", Path(agreement), Path(keys), LinkSettings(connect={{"bank": bank}}))
+shop = LinkWire("shop", Path(agreement), Path(keys), LinkSettings(LinkOptions(connect={{"bank": bank}})))
 shop.open()
 came = shop.receive(timeout=120)
 shop.send("bank", Refusal(came.message.conversation, Remark("host_stops")))

@@ -1,9 +1,7 @@
 """Several processes of a bank on one home: one has the links, the others speak through it, and when it ends another one has them."""
 
-from dataclasses import replace
-
 import pytest
-from companies import IN_TIME, PATIENT, free_port, until
+from companies import IN_TIME, PATIENT, changed, free_port, until
 
 from backend.errors import PartyUnreachable, SecurityError
 from backend.link.shared import SOCKET, LinksElsewhere, SharedLinks
@@ -23,7 +21,7 @@ def bank(companies, links, monkeypatch):
     made = []
 
     def begun():
-        settings = replace(PATIENT, bind=f"localhost:{links.port}")
+        settings = changed(PATIENT, bind=f"localhost:{links.port}")
         made.append(GuestWire("bank", companies.path, companies.keys("bank"), settings))
         return made[-1]
 

@@ -60,7 +60,7 @@ def test_what_happens_to_the_unusual_is_what_the_policy_says(mark: str, probabil
         policy = Policy(decline_at=0.4, refer_at=0.25, treatments=Treatments(**usual | {mark: treatment}))
         verdict = policy.judge(probability, {mark})
         assert (verdict.decision, verdict.band) == (decision, band)
-        assert verdict.marks == (() if treatment == "score" else (mark,))
+        assert verdict.deciding_marks == (() if treatment == "score" else (mark,))
         assert policy.refuses({mark}) == ((mark,) if treatment == "refuse" else ())
 
 

@@ -72,7 +72,10 @@ def test_a_feature_that_was_left_out_is_not_given_and_one_that_nobody_uses_is_no
 
 
 def test_groups_are_paired_by_feature_group_and_measure():
-    men, women = (Evidence(Text(name), "selection rate", 30, 0.5, 0.4, 0.6) for name in ("men", "women"))
+    men, women = (
+        Evidence(about=Text(name), measure="selection rate", n=30, value=0.5, low=0.4, high=0.6)
+        for name in ("men", "women")
+    )
     now = replace(men, value=0.45)
     found = compare(side(disparities={"sex": (men, women)}), side(disparities={"sex": (now,)}))
     assert found.outcomes == (OutcomePair("sex", men, now), OutcomePair("sex", women, None))

@@ -508,8 +508,8 @@ def test_the_annex_on_rates_says_nothing_twice(report, language):
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_what_was_measured_is_in_every_form_with_its_interval(glassleaf, report, language):
     feature = report.content.features[0].name
-    measured = Evidence(Text("women"), "selection rate", 1234, 0.71239, 0.6512, 0.7701)
-    few = Evidence(Text("others"), "selection rate", 7, None, None, None)
+    measured = Evidence(about=Text("women"), measure="selection rate", n=1234, value=0.71239, low=0.6512, high=0.7701)
+    few = Evidence(about=Text("others"), measure="selection rate", n=7, value=None, low=None, high=None)
     sources = glassleaf.reports._sources(glassleaf.models.get("latest"))
     sources = replace(sources, disparities={feature: (measured, few)}, proxies={})
     made = make(written(content_of(sources)), report.issued, SigningKey.generate())
@@ -746,7 +746,7 @@ def test_that_nothing_contradicts_an_expectation_is_said_only_where_one_was_stat
 )
 def test_no_p_value_reads_as_0(report, value, shown):
     assert p_value(value) == shown
-    measured = Evidence(Text(), "selection rate, pair p", 50, value, None, None)
+    measured = Evidence(about=Text(), measure="selection rate, pair p", n=50, value=value, low=None, high=None)
     said = claims.value(Writer(report, Catalogue("en")), measured)
     assert said == (catalogue("en")["document.too_few"] if value is None else f"{shown} (n\u00a0=\u00a050)")
 

@@ -6,14 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from backend.compliance.assessment import ComplianceReport
 from backend.data.dictionary import Feature
-from backend.data.federation import Federation
 from backend.evaluation.performance import Performance, Stability
 from backend.evaluation.validation.monitoring import Monitored
 from backend.evaluation.validation.suite import Validation
-from backend.explain.direction import LearnedDirection
-from backend.explain.importance import FeatureImportance
 from backend.fairness.alternatives import Search
 from backend.fairness.evidence import Basis, Evidence
 from backend.i18n import LANGUAGES, Text, brief
@@ -23,13 +19,12 @@ from backend.protocols.group_sums.grouping import PAIR, features_of
 from backend.reports.model_comparison import SideBySide
 from backend.reports.schema import DetailsSection, DossierSection
 from backend.reports.verdict.facts import Verdict
-from backend.results import ModelRecord
+from backend.results import ModelView
 from backend.store.audit_log import Entry
 from backend.store.model_states import Standing
 from backend.store.policies import PolicyVersion
 from backend.store.reviews import Review
 from backend.store.schema import SignOff
-from backend.trees.ensemble import GuestModel
 
 
 @dataclass(frozen=True)
@@ -50,13 +45,11 @@ class Card:
 
 
 @dataclass(frozen=True)
-class Sources:
+class Sources(ModelView):
     """What a report is made of; two are equal where the reports are.
 
     Attributes
     ----------
-    model : GuestModel
-        Not compared: it never changes, and the record has its hash.
     reviews : sequence of Review
         Oldest first.
     entries : sequence of Entry
@@ -91,12 +84,6 @@ class Sources:
         For alternatives: from this model, and those that it was chosen from.
     """
 
-    record: ModelRecord
-    federation: Federation
-    model: GuestModel = field(compare=False)
-    importance: Sequence[FeatureImportance]
-    directions: Sequence[LearnedDirection]
-    compliance: ComplianceReport
     reviews: Sequence[Review]
     sign_offs: Sequence[SignOff]
     entries: Sequence[Entry]

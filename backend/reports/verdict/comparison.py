@@ -205,7 +205,7 @@ def _gap(name: Text, feature: str, title: Text, reference: Text, first_gap: Evid
         "before": first.shown,
         "after": second.shown,
         "change": Figure(moved, low, high, unit="points").shown,
-        "seen": f"{100 * smallest_gap(Evidence(second_gap.about, '', 0, moved, low, high)):.1f}",
+        "seen": f"{100 * smallest_gap(Evidence(about=second_gap.about, measure='', n=0, value=moved, low=low, high=high)):.1f}",
     }
     sentence = Remark("verdict_gap_same", values)
     way: Way = "same"

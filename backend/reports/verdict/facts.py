@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from backend.data.rounding import Rounded
+from backend.fairness.evidence import Measured
 from backend.i18n import Text
 from backend.remark import Remark
 
@@ -32,23 +34,16 @@ NAMED = 3  # titles that a headline names
 
 
 @dataclass(frozen=True)
-class Figure:
-    """A measured number.
+class Figure(Measured):
+    """A measured number, as a fact states it.
 
     Attributes
     ----------
-    low, high : float or None
-        Its 95 % interval; None for a number that was counted.
-    n : int
-        Records behind it; 0 if it is about the model alone.
     unit : {"ratio", "share", "points", "number"}
         A share is written as percent, a difference of two shares in percentage points.
     """
 
-    value: float
-    low: float | None = None
-    high: float | None = None
-    n: int = 0
+    value: Rounded
     unit: Unit = "number"
 
     @property

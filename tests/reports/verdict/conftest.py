@@ -53,22 +53,14 @@ def acceptance(groups, cutoff=None):
     """Evidence of (group, accepted, n), the first being the reference group; at a cut-off of the range if one is given."""
     rate = "selection rate" if cutoff is None else "selection rate by cut-off"
     (base, accepted, n), *others = groups
-    rows = [Evidence(base, "selection rate, reference", n, accepted / n, 0.0, 1.0)]
+    rows = [Evidence(about=base, measure="selection rate, reference", n=n, value=accepted / n, low=0.0, high=1.0)]
     for group, own, own_n in others:
-        rows.append(
-            Evidence(
-                group,
-                f"{rate}, difference",
-                own_n + n,
-                own / own_n - accepted / n,
-                *of_difference(own / own_n, own_n, accepted / n, n),
-                cutoff,
-            )
-        )
+        ends = of_difference(own / own_n, own_n, accepted / n, n)
+        about = {"about": group, "cutoff": cutoff}
+        rows.append(Evidence(own / own_n - accepted / n, *ends, own_n + n, measure=f"{rate}, difference", **about))
         ratio = own / own_n / (accepted / n)
-        rows.append(
-            Evidence(group, f"{rate}, ratio", own_n + n, ratio, *of_ratio(own / own_n, own_n, accepted / n, n), cutoff)
-        )
+        ends = of_ratio(own / own_n, own_n, accepted / n, n)
+        rows.append(Evidence(ratio, *ends, own_n + n, measure=f"{rate}, ratio", **about))
     return tuple(rows)
 
 

@@ -90,7 +90,7 @@ def test_two_features_together_are_judged_at_the_line_alone(known):
 
 def test_the_smallest_gap_that_could_be_seen_is_nearly_three_standard_errors():
     low, high = of_difference(0.8, 400, 0.9, 400)
-    row = Evidence(WOMEN, "selection rate, difference", 800, -0.1, low, high)
+    row = Evidence(about=WOMEN, measure="selection rate, difference", n=800, value=-0.1, low=low, high=high)
     error = (0.8 * 0.2 / 400 + 0.9 * 0.1 / 400) ** 0.5
     assert smallest_gap(row) == pytest.approx((1.959964 + 0.841621) * error, rel=0.02)
 
@@ -117,7 +117,7 @@ def test_protected_features_in_use_that_nobody_measured_are_named_once(known):
 
 
 def test_groups_that_are_too_small_are_not_measured(known, at_line):
-    rows = (Evidence(MEN, "selection rate", 0, None, None, None),)
+    rows = (Evidence(about=MEN, measure="selection rate", n=0, value=None, low=None, high=None),)
     assert fact_of(known, rows, at_line).state == "not_measured"
 
 
@@ -135,7 +135,7 @@ def test_elderly_ages_are_judged_by_the_check(known, low, high, state):
 
 
 def test_proxies_that_were_found_are_for_a_person_to_judge(known):
-    row = Evidence(Text("income"), "Cramér's V", 900, 0.4, 0.3, 0.5)
+    row = Evidence(about=Text("income"), measure="Cramér's V", n=900, value=0.4, low=0.3, high=0.5)
     basis = {("proxies", "sex"): Basis(900)}
     verdict = judge(known(SEX, proxies={"sex": (row,)}, bases=basis))
     assert verdict.of("proxies")[0].state == "undecided" and "income" in verdict.of("proxies")[0].sentence.en
