@@ -445,17 +445,22 @@ def reasons(results: Results) -> str:
         "Hosts": _rounded_seconds("host_seconds"),
         "sent": lambda row: f"{row['bytes'] / 1e6:.0f} MB",
     }
-    faithful = [
-        f"**Faithfulness** ({f['model']}): the four names by the protocol's own integers are those of plaintext SHAP values for "
-        f"{f['same_names']:.1%} of {f['people']} people; the largest error of a contribution is {f['largest_error']:.1g}, the bound "
-        f"{f['error_bound']:.1g}. "
-        "The dither of scores does not touch contributions; if they were dithered, the four names would stay the same for "
-        + " and ".join(f"{share:.1%} (width {w})" for w, share in f["same_under_dither_of_contributions"].items())
-        + " of these people."
-        for f in results["faithfulness"]
-    ]
+    faithful: dict[str, Column] = {
+        "faithfulness": "{model}",
+        "same four names as plaintext SHAP": "{same_names:.1%} of {people}",
+        "largest error of a contribution": "{largest_error:.1g} (bound {error_bound:.1g})",
+        "same names if contributions had scores' dither": lambda row: " and ".join(
+            f"{share:.1%} (width {width})" for width, share in row["same_under_dither_of_contributions"].items()
+        ),
+    }
     between = "Means over a group; if fewer people were measured, the figures of all are extrapolated from theirs:"
-    return "\n\n".join([table(results["rows"], single), between, table(results["cohorts"], cohort), *faithful])
+    tables = [
+        table(results["rows"], single),
+        between,
+        table(results["cohorts"], cohort),
+        table(results["faithfulness"], faithful),
+    ]
+    return "\n\n".join(tables)
 
 
 def backgrounds(results: Results) -> str:

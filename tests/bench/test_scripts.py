@@ -235,7 +235,7 @@ def test_reasons_are_measured_beside_a_score_and_phe(bits, cipher, monkeypatch):
 def test_reasons_name_the_features_that_plaintext_shap_values_name():
     faith = reasons.faithfulness(reasons.Parties.of(random_case(64, 2)), 20)
     assert faith["same_names"] == 1.0 and faith["largest_error"] <= faith["error_bound"]
-    assert "100.0% of 20 people" in reasons.describe({"rows": [], "cohorts": [], "faithfulness": [faith]})
+    assert "100.0% of 20 |" in reasons.describe({"rows": [], "cohorts": [], "faithfulness": [faith]})
 
 
 def test_shares_at_the_splits_are_compared_with_records_one_by_one_and_a_host_guesses_the_group():
