@@ -181,18 +181,19 @@ def render() -> str:
     shared = _shared(known)
     links = ", ".join(f"[{name}](#glassleaf-{name.replace(' ', '-')})" for name in known)
     described = "\n".join(f"- {given}: {meaning}" for given, meaning in sorted(shared.items()))
-    everywhere = f"## In several commands\n\n{described}\n"
+    everywhere = f"## In several commands\n\nA command that takes these names them, with its default in brackets.\n\n{described}\n"
     return "\n".join([INTRO, f"{links}\n", everywhere, *(_section(name, known[name], shared) for name in known)])
 
 
 def _shared(known: dict[str, Any]) -> dict[str, str]:
-    """What is given to several commands with the same meaning, and that meaning."""
-    counts = Counter((_given(p), _meaning(p)) for command in known.values() for p in _parameters(command))
-    shared: dict[str, str] = {}
-    for (given, meaning), count in counts.most_common():
-        if count >= SHARED_FROM:
-            shared.setdefault(given, meaning)
-    return shared
+    """What is given to several commands, and its meaning, if most of them give it that one."""
+    given = [(_given(p), _meaning(p)) for command in known.values() for p in _parameters(command)]
+    uses = Counter(name for name, _ in given)
+    return {
+        name: meaning
+        for (name, meaning), count in Counter(given).items()
+        if count >= SHARED_FROM and 2 * count > uses[name]
+    }
 
 
 def _section(name: str, command: Any, shared: dict[str, str]) -> str:
