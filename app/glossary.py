@@ -34,7 +34,9 @@ class Term:
 def terms() -> tuple[Term, ...]:
     """Return all words, in the English order."""
     rows = tomllib.loads((files("assets") / "glossary.toml").read_text(encoding="utf-8"))["term"]
-    return tuple(
-        Term({name: row[name] for name in LANGUAGES}, {name: row[f"meaning_{name}"] for name in LANGUAGES})
-        for row in rows
-    )
+    every_term = []
+    for row in rows:
+        words = {name: row[name] for name in LANGUAGES}
+        meanings = {name: row[f"meaning_{name}"] for name in LANGUAGES}
+        every_term.append(Term(words, meanings))
+    return tuple(every_term)

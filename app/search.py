@@ -48,17 +48,16 @@ def everything(
 
 
 def hits(groups: Groups, typed: str) -> dict[str, list[Hit]]:
-    """Kind → what matches all typed words; whatever begins with them stands first."""
+    """Return kind → the entries that match all typed words; those that begin with the first word come first."""
     typed_words = typed.casefold().split()
     if not typed_words:
         return {}
-    by_kind = {
-        kind: sorted(
-            (hit for hit in group if _matches(typed_words, hit.text)), key=lambda hit: not _begins(typed_words, hit)
-        )
-        for kind, group in groups.items()
-    }
-    return {kind: group for kind, group in by_kind.items() if group}
+    by_kind = {}
+    for kind, group in groups.items():
+        matching = [hit for hit in group if _matches(typed_words, hit.text)]
+        if matching:
+            by_kind[kind] = sorted(matching, key=lambda hit: not _begins(typed_words, hit))
+    return by_kind
 
 
 def _matches(typed_words: list[str], text: str) -> bool:

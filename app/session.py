@@ -547,9 +547,10 @@ def standing() -> Standing | None:
 def host_title(t: Texts, name: str) -> str:
     """Return what a Host is called where every federation that it belongs to calls it the same; else its name."""
     federations = service().federations.all()
-    titles = {
-        t.party(federation, name) for federation in federations if name in [party.name for party in federation.hosts]
-    }
+    titles = set()
+    for federation in federations:
+        if any(party.name == name for party in federation.hosts):
+            titles.add(t.party(federation, name))
     return titles.pop() if len(titles) == 1 else name
 
 

@@ -315,7 +315,8 @@ def _dots(t: Texts, figure: go.Figure, search: Search, points: Sequence[Point], 
     x = [_width(p) for p in points]
     y = [p.auc.value for p in points]
     ends = [_ends(p) for p in points]
-    upper, lower = ([abs(end[side] - at) for end, at in zip(ends, x, strict=True)] for side in (1, 0))
+    lower = [abs(low - at) for (low, _), at in zip(ends, x, strict=True)]
+    upper = [abs(high - at) for (_, high), at in zip(ends, x, strict=True)]
     above = [p.auc.high - p.auc.value for p in points]
     below = [p.auc.value - p.auc.low for p in points]
     figure.add_scatter(

@@ -46,7 +46,8 @@ def line(
         with st.popover(t("engine.change"), icon=":material/tune:", type="tertiary", key="engine_panel"):
             choice = _wanted(t) if one_output else _alone(t)
             automatic = choice == SUITED
-            cipher: Engine = "rlwe" if (suited(people) if automatic else choice) == "rlwe" else "paillier"
+            name_chosen = suited(people) if automatic else choice
+            cipher: Engine = "rlwe" if name_chosen == "rlwe" else "paillier"
             bits = _bits(t, "score") if cipher == "paillier" else DEFAULT_BITS
             for name in ENGINES if one_output else ENGINES[:1]:
                 _card(t, name, bits if name == "paillier" else 0, name == cipher, speeds.get(name))

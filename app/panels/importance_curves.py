@@ -27,7 +27,6 @@ STROKES = ("", "9 9", "3 3", "9 3 3 3", "15 15", "15 6 3 6")  # the same of an S
 HEIGHT = 360
 STAIR = 260
 LACKING = 'stroke="currentColor" stroke-width="1.5" stroke-dasharray="3 3"'  # the line of those without a value
-ENDS = ("low", "high")  # of a group's interval
 
 
 def features(view: View) -> list[str]:
@@ -129,11 +128,13 @@ def means(t: Texts, view: View, group_means: GroupMeans) -> None:
 
 def _steps(t: Texts, view: View, feature: Feature, levels: Sequence[Level], sentence: str) -> str:
     """Return a stair over the values, with the shares of the records below it, as an SVG."""
-    steps, lacking = ([level for level in levels if level.missing is is_missing] for is_missing in (False, True))
+    steps = [level for level in levels if not level.missing]
+    lacking = [level for level in levels if level.missing]
     cuts = [level.low for level in steps if level.low is not None]
     span = (cuts[-1] - cuts[0]) or abs(cuts[0]) or 1.0
     edges = [cuts[0] - span / 8, *cuts, cuts[-1] + span / 8]
-    marks = lines.steps(*(end(value for level in levels for value in level.predicted) for end in (min, max)))
+    answers = [answer for level in levels for answer in level.predicted]
+    marks = lines.steps(min(answers), max(answers))
     legend = _legend(t, view, max(level.share for level in steps), bool(lacking))
     top = charts.LINE * (len(legend) + 1)
     bottom = top + STAIR
@@ -193,10 +194,11 @@ def _legend(t: Texts, view: View, tallest: float, lacking: bool) -> list[str]:
         (f'stroke="{palette.GUEST.colour}" stroke-width="3" {_dash(k)}', _column(t, view, k))
         for k in range(_outputs(view))
     ]
-    rows += [
-        (f'stroke="{charts.theme().quiet}" stroke-width="10"', t("importance.records_bars", share=percent(tallest)))
-    ]
-    return lines.legend(rows + [(LACKING, t("importance.no_value"))] * lacking)
+    records = t("importance.records_bars", share=percent(tallest))
+    rows.append((f'stroke="{charts.theme().quiet}" stroke-width="10"', records))
+    if lacking:
+        rows.append((LACKING, t("importance.no_value")))
+    return lines.legend(rows)
 
 
 def _dash(output: int) -> str:
@@ -210,8 +212,18 @@ def _dots(t: Texts, view: View, party: str, names: Sequence[str], rows: Sequence
     figure = _empty(view)
     sign = palette.mark(view.federation, party)
     for k in range(_outputs(view)):
-        values = [row.mean[k] if isinstance(row, GroupMean) else row.predicted[k] for row in rows]
-        low, high = ([getattr(row, end)[k] if isinstance(row, GroupMean) else None for row in rows] for end in ENDS)
+        values: list[float] = []
+        low: list[float | None] = []
+        high: list[float | None] = []
+        for row in rows:
+            if isinstance(row, GroupMean):
+                values.append(row.mean[k])
+                low.append(row.low[k])
+                high.append(row.high[k])
+            else:
+                values.append(row.predicted[k])
+                low.append(None)
+                high.append(None)
         figure.add_scatter(
             x=list(range(len(names))),
             y=values,

@@ -55,11 +55,14 @@ def _opened(t: Texts, calendar: LawCalendar) -> None:
 
 
 def _dates(t: Texts, dates: Sequence[LawDate], alt: str, on: str) -> None:
+    addressees = []
+    for date in dates:
+        addressees.append(", ".join(t(f"law.whom_{whom}") for whom in date.whom))
     columns = {
         "law.day": [t(f"law.change_{date.change_on(on)}", day=date.day) for date in dates],
         "law.rule": [f"{markdown(t.text(date.title))} · {cited(t, date)}" for date in dates],
         "law.pack": [markdown(t.text(date.pack)) for date in dates],
-        "law.whom": [", ".join(t(f"law.whom_{whom}") for whom in date.whom) for date in dates],
+        "law.whom": addressees,
         "law.as_of": [t(f"law.as_of_{date.checked}", day=date.as_of) for date in dates],
     }
     frame.table({t(key): values for key, values in columns.items()}, t(alt))

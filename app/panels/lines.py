@@ -59,7 +59,7 @@ class Bars:
 
 
 def steps(low: float, high: float) -> list[float]:
-    """Round numbers from `low` or below to `high` or above, at most six apart from the ends."""
+    """Return round numbers from `low` or below to `high` or above, at most six apart from the ends."""
     rough = (high - low) / 5 or abs(low) / 5 or 1.0
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * many for many in (1, 2, 5, 10) if power * many >= rough)
@@ -69,28 +69,37 @@ def steps(low: float, high: float) -> list[float]:
 
 
 def rounded(title: str, values: Sequence[float], words: Callable[[float], str]) -> Axis:
-    """An axis from a round number at or below all values to one at or above them."""
+    """Return an axis from a round number at or below all values to one at or above them."""
     ticks = steps(min(values), max(values))
     return Axis(title, ticks[0], ticks[-1], {tick: words(tick) for tick in ticks})
 
 
 def between(title: str, low: float, high: float, words: Callable[[float], str]) -> Axis:
-    """An axis from `low` to `high`, with the round numbers between them."""
+    """Return an axis from `low` to `high`, with the round numbers between them."""
     return Axis(title, low, high, {tick: words(tick) for tick in steps(low, high) if low <= tick <= high})
 
 
 def share(value: float) -> str:
-    """A share on an axis."""
+    """Return a share as the words on an axis."""
     return f"{100 * value:g}\u00a0%"
 
 
 def legend(rows: Sequence[tuple[str, str]]) -> list[str]:
-    """A line a row: a sample of a stroke, and what it stands for."""
+    """Return the lines of a legend: a sample of a stroke, and what it stands for."""
     return [
         f'<line x1="0" x2="28" y1="{charts.LINE * at + 8}" y2="{charts.LINE * at + 8}" {look}/>'
         f'<text x="36" y="{charts.LINE * at + 12}" text-anchor="start">{label(words)}</text>'
         for at, (look, words) in enumerate(rows)
     ]
+
+
+def hover(places: Sequence[float], texts: Mapping[str, Sequence[str]]) -> list[tuple[float, str]]:
+    """Return for each of the `places` on the lying axis a line of text for each name, from `texts` in the order of the places."""
+    hovers = []
+    for i, place in enumerate(places):
+        rows = [f"{name}: {row[i]}" for name, row in texts.items()]
+        hovers.append((place, "\n".join(rows)))
+    return hovers
 
 
 @dataclass(frozen=True)
@@ -109,18 +118,18 @@ def drawing(
     hover: Sequence[tuple[float, str]] = (),
     bars: Bars | None = None,
 ) -> Drawing:
-    """Lines, and `bars` behind them; `hover` is what is said at a place of the lying axis and around it."""
+    """Return a chart of lines, and of `bars` behind them; `hover` is what is said at a place of the lying axis and around it."""
     layers = []
     if bars is not None:
         layers.append(_bars_layer(bars))
     for line in lines:
         layers += _line_layers(line)
     layers.append(_hover_layer(hover, x, y))
-    named = [(bars.name, bars.colour, 10.0, "solid")] if bars is not None and bars.name else []
-    named += [(line.name, line.colour, line.width, line.dash) for line in lines if line.name]
+    entries = [(bars.name, bars.colour, 10.0, "solid")] if bars is not None and bars.name else []
+    entries += [(line.name, line.colour, line.width, line.dash) for line in lines if line.name]
     theme = charts.theme()
     spec = {
-        "height": PLOT + charts.TITLED + charts.LINE * len(named),
+        "height": PLOT + charts.TITLED + charts.LINE * len(entries),
         "padding": {"left": 0, "right": 8, "top": 4, "bottom": 0},
         "layer": layers,
         "encoding": {
@@ -141,17 +150,17 @@ def drawing(
             "view": {"stroke": None},
         },
     }
-    if named:
-        layers.append(_legend_layer(named))
+    if entries:
+        layers.append(_legend_layer(entries))
     return Drawing(sentence, spec)
 
 
 def _scaled(axis: Axis, *, grid: bool) -> dict[str, Any]:
-    """A scale from end to end of an axis, with the axis's words at its ticks."""
+    """Return a scale from end to end of an axis, with the axis's words at its ticks."""
     near = (axis.high - axis.low or 1) / 1000
     words = "''"
-    for value, said in axis.ticks.items():
-        words = f"abs(datum.value - {value!r}) < {near!r} ? {json.dumps(said)} : {words}"
+    for value, text in axis.ticks.items():
+        words = f"abs(datum.value - {value!r}) < {near!r} ? {json.dumps(text)} : {words}"
     return {
         "scale": {"domain": [axis.low, axis.high], "nice": False, "zero": False},
         "title": axis.title or None,
@@ -160,7 +169,7 @@ def _scaled(axis: Axis, *, grid: bool) -> dict[str, Any]:
 
 
 def _line_layers(line: Line) -> list[dict[str, Any]]:
-    """The line, its whiskers and its dots; points of which nothing is known are left out."""
+    """Return the line, its whiskers and its dots; points with an unknown value are left out."""
     points = [{"x": a, "y": b} for a, b in zip(line.x, line.y, strict=True) if math.isfinite(b)]
     places = {"x": {"field": "x"}, "y": {"field": "y"}}
     look = {"color": line.colour, "strokeWidth": line.width, "strokeDash": DASHES[line.dash]}
@@ -188,7 +197,7 @@ def _line_layers(line: Line) -> list[dict[str, Any]]:
 
 
 def _bars_layer(bars: Bars) -> dict[str, Any]:
-    """A rectangle a bar, from zero."""
+    """Return a rectangle from zero for each bar."""
     values = []
     for (low, high), height in zip(pairwise(bars.edges), bars.heights, strict=True):
         values.append({"x": low, "x2": low + (1 - bars.gap) * (high - low), "y": height})
@@ -200,9 +209,9 @@ def _bars_layer(bars: Bars) -> dict[str, Any]:
 
 
 def _hover_layer(hover: Sequence[tuple[float, str]], x: Axis, y: Axis) -> dict[str, Any]:
-    """What is said at each place, from half way to its neighbours; of the same place, what comes last."""
+    """Return the text of each place, shown from half way to its neighbours; of several texts of a place, the last."""
     places = sorted(dict(hover).items())
-    middles = [(one[0] + other[0]) / 2 for one, other in pairwise(places)]
+    middles = [(first[0] + second[0]) / 2 for first, second in pairwise(places)]
     values = []
     for (_, words), (low, high) in zip(places, pairwise([x.low, *middles, x.high]), strict=False):
         values.append({"x": low, "x2": high, "y": y.low, "y2": y.high, "said": words})
@@ -219,18 +228,18 @@ def _hover_layer(hover: Sequence[tuple[float, str]], x: Axis, y: Axis) -> dict[s
     }
 
 
-def _legend_layer(named: Sequence[tuple[str, str, float, str]]) -> dict[str, Any]:
-    """A legend of names with their colours, widths and dashes, a line each; it draws nothing in the plane."""
-    names = [name for name, _, _, _ in named]
-    shown = {"title": None, "orient": "top", "direction": "vertical", "symbolType": "stroke"}
+def _legend_layer(entries: Sequence[tuple[str, str, float, str]]) -> dict[str, Any]:
+    """Return a legend of names with their colours, widths and dashes, a line each; it draws nothing in the plane."""
+    names = [name for name, _, _, _ in entries]
+    look = {"title": None, "orient": "top", "direction": "vertical", "symbolType": "stroke"}
     scales = {
-        "stroke": [colour for _, colour, _, _ in named],
-        "strokeWidth": [width for _, _, width, _ in named],
-        "strokeDash": [DASHES[dash] for _, _, _, dash in named],
+        "stroke": [colour for _, colour, _, _ in entries],
+        "strokeWidth": [width for _, _, width, _ in entries],
+        "strokeDash": [DASHES[dash] for _, _, _, dash in entries],
     }
     encoding = {}
     for channel, values in scales.items():
         scale = {"domain": names, "range": values}
-        encoding[channel] = {"field": "name", "type": "ordinal", "scale": scale, "legend": shown}
+        encoding[channel] = {"field": "name", "type": "ordinal", "scale": scale, "legend": look}
     # A line of one point is no line.
     return {"data": {"values": [{"name": name} for name in names]}, "mark": {"type": "line"}, "encoding": encoding}

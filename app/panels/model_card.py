@@ -185,18 +185,16 @@ def _shares(t: Texts, view: View, shifts: Sequence[Stability], worst: Stability,
     """Return the shares of each bin in the part that all are compared with, and in every other."""
     names = _bins(view, worst)
     by_part = {_part(t, worst.reference): (worst.reference, [first for first, _ in worst.shares])}
-    by_part |= {
-        _part(t, shift.part): (shift.part, [second for _, second in shift.shares])
-        for shift in shifts
-        if len(shift.shares) == len(names)
-    }
+    for shift in shifts:
+        if len(shift.shares) == len(names):
+            by_part[_part(t, shift.part)] = (shift.part, [second for _, second in shift.shares])
     title = t("card.bin_class" if view.task == "classes" else "card.bin")
     across = lines.Axis(title, 0.5, len(names) + 0.5, dict(enumerate(names, 1)))
     down = lines.rounded("", [0.0, *(value for _, values in by_part.values() for value in values)], lines.share)
-    hover = [
-        (at + 1, "\n".join([names[at], *(f"{name}: {percent(values[at])}" for name, (_, values) in by_part.items())]))
-        for at in range(len(names))
-    ]
+    hover = []
+    for at, bin_name in enumerate(names):
+        shares = [f"{name}: {percent(values[at])}" for name, (_, values) in by_part.items()]
+        hover.append((at + 1, "\n".join([bin_name, *shares])))
     parts = [
         lines.Line(range(1, len(names) + 1), values, name, dash=PARTS.get(part, "dashdot"), dots=True)
         for name, (part, values) in by_part.items()

@@ -171,16 +171,15 @@ def _spread(t: Texts, histogram: Spread, names: Sequence[str], sentence: str) ->
     numbers = len(names) == 1
     edges = histogram.edges
     shares = [[count / max(sum(row), 1) for count in row] for row in histogram.counts]
-    hover = [
-        ((low + high) / 2, "\n".join(f"{name}: {percent(row[at])}" for name, row in zip(names, shares, strict=True)))
-        for at, (low, high) in enumerate(pairwise(edges))
-    ]
+    middles = [(low + high) / 2 for low, high in pairwise(edges)]
+    texts = {name: [percent(share) for share in row] for name, row in zip(names, shares, strict=True)}
+    hover = lines.hover(middles, texts)
     bars = lines.Bars(edges, shares[0], "" if numbers else names[0], palette.INK if numbers else charts.theme().quiet)
     x = [edge for pair in pairwise(edges) for edge in pair]
-    outlines = [
-        lines.Line(x, [share for share in row for _ in range(2)], name, charts.theme().text, 2.5)
-        for row, name in zip(shares[1:], names[1:], strict=True)
-    ]
+    outlines = []
+    for row, name in zip(shares[1:], names[1:], strict=True):
+        heights = [share for share in row for _ in range(2)]  # of both edges of a bar
+        outlines.append(lines.Line(x, heights, name, charts.theme().text, 2.5))
     title = t("card.residual_axis" if numbers else "card.predicted")
     across = lines.between(title, edges[0], edges[-1], bare if numbers else lines.share)
     down = lines.rounded(t("card.share"), [0.0, *(share for row in shares for share in row)], lines.share)
@@ -191,16 +190,14 @@ def confusion(t: Texts, view: View, performance: Performance) -> None:
     """Draw true against predicted class."""
     classes = view.model.outputs.classes
     rows = [[count / max(sum(row), 1) for count in row] for row in performance.confusion]
-    wrong = max(
-        ((i, j) for i in range(len(classes)) for j in range(len(classes)) if i != j),
-        key=lambda at: performance.confusion[at[0]][at[1]],
-    )
+    pairs = [(i, j) for i in range(len(classes)) for j in range(len(classes)) if i != j]
+    true, predicted = max(pairs, key=lambda pair: performance.confusion[pair[0]][pair[1]])
     sentence = t(
         "card.confusion_sentence",
-        true=markdown(classes[wrong[0]]),
-        predicted=markdown(classes[wrong[1]]),
-        share=percent(rows[wrong[0]][wrong[1]]),
-        people=f"{performance.confusion[wrong[0]][wrong[1]]:,}",
+        true=markdown(classes[true]),
+        predicted=markdown(classes[predicted]),
+        share=percent(rows[true][predicted]),
+        people=f"{performance.confusion[true][predicted]:,}",
     )
     twin = {t("card.class_true"): list(classes)}
     twin |= {name: [f"{row[j]:,}" for row in performance.confusion] for j, name in enumerate(classes)}

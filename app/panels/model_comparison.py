@@ -309,14 +309,12 @@ def leaks(t: Texts, comparison: SideBySide) -> None:
     """Draw what scores of both give away, as it was measured before each was registered."""
     for name, side in (("first", comparison.before), ("second", comparison.after)):
         st.markdown(f"**{t(f'comparison.{name}')}** · {release.sentence(t, side.record)}")
-    measured = {leak.name: leak for leak in comparison.leaks}
-    if not measured:
+    if not comparison.leaks:
         return
-    shares = ("named", "without_dither")
-    rows = [
-        (t(f"document.leaks_{name}"), *(percent(v) if name in shares else f"{v:g}" for v in (leak.before, leak.after)))
-        for name, leak in measured.items()
-    ]
+    rows = []
+    for leak in comparison.leaks:
+        text_of = percent if leak.name in ("named", "without_dither") else "{:g}".format
+        rows.append((t(f"document.leaks_{leak.name}"), text_of(leak.before), text_of(leak.after)))
     _table(t, ("score", "first", "second"), rows, "comparison.leaks_title")
     st.caption(t("document.leak_note"))
 

@@ -162,9 +162,12 @@ def _stepper(t: Texts, draft: Draft | None) -> None:
     parts = []
     for place, step in enumerate(STEPS, start=1):
         words = f"{place} {t(f'own_data.step_{step}')}"
-        parts.append(
-            f":material/check: {words}" if place < now else f"**{words}**" if place == now else f":gray[{words}]"
-        )
+        if place < now:
+            parts.append(f":material/check: {words}")
+        elif place == now:
+            parts.append(f"**{words}**")
+        else:
+            parts.append(f":gray[{words}]")
     st.markdown("  ›  ".join(parts))
     if draft is not None:
         st.caption(f":material/save: {t('own_data.kept', file=markdown(draft.file))}")

@@ -275,10 +275,8 @@ def _chart(t: Texts, view: View, points: Sequence[LeakPoint], sentence: str) -> 
     model_bits = float(view.record.score_bits)
     if model_bits in widths:
         curves.insert(0, lines.Line([model_bits, model_bits], [0, 1], t("privacy.this_model"), charts.theme().quiet, 4))
-    hover = [
-        (width, "\n".join(f"{t(f'privacy.{name}')}: {percent(row[i])}" for name, row in shares.items()))
-        for i, width in enumerate(widths)
-    ]
+    texts = {t(f"privacy.{name}"): [percent(share) for share in row] for name, row in shares.items()}
+    hover = lines.hover(widths, texts)
     across = lines.Axis(t("privacy.width"), min(widths) - 1, max(widths) + 1, {width: bare(width) for width in widths})
     return lines.drawing(curves, across, lines.between("", 0, 1, lines.share), sentence, hover)
 
@@ -307,11 +305,8 @@ def _frontier_verdict(
 ) -> str:
     """Return the model's own point beside that without dither, or, where it has none, beside one with some."""
     same = [point for point in points if point.score_bits == model_point.score_bits and point is not model_point]
-    counterpart = min(
-        same,
-        key=lambda point: abs(point.dither - usual) if not model_point.dither else point.dither,
-        default=model_point,
-    )
+    wanted_dither = 0.0 if model_point.dither else usual
+    counterpart = min(same, key=lambda point: abs(point.dither - wanted_dither), default=model_point)
     return t(
         "privacy.frontier_verdict" if model_point.dither else "privacy.frontier_verdict_none",
         bits=model_point.score_bits,
@@ -335,7 +330,10 @@ def _frontier_chart(
 ) -> lines.Drawing:
     """Return a chart with a line for each resolution: share of scores that identify a path, by the width of dither."""
     widths = sorted({point.dither for point in points})
-    names = {at: _amplitude(t, next(p for p in points if p.dither == width)) for at, width in enumerate(widths)}
+    names = {}
+    for at, width in enumerate(widths):
+        point_of_width = next(point for point in points if point.dither == width)
+        names[at] = _amplitude(t, point_of_width)
     curves = []
     texts = {at: [name] for at, name in names.items()}
     for i, bits in enumerate(sorted({point.score_bits for point in points}, reverse=True)):

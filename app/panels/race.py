@@ -125,10 +125,11 @@ def _at(
         ),
     )
     over = [value >= total for value, total in zip(reached, totals, strict=True)]
-    words = [
-        f"{'» ' if total > end else ''}{t.duration(value)}{' ✓' if finished else ''}"
-        for value, total, finished in zip(totals if now is None else reached, totals, over, strict=True)
-    ]
+    words = []
+    for value, total, finished in zip(reached, totals, over, strict=True):
+        cut = "» " if total > end else ""
+        check = " ✓" if finished else ""
+        words.append(f"{cut}{t.duration(value)}{check}")
     bars = [
         go.Bar(
             x=lengths_of,
@@ -219,20 +220,17 @@ def _lines(t: Texts, measured: Sequence[BatchTimes], sentence: str) -> lines.Dra
     every = ([point.fed_eini for point in measured], [point.by_level for point in measured])
     ticks = _ticks(min(map(min, every)), max(map(max, every)))
     up = lines.Axis("", math.log10(ticks[0]), math.log10(ticks[-1]), {math.log10(v): t.duration(v) for v in ticks})
-    across = lines.Axis(
-        t("protocols.people"), math.log10(people[0]), math.log10(people[-1]), {math.log10(n): f"{n:,}" for n in people}
-    )
+    counts = {math.log10(n): f"{n:,}" for n in people}
+    across = lines.Axis(t("protocols.people"), math.log10(people[0]), math.log10(people[-1]), counts)
     names = [marked(t, protocol) for protocol in PAIR]
-    curves = [
-        lines.Line(
-            [math.log10(n) for n in people], [math.log10(value) for value in seconds], name, dash=dash, dots=True
-        )
-        for name, seconds, dash in zip(names, every, ("solid", "dot"), strict=True)
-    ]
-    hover = [
-        (math.log10(n), "\n".join(f"{name}: {t.duration(row[i])}" for name, row in zip(names, every, strict=True)))
-        for i, n in enumerate(people)
-    ]
+    x = [math.log10(n) for n in people]
+    curves = []
+    texts = {}
+    for name, seconds, dash in zip(names, every, ("solid", "dot"), strict=True):
+        y = [math.log10(value) for value in seconds]
+        curves.append(lines.Line(x, y, name, dash=dash, dots=True))
+        texts[name] = [t.duration(value) for value in seconds]
+    hover = lines.hover(x, texts)
     stretches = leads(measured)
     edges = [across.low, *(math.log10(lead.until) if lead.until else across.high for lead in stretches)]
     ahead = lines.Bars(

@@ -275,10 +275,8 @@ def _lines(t: Texts, points: Sequence[TreeProgress], field: str, unit: str, sent
         t(f"score.part_{part}"): [getattr(point, f"{field}_{part}") for point in points]
         for part in ("training", "validation")
     }
-    hover = [
-        (at, "\n".join(f"{name}: {amount(row[i], unit)}" for name, row in values.items()))
-        for i, at in enumerate(rounds)
-    ]
+    texts = {name: [amount(value, unit) for value in row] for name, row in values.items()}
+    hover = lines.hover(rounds, texts)
     values_measured = [value for row in values.values() for value in row if not math.isnan(value)]
     parts = [
         lines.Line(rounds, row, name, dash=dash, dots=True)

@@ -123,10 +123,11 @@ def session(t: Texts, view: View, history: Sequence[ScoredPerson], people: pd.Da
 def _session(t: Texts, view: View, scored_people: Sequence[ScoredPerson], people: pd.DataFrame) -> None:
     st.markdown(t("score.history_sentence", n=len(scored_people)))
     columns = {
-        t("score.id"): [first.score.id for first in scored_people],
-        t("score.when"): [first.time for first in scored_people],
-        **{title: [cells(first.score) for first in scored_people] for title, cells in _figures(t, view).items()},
+        t("score.id"): [scored.score.id for scored in scored_people],
+        t("score.when"): [scored.time for scored in scored_people],
     }
+    for title, text_of in _figures(t, view).items():
+        columns[title] = [text_of(scored.score) for scored in scored_people]
     frame.cards(columns, "history", t("score.history"))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         first = _choice(t("score.first"), scored_people, 0, "score_one")
@@ -161,15 +162,16 @@ def _chance(score: Score) -> str:
 
 def beside(t: Texts, view: View, first_score: Score, second_score: Score, people: pd.DataFrame) -> None:
     """Draw two people side by side: their scores, and what the Guest holds about them; what differs is bold."""
-    rows = [(title, cells(first_score), cells(second_score)) for title, cells in _figures(t, view).items()]
+    rows = [(title, text_of(first_score), text_of(second_score)) for title, text_of in _figures(t, view).items()]
     for party, feature in view.model.dictionary:
         if party == view.model.guest:
-            first, second = (_held(t, people, score.id, feature) for score in (first_score, second_score))
-            rows.append((t.meaning(feature), first, second))
-    names = [f"1 · {first_score.id}", f"2 · {second_score.id}"]
+            first_value = _held(t, people, first_score.id, feature)
+            second_value = _held(t, people, second_score.id, feature)
+            rows.append((t.meaning(feature), first_value, second_value))
     columns: frame.Columns = {
         t("score.compared"): [markdown(title) for title, _, _ in rows],
-        **{markdown(name): [_cell(row[1 + at], row[1] != row[2]) for row in rows] for at, name in enumerate(names)},
+        markdown(f"1 · {first_score.id}"): [_cell(first, first != second) for _, first, second in rows],
+        markdown(f"2 · {second_score.id}"): [_cell(second, first != second) for _, first, second in rows],
     }
     frame.table(columns, t("score.compared"))
 

@@ -389,10 +389,11 @@ class Pattern:
                 full_name and not texts.name.has - {full_name.casefold()}
             )
             return bool(alone) or (not CHINESE.search(in_name) and self._context.has_one_sense(in_name))
-        speak = sum(
-            any(True for by in (self._phrases, self._codes) for _ in self._uncovered(text, by)) for text in texts.codes
-        )
-        return any(map(self._alone, meanings)) or 2 * speak > len(texts.codes)
+        n_codes = 0  # codes whose text has a hit
+        for text in texts.codes:
+            hits = (hit for search in (self._phrases, self._codes) for hit in self._uncovered(text, search))
+            n_codes += any(True for _ in hits)
+        return any(map(self._alone, meanings)) or 2 * n_codes > len(texts.codes)
 
     def _kept_by(self, name: PhraseMatch) -> str:
         """A hit in a code name behind a thing's word, which tells who keeps the column where a meaning says the same: `platform_gender`."""
@@ -778,7 +779,8 @@ class Vocabulary(BaseModel):
         separable = frozenset(word for pattern in self.patterns.values() for word in pattern.words())
         phrases = (phrase for pattern in self.patterns.values() for phrase in pattern.phrases)
         inseparable = frozenset(word for phrase in phrases for need in phrase.needs for word in need)
-        prefixes, suffixes = (tuple(x for x in self.lists.get(name, ()) if len(x) > 1) for name in ("before", "after"))
+        prefixes = tuple(word for word in self.lists.get("before", ()) if len(word) > 1)
+        suffixes = tuple(word for word in self.lists.get("after", ()) if len(word) > 1)
         return Affixes(separable, prefixes, suffixes, self.short, self.plain, inseparable)
 
 

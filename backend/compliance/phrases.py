@@ -255,8 +255,10 @@ class Phrase:
         steps = [_step(source, element, lists, "" if chinese else " ") for element in elements]
         if chinese and len(source) == 1:
             steps = [_Step("alone_before"), *steps, _Step("alone_after")]
-        choices = (_choices(source, element, lists) for element in required)
-        needs = (frozenset(word[:2] if chinese else word.split()[0] for word in words) for words in choices)
+        needs = []
+        for element in required:
+            words = _choices(source, element, lists)
+            needs.append(frozenset(word[:2] if chinese else word.split()[0] for word in words))
         return cls(source, tuple(steps), chinese, tuple(needs))
 
     def find(self, text: PhraseMatch) -> list[Span]:

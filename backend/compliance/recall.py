@@ -108,11 +108,15 @@ def measure(file: Path = UNSEEN) -> RecallTotals:
         questions = {concept for concept, sign in signs.items() if is_asked(concept, sign)}
         met: list[str] = [label]
         for what, hits in (("flagged", flags), ("named", flags | questions)):
-            met += [f"{label} {what}"] if hits & set(concepts or hits) else []
-            met += [what, f"{what} rightly"] if hits and label != "neither" else [what] if hits else []
+            if hits & set(concepts or hits):
+                met.append(f"{label} {what}")
+            if hits:
+                met.append(what)
+            if hits and label != "neither":
+                met.append(f"{what} rightly")
         if not flags | questions:
             passed = words().explained(texts) and all(s.strength not in ("weak", "unlikely") for s in signs.values())
-            met += [f"{label} passed" if passed else f"{label} not understood"]
+            met.append(f"{label} passed" if passed else f"{label} not understood")
         described = row.feature.described or row.feature.meaning.zh or row.feature.categories
         new: tuple[Part, ...] = () if row.more["seen"] else ("new",)
         parts: tuple[Part, ...] = ("all", "meaning" if described else "name", *new)

@@ -28,16 +28,17 @@ def paired_difference(
     """
 
     def figures(weights: Floats) -> dict[str, Floats]:
-        first_figures, second_figures = (
-            weighted_figures(labels, margins, how.predict(margins), how.task, weights)
-            for margins, how in zip((first, second), outputs, strict=True)
-        )
+        first_figures = weighted_figures(labels, first, outputs[0].predict(first), outputs[0].task, weights)
+        second_figures = weighted_figures(labels, second, outputs[1].predict(second), outputs[1].task, weights)
         return {name: second_figures[name] - first_figures[name] for name in first_figures}
 
     differences = figures(np.ones((1, len(labels))))
     samples = [figures(weights) for weights in draws(len(labels), RESAMPLES, seed)]
-    return tuple(
-        Estimate(name, float(apart[0]), *percentiles(np.concatenate([s[name] for s in samples]), float(apart[0])))
-        for name, apart in differences.items()
-        if not np.isnan(apart[0])
-    )
+    estimates = []
+    for name, values in differences.items():
+        value = float(values[0])
+        if np.isnan(value):
+            continue
+        resampled = np.concatenate([sample[name] for sample in samples])
+        estimates.append(Estimate(name, value, *percentiles(resampled, value)))
+    return tuple(estimates)

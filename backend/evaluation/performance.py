@@ -346,7 +346,8 @@ def stability(
     margins, others : ndarray of float64
         ``(n, outputs.count)`` and ``(m, outputs.count)``.
     """
-    first, second = (np.asarray(x, dtype=np.float64).reshape(-1, outputs.count) for x in (margins, others))
+    first = np.asarray(margins, dtype=np.float64).reshape(-1, outputs.count)
+    second = np.asarray(others, dtype=np.float64).reshape(-1, outputs.count)
     if not len(first) or not len(second):
         return None
     if outputs.task == "classes":
@@ -360,7 +361,8 @@ def stability(
     filled = (counted[0] + counted[1]) > 0
     n = len(first)
     m = len(second)
-    shares = tuple((float(a / n), float(b / m)) for a, b in zip(*(c[filled] for c in counted), strict=True))
+    pairs = zip(counted[0][filled], counted[1][filled], strict=True)
+    shares = tuple((float(a / n), float(b / m)) for a, b in pairs)
     return Stability(reference, part, m, psi, chance, shares)
 
 

@@ -196,7 +196,11 @@ class NoticeLine:
 
     def text(self, language: str) -> str:
         """Return the dictionary's text for this side; empty if it has none."""
-        side: Side = "above" if self.side == "above" else "below" if self.side == "below" else "either"
+        side: Side = "either"
+        if self.side == "above":
+            side = "above"
+        elif self.side == "below":
+            side = "below"
         reason = self.feature.reason.get(side, Text())
         return reason.zh if language == "zh" else reason.en
 

@@ -43,14 +43,13 @@ def checked(fields: Mapping[str, Any], parties: Sequence[str]) -> DetailsSection
         if wrong := sorted(set(table) - set(parties)):
             raise ParameterError("form_unknown_party", party=wrong[0], known=tuple(parties))
     texts = {name: toml_file.prose(name, fields.get(name, "")) for name in FIELDS}
-    tables = {
-        name: {
-            party: text
-            for party, value in fields.get(name, {}).items()
-            if (text := toml_file.prose(f"{name}.{party}", value))
-        }
-        for name in BY_PARTY
-    }
+    tables: dict[str, dict[str, str]] = {}
+    for name in BY_PARTY:
+        tables[name] = {}
+        for party, value in fields.get(name, {}).items():
+            text = toml_file.prose(f"{name}.{party}", value)
+            if text:
+                tables[name][party] = text
     return DetailsSection(**texts, **tables)
 
 

@@ -109,23 +109,24 @@ def sign(
         Model → the place of its training among these.
     """
     last: Mapping[str, Drift] = since[-1][1] if since else {}
-    columns = tuple(
-        DossierColumn(
+    columns = []
+    for feature in party.features:
+        statements = {name: written(answers, feature.name, name) for name in WRITTEN}
+        column = DossierColumn(
             **_disclosed(feature),
-            **{name: written(answers, feature.name, name) for name in WRITTEN},
+            **statements,
             **vars(summaries[feature.name]),
             drift=last.get(feature.name, "not measured"),
             drifts=tuple(drifts[feature.name] for _, drifts in since),
         )
-        for feature in party.features
-    )
+        columns.append(column)
     draft = DossierSection(
         host=party.name,
         day=day,
         reference=since[-1][0] if since else "",
         references=tuple(of for of, _ in since),
         trained=dict(trained),
-        columns=columns,
+        columns=tuple(columns),
         public_key=key.public,
         signature="",
     )

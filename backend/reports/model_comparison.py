@@ -313,7 +313,9 @@ def _leaks(first: ModelRecord, second: ModelRecord) -> Iterator[Difference[float
 
 def _shifts(first: Sequence[FeatureImportance], second: Sequence[FeatureImportance]) -> tuple[Shift, ...]:
     shifts = []
-    for name, *rows in _paired(*({row.feature: row for row in rows} for rows in (first, second))):
+    first_rows = {row.feature: row for row in first}
+    second_rows = {row.feature: row for row in second}
+    for name, *rows in _paired(first_rows, second_rows):
         present = [row for row in rows if row is not None]
         if len(present) == 1 or any(row.splits for row in present):
             shifts.append(Shift(present[0].party, name, *(None if row is None else row.gain_share for row in rows)))
@@ -321,10 +323,10 @@ def _shifts(first: Sequence[FeatureImportance], second: Sequence[FeatureImportan
 
 
 def _findings(first: Sequence[Finding], second: Sequence[Finding]) -> Iterator[FindingPair]:
-    sides = ({(f.rule_id, f.feature): f for f in findings} for findings in (first, second))
-    return (
-        BeforeAfter(feature, first_entry, second_entry) for (_, feature), first_entry, second_entry in _paired(*sides)
-    )
+    first_findings = {(finding.rule_id, finding.feature): finding for finding in first}
+    second_findings = {(finding.rule_id, finding.feature): finding for finding in second}
+    for (_, feature), before, after in _paired(first_findings, second_findings):
+        yield BeforeAfter(feature, before, after)
 
 
 def _outcomes(first: Side, second: Side) -> Iterator[OutcomePair]:
@@ -333,10 +335,15 @@ def _outcomes(first: Side, second: Side) -> Iterator[OutcomePair]:
         rows = [side.disparities.get(feature, ()) for side in (first, second)]
         if all(rows) and first.cutoff(feature) != second.cutoff(feature):
             continue
-        bases = [{(e.measure, e.about) for e in side if e.measure.endswith(f", {REFERENCE}")} for side in rows]
+        bases = []  # the reference group of each measure, in either model
+        for side_rows in rows:
+            bases.append({(row.measure, row.about) for row in side_rows if row.measure.endswith(f", {REFERENCE}")})
         alike = not all(bases) or bases[0] == bases[1]
-        sides = ({(e.about, e.measure): e for e in side if _comparable(e, alike)} for side in rows)
-        yield from (BeforeAfter(feature, first_entry, second_entry) for _, first_entry, second_entry in _paired(*sides))
+        sides = []
+        for side_rows in rows:
+            sides.append({(row.about, row.measure): row for row in side_rows if _comparable(row, alike)})
+        for _, first_row, second_row in _paired(sides[0], sides[1]):
+            yield BeforeAfter(feature, first_row, second_row)
 
 
 def _comparable(row: Evidence, alike: bool) -> bool:
@@ -348,10 +355,10 @@ def _comparable(row: Evidence, alike: bool) -> bool:
 
 
 def _differences(first: ModelRecord, second: ModelRecord) -> Iterator[Difference[str]]:
-    for name, first_entry, second_entry in _paired(_made(first), _made(second)):
-        if first_entry != second_entry:
+    for name, first_value, second_value in _paired(_made(first), _made(second)):
+        if first_value != second_value:
             yield Difference(
-                name, "–" if first_entry is None else first_entry, "–" if second_entry is None else second_entry
+                name, "–" if first_value is None else first_value, "–" if second_value is None else second_value
             )
 
 

@@ -72,14 +72,13 @@ def stated(federation: Federation, details: Mapping[str, NoticeParty]) -> Federa
 
 def of_file(federation: Federation) -> dict[str, NoticeParty]:
     """Return what stands for each party, the creditor first."""
-    return {
-        p.name: NoticeParty(
-            name=p.title,
-            **{name: getattr(p, name) for name in fields_of(p.name == federation.guest.name) if name != "name"},
-            reporting_agency=None if p.name == federation.guest.name else p.reporting_agency,
-        )
-        for p in federation.parties
-    }
+    details = {}
+    for party in federation.parties:
+        creditor = party.name == federation.guest.name
+        fields = {name: getattr(party, name) for name in fields_of(creditor) if name != "name"}
+        agency = None if creditor else party.reporting_agency
+        details[party.name] = NoticeParty(name=party.title, **fields, reporting_agency=agency)
+    return details
 
 
 def missing(federation: Federation, language: str) -> tuple[tuple[str, str], ...]:

@@ -137,11 +137,10 @@ def region_gaps(test: dict[Key, tuple[Slice, ...]], training: dict[Key, tuple[Sl
     Both parts are drawn from the same people at random, so that the k-th bin of one is that of the other; a feature whose groups differ
     is left out.
     """
-    alike = {
-        key: list(zip(test_slices, training[key], strict=True))
-        for key, test_slices in test.items()
-        if key in training and _names(test_slices) == _names(training[key])
-    }
+    alike = {}
+    for key, test_slices in test.items():
+        if key in training and _names(test_slices) == _names(training[key]):
+            alike[key] = list(zip(test_slices, training[key], strict=True))
     z = _z(sum(map(len, alike.values())))
     out = []
     for key, pairs in alike.items():

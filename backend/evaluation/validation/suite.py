@@ -443,18 +443,14 @@ def with_config(suite: Suite, config: OperatorConfig) -> Suite:
             problems.append(Remark("switched_off_without_reason", {"test": name}))
     if problems:
         raise ParameterError(problems=problems)
-    changed = tuple(
-        test.model_copy(
-            update={
-                "floor": test.floor or test.id in config.floors,
-                "limit": tuple(_tightened(limit, config.limits.get(limit.measure)) for limit in test.limit),
-            }
-        )
-        for test in suite.tests
-    )
+    changed = []
+    for test in suite.tests:
+        limits = tuple(_tightened(limit, config.limits.get(limit.measure)) for limit in test.limit)
+        floor = test.floor or test.id in config.floors
+        changed.append(test.model_copy(update={"floor": floor, "limit": limits}))
     return Suite(
         suite.version,
-        changed,
+        tuple(changed),
         cutoff=config.cutoff or suite.cutoff,
         time=config.time,
         attributes=config.attributes,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
@@ -176,21 +176,25 @@ def _use(sources: Sources) -> report.Use:
 
 
 def traffic_of(entries: Iterable[Entry]) -> tuple[report.Traffic, ...]:
-    """Messages and bytes of all entries, by class, sender and receiver, in the order in which they first came."""
-    counts: dict[tuple[str, str, str], list[tuple[int, int]]] = defaultdict(list)
+    """Return messages and bytes of all entries, by class, sender and receiver, in the order of their first message."""
+    n_messages: Counter[tuple[str, str, str]] = Counter()
+    n_bytes: Counter[tuple[str, str, str]] = Counter()
     for entry in entries:
         for kind, sender, receiver, messages, size in entry.body.get("traffic", ()):
-            counts[kind, sender, receiver].append((messages, size))
-    return tuple(
-        report.Traffic(
-            kind=kind,
-            sender=sender,
-            receiver=receiver,
-            messages=sum(messages for messages, _ in logged),
-            bytes=sum(size for _, size in logged),
-            holds=MESSAGES[kind].HOLDS,
-            readable_by=MESSAGES[kind].READABLE_BY,
-        )
-        for (kind, sender, receiver), logged in counts.items()
-        if kind in MESSAGES
-    )
+            n_messages[kind, sender, receiver] += messages
+            n_bytes[kind, sender, receiver] += size
+    traffic = []
+    for way, messages in n_messages.items():
+        kind, sender, receiver = way
+        if kind in MESSAGES:
+            line = report.Traffic(
+                kind=kind,
+                sender=sender,
+                receiver=receiver,
+                messages=messages,
+                bytes=n_bytes[way],
+                holds=MESSAGES[kind].HOLDS,
+                readable_by=MESSAGES[kind].READABLE_BY,
+            )
+            traffic.append(line)
+    return tuple(traffic)

@@ -546,13 +546,13 @@ def rates(write: Writer, sides: Sequence[tuple[str, Sequence[Evidence]]]) -> Tab
             else:
                 cell = value(write, m, below=True)
             cells.setdefault(group, {}).setdefault(side, {})[rate] = cell
+    rows = []
+    for group, by_side in cells.items():
+        for side, row in by_side.items():
+            rows.append((group + side, *(row.get(rate, write("not_measured")) for rate in columns)))
     return Table(
         head=(write("head_group"), *(measure_in_words(write.words, rate) for rate in columns)),
-        rows=tuple(
-            (group + side, *(row.get(rate, write("not_measured")) for rate in columns))
-            for group, by_side in cells.items()
-            for side, row in by_side.items()
-        ),
+        rows=tuple(rows),
         widths=(4, *(5 for _ in columns)),
     )
 
@@ -639,6 +639,8 @@ def _leaks(write: Writer, pairs: tuple[Pair, ...]) -> Table | Paragraph:
     """What scores of both models give away, as measured before each was registered."""
     if not pairs:
         return write.note("leaks_not_measured")
-    formats = ((p, LEAK_FORMATS.get(p.name, whole)) for p in pairs)
-    rows = [(write(f"leaks_{p.name}"), text_of(p.before), text_of(p.after)) for p, text_of in formats]
+    rows = []
+    for pair in pairs:
+        text_of = LEAK_FORMATS.get(pair.name, whole)
+        rows.append((write(f"leaks_{pair.name}"), text_of(pair.before), text_of(pair.after)))
     return _two_models(write, "score", rows)

@@ -51,12 +51,11 @@ def _cutoffs(write: Writer, measures: Sequence[Evidence]) -> list[Block]:
         return []
     groups = {m.about: m for m in ratios}
     cells = {(m.cutoff, m.about): m for m in ratios}
-    rows = tuple(
-        (percent(cutoff), *(_with_ends(cells[cutoff, about], figure) for about in groups))
-        for cutoff in dict.fromkeys(m.cutoff for m in ratios)
-    )
+    rows = []
+    for cutoff in dict.fromkeys(m.cutoff for m in ratios):
+        rows.append((percent(cutoff), *(_with_ends(cells[cutoff, about], figure) for about in groups)))
     heads = (say("disparity.head_cutoff"), *(say.text(m.about) for m in groups.values()))
-    return [Paragraph(in_words(write, ratios)), Table(heads, rows, (3, *(5 for _ in groups)))]
+    return [Paragraph(in_words(write, ratios)), Table(heads, tuple(rows), (3, *(5 for _ in groups)))]
 
 
 def in_words(write: Writer, ratios: Sequence[Evidence]) -> str:

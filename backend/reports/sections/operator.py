@@ -47,7 +47,12 @@ def undocumented(write: Writer) -> list[str]:
 def _facts(write: Writer, names: Iterable[str]) -> Facts:
     """What was provided; what was not stands among the open points."""
     details = said(write)
-    return Facts(tuple((write.words(f"details.{name}"), text) for name in names if (text := getattr(details, name))))
+    rows = []
+    for name in names:
+        text = getattr(details, name)
+        if text:
+            rows.append((write.words(f"details.{name}"), text))
+    return Facts(tuple(rows))
 
 
 def _provided(write: Writer, names: Iterable[str]) -> list[Block]:
@@ -68,8 +73,11 @@ def data(write: Writer) -> list[Block]:
     details = said(write)
     words = write.words
     blocks = _provided(write, GROUPS["data"])
-    by_party = [(p.name, *(getattr(details, name).get(p.name, "") for name in BY_PARTY)) for p in write.content.parties]
-    rows = [(write.party(name), *texts) for name, *texts in by_party if any(texts)]
+    rows = []
+    for party in write.content.parties:
+        texts = [getattr(details, name).get(party.name, "") for name in BY_PARTY]
+        if any(texts):
+            rows.append((write.party(party.name), *texts))
     if rows:
         head = (write("head_party"), *(words(f"details.{name}") for name in BY_PARTY))
         blocks.append(Table(head, tuple(rows), (3, 6, 6)))
