@@ -7,12 +7,12 @@ import streamlit as st
 from app import session, user_jobs
 from app.panels import attack_lab, attention, frame, run
 
-LINK = "attack"  # what the address calls the attack whose details are open
+ATTACK_LINK = "attack"  # what the address calls the attack whose details are open
 
 t = session.texts()
 backend = session.service()
 every = {attack.id: attack for attack in backend.attack_runs.all()}
-opened = session.linked(LINK, every) or ""
+opened = session.linked(ATTACK_LINK, every) or ""
 frame.header(t, "attack_lab", session.notices())
 st.markdown(t("attack_lab.intro"))
 job = user_jobs.find("attacks")
@@ -51,7 +51,7 @@ if opened:
     inside = draw_progress if opened == alone else None  # in the details of the attack that was started
     attack_lab.details(t, every[opened], results.get(opened), stage, inside)
     attention.to("attack_details", t(f"attack.{every[opened].text}_title"), opened, t("attack_lab.details"))
-pressed = attack_lab.tiles(t, attacks, results, stage, partial(session.announce, LINK))
+pressed = attack_lab.tiles(t, attacks, results, stage, partial(session.announce, ATTACK_LINK))
 if pressed is not None:
     begin([pressed.id])
 if results:

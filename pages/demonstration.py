@@ -29,7 +29,7 @@ view = None
 if model_id is not None:
     view = session.view(model_id)
     federation = view.federation
-start = session.linked(demonstration.LINK, demonstration.STEPS) or demonstration.STEPS[0]
+start = session.linked(demonstration.STEP_LINK, demonstration.DECK_STEPS) or demonstration.DECK_STEPS[0]
 frame.header(t, "demonstration", session.notices(), federation)
 demonstration.make_room()
 linked = federation.link is not None

@@ -13,7 +13,7 @@ model_id = frame.model_or_stop(t, "features")
 view = session.view(model_id)
 names = [row.feature for row in view.importance]
 key = session.bind("feature", names, names[0])
-session.adopt("search", "features_search", clear=dictionary.NARROW)
+session.adopt("search", "features_search", clear=dictionary.FILTER_KEYS)
 frame.header(t, "features", session.notices(), view.federation)
 frame.outcome(t, session.outcome(), far=True)
 filters = dictionary.filters(t, view)

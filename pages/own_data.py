@@ -6,14 +6,14 @@ from app import session
 from app.panels import controls, frame, own_data, own_model
 from backend.errors import GlassleafError
 
-WAYS = ("table", "model", "ready")
+OWN_DATA_WAYS = ("table", "model", "ready")
 
 t = session.texts()
 frame.header(t, "own_data", session.notices())
 frame.outcome(t, session.outcome())
 backend = session.service()
 own_data.note(t)
-way = controls.choice(t("own_data.way"), WAYS, "own_way", lambda name: t(f"own_data.way_{name}"))
+way = controls.choice(t("own_data.way"), OWN_DATA_WAYS, "own_way", lambda name: t(f"own_data.way_{name}"))
 federations = backend.federations.all()
 try:
     if way == "table":

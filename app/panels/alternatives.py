@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 DEPTHS = tuple(range(1, 9))
 LAMBDAS = (0.0, 1.0, 5.0, 20.0, 100.0)
 PLACE = "alternatives"
-SHOWN = 5  # features of an opened model
-ROWS = ("accepted", "gap", "ratio", "auc_together", "gap_together")  # of an opened model, below AUC and KS
+FEATURES_SHOWN = 5  # features of an opened model
+MODEL_ROWS = ("accepted", "gap", "ratio", "auc_together", "gap_together")  # of an opened model, below AUC and KS
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ def _one(t: Texts, view: View, work: Searching, search: Search, decided: Decided
             t("figure.ks"): (first.ks, point.ks),
         }
         table = {
-            t("card.fact"): [*rows, *(t(f"lda.{row}") for row in ROWS)],
+            t("card.fact"): [*rows, *(t(f"lda.{row}") for row in MODEL_ROWS)],
             t("lda.this"): [
                 *(f"{a.value:.4f}" for a, _ in rows.values()),
                 percent(first.accepted),
@@ -224,7 +224,7 @@ def _one(t: Texts, view: View, work: Searching, search: Search, decided: Decided
         }
         frame.table(table, t("lda.open"))
     with choice_column:
-        leading = sorted(opened.importance, key=lambda row: -row.gain_share)[:SHOWN]
+        leading = sorted(opened.importance, key=lambda row: -row.gain_share)[:FEATURES_SHOWN]
         shares = [t.noted(evidence.plain(t, view, row.feature), percent(row.gain_share)) for row in leading]
         st.markdown(t("lda.leans", features=t.listed([markdown(share) for share in shares])))
         if opened.registered:

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from backend.services.attack_runs import Attack
 
 SEVERITIES = ("critical", "high", "medium", "by design")
-ICONS = {"critical": "gpp_bad", "high": "priority_high", "medium": "drag_handle", "by design": "architecture"}
+SEVERITY_ICONS = {"critical": "gpp_bad", "high": "priority_high", "medium": "drag_handle", "by design": "architecture"}
 
 # state of a tile → how its words are drawn: colour and mark; an attack that was not run says nothing
-MARKS = {
+STATE_MARKS = {
     "works": ":red[:material/gpp_bad: {}]",
     "blocked": ":green[:material/verified_user: {}]",
     "running": ":material/hourglass_top: {}",
@@ -129,8 +129,8 @@ def _tile(t: Texts, attack: Attack, result: AttackResult | None, stage: str, ope
     """Draw what one attack comes to; return whether its run was asked for."""
     state = _state(attack, result, stage)
     figures = "" if result is None else _short_rates(t, result)
-    if state in MARKS:
-        state_line = f"  \n{MARKS[state].format(t(f'attack_lab.tile_{state}'))} {figures}"
+    if state in STATE_MARKS:
+        state_line = f"  \n{STATE_MARKS[state].format(t(f'attack_lab.tile_{state}'))} {figures}"
     else:
         state_line = ""
     with st.container(border=True, key=f"attack_tile_{state}_{attack.id}"):
@@ -276,7 +276,7 @@ def table(t: Texts, attacks: Sequence[Attack], results: Results) -> None:
 
 
 def _severity(t: Texts, severity: str) -> str:
-    return f":material/{ICONS[severity]}: {t(_severity_key(severity))}"
+    return f":material/{SEVERITY_ICONS[severity]}: {t(_severity_key(severity))}"
 
 
 def _severity_key(severity: str) -> str:

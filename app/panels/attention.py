@@ -10,7 +10,7 @@ import streamlit as st
 
 from app import session
 
-MARK = "<span class=glassleaf-attention></span>"
+ATTENTION_MARK = "<span class=glassleaf-attention></span>"
 UNNAMED = re.compile(r"[^A-Za-z0-9_-]")  # what Streamlit leaves out of a class that it makes of a key
 CODE = (files("assets") / "attention.js").read_text(encoding="utf-8")
 
@@ -18,11 +18,11 @@ CODE = (files("assets") / "attention.js").read_text(encoding="utf-8")
 def to(key: str, label: str, token: str, words: str) -> None:
     """Move the focus to the container `key` and say `words`, once for each new `token`."""
     if not session.once(f"attention:{key}", token):
-        st.html(MARK)  # keeps the place, so that what comes next is not drawn again
+        st.html(ATTENTION_MARK)  # keeps the place, so that what comes next is not drawn again
         return
     settings = {"key": UNNAMED.sub("-", key), "label": _plain(label), "words": _plain(words), "token": token}
     code = json.dumps(settings).replace("<", "\\u003c")
-    st.html(f"{MARK}<script>{CODE}({code})</script>", unsafe_allow_javascript=True)
+    st.html(f"{ATTENTION_MARK}<script>{CODE}({code})</script>", unsafe_allow_javascript=True)
 
 
 def last_on_a_phone(key: str) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from backend.store.audit_log import Entry, Verdict
 
 SHORT = 12  # digits of a hash in the table
-ICONS = {True: ":material/verified:", False: ":material/gpp_bad:"}
+VERDICT_ICONS = {True: ":material/verified:", False: ":material/gpp_bad:"}
 
 
 def verify(t: Texts, view: View, checking: Work, start: Callable[[], Job[Verdict]]) -> None:
@@ -59,10 +59,12 @@ def _verdict(t: Texts, view: View, verdict: Verdict) -> None:
     if silent and verdict.witnesses:
         witnessed = t.joined(witnessed, t("audit.no_head", hosts=markdown(t.listed(silent))))
     if verdict.holds:
-        st.success(t.joined(t("audit.holds", n=verdict.entries), witnessed), icon=ICONS[True])
+        st.success(t.joined(t("audit.holds", n=verdict.entries), witnessed), icon=VERDICT_ICONS[True])
     else:
         problems = "\n".join(f"- {markdown(problem)}" for problem in verdict.problems)
-        st.error(f"{t('audit.broken', n=len(verdict.problems))}\n\n{problems}\n\n{witnessed}", icon=ICONS[False])
+        st.error(
+            f"{t('audit.broken', n=len(verdict.problems))}\n\n{problems}\n\n{witnessed}", icon=VERDICT_ICONS[False]
+        )
     st.caption(t("audit.head"))
     st.code(verdict.head.hash, language=None, wrap_lines=True)
 

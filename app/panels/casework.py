@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from backend.services.retraining import RetrainingRequest
     from backend.store.reviews import Review
 
-STEPS = {
+STEP_ICONS = {
     "evidence": "search",
     "decide": "gavel",
     "measure": "science",
@@ -132,9 +132,11 @@ class Steps:
         t = self.t
         step = st.segmented_control(
             t("compliance.step"),
-            list(STEPS),
-            key=session.remember(f"step_{self.place}", list(STEPS)),
-            format_func=lambda name: f":material/{STEPS[name]}: {t(f'compliance.step_{_called(name, self.work)}')}",
+            list(STEP_ICONS),
+            key=session.remember(f"step_{self.place}", list(STEP_ICONS)),
+            format_func=lambda name: (
+                f":material/{STEP_ICONS[name]}: {t(f'compliance.step_{_called(name, self.work)}')}"
+            ),
             required=True,
             label_visibility="collapsed",
         )
@@ -186,7 +188,7 @@ class Steps:
                 self.link_splits()
             for name in following:
                 words = t(f"compliance.next_{_called(name, self.work)}")
-                icon = f":material/{STEPS[name]}:"
+                icon = f":material/{STEP_ICONS[name]}:"
                 key = f"next_{name}_{self.place}"
                 st.button(words, icon=icon, key=key, on_click=_lead, args=(self.place, name))
             if report:

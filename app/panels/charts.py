@@ -20,15 +20,15 @@ TEXT = 12  # pixels; no chart writes smaller, so that a phone shows what can be 
 LINE = 16  # pixels that a line of words above a bar takes
 LYING = 40  # pixels of a bar with its words
 EDGE = 14  # percent of a drawing's width, at either end, where words do not fit around a place
-ROOM = 30  # pixels from one bar's words to the next, those words left out
-LINES = 2  # that a bar's words take at most
-ONE_LINE = 56  # letters of a bar's words that a phone shows beside each other
-NOTE = {"showarrow": False, "xanchor": "left", "align": "left"}  # words on a chart
+BAR_ROOM_PIXELS = 30  # pixels from one bar's words to the next, those words left out
+MAX_BAR_LINES = 2  # that a bar's words take at most
+BAR_LINE_LETTERS = 56  # letters of a bar's words that a phone shows beside each other
+NOTE_STYLE = {"showarrow": False, "xanchor": "left", "align": "left"}  # words on a chart
 LETTER = 6.6  # pixels that a letter of TEXT takes at most, on average over a label (a Chinese one twice as many)
 TICKS = 24  # pixels that an axis' numbers take below the plot
 TITLED = 48  # the same with its title
 BESIDE = 22  # pixels that the title of a standing axis takes
-BELOW = {"l": 0, "r": 0, "t": 0, "b": 0}
+NO_MARGIN = {"l": 0, "r": 0, "t": 0, "b": 0}
 P = ParamSpec("P")
 _charts: Cache[tuple[object, go.Figure]] = Cache(64)  # what is shown, so that it stays itself, and the chart
 
@@ -86,7 +86,7 @@ def halo() -> str:
 
 def figure(height: float, top: int = 0, **layout: Any) -> go.Figure:
     """Return an empty chart of so many pixels, `top` of them above the plot for a legend; `layout` is Plotly's."""
-    chart = go.Figure(layout={**_settings(theme()), "height": height, "margin": {**BELOW, "t": top}})
+    chart = go.Figure(layout={**_settings(theme()), "height": height, "margin": {**NO_MARGIN, "t": top}})
     # Plotly takes a template for changed whenever it is handed a copy, as Streamlit does: all would be drawn a second time.
     chart.layout.template = None
     return chart.update_layout(**layout)
@@ -250,18 +250,18 @@ def bars(rows: Sequence[Bar], sentence: str, at: float | None = None) -> str:
             parts.append(standing(0.0, top, top + 14, 'stroke-width="1"'))
         if at is not None:
             parts.append(standing(at, top - 4, top + 18, 'stroke-width="2" stroke-dasharray="3 3"'))
-        depth = top - 2 + ROOM
+        depth = top - 2 + BAR_ROOM_PIXELS
     return svg(parts, depth, sentence)
 
 
 def write(chart: go.Figure, words: Sequence[Mapping[str, Any]]) -> go.Figure:
     """Words onto a chart, all at once: each one that Plotly adds alone has it look at all those before it again."""
-    chart.layout.annotations = (*chart.layout.annotations, *({**NOTE, **note} for note in words))
+    chart.layout.annotations = (*chart.layout.annotations, *({**NOTE_STYLE, **note} for note in words))
     return chart
 
 
 def _words(bar: Bar) -> str:
-    text = f"{bar.mark.glyph} {wrap(bar.words, ONE_LINE, LINES)}".lstrip()
+    text = f"{bar.mark.glyph} {wrap(bar.words, BAR_LINE_LETTERS, MAX_BAR_LINES)}".lstrip()
     text += f"{'<br>' if _full(text, bar.figures) else '  '}{label(bar.figures)}"
     if bar.warning:
         text += f"{'<br>' if _full(text, bar.warning) else '  '}"
@@ -272,7 +272,7 @@ def _words(bar: Bar) -> str:
 def _full(text: str, more: str) -> bool:
     """Return whether `more` would make the last line of `text` too long (Chinese letters count double)."""
     last = text.rsplit("<br>", maxsplit=1)[-1] + more
-    return wide(last) > ONE_LINE + 4
+    return wide(last) > BAR_LINE_LETTERS + 4
 
 
 def dark() -> bool:

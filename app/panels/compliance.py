@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from backend.services.compliance import Finding
 
 
-SIGNING = "sign"  # the place of sign-offs if there is no finding
+SIGN_OFF_PLACE = "sign"  # the place of sign-offs if there is no finding
 
 
 def summary(t: Texts, view: View) -> None:
@@ -67,10 +67,10 @@ def kept_out(t: Texts, view: View, features: Sequence[Examined], work: Casework)
 
 def sign(t: Texts, work: Casework) -> None:
     """Draw the sign-off of a model without findings."""
-    if work.attempted_at == SIGNING:
+    if work.attempted_at == SIGN_OFF_PLACE:
         frame.outcome(t, work.said)
     reviews.acting(t, *work.as_whom)
-    reviews.sign_offs(t, work.signing, SIGNING, partial(work.attempt, SIGNING))
+    reviews.sign_offs(t, work.signing, SIGN_OFF_PLACE, partial(work.attempt, SIGN_OFF_PLACE))
 
 
 def packs(t: Texts, view: View) -> None:

@@ -30,8 +30,8 @@ from backend.services.policies import (
 if TYPE_CHECKING:
     from backend.fairness.evidence import Evidence
 
-ROWS = 19  # of the table under the chart
-NOBODY = 0  # percent of the slider for classes at which no person is referred
+TABLE_ROWS = 19  # of the table under the chart
+NO_REFERRAL = 0  # percent of the slider for classes at which no person is referred
 
 
 def costs(t: Texts) -> Costs | None:
@@ -48,17 +48,17 @@ def bands(t: Texts, standing: PolicyStanding, view: View) -> Policy:
     """Draw the lines of a proposal, starting from today's; return the policy that they make."""
     now = standing.policy
     if view.task == "classes":
-        usual = NOBODY if now.refer_at is None else round(100 * now.refer_at)
+        usual = NO_REFERRAL if now.refer_at is None else round(100 * now.refer_at)
         at = st.slider(
             t("decide.refer_classes"),
-            NOBODY,
+            NO_REFERRAL,
             99,
             usual,
             format="%d %%",
             key="decide_refer",
             help=t("decide.refer_classes_help"),
         )
-        return Policy("classes", decline_at=None, refer_at=None if at == NOBODY else at / 100)
+        return Policy("classes", decline_at=None, refer_at=None if at == NO_REFERRAL else at / 100)
     if view.task == "number":
         return _number_bands(t, now)
     usual = min(99, max(1, round(100 * now.cutoff)))
@@ -235,7 +235,7 @@ def _profits(
 
 def _table(t: Texts, frontier: Frontier, task: str) -> frame.Columns:
     """Return some rows along the line."""
-    step = max(1, len(frontier.points) // ROWS)
+    step = max(1, len(frontier.points) // TABLE_ROWS)
     rows = frontier.points[step - 1 :: step]
     text_of: Callable[[float], str] = percent if task != "number" else number
     columns = {

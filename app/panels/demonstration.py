@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from backend.services.protocol_comparison import Compared
     from backend.services.reasons import Reason
 
-LINK = "step"  # what the address calls the step
-STEPS = ("parties", "ask", "hosts", "sum", "answer", "attack", "race", "learned")
+STEP_LINK = "step"  # what the address calls the step
+DECK_STEPS = ("parties", "ask", "hosts", "sum", "answer", "attack", "race", "learned")
 # Step → the piece of a run that it shows.
-NEEDS = dict(zip(STEPS, ("", "score", "score", "score", "score", "attack", "race", "race"), strict=True))
+NEEDS = dict(zip(DECK_STEPS, ("", "score", "score", "score", "score", "attack", "race", "race"), strict=True))
 MORE_ATTACKS = ("H4", "H5")  # a Host's, which the lab shows without and with the defence
-COLUMNS = 3  # of a party that are named on its card
+CARD_COLUMNS = 3  # of a party that are named on its card
 Json = dict[str, Any]
 
 HTML = """
@@ -59,7 +59,7 @@ _COMPONENT = st.components.v2.component(
 )
 # The page's title, still there for screen readers, and all that stands around a page make room. A step is never dimmed while the server
 # works ahead: each says by itself for what it waits.
-ROOM = """<style>
+ROOM_STYLE = """<style>
 [data-testid=stSidebar], [data-testid=stHeader], [data-testid=stSidebarCollapsedControl], .st-key-question {display: none}
 [data-testid=stElementContainer]:has(> [data-testid=stHeading] h1), [data-testid=stCaptionContainer] {
 position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%)}
@@ -104,7 +104,7 @@ def links(t: Texts, states: Mapping[str, LinkState]) -> dict[str, tuple[bool, st
 
 def make_room() -> None:
     """Have the page show nothing else."""
-    st.html(ROOM)
+    st.html(ROOM_STYLE)
 
 
 def draw(t: Texts, data: Json) -> bool:
@@ -165,7 +165,7 @@ def steps(
     """
     ahead = ahead or Ahead()
     step_list = []
-    for step in STEPS:
+    for step in DECK_STEPS:
         words: Json = {"id": step, "title": t(f"demonstration.title_{step}"), "words": "", "waiting": ""}
         why = _lacking(t, step, run)
         if step == "parties":
@@ -236,7 +236,7 @@ def _parties(t: Texts, federation: Federation, ahead: Ahead) -> Json:
         features = federation.party(party["name"]).features
         lines = [{"text": t("demonstration.knows", n=len(features))}]
         plain = sorted(features, key=needs_explanation)
-        lines += [{"text": t.brief(feature), "kind": "quiet"} for feature in plain[:COLUMNS]]
+        lines += [{"text": t.brief(feature), "kind": "quiet"} for feature in plain[:CARD_COLUMNS]]
         if is_guest:
             lines.append({"text": t("demonstration.holds_key"), "icon": "key"})
         else:

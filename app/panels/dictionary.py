@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from backend.data.dictionary import Feature
     from backend.services.compliance import Finding
 
-ONE_LINE = 48  # letters of a meaning in one line of the table on a phone
+MEANING_LETTERS = 48  # letters of a meaning in one line of the table on a phone
 
-NARROW = tuple(f"features_{name}" for name in ("parties", "use", "flagged", "status", "pack", "secureboost"))
+FILTER_KEYS = tuple(f"features_{name}" for name in ("parties", "use", "flagged", "status", "pack", "secureboost"))
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def table(
     gains = bar(
         t("features.share"), width=85, min_value=0, max_value=_top(view), format="%.1f %%", help=t("glossary.gain")
     )
-    tall = frame.row_height(meanings, ONE_LINE)
+    tall = frame.row_height(meanings, MEANING_LETTERS)
     frame.dressed(
         {
             "share": ([100 * importance[f.name].gain_share for _, f in rows], gains),

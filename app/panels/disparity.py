@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from backend.i18n import Text
 
 SMALLEST = 0.0001  # what is told of a p-value
-ROW = 44  # pixels of a group's row
-ROOM = 56  # pixels of the axis with its title
+GROUP_ROW_PIXELS = 44  # pixels of a group's row
+AXIS_PIXELS = 56  # pixels of the axis with its title
 LEGEND = 28  # pixels above the plot
 GROUP_LETTERS = 24  # letters of a group's name in a line
-LINES = 4  # groups in a chart of lines: more can hardly be told apart
+MAX_CURVES = 4  # groups in a chart of lines: more can hardly be told apart
 
 
 def sentences(t: Texts, evidence: Sequence[Evidence]) -> None:
@@ -135,7 +135,7 @@ def _dots(t: Texts, rows: Sequence[Evidence]) -> go.Figure:
     words = [f"{t.text(row.about)}: {_ends(t, row, percent)}, n = {row.n:,}" for row in rows]
     ink = charts.theme().text
     line = FOUR_FIFTHS * max(values, default=0.0)
-    figure = charts.figure(ROW * len(rows) + ROOM, top=LEGEND)
+    figure = charts.figure(GROUP_ROW_PIXELS * len(rows) + AXIS_PIXELS, top=LEGEND)
     figure.add_scatter(
         x=values,
         y=names,
@@ -193,7 +193,7 @@ def _lowest(ratios: Sequence[Evidence]) -> list[Text]:
     for row in ratios:
         if row.value is not None:
             lowest[row.about] = min(row.value, lowest.get(row.about, row.value))
-    return sorted(lowest, key=lambda about: lowest[about])[:LINES]
+    return sorted(lowest, key=lambda about: lowest[about])[:MAX_CURVES]
 
 
 def _lines(t: Texts, ratios: Sequence[Evidence], groups: dict[Text, str], sentence: str) -> lines.Drawing:

@@ -20,7 +20,7 @@ Ready = Callable[[str, int], Callable[[str], None]]
 Engine = Literal["paillier", "rlwe"]
 ENGINES: tuple[Engine, ...] = ("paillier", "rlwe")
 SUITED = "suited"  # whichever suits the batch
-KEY_BITS = (2048, 3072, 4096)
+KEY_SIZES = (2048, 3072, 4096)
 DEFAULT_BITS = ScoringRequest.key_bits
 
 
@@ -95,7 +95,7 @@ def choose(t: Texts, page: str, width: Literal["stretch", "content"] = "content"
 def _bits(t: Texts, page: str) -> int:
     return controls.choice(
         t("engine.key_bits"),
-        KEY_BITS,
+        KEY_SIZES,
         f"{page}_key_bits",
         lambda bits: t("train.bits", bits=f"{bits:,}"),
         default=DEFAULT_BITS,

@@ -14,7 +14,7 @@ from app.view_models import View
 if TYPE_CHECKING:
     from backend.services.compliance import Finding
 
-LINKED = 6  # splits that a card leads to at once; its table leads to all
+LINKED_SPLITS = 6  # splits that a card leads to at once; its table leads to all
 TALL = 300  # pixels of that table
 
 
@@ -68,7 +68,7 @@ def card(t: Texts, view: View, name: str) -> None:
                 links.page("compliance", words, "contact_support", {"model": view.record.id})
             else:
                 answer_text = t.joined(question_text, reviews.answered(t, question.answer))
-                st.markdown(f":material/{reviews.ICONS[question.answer.verdict]}: {answer_text}")
+                st.markdown(f":material/{reviews.DECISION_ICONS[question.answer.verdict]}: {answer_text}")
         _splits(t, view, name)
 
 
@@ -79,9 +79,9 @@ def _splits(t: Texts, view: View, name: str) -> None:
         return
     st.markdown(f"**{t('features.splits', n=len(where))}**")
     with st.container(horizontal=True):
-        for tree, node in where[:LINKED]:
+        for tree, node in where[:LINKED_SPLITS]:
             links.to_split(t, view.record.id, tree, node)
-    if len(where) <= LINKED:
+    if len(where) <= LINKED_SPLITS:
         return
     with st.expander(t("features.all_splits"), icon=":material/table:", key="features_splits"):
         splits = [view.model.trees[tree].splits[node] for tree, node in where]
@@ -92,7 +92,7 @@ def _splits(t: Texts, view: View, name: str) -> None:
             t("words.cover"): [split.cover for split in splits],
         }
         picking = {"on_select": "rerun", "selection_mode": "single-row"}
-        height = min(38 + frame.ROW * len(where), TALL)
+        height = min(38 + frame.TABLE_ROW_PIXELS * len(where), TALL)
         picked = frame.data(columns, f"splits_{name}", t("features.all_splits"), height=height, **picking)
         for row in picked["selection"]["rows"]:
             tree, node = where[row]

@@ -13,9 +13,9 @@ from app.texts import Texts, markdown
 if TYPE_CHECKING:
     from app.search import Hit
 
-KEYS = "Mod+K"
-SHOWN = 5  # of a kind; more are counted
-ICONS = {
+SHORTCUT = "Mod+K"
+HITS_A_KIND = 5  # of a kind; more are counted
+KIND_ICONS = {
     "pages": "web",
     "models": "deployed_code",
     "features": "dictionary",
@@ -27,7 +27,7 @@ ICONS = {
 
 def button(t: Texts) -> bool:
     """The button in the sidebar; True when it was pressed."""
-    return st.button(t("search.open"), icon=":material/search:", shortcut=KEYS, width="stretch", key="search_open")
+    return st.button(t("search.open"), icon=":material/search:", shortcut=SHORTCUT, width="stretch", key="search_open")
 
 
 def window(
@@ -56,9 +56,9 @@ def window(
         for kind, hits in hits_by_kind.items():
             with st.container(gap="xsmall"):
                 st.caption(t(f"search.{kind}"))
-                for hit in hits[:SHOWN]:
-                    links.page(hit.page, hit.words, ICONS[kind], hit.place, width="stretch")
-                if len(hits) > SHOWN:
-                    st.caption(t("search.more", n=len(hits) - SHOWN))
+                for hit in hits[:HITS_A_KIND]:
+                    links.page(hit.page, hit.words, KIND_ICONS[kind], hit.place, width="stretch")
+                if len(hits) > HITS_A_KIND:
+                    st.caption(t("search.more", n=len(hits) - HITS_A_KIND))
 
     st.dialog(t("search.title"), icon=":material/search:")(body)()

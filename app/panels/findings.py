@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from backend.services.compliance import Finding, LawDate, Question
     from backend.store.reviews import Review
 
-ICONS = {"prohibited": "block", "conditional": "rule", "indicator": "troubleshoot", "informational": "info"}
-TREES = 3  # linked from a card
-LINES = 8  # features on a page, each a line until it is opened
+STATUS_ICONS = {"prohibited": "block", "conditional": "rule", "indicator": "troubleshoot", "informational": "info"}
+LINKED_TREES = 3  # linked from a card
+FEATURES_A_PAGE = 8  # features on a page, each a line until it is opened
 DECISIONS = ("open", "confirmed", "overridden")
 
 
@@ -107,7 +107,7 @@ def listed(t: Texts, view: View, work: Casework) -> None:
     by_feature: dict[str, list[Finding]] = {}
     for finding in passing:
         by_feature.setdefault(finding.feature, []).append(finding)
-    for index, of_feature in frame.paged(list(by_feature.values()), "findings_page", LINES):
+    for index, of_feature in frame.paged(list(by_feature.values()), "findings_page", FEATURES_A_PAGE):
         card(t, view, of_feature, work, first=index == 0 and frame.BOXES_OPEN)
 
 
@@ -163,7 +163,7 @@ def _of_law(t: Texts, of_feature: Sequence[Finding], work: Casework) -> Finding:
     def words(key: str) -> str:
         finding = by_key[key]
         title = markdown(t.text(finding.title))
-        return f":material/{reviews.ICONS[_verdict(finding, work)]}: {markdown(t.jurisdiction(finding.jurisdiction))} · {title}"
+        return f":material/{reviews.DECISION_ICONS[_verdict(finding, work)]}: {markdown(t.jurisdiction(finding.jurisdiction))} · {title}"
 
     key = session.remember(f"law_{of_feature[0].feature}", list(by_key))
     law = st.pills(
@@ -183,7 +183,7 @@ def _headline(t: Texts, of_feature: Sequence[Finding], work: Casework) -> str:
         colour = "red"
     else:
         colour = "gray"
-    badge = f":{colour}-badge[:material/{ICONS[worst.status]}: {t(f'compliance.{worst.status}')}]"
+    badge = f":{colour}-badge[:material/{STATUS_ICONS[worst.status]}: {t(f'compliance.{worst.status}')}]"
     meaning = markdown(brief(t.text(worst.meaning)))
     if worst.usage.splits:
         use = "compliance.share"
@@ -199,7 +199,7 @@ def _headline(t: Texts, of_feature: Sequence[Finding], work: Casework) -> str:
         text = t(f"report.{verdicts[0]}")
     else:
         text = t("compliance.partly", n=decided, whole=len(of_feature))
-    icon = reviews.ICONS[verdicts[0] if alike else "open"]
+    icon = reviews.DECISION_ICONS[verdicts[0] if alike else "open"]
     return f"{' · '.join(parts)} :gray-badge[:material/{icon}: {text}]"
 
 
@@ -250,14 +250,14 @@ def link(t: Texts, view: View, finding: Finding) -> None:
 def to_splits(t: Texts, view: View, feature: str, splits: Sequence[tuple[int, int]]) -> None:
     """To the feature, and to the splits on it that gain most, each marked in its tree; drawn into the row around them."""
     links.to_feature(t, view.record.id, feature)
-    for tree, node in splits[:TREES]:
+    for tree, node in splits[:LINKED_TREES]:
         links.to_split(t, view.record.id, tree, node)
 
 
 def law_badges(t: Texts, law: Law) -> None:
     """Draw what a rule is, and whether it is in force."""
     with st.container(horizontal=True, gap="small"):
-        st.badge(t(f"compliance.{law.status}"), icon=f":material/{ICONS[law.status]}:", color="gray")
+        st.badge(t(f"compliance.{law.status}"), icon=f":material/{STATUS_ICONS[law.status]}:", color="gray")
         st.badge(force(t, law), icon=":material/event:", color="gray")
 
 

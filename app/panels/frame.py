@@ -33,15 +33,15 @@ if TYPE_CHECKING:
     from backend.services.lifecycle import Standing
     from backend.trees.metrics import Metrics
 
-ROW = 35  # pixels of a table's row
+TABLE_ROW_PIXELS = 35  # pixels of a table's row
 WRAPPING = 65  # from this height on Streamlit breaks a cell's text into lines
-SILENT = 3.0  # seconds after which a job that cannot tell how long it will take says so
+SILENT_AFTER_SECONDS = 3.0  # seconds after which a job that cannot tell how long it will take says so
 BOXES_OPEN = False  # whether boxes whose contents are made once they are opened stand open at first
-ROWS = 10  # of a table that is read a page at a time
-TOLD = 10  # seconds that an outcome is told in a corner
+ROWS_A_PAGE = 10  # of a table that is read a page at a time
+TOAST_SECONDS = 10  # seconds that an outcome is told in a corner
 CARDS = 4  # on a page: more would be slow to draw, and no reader takes in so many at once
 # state of a model: icon
-STATES = {
+STATE_ICONS = {
     "draft": "edit_note",
     "in_review": "rate_review",
     "approved": "verified",
@@ -80,7 +80,7 @@ def header(t: Texts, page: str, notices: Sequence[tuple[str, str]], federation: 
         state_line = t(f"states.line_{standing.said}")
         if federation is None:  # the page is on no model, so that "this model" would be none
             state_line = t("states.line_of", model=markdown(_named(t, standing)), line=state_line)
-        lines.append(f":material/{STATES[standing.model.state]}: {state_line}")
+        lines.append(f":material/{STATE_ICONS[standing.model.state]}: {state_line}")
     if lines:
         st.caption(" ".join(lines))
     for what, linked in notices:
@@ -175,7 +175,7 @@ def outcome(t: Texts, attempt: tuple[bool, Problem] | None, *, far: bool = False
     if attempt is not None and far:
         succeeded, words = attempt
         icon = ":material/check:" if succeeded else ":material/report:"
-        st.toast(explained(t, words), icon=icon, duration=TOLD)
+        st.toast(explained(t, words), icon=icon, duration=TOAST_SECONDS)
     if attempt is not None and attempt[0]:
         st.success(explained(t, attempt[1]), icon=":material/check:")
     elif attempt is not None:
@@ -284,13 +284,13 @@ def rows(
 
 def cards(columns: Mapping[str, Sequence[str]], key: str, alt: str) -> None:
     """Draw rows of plain text, a few at a time, on a phone a card each; the first column is what a row is about."""
-    pages = -(-len(next(iter(columns.values()))) // ROWS)
+    pages = -(-len(next(iter(columns.values()))) // ROWS_A_PAGE)
     read = st.container(key=f"cards_{key}")
     if pages > 1:
         at = min(st.pagination(pages, key=f"{key}_page"), pages)
     else:
         at = 1
-    page = slice((at - 1) * ROWS, at * ROWS)
+    page = slice((at - 1) * ROWS_A_PAGE, at * ROWS_A_PAGE)
     with read:
         table(
             {markdown(head): [palette.coloured(cell) for cell in column[page]] for head, column in columns.items()}, alt
@@ -300,7 +300,7 @@ def cards(columns: Mapping[str, Sequence[str]], key: str, alt: str) -> None:
 def row_height(texts: Iterable[str], letters: int) -> int:
     """Pixels that a table's rows need so that no text is cut in a column of `letters` a line."""
     lines = max((wrap(text, letters, 5).count("<br>") + 1 for text in texts), default=1)
-    return ROW if lines == 1 else max(WRAPPING, 18 + 17 * lines)
+    return TABLE_ROW_PIXELS if lines == 1 else max(WRAPPING, 18 + 17 * lines)
 
 
 def paged(items: Sequence[T], key: str, many: int = CARDS) -> Iterator[tuple[int, T]]:
@@ -385,7 +385,7 @@ def progress(t: Texts, job: Job[Any], share: float, n_done: int) -> None:
         parts.append(t("stage.stopping"))
     elif seconds_left is not None and job.silence is None:  # how long a silent Host takes is not known
         parts.append(time_left(t, seconds_left))
-    elif job.seconds > SILENT:
+    elif job.seconds > SILENT_AFTER_SECONDS:
         parts.append(t("stage.no_left"))
     st.progress(min(job.eta.share or share, 1.0), text=" · ".join(parts))
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from app.view_models import View
 
 # key: what it does
-KEYS = {
-    finder.KEYS.replace("Mod", "Ctrl"): "search",
+SHORTCUTS = {
+    finder.SHORTCUT.replace("Mod", "Ctrl"): "search",
     "Tab": "tab",
     "Enter": "enter",
     "Esc": "escape",
@@ -36,7 +36,9 @@ def first_steps(t: Texts, begin: Callable[[], None]) -> None:
 def keyboard(t: Texts) -> None:
     """Draw the keys that do something."""
     st.table(
-        {f"`{key}`": t(f"help.key_{what}") for key, what in KEYS.items()}, border="horizontal", alt=t("help.keyboard")
+        {f"`{key}`": t(f"help.key_{what}") for key, what in SHORTCUTS.items()},
+        border="horizontal",
+        alt=t("help.keyboard"),
     )
 
 

@@ -29,24 +29,24 @@ if TYPE_CHECKING:
     from backend.store.accountant import GivenOnDay
     from backend.store.audit_log import Entry
 
-TICK = 1.0  # seconds after which an open console sees what was asked or decided elsewhere, or runs
-BAR = "#6B7C8C"
+REFRESH_SECONDS = 1.0  # seconds after which an open console sees what was asked or decided elsewhere, or runs
+BAR_COLOUR = "#6B7C8C"
 # Work → the kinds of messages that ask for it.
-WORK = {name: {kind.__name__ for kind in kinds} for name, kinds in WORK_KINDS.items()}
+WORK_MESSAGES = {name: {kind.__name__ for kind in kinds} for name, kinds in WORK_KINDS.items()}
 FACTS_AND_DECISION = (3, 2)  # width of what is read, and of the form beside it
 # Pixels: two fields, or two buttons, beside each other in the form's column.
 DATE_WIDTH = 150
 COUNT_WIDTH = 190
 BUTTON_WIDTH = 150
-ROWS = 50  # entries of the log that are shown, the newest
-ICONS = {
+LOG_ROWS = 50  # entries of the log that are shown, the newest
+STATE_ICONS = {
     "waiting": "hourglass_top",
     "granted": "verified",
     "denied": "block",
     "withdrawn": "undo",
     "expired": "event_busy",
 }
-COLUMNS = ("kind", "guest", "day", "times", "bits")  # of an answer about a person
+ANSWER_COLUMNS = ("kind", "guest", "day", "times", "bits")  # of an answer about a person
 EXPLAINED = {"answers", "questions", "requests", "artefacts"}  # tables of which a note is shown
 
 
@@ -161,12 +161,12 @@ def _bars(t: Texts, title: str, days: Sequence[GivenOnDay], values: list[float])
         st.caption(title)
         names = [day.day.strftime("%m-%d") for day in days]
         table = pd.DataFrame({t("host.day"): names, title: values})
-        st.bar_chart(table, x=t("host.day"), y=title, x_label="", y_label="", height=180, color=BAR, sort=False)
+        st.bar_chart(table, x=t("host.day"), y=title, x_label="", y_label="", height=180, color=BAR_COLOUR, sort=False)
 
 
 def work_of(kind: str) -> str:
     """Return what kind of work a message of this kind belongs to; empty if it reads no record."""
-    return next((work for work, kinds in WORK.items() if kind in kinds), "")
+    return next((work for work, kinds in WORK_MESSAGES.items() if kind in kinds), "")
 
 
 Standing = tuple[object, ...]
@@ -185,7 +185,7 @@ def standing(operator: HostOperator) -> Standing:
 def follow(state: Standing, opened: Callable[[], HostOperator]) -> None:
     """Draw the page again once anything was asked, decided or answered; `opened` opens the Host again, for it is closed by then."""
 
-    @st.fragment(run_every=TICK)
+    @st.fragment(run_every=REFRESH_SECONDS)
     def look() -> None:
         try:
             with closing(opened()) as now:
@@ -244,7 +244,7 @@ def _heading(t: Texts, request: Request) -> None:
         name = markdown(approval.name)
     guest = markdown(request.guest.in_language(t.language))
     asks = t(f"host.asks_{kind}", guest=guest, name=name, purpose=_purpose(t, approval.purpose))
-    st.markdown(f":material/{ICONS[state]}: **{asks}**")
+    st.markdown(f":material/{STATE_ICONS[state]}: **{asks}**")
     past = t.past((datetime.now(UTC) - approval.since).total_seconds())
     words = [t("host.request", number=approval.number), t("host.since", past=past)]
     if approval.decided:
@@ -501,7 +501,9 @@ def _people(t: Texts, operator: HostOperator, key: str) -> None:
     }
     st.table(budget_left, border="horizontal", alt=t("host.budget"))
     st.caption(t("host.budget_note", bits=number(budget.told), days=budget.limits.days))
-    answers = {t(f"host.answer_{name}"): [getattr(holding, name) for holding in budget.answers] for name in COLUMNS}
+    answers = {
+        t(f"host.answer_{name}"): [getattr(holding, name) for holding in budget.answers] for name in ANSWER_COLUMNS
+    }
     if budget.answers:
         st.dataframe(pd.DataFrame(answers), hide_index=True, key=f"{key}_answers", alt=t("host.answers"))
     for holding in holdings:
@@ -537,7 +539,7 @@ def _log(t: Texts, operator: HostOperator, key: str) -> None:
         problems = "\n\n".join(markdown(problem) for problem in verdict.problems)
         st.warning(problems, icon=":material/report:", title=t("host.log_broken"))
     st.caption(t("host.log_note"))
-    entries = operator.entries()[-ROWS:][::-1]
+    entries = operator.entries()[-LOG_ROWS:][::-1]
     if entries:
         rows = {
             t("host.entry"): [entry.number for entry in entries],

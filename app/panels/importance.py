@@ -11,7 +11,7 @@ import streamlit as st
 from app import view_models
 from app.panels import charts, controls, frame, palette
 from app.panels.charts import Bar
-from app.panels.importance_directions import SIGNS, explained
+from app.panels.importance_directions import DIRECTION_SIGNS, explained
 from app.texts import Texts, markdown, percent
 from app.view_models import View
 from backend.services.explanation import MEASURES, Permuted, SteadyImportance
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 WORTH: Final = "worth"  # this measure and the next ask the Hosts
 SHAP: Final = "shap"
-SHOWN = 12
+FEATURES_DRAWN = 12
 
 Measure = ImportanceMeasure | Literal["worth", "shap"]
 Rows = Sequence[SteadyImportance | Permuted]
@@ -40,7 +40,7 @@ def chosen(t: Texts, view: View) -> tuple[Measure, bool]:
             help=t("importance.measure_help"),
         )
         n_used = len(view_models.used(view.importance))
-        everything = n_used <= SHOWN or st.toggle(
+        everything = n_used <= FEATURES_DRAWN or st.toggle(
             t("importance.all", n=n_used), key="importance_all", persist_state="session"
         )
     return cast(Measure, measure), everything
@@ -66,10 +66,12 @@ def by_feature(t: Texts, view: View, measure: str, rows: Rows, everything: bool)
     ordered = _ordered(view, rows)
     learned = {direction.feature: direction for direction in view.directions}
     sentence = _sentence(t, view, measure, ordered, learned)
-    bars = ordered if everything else ordered[:SHOWN]
+    bars = ordered if everything else ordered[:FEATURES_DRAWN]
     legend = [palette.name(t, view.federation, party) for party in dict.fromkeys(row.party for row in bars)]
     words = dict.fromkeys(learned[row.feature].learned for row in bars if row.feature in learned)
-    legend += [f"{SIGNS[word]} {frame.direction(t, view.task, word)}" for word in SIGNS if word in words]
+    legend += [
+        f"{DIRECTION_SIGNS[word]} {frame.direction(t, view.task, word)}" for word in DIRECTION_SIGNS if word in words
+    ]
     st.markdown(f"{sentence}  \n:small[{'  '.join(legend)}]")
     frame.drawing(
         charts.bars([_bar(t, view, row, learned.get(row.feature)) for row in bars], sentence), "importance_bars"
@@ -192,7 +194,7 @@ def _bar(t: Texts, view: View, row: SteadyImportance | Permuted, direction: Lear
     party = t.party(view.federation, row.party)
     importance = next(r for r in view.importance if r.feature == row.feature)
     hover = t("importance.hover", splits=importance.splits, trees=importance.trees, share=_words(row)) + _within(t, row)
-    sign = SIGNS.get(direction.learned, "–") if direction else ""
+    sign = DIRECTION_SIGNS.get(direction.learned, "–") if direction else ""
     return Bar(
         words=meaning,
         mark=palette.mark(view.federation, row.party),

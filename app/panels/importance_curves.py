@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from backend.data.dictionary import Feature
     from backend.explain.dependence import Dependence, GroupMeans, Level
 
-DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")  # of classes
+CLASS_DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")  # of classes
 STROKES = ("", "9 9", "3 3", "9 3 3 3", "15 15", "15 6 3 6")  # the same of an SVG
 # pixels: of a chart, of a stair without what stands around it
 HEIGHT = 360
@@ -229,7 +229,7 @@ def _dots(t: Texts, view: View, party: str, names: Sequence[str], rows: Sequence
             y=values,
             mode="lines+markers" if isinstance(rows[0], GroupMean) and rows[0].group.kind == "bin" else "markers",
             marker={"symbol": sign.symbol, "color": sign.colour, "size": 10},
-            line={"color": sign.colour, "dash": DASHES[k % len(DASHES)], "width": 1.5},
+            line={"color": sign.colour, "dash": CLASS_DASHES[k % len(CLASS_DASHES)], "width": 1.5},
             error_y=charts.whisker(values, low, high),
             name=label(_column(t, view, k)),
             customdata=[label(name) for name in names],

@@ -14,8 +14,8 @@ from app.view_models import View
 if TYPE_CHECKING:
     from backend.explain.direction import LearnedDirection
 
-SIGNS = {"up": "▲", "down": "▼", "mixed": "◆", "hidden": "?"}  # all other words have no direction
-LINKED = 4  # links to trees a feature
+DIRECTION_SIGNS = {"up": "▲", "down": "▼", "mixed": "◆", "hidden": "?"}  # all other words have no direction
+LINKED_SPLITS = 4  # links to trees a feature
 
 
 def directions(t: Texts, view: View) -> None:
@@ -91,7 +91,7 @@ def _links(t: Texts, view: View, where: Sequence[tuple[int, int]]) -> None:
     for tree, node in where:
         first.setdefault(tree, node)
     with st.container(horizontal=True):
-        for tree, node in list(first.items())[:LINKED]:
+        for tree, node in list(first.items())[:LINKED_SPLITS]:
             links.to_split(t, view.record.id, tree, node, words=t("features.see_tree", tree=tree + 1))
 
 
@@ -103,7 +103,7 @@ def explained(t: Texts, view: View, learned: str) -> str:
 
 
 def _arrow(t: Texts, view: View, direction: str) -> str:
-    return f"{SIGNS.get(direction, '–')} {frame.direction(t, view.task, direction)}"
+    return f"{DIRECTION_SIGNS.get(direction, '–')} {frame.direction(t, view.task, direction)}"
 
 
 def _verdict(t: Texts, direction: LearnedDirection) -> str:

@@ -15,12 +15,12 @@ from backend.i18n import wide
 if TYPE_CHECKING:
     from backend.explain.stability import Interaction
 
-SHOWN = 10  # features of the picture
-ABOVE = 48  # letters of a feature, in one line: above the picture it stands on end
+FEATURES_DRAWN = 10  # features of the picture
+HEAD_LETTERS = 48  # letters of a feature, in one line: above the picture it stands on end
 # pixels: of a square, of a letter above (saved, too), of the scale
-SQUARE = 30
-LETTER = 7.2
-SCALE = 72
+SQUARE_PIXELS = 30
+UPRIGHT_LETTER_PIXELS = 7.2
+SCALE_PIXELS = 72
 
 
 def pairs(t: Texts, view: View, interactions: Sequence[Interaction]) -> None:
@@ -62,31 +62,31 @@ def _squares(t: Texts, view: View, interactions: Sequence[Interaction], sentence
     for pair in interactions:
         for feature in pair.features:
             met[feature] = met.get(feature, 0.0) + pair.gain
-    features = sorted(met, key=lambda feature: -met[feature])[:SHOWN]
+    features = sorted(met, key=lambda feature: -met[feature])[:FEATURES_DRAWN]
     by_pair = {frozenset(pair.features): pair for pair in interactions}
     largest = max(pair.share for pair in interactions) or 1.0
     names = [t.brief(view.model.feature(name)) for _, name in features]
-    above = 24 + LETTER * max(wide(cut(words, ABOVE)) for words in names)
+    above = 24 + UPRIGHT_LETTER_PIXELS * max(wide(cut(words, HEAD_LETTERS)) for words in names)
     width = 100 / len(features)
     parts = []
     for row, (feature_of_row, words) in enumerate(zip(features, names, strict=True)):
         sign = palette.mark(view.federation, feature_of_row[0])
-        top = above + (SQUARE + charts.LINE + 8) * row
+        top = above + (SQUARE_PIXELS + charts.LINE + 8) * row
         glyph = f'<tspan fill="{sign.colour}">{sign.glyph}</tspan>'
         parts.append(
             f'<svg x="{width * (row + 0.5):.2f}%" y="{above - 8:.0f}" overflow="visible"><text transform="rotate(-90)" '
-            f'text-anchor="start" dy="0.35em">{glyph} {label(cut(words, ABOVE))}</text></svg>'
-            f'<text x="0" y="{top + charts.TEXT:.0f}" text-anchor="start">{glyph} {label(cut(words, ABOVE))}</text>'
+            f'text-anchor="start" dy="0.35em">{glyph} {label(cut(words, HEAD_LETTERS))}</text></svg>'
+            f'<text x="0" y="{top + charts.TEXT:.0f}" text-anchor="start">{glyph} {label(cut(words, HEAD_LETTERS))}</text>'
         )
         for column, feature_of_column in enumerate(features):
             cell = by_pair.get(frozenset((feature_of_row, feature_of_column)))
             if cell is not None:
                 parts.append(
-                    f'<rect x="{width * column:.2f}%" y="{top + charts.LINE + 2:.0f}" width="{width - 0.4:.2f}%" height="{SQUARE}" '
+                    f'<rect x="{width * column:.2f}%" y="{top + charts.LINE + 2:.0f}" width="{width - 0.4:.2f}%" height="{SQUARE_PIXELS}" '
                     f'fill-opacity="{_density(cell.share / largest):.2f}"><title>{_hover(t, view, cell)}</title></rect>'
                 )
-    below = above + (SQUARE + charts.LINE + 8) * len(features)
-    return charts.svg([*parts, *_scale(t, largest, below + 8)], below + SCALE, sentence)
+    below = above + (SQUARE_PIXELS + charts.LINE + 8) * len(features)
+    return charts.svg([*parts, *_scale(t, largest, below + 8)], below + SCALE_PIXELS, sentence)
 
 
 def _density(share: float) -> float:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app.panels import charts, frame, palette
-from app.panels.importance import SHOWN
+from app.panels.importance import FEATURES_DRAWN
 from app.texts import Texts, markdown, signed
 from app.view_models import View, scale
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def contributions(t: Texts, view: View, rows: Sequence[CohortImportance], everything: bool) -> None:
     """Draw bars to both sides of 0, the longest first; all features in the table."""
-    bars_shown = rows if everything else rows[:SHOWN]
+    bars_shown = rows if everything else rows[:FEATURES_DRAWN]
     bars = []
     for row in bars_shown:
         meaning = t.meaning(view.model.feature(row.feature))

@@ -12,8 +12,8 @@ from typing import Any
 from app.panels import charts, palette
 from app.texts import label
 
-DOT = 80  # square pixels of a point
-PLOT = 240  # pixels between the lowest and the highest value
+DOT_AREA = 80  # square pixels of a point
+PLOT_PIXELS = 240  # pixels between the lowest and the highest value
 DASHES = {
     "solid": [1, 0],
     "dot": [3, 3],
@@ -129,7 +129,7 @@ def drawing(
     entries += [(line.name, line.colour, line.width, line.dash) for line in lines if line.name]
     theme = charts.theme()
     spec = {
-        "height": PLOT + charts.TITLED + charts.LINE * len(entries),
+        "height": PLOT_PIXELS + charts.TITLED + charts.LINE * len(entries),
         "padding": {"left": 0, "right": 8, "top": 4, "bottom": 0},
         "layer": layers,
         "encoding": {
@@ -191,7 +191,7 @@ def _line_layers(line: Line) -> list[dict[str, Any]]:
             }
         )
     if line.dots:
-        mark = {"type": "point", "filled": True, "size": DOT, "color": line.colour, "opacity": 1}
+        mark = {"type": "point", "filled": True, "size": DOT_AREA, "color": line.colour, "opacity": 1}
         layers.append({"data": {"values": points}, "mark": mark, "encoding": places})
     return layers
 

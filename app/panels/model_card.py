@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from backend.results import ModelRecord
     from backend.services.model_card import ModelCard, Performance
 
-SMALL = 0.1  # PSI, by the trade's convention (Siddiqi 2006), which the caption names
-TILES = {
+SMALL_PSI = 0.1  # PSI, by the trade's convention (Siddiqi 2006), which the caption names
+FIGURE_TILES = {
     "binary": ("auc", "ks", "brier", "log_loss"),
     "classes": ("accuracy", "auc", "log_loss"),
     "number": ("rmse", "mae", "r2"),
 }
-PARTS = {"test": "dot", "validation": "dash", "training": "solid"}
+PART_DASHES = {"test": "dot", "validation": "dash", "training": "solid"}
 
 
 def identity(t: Texts, view: View, card: ModelCard) -> None:
@@ -128,7 +128,7 @@ def figures(t: Texts, view: View, card: ModelCard, performance: Performance) -> 
         )
     )
     with st.container(horizontal=True):
-        for estimate in (e for e in performance.figures if e.name in TILES[view.task]):
+        for estimate in (e for e in performance.figures if e.name in FIGURE_TILES[view.task]):
             st.metric(
                 _name(t, estimate),
                 _value(t, view, estimate, estimate.value),
@@ -165,7 +165,7 @@ def stability(t: Texts, view: View, shifts: Sequence[Stability]) -> None:
     words = {"part": _part(t, worst.part), "psi": number(worst.psi), "chance": number(worst.chance)}
     if not moved:
         reading = "stable"
-    elif max(shift.psi for shift in moved) < SMALL:
+    elif max(shift.psi for shift in moved) < SMALL_PSI:
         reading = "moved_little"
     else:
         reading = "moved"
@@ -196,7 +196,7 @@ def _shares(t: Texts, view: View, shifts: Sequence[Stability], worst: Stability,
         shares = [f"{name}: {percent(values[at])}" for name, (_, values) in by_part.items()]
         hover.append((at + 1, "\n".join([bin_name, *shares])))
     parts = [
-        lines.Line(range(1, len(names) + 1), values, name, dash=PARTS.get(part, "dashdot"), dots=True)
+        lines.Line(range(1, len(names) + 1), values, name, dash=PART_DASHES.get(part, "dashdot"), dots=True)
         for name, (part, values) in by_part.items()
     ]
     return lines.drawing(parts, across, down, sentence, hover)

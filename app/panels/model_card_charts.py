@@ -17,9 +17,9 @@ from backend.services.model_card import Performance
 if TYPE_CHECKING:
     from backend.evaluation.performance import Calibration, Separation, Spread
 
-SQUARE = 56  # pixels of a pair of classes; its words are 4.5:1 on the darkest, on either page
-NAME = 14  # letters of a class
-STEP = 10  # of the points of a curve, every so many are in its table
+CLASS_SQUARE_PIXELS = 56  # pixels of a pair of classes; its words are 4.5:1 on the darkest, on either page
+CLASS_LETTERS = 14  # letters of a class
+POINTS_A_ROW = 10  # of the points of a curve, every so many are in its table
 
 Draw = Callable[[Texts, View, Performance], None]
 
@@ -207,19 +207,19 @@ def confusion(t: Texts, view: View, performance: Performance) -> None:
 def _squares(t: Texts, classes: Sequence[str], rows: Sequence[Sequence[float]], sentence: str) -> str:
     """Return a chart with a square for each pair of a true and a predicted class, darker where more people of the true one are."""
     width = 100 / len(classes)
-    ground = SQUARE * len(classes)
-    names = [cut(name, NAME) for name in classes]
+    ground = CLASS_SQUARE_PIXELS * len(classes)
+    names = [cut(name, CLASS_LETTERS) for name in classes]
     room = charts.BESIDE + 8 + round(charts.LETTER * max(map(wide, names)))
     parts = []
     for i, (true, row) in enumerate(zip(names, rows, strict=True)):
-        middle = SQUARE * (i + 0.5) + 4
+        middle = CLASS_SQUARE_PIXELS * (i + 0.5) + 4
         parts.append(f'<text x="-8" y="{middle}" text-anchor="end">{label(true)}</text>')
         parts.append(f'<text x="{width * (i + 0.5):.2f}%" y="{ground + charts.LINE}">{label(true)}</text>')
         for j, share in enumerate(row):
             x = width * j
             words = f"{classes[i]} → {classes[j]}: {percent(share)}"
             parts.append(
-                f'<rect x="{x:.2f}%" y="{SQUARE * i}" width="{width - 0.4:.2f}%" height="{SQUARE - 2}" '
+                f'<rect x="{x:.2f}%" y="{CLASS_SQUARE_PIXELS * i}" width="{width - 0.4:.2f}%" height="{CLASS_SQUARE_PIXELS - 2}" '
                 f'fill-opacity="{0.04 + 0.36 * share:.2f}"><title>{label(words)}</title></rect>'
                 f'<text x="{x + width / 2:.2f}%" y="{middle}" pointer-events="none">{percent(share)}</text>'
             )
@@ -235,7 +235,7 @@ def _diagonal(low: float, high: float) -> lines.Line:
 
 
 def _rates(t: Texts, points: Separation) -> frame.Columns:
-    indices = sorted({*range(0, len(points.cutoffs), STEP), points.widest, len(points.cutoffs) - 1})
+    indices = sorted({*range(0, len(points.cutoffs), POINTS_A_ROW), points.widest, len(points.cutoffs) - 1})
     return {
         t("card.cutoff"): [percent(points.cutoffs[i]) for i in indices],
         t("card.true_positive"): [percent(points.true_positive[i]) for i in indices],

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from backend.services.model_difference import ModelDifference
 
 SIZES = ("trees", "leaves", "splits", "hidden_splits", "depth", "used", "offered", "released")
-SHOWN = 12  # features drawn; the table holds all
-ONE_LINE = 44  # letters of a bar's words on a phone
-BAR = 9  # pixels: the thickness of a bar
-BEFORE = 0.4  # opacity of the first model's bar
+FEATURES_DRAWN = 12  # features drawn; the table holds all
+LINE_LETTERS = 44  # letters of a bar's words on a phone
+BAR_PIXELS = 9  # pixels: the thickness of a bar
+FIRST_MODEL_OPACITY = 0.4  # opacity of the first model's bar
 
 
 def alone(t: Texts) -> None:
@@ -197,15 +197,17 @@ def importance(t: Texts, view: View, comparison: SideBySide) -> None:
         before=_share(t, largest.before),
         after=_share(t, largest.after),
     )
-    if len(comparison.shifts) > SHOWN:
-        sentence = t.joined(sentence, t("report.first", n=SHOWN))
+    if len(comparison.shifts) > FEATURES_DRAWN:
+        sentence = t.joined(sentence, t("report.first", n=FEATURES_DRAWN))
     twin: frame.Columns = {
         t("features.meaning"): [evidence.plain(t, view, s.feature) for s in comparison.shifts],
         t("words.party"): [palette.plain(t, view.federation, s.party) for s in comparison.shifts],
         t("comparison.first"): [_share(t, s.before) for s in comparison.shifts],
         t("comparison.second"): [_share(t, s.after) for s in comparison.shifts],
     }
-    frame.chart(t, _paired(t, view, comparison.shifts[:SHOWN], sentence), sentence, twin, "comparison_importance")
+    frame.chart(
+        t, _paired(t, view, comparison.shifts[:FEATURES_DRAWN], sentence), sentence, twin, "comparison_importance"
+    )
 
 
 def _share(t: Texts, share: float | None) -> str:
@@ -213,26 +215,29 @@ def _share(t: Texts, share: float | None) -> str:
 
 
 def _paired(t: Texts, view: View, shifts: Sequence[Shift], sentence: str) -> str:
-    looks = {BEFORE: t("comparison.first_pale"), 1.0: t("comparison.second_full")}
+    looks = {FIRST_MODEL_OPACITY: t("comparison.first_pale"), 1.0: t("comparison.second_full")}
     parts = lines.legend(
-        [(f'stroke="{palette.INK}" stroke-width="{BAR}" opacity="{opacity}"', name) for opacity, name in looks.items()]
+        [
+            (f'stroke="{palette.INK}" stroke-width="{BAR_PIXELS}" opacity="{opacity}"', name)
+            for opacity, name in looks.items()
+        ]
     )
     y = charts.LINE * (len(looks) + 1)
     largest = max(share or 0.0 for shift in shifts for share in (shift.before, shift.after)) or 1.0
     for shift in shifts:
         sign = palette.mark(view.federation, shift.party)
-        words = f"{sign.glyph} {wrap(evidence.plain(t, view, shift.feature), ONE_LINE, 2)}"
+        words = f"{sign.glyph} {wrap(evidence.plain(t, view, shift.feature), LINE_LETTERS, 2)}"
         change = f"{label(_share(t, shift.before))} → {label(_share(t, shift.after))}"
         for line in f"{words}  {change}".split("<br>"):
             parts.append(f'<text y="{y + charts.TEXT}" text-anchor="start">{line}</text>')
             y += charts.LINE
-        for share, opacity in ((shift.before, BEFORE), (shift.after, 1.0)):
+        for share, opacity in ((shift.before, FIRST_MODEL_OPACITY), (shift.after, 1.0)):
             width = 100 * (share or 0.0) / largest
             y += 2
             parts.append(
-                f'<rect y="{y}" width="{width:.2f}%" height="{BAR}" fill="{sign.colour}" opacity="{opacity}"/>'
+                f'<rect y="{y}" width="{width:.2f}%" height="{BAR_PIXELS}" fill="{sign.colour}" opacity="{opacity}"/>'
             )
-            y += BAR
+            y += BAR_PIXELS
         y += 10
     return charts.svg(parts, y, sentence)
 

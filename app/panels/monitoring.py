@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from backend.services.samples import Samples
 
 MEGABYTES = SAMPLES.max_bytes // 1_000_000
-NONE = ""
+NO_FEATURE = ""
 
 
 def last(t: Texts, view: View, run: Monitored) -> None:
@@ -27,7 +27,7 @@ def last(t: Texts, view: View, run: Monitored) -> None:
     show = {"pass": st.success, "undecided": st.info, "warn": st.warning, "fail": st.error, "incomplete": st.warning}[
         run.verdict
     ]
-    show(t(f"monitoring.overall_{run.verdict}"), icon=validation.ICONS[run.verdict])
+    show(t(f"monitoring.overall_{run.verdict}"), icon=validation.VERDICT_ICONS[run.verdict])
     counted = {"n": f"{run.n:,}", "failed": f"{run.failed:,}", "outcomes": f"{run.outcomes:,}"}
     at = t("policy.measured", cutoff=policies.measured_at(t, run.cutoff, run.policy))
     st.markdown(t.joined(t("monitoring.sentence", **counted), at))
@@ -67,7 +67,7 @@ def setup(t: Texts, view: View, service: Monitoring, samples: Samples) -> Monito
         )
         feature = st.selectbox(
             t("monitoring.feature_label"),
-            [NONE, *features],
+            [NO_FEATURE, *features],
             format_func=lambda name: t.brief(features[name]) if name else t("monitoring.feature_none"),
             key="monitoring_feature",
             persist_state="session",
@@ -86,4 +86,4 @@ def setup(t: Texts, view: View, service: Monitoring, samples: Samples) -> Monito
             return None
         upload.sheet(t, later.sheet)
         upload.account(t, "monitoring_account", partial(samples.account, view.record.id, later.sheet))
-    return MonitoringRequest(view.record.id, later, feature or NONE)
+    return MonitoringRequest(view.record.id, later, feature or NO_FEATURE)

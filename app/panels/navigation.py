@@ -18,7 +18,7 @@ from app.panels import links as to
 from app.texts import Texts
 from backend.services.roles import ANALYST, OPERATOR, REGULATOR, ROLES
 
-GROUPS = {
+PAGE_GROUPS = {
     "start": ("overview", "demonstration"),
     "use": ("score", "people"),
     "understand": ("features", "structure", "importance", "model_card"),
@@ -26,7 +26,7 @@ GROUPS = {
     "models": ("own_data", "screen", "train", "compare_models"),
     "protection": ("privacy", "protocols", "attack_lab", "host"),
 }
-ICONS = {
+PAGE_ICONS = {
     "overview": "home",
     "demonstration": "slideshow",
     "score": "lock",
@@ -50,7 +50,7 @@ ICONS = {
     "host": "domain",
     "help": "help",
 }
-FIRST = {REGULATOR: "govern"}  # role: the group that stands above the others
+FIRST_GROUP = {REGULATOR: "govern"}  # role: the group that stands above the others
 # page: whose it is; a courtesy, for roles are not authenticated
 FOR = {
     "own_data": (OPERATOR,),
@@ -62,7 +62,7 @@ FOR = {
     "host": (OPERATOR,),
 }
 # What comes after what: a presenter shows a score and how it is protected, a regulator asks for the findings first.
-WAYS = {
+NEXT_PAGES = {
     OPERATOR: (
         "overview", "demonstration", "score", "people", "decide", "privacy", "host", "protocols", "attack_lab", "features",
         "structure", "importance", "model_card", "compliance", "validation", "report", "audit", "own_data", "screen", "train",
@@ -90,8 +90,8 @@ def open_to(name: str, role: str) -> bool:
 
 def visible(role: str) -> dict[str, list[str]]:
     """Group → pages, in the order in which a role sees them."""
-    order = sorted(GROUPS, key=lambda group: group != FIRST.get(role))
-    by_group = {group: [name for name in GROUPS[group] if open_to(name, role)] for group in order}
+    order = sorted(PAGE_GROUPS, key=lambda group: group != FIRST_GROUP.get(role))
+    by_group = {group: [name for name in PAGE_GROUPS[group] if open_to(name, role)] for group in order}
     return {group: names for group, names in by_group.items() if names}
 
 
@@ -102,7 +102,7 @@ def listed(role: str) -> list[str]:
 
 def find(t: Texts) -> tuple[str, Page]:
     """The page that the address names, as its name and what runs it; an unknown address has a page of its own."""
-    pages = {name: _page(t, name, name) for name in ICONS}
+    pages = {name: _page(t, name, name) for name in PAGE_ICONS}
     # The bare address is a page of its own for Streamlit, so the first page has two: / and /overview.
     first = _page(t, FIRST_PAGE, "home", default=True)
     page_name = urlsplit(st.context.url or "").path.rsplit("/", 1)[-1]
@@ -119,7 +119,7 @@ def find(t: Texts) -> tuple[str, Page]:
 
 
 def _page(t: Texts, name: str, address: str, *, default: bool = False) -> Page:
-    icon = f":material/{ICONS.get(name, 'explore_off')}:"
+    icon = f":material/{PAGE_ICONS.get(name, 'explore_off')}:"
     help_ = t(f"{name}.question")
     return Page(session.page(name), title=t(f"{name}.title"), icon=icon, url_path=address, default=default, help=help_)
 
@@ -132,14 +132,14 @@ def links(t: Texts, role: str) -> None:
                 if group != "start":
                     st.caption(t(f"nav.{group}"))
                 for name in names:
-                    to.page(name, t(f"{name}.title"), ICONS[name], width="stretch")
+                    to.page(name, t(f"{name}.title"), PAGE_ICONS[name], width="stretch")
 
 
 def next_step(t: Texts, role: str, here: str) -> None:
     """At the end of a page: one sentence and a link to what comes next for a role."""
     if here == NOWHERE:  # has its own link
         return
-    way = WAYS[role]
+    way = NEXT_PAGES[role]
     if here in way:
         following = way[(way.index(here) + 1) % len(way)]
     else:

@@ -60,7 +60,7 @@ def bar(t: Texts, standing: Standing, n_questions: int, manage: Callable[[], Non
     model = standing.model
     approval = standing.approval
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.badge(t(f"states.{model.state}"), icon=f":material/{frame.STATES[model.state]}:", color="blue")
+        st.badge(t(f"states.{model.state}"), icon=f":material/{frame.STATE_ICONS[model.state]}:", color="blue")
         if approval is None:
             st.badge(t("states.unapproved"), icon=":material/gpp_maybe:", color="gray")
         else:

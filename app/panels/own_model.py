@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Bring = Callable[..., Job[Brought]]
 
-JOB = "import"
+IMPORT_JOB = "import"
 TYPES = ["json", "ubj", "txt"]
 MEGABYTES = 50
 
@@ -42,7 +42,7 @@ def bring(t: Texts, federations: Sequence[Federation], outcomes: Callable[[str],
         file = upload.file(t, t("own_model.file"), "own_model_file", MEGABYTES, TYPES)
     with options_column:
         options = _options(t, by_name[name], outcomes)
-    job = user_jobs.find(JOB)
+    job = user_jobs.find(IMPORT_JOB)
     idle = file is not None and user_jobs.running(job) is None
     with st.container(horizontal=True):
         checked = st.button(t("own_model.check"), icon=":material/fact_check:", disabled=not idle, key="own_check")
@@ -52,10 +52,10 @@ def bring(t: Texts, federations: Sequence[Federation], outcomes: Callable[[str],
     if file is not None and (checked or imported):
         data = file.getvalue()
         user_jobs.start(
-            JOB, lambda: begin(name, file.name, data, keep=imported, **options), upload=Upload(file.name, data)
+            IMPORT_JOB, lambda: begin(name, file.name, data, keep=imported, **options), upload=Upload(file.name, data)
         )
         session.rerun()
-    if frame.refused(t, JOB):
+    if frame.refused(t, IMPORT_JOB):
         return
     if job is not None:
         _job(t, job)
@@ -63,7 +63,7 @@ def bring(t: Texts, federations: Sequence[Federation], outcomes: Callable[[str],
 
 def _job(t: Texts, job: Job[Brought]) -> None:
     """Draw how far the checks are, or what became of them."""
-    file = user_jobs.upload(JOB)
+    file = user_jobs.upload(IMPORT_JOB)
     if file is not None:
         st.caption(f":material/description: {t('importing.kept', name=markdown(file.name))}")
     if job.state == "running":

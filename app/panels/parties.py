@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from backend.data.federation import Federation
     from backend.protocols.alignment.outcome import Alignment
 
-LANE = 64  # pixels of a Host that stands beside
-BELOW = 3  # Hosts that have room below the Guest
-TILES = {  # claim: icon, page with the evidence
+HOST_LANE_PIXELS = 64  # pixels of a Host that stands beside
+HOSTS_BELOW = 3  # Hosts that have room below the Guest
+CLAIM_TILES = {  # claim: icon, page with the evidence
     "interpretability": ("visibility", "features"),
     "compliance": ("flag", "compliance"),
     "privacy": ("lock", "structure"),
@@ -43,10 +43,10 @@ def _network(t: Texts, view: View, sentence: str) -> str:
     """Up to three Hosts stand below the Guest; more stand beside it, so that their names have room on a phone."""
     shares = view_models.shares(view)
     hosts = len(shares) - 1
-    hosts_beside = hosts > BELOW
+    hosts_beside = hosts > HOSTS_BELOW
     if hosts_beside:
-        spots = [(16.0, LANE * hosts / 2), *((50.0, LANE * (i + 0.5)) for i in range(hosts))]
-        height = LANE * hosts
+        spots = [(16.0, HOST_LANE_PIXELS * hosts / 2), *((50.0, HOST_LANE_PIXELS * (i + 0.5)) for i in range(hosts))]
+        height = HOST_LANE_PIXELS * hosts
     else:
         spots = [(50.0, 84.0), *((100 * (i + 0.5) / hosts, 184.0) for i in range(hosts))]
         height = 272 if hosts else 120
@@ -67,7 +67,7 @@ def _network(t: Texts, view: View, sentence: str) -> str:
         size = 40 if hosts_beside and not guest else 64
         at = f'x="{x:.2f}%" y="{y + size / 3:.0f}" font-size="{size}" fill="{sign.colour}"'
         mark = f"<text {at}>{sign.glyph}<title>{hover}</title></text>"
-        room = 22 if not hosts_beside and (guest or hosts < BELOW) else 15
+        room = 22 if not hosts_beside and (guest or hosts < HOSTS_BELOW) else 15
         name = wrap(t.party(view.federation, share.party), room, 2 if hosts_beside else 3)
         lines = [f'<tspan font-weight="600">{line}</tspan>' for line in name.split("<br>")]
         lines.append(t("overview.feature_count", n=share.features))

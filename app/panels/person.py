@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     from backend.data.dictionary import Feature
     from backend.data.table import SampleSheet
 
-WAYS = ("pick", "type")
-LISTED = 100  # people in a menu, each of whom a browser draws though the menu is closed
+INPUT_WAYS = ("pick", "type")
+MENU_PEOPLE = 100  # people in a menu, each of whom a browser draws though the menu is closed
 FACTS = 16  # values of a person on a page: hundreds at once would be slow to draw
 EVERYONE = ""
 
 
 def way(t: Texts) -> str:
     """Return which of the two ways one person is given."""
-    return controls.choice(t("score.way"), WAYS, "score_way", lambda key: t(f"score.way_{key}"))
+    return controls.choice(t("score.way"), INPUT_WAYS, "score_way", lambda key: t(f"score.way_{key}"))
 
 
 def options(people: pd.DataFrame, current: str | None) -> list[str]:
     """People for a menu: the one chosen before, then some of those held out for testing."""
-    ids = [str(sample) for sample in people.index[people["part"] == parts_of(people)[0]][:LISTED]]
+    ids = [str(sample) for sample in people.index[people["part"] == parts_of(people)[0]][:MENU_PEOPLE]]
     if current is None or current not in people.index:
         return ids
     return [current, *(i for i in ids if i != current)]
@@ -68,7 +68,7 @@ def pick(
         st.info(t("score.nobody"), icon=":material/person_off:")
         return None
     with menu:
-        listed = ids[:LISTED]
+        listed = ids[:MENU_PEOPLE]
         if current in ids and current not in listed:
             listed = [current, *listed[:-1]]
         picked = st.selectbox(t("score.person"), listed, key=remember("sample", listed), width=150)
@@ -98,7 +98,7 @@ def _chosen(t: Texts, view: View, people: pd.DataFrame) -> pd.DataFrame:
     )
     if by:
         records = _narrowed(t, features[by], records)
-    st.caption(t("score.matching", n=len(records), people=f"{len(records):,}", listed=LISTED))
+    st.caption(t("score.matching", n=len(records), people=f"{len(records):,}", listed=MENU_PEOPLE))
     return records
 
 

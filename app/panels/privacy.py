@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from backend.privacy.tradeoff import TradeoffPoint
     from backend.results import Score, ScoreBatch
 
-TOLD = ("score", "reasons", "cohort")  # kinds of questions
-EXACT = 10**6  # counts above are rounded to a power of ten
-LINES = {"unique": "solid", "identified": "dot"}
-FIGURES = ("auc", "ks", "accuracy", "rmse", "r2")
-USUAL = 2.0**-4  # width of dither, on a logit, that a model without any is compared with
+QUESTION_KINDS = ("score", "reasons", "cohort")  # kinds of questions
+EXACT_UP_TO = 10**6  # counts above are rounded to a power of ten
+CURVE_DASHES = {"unique": "solid", "identified": "dot"}
+QUALITY_FIGURES = ("auc", "ks", "accuracy", "rmse", "r2")
+USUAL_DITHER = 2.0**-4  # width of dither, on a logit, that a model without any is compared with
 
 
 def table_two(t: Texts, view: View, batch: ScoreBatch, rows: Sequence[LedgerRow], lines: Sequence[LedgerLine]) -> None:
@@ -133,7 +133,7 @@ def told(t: Texts, view: View, hosts_told: Sequence[GivenAway], person: str) -> 
     box = frame.box(t("privacy.told_costs"), "table", "privacy_told_costs_box")
     if box is None:
         return
-    kinds = [kind for kind in TOLD if any(kind in host.costs for host in hosts_told)]
+    kinds = [kind for kind in QUESTION_KINDS if any(kind in host.costs for host in hosts_told)]
     more: frame.Columns = {
         t("privacy.told_host"): hosts,
         **{t(f"privacy.told_{kind}"): [_bits(t, host.costs.get(kind)) for host in hosts_told] for kind in kinds},
@@ -224,7 +224,7 @@ def bounded(t: Texts, score: Score, bound: LeakBound) -> bool:
 
 def _many(count: int) -> str:
     """1,290; from a million on as a power of ten: 3.1 × 10²⁴."""
-    if count < EXACT:
+    if count < EXACT_UP_TO:
         return f"{count:,}"
     power = len(str(count)) - 1
     return f"{count / 10**power:.1f} × 10{str(power).translate(str.maketrans('0123456789', '⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
@@ -268,9 +268,10 @@ def _verdict(t: Texts, view: View, points: Sequence[LeakPoint]) -> str:
 
 def _chart(t: Texts, view: View, points: Sequence[LeakPoint], sentence: str) -> lines.Drawing:
     widths = [float(point.score_bits) for point in points]
-    shares = {name: [getattr(point, name) for point in points] for name in LINES}
+    shares = {name: [getattr(point, name) for point in points] for name in CURVE_DASHES}
     curves = [
-        lines.Line(widths, row, t(f"privacy.{name}"), dash=LINES[name], dots=True) for name, row in shares.items()
+        lines.Line(widths, row, t(f"privacy.{name}"), dash=CURVE_DASHES[name], dots=True)
+        for name, row in shares.items()
     ]
     model_bits = float(view.record.score_bits)
     if model_bits in widths:
@@ -285,7 +286,7 @@ def frontier(t: Texts, view: View, points: Sequence[TradeoffPoint], dither: floa
     """Draw privacy–utility trade-off: how many scores identify a path and how good scores are, by resolution and dither;
     `dither` is the Hosts'.
     """
-    figures = [name for name in FIGURES if any(isfinite(getattr(point.metrics, name)) for point in points)]
+    figures = [name for name in QUALITY_FIGURES if any(isfinite(getattr(point.metrics, name)) for point in points)]
     model_point = min(points, key=lambda p: (abs(p.score_bits - view.record.score_bits), abs(p.dither - dither)))
     twin: frame.Columns = {
         t("privacy.width"): [point.score_bits for point in points],
@@ -295,7 +296,7 @@ def frontier(t: Texts, view: View, points: Sequence[TradeoffPoint], dither: floa
         **{t(f"figure.{name}"): [f"{getattr(p.metrics, name):.4f}" for p in points] for name in figures},
         t("privacy.chosen"): [t("privacy.this_model") if point is model_point else "" for point in points],
     }
-    sentence = _frontier_verdict(t, points, model_point, figures[0], ldexp(USUAL, view.model.outputs.scale))
+    sentence = _frontier_verdict(t, points, model_point, figures[0], ldexp(USUAL_DITHER, view.model.outputs.scale))
     frame.chart(t, _frontier_chart(t, points, model_point, sentence), sentence, twin, "privacy_frontier")
     st.caption(t("privacy.frontier_audit", people=f"{model_point.people:,}", records=f"{model_point.records:,}"))
 

@@ -25,7 +25,7 @@ SOURCES = ("own", "synthetic")
 MAX_PEOPLE = 100
 LATENCIES = (0, 1, 5, 10, 20, 50, 100, 200, 300)  # milliseconds
 BANDWIDTHS = (30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000, 100_000_000)  # bytes a second
-USUAL = Link()
+USUAL_LINK = Link()
 HEAVY = 50_000  # leaf weights from which one ciphertext each is the slow way
 
 
@@ -89,9 +89,9 @@ def link(t: Texts) -> Link:
         return int(column.select_slider(t(f"protocols.{name}"), values, value=usual, **shared))
 
     latency = slider(
-        latency_column, "latency", LATENCIES, round(USUAL.latency * 1000), lambda n: t("protocols.ms", n=n)
+        latency_column, "latency", LATENCIES, round(USUAL_LINK.latency * 1000), lambda n: t("protocols.ms", n=n)
     )
-    bandwidth = slider(bandwidth_column, "bandwidth", BANDWIDTHS, int(USUAL.bandwidth), lambda n: f"{size(n)}/s")
+    bandwidth = slider(bandwidth_column, "bandwidth", BANDWIDTHS, int(USUAL_LINK.bandwidth), lambda n: f"{size(n)}/s")
     return Link(latency / 1000, float(bandwidth))
 
 

@@ -9,7 +9,7 @@ import streamlit as st
 
 from app.panels import frame, palette, reviews
 from app.panels.casework import Casework
-from app.panels.findings import LINES, cited
+from app.panels.findings import FEATURES_A_PAGE, cited
 from app.texts import Texts, code, markdown, percent
 from app.view_models import View
 from backend.i18n import brief
@@ -28,7 +28,7 @@ def listed(t: Texts, view: View, work: Casework) -> None:
     st.markdown(
         t.joined(t("questions.waiting", n=waiting) if waiting else t("questions.none_waiting"), t("questions.why"))
     )
-    for index, question in frame.paged(questions, "questions_page", LINES):
+    for index, question in frame.paged(questions, "questions_page", FEATURES_A_PAGE):
         # the first finding is open already, and the page has two screens
         _question(t, view, question, work, first=index == 0 and not view.compliance.findings)
 
@@ -36,7 +36,7 @@ def listed(t: Texts, view: View, work: Casework) -> None:
 def _question(t: Texts, view: View, question: Question, work: Casework, *, first: bool) -> None:
     place = f"question_{question.feature}_{question.about}"
     state = question.answer.verdict if question.answer else "open"
-    badge = f":gray-badge[:material/{reviews.ICONS[state]}: {t(f'questions.{state}')}]"
+    badge = f":gray-badge[:material/{reviews.DECISION_ICONS[state]}: {t(f'questions.{state}')}]"
     if question.usage.splits:
         use = "compliance.share"
     else:

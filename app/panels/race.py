@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 FRAMES = 40
 FRAME_MS = 80
-CUT = 6.0  # a bar is cut where it is so many times as long as Fed-EINI's
-LANE = 46  # pixels
+CUT_FROM_TIMES = 6.0  # a bar is cut where it is so many times as long as Fed-EINI's
+LANE_PIXELS = 46  # pixels
 
 
 def verdict(t: Texts, rows: Sequence[ProtocolResult]) -> str:
@@ -61,7 +61,7 @@ def draw(t: Texts, comparison: Compared) -> None:
     ours = _ours(runs.rows)
     longest = max(row.exchange.total for row in runs.rows)
     st.caption(
-        (t("protocols.cut", times=bare(CUT)) + " " if longest > CUT * ours else "")
+        (t("protocols.cut", times=bare(CUT_FROM_TIMES)) + " " if longest > CUT_FROM_TIMES * ours else "")
         + t(
             "protocols.ran",
             n=runs.samples,
@@ -80,9 +80,9 @@ def _ours(rows: Sequence[ProtocolResult]) -> float:
 
 
 def _bars(t: Texts, rows: Sequence[ProtocolResult]) -> go.Figure:
-    end = min(max(row.exchange.total for row in rows), CUT * _ours(rows))
-    heights = [-LANE * i - 30 for i in range(len(rows))]
-    figure = charts.figure(LANE * len(rows) + 76, top=70, barmode="stack", updatemenus=[_play(t)])
+    end = min(max(row.exchange.total for row in rows), CUT_FROM_TIMES * _ours(rows))
+    heights = [-LANE_PIXELS * i - 30 for i in range(len(rows))]
+    figure = charts.figure(LANE_PIXELS * len(rows) + 76, top=70, barmode="stack", updatemenus=[_play(t)])
     figure.add_traces(_at(t, rows, heights, end, None))
     words = []
     for height, row in zip(heights, rows, strict=True):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from backend.results import ModelRecord
     from backend.services.sealing import Sealed
 
-KEYS = ("train_max_named", "train_coarser", "train_approved_trees")
+WIDGET_KEYS = ("train_max_named", "train_coarser", "train_approved_trees")
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Steps:
 def bound(t: Texts, algorithm: str) -> tuple[float | None, bool, int]:
     """The largest share of scores that may identify a path (None: the default), whether scores may be rounded, and the trees to approve."""
     box = frame.box(t("release.title"), "visibility_lock", "train_release")
-    max_named, coarser, trees = (st.session_state.get(key) for key in KEYS)
+    max_named, coarser, trees = (st.session_state.get(key) for key in WIDGET_KEYS)
     grows = algorithm == SecureBoostParameters.ALGORITHM
     if box is not None:
         max_named = box.number_input(

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from backend.services.reports import ReportFile
 
 MIME = {"json": "application/json", "html": "text/html", "pdf": "application/pdf"}
-ICONS = {"html": "html", "pdf": "picture_as_pdf", "json": "data_object"}
+FORM_ICONS = {"html": "html", "pdf": "picture_as_pdf", "json": "data_object"}
 MAX_BYTES = 5_000_000  # of a file that is checked
-SHOWN = 10  # features drawn; the table holds all
+BARS_DRAWN = 10  # features drawn; the table holds all
 REASON = 160  # letters of a reason that a row shows; the table of all rows holds all of it
 
 
@@ -54,7 +54,7 @@ def files(
             if not linked:
                 _download(model_id, form, partial(export, model_id, form, t.language), words, look)
                 continue
-            icon = f":material/{ICONS[form]}:"
+            icon = f":material/{FORM_ICONS[form]}:"
             if st.button(words, type=look, icon=icon, key=f"report_{form}", disabled=drawing.busy):
                 drawing.start(partial(start, model_id, form, t.language))
                 drawing.redraw()
@@ -78,7 +78,7 @@ def _download(
         mime=MIME[form],
         type=look,
         key=f"report_save_{form}",
-        icon=f":material/{ICONS[form]}:",
+        icon=f":material/{FORM_ICONS[form]}:",
         on_click="ignore",
     )
 
@@ -129,8 +129,8 @@ def features(t: Texts, view: View, report: Report) -> None:
     sentence = t(
         "report.sentence", n=len(features_used), top=top, share=percent(sum(gain[f.name] for f in features_used[:2]))
     )
-    if len(features_used) > SHOWN:
-        sentence = t.joined(sentence, t("report.first", n=SHOWN))
+    if len(features_used) > BARS_DRAWN:
+        sentence = t.joined(sentence, t("report.first", n=BARS_DRAWN))
     bars = [
         charts.Bar(
             brief(t.text(f.meaning)),
@@ -139,7 +139,7 @@ def features(t: Texts, view: View, report: Report) -> None:
             palette.mark(view.federation, f.party),
             warning=t("report.against") if f.contradicts else "",
         )
-        for f in features_used[:SHOWN]
+        for f in features_used[:BARS_DRAWN]
     ]
 
     def twin() -> frame.Columns:

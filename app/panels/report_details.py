@@ -11,13 +11,13 @@ import streamlit as st
 from app.panels import frame, toml_file
 from app.panels.reviews import Attempt
 from app.texts import Texts, markdown
-from backend.services.report_details import BY_PARTY, GROUPS
+from backend.services.report_details import BY_PARTY, FIELD_GROUPS
 
 if TYPE_CHECKING:
     from backend.services.report_details import DetailsSection
 
 MAX_CHARS = 2000
-LINES = ("owner", "tier", "period", "validator")  # that one line holds
+ONE_LINE_FIELDS = ("owner", "tier", "period", "validator")  # that one line holds
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def _form(t: Texts, details: ReportDetailsPanel, attempt: Attempt) -> None:
     st.caption(t("details.form_note"))
     with st.form("details", border=False):
         values: dict[str, Any] = {}
-        for group, names in GROUPS.items():
+        for group, names in FIELD_GROUPS.items():
             st.subheader(t(f"details.group_{group}"), anchor=False)
             values |= {name: _field(t, details, name) for name in names}
         for name in BY_PARTY:
@@ -77,7 +77,7 @@ def _field(t: Texts, details: ReportDetailsPanel, name: str) -> str:
             title, models, at, lambda model_id: details.others.get(model_id, t("details.no_choice")), key, why
         )
         return challenger
-    if name in LINES:
+    if name in ONE_LINE_FIELDS:
         return st.text_input(title, text, MAX_CHARS, key, help=why)
     return st.text_area(title, text, 80, MAX_CHARS, key, help=why)
 

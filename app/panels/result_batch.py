@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     from backend.results import Score, ScoreBatch
 
-BINS = 20  # of a histogram
+HISTOGRAM_BINS = 20  # of a histogram
 OWN_MARKS = ("out_of_range", "missing_value")  # marks that no remark says
-BARS = 12  # classes, or ranges of a number, in the picture
+BARS_DRAWN = 12  # classes, or ranges of a number, in the picture
 
 
 def unusual(t: Texts, view: View, batch: ScoreBatch) -> None:
@@ -117,7 +117,7 @@ def histogram(t: Texts, view: View, batch: ScoreBatch) -> None:
         return
     words = t("people.histogram", n=len(good), people=f"{len(good):,}")
     if view.task == "binary":
-        edges = [100 * edge for edge in np.linspace(0.0, 1.0, BINS + 1)]
+        edges = [100 * edge for edge in np.linspace(0.0, 1.0, HISTOGRAM_BINS + 1)]
         counts = np.histogram([100 * score.probability for score in good], edges)[0].tolist()
         line = 100 * (batch.cutoff if batch.what_if is None else batch.what_if)
         drawing = standing.bars_by_probability(t, edges, counts, line, None, words)
@@ -131,13 +131,13 @@ def histogram(t: Texts, view: View, batch: ScoreBatch) -> None:
 
 
 def _by_class(good: Sequence[Score]) -> tuple[list[str], list[int]]:
-    counts = Counter(score.predicted for score in good).most_common(BARS)
+    counts = Counter(score.predicted for score in good).most_common(BARS_DRAWN)
     return [name for name, _ in counts], [n for _, n in counts]
 
 
 def _by_value(t: Texts, view: View, good: Sequence[Score]) -> tuple[list[str], list[int]]:
     unit = t.unit(view.federation.label)
-    counts, edges = np.histogram([score.margin for score in good], BARS)
+    counts, edges = np.histogram([score.margin for score in good], BARS_DRAWN)
     names = [f"{amount(low, unit)} – {amount(high, unit)}" for low, high in pairwise(edges.tolist())]
     return names, counts.tolist()
 

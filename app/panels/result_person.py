@@ -14,7 +14,7 @@ from app.view_models import View, scale
 if TYPE_CHECKING:
     from backend.results import Score, ScoreBatch
 
-BARS = 12  # classes in the picture; the table holds all
+CLASSES_DRAWN = 12  # classes in the picture; the table holds all
 
 
 def draw(t: Texts, view: View, batch: ScoreBatch) -> None:
@@ -98,7 +98,10 @@ def _classes(t: Texts, view: View, score: Score) -> None:
         second=markdown(second[0]),
         gap=percent(first[1] - second[1]),
     )
-    bars = [charts.Bar(name, percent(share), share, hover=f"{name}: {percent(share)}") for name, share in rows[:BARS]]
+    bars = [
+        charts.Bar(name, percent(share), share, hover=f"{name}: {percent(share)}")
+        for name, share in rows[:CLASSES_DRAWN]
+    ]
     twin = {t("score.class"): [name for name, _ in rows], t("score.probability"): [percent(share) for _, share in rows]}
     frame.section(t, "score.classes", "predicted")
     frame.chart(t, charts.bars(bars, sentence), sentence, twin, "class_shares")

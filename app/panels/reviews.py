@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from backend.reports.schema import SignOffLine
     from backend.store.reviews import Review
 
-ICONS = {"open": "pending", "confirmed": "task_alt", "overridden": "swap_horiz"}
+DECISION_ICONS = {"open": "pending", "confirmed": "task_alt", "overridden": "swap_horiz"}
 VERDICTS = ("confirmed", "overridden")
 SAID = 80  # letters of a statement, where the page says what was signed
-SIGNED = {True: "report.signature_fits", False: "report.signature_wrong", None: "report.signature_none"}
-LONG = {
+SIGNATURE_TEXTS = {True: "report.signature_fits", False: "report.signature_wrong", None: "report.signature_none"}
+LONG_WORDS = {
     ("report", "confirmed"): "report.long_confirmed",
     ("report", "overridden"): "report.long_overridden",
     ("questions", "confirmed"): "questions.long_confirmed",
     ("questions", "overridden"): "questions.long_overridden",
 }
 GO = {"report": "report.decide_go", "questions": "questions.decide_go"}
-OTHERS = {"report": "compliance.decide_others", "questions": "questions.decide_others"}
+OTHERS_TEXTS = {"report": "compliance.decide_others", "questions": "questions.decide_others"}
 CHOOSE = {"report": "report.choose", "questions": "questions.choose"}
 
 Item = TypeVar("Item")
@@ -38,10 +38,10 @@ Attempt = Callable[[str, Callable[[], object]], None]
 def standing(t: Texts, about: Sequence[Review], place: str) -> None:
     """Draw what was decided about one finding, by whom, why and when; earlier decisions are one press away."""
     if not about:
-        st.caption(f":material/{ICONS['open']}: {t('compliance.undecided')}")
+        st.caption(f":material/{DECISION_ICONS['open']}: {t('compliance.undecided')}")
         return
     last = about[-1]
-    st.markdown(f":material/{ICONS[last.verdict]}: {_decided(t, last)}")
+    st.markdown(f":material/{DECISION_ICONS[last.verdict]}: {_decided(t, last)}")
     if len(about) > 1:
         with st.expander(t("compliance.earlier", n=len(about) - 1), icon=":material/history:", key=f"earlier_{place}"):
             for review in about[-2::-1]:
@@ -90,13 +90,13 @@ def form(
             t(f"{kind}.decision"),
             VERDICTS,
             index=None,
-            format_func=lambda word: t(LONG[kind, word]),
+            format_func=lambda word: t(LONG_WORDS[kind, word]),
             key=f"{key}_verdict",
         )
         reason = st.text_area(t("report.reason"), key=f"{key}_reason", help=t("report.reason_help"), height=80)
         person = account or named(t("report.person"), f"{key}_reviewer")
         others = len(rules) - 1
-        every = others > 0 and st.checkbox(t(OTHERS[kind], n=others), key=f"{key}_others")
+        every = others > 0 and st.checkbox(t(OTHERS_TEXTS[kind], n=others), key=f"{key}_others")
         pressed = st.form_submit_button(t(GO[kind]), icon=":material/gavel:", key=f"{key}_go")
         if pressed and verdict is None:
             frame.outcome(t, (False, t(CHOOSE[kind])))
@@ -166,7 +166,7 @@ def sign_offs(t: Texts, signing: SignOffs, place: str, attempt: Attempt) -> None
             t("words.role"): [t(f"sidebar.role_{s.role}") for s in lines],
             t("report.statement"): [s.statement for s in lines],
             t("report.covers"): [t("report.covers_yes" if s.covers else "report.covers_no") for s in lines],
-            t("report.signature"): [t(SIGNED[signing.holds(s)]) for s in lines],
+            t("report.signature"): [t(SIGNATURE_TEXTS[signing.holds(s)]) for s in lines],
             t("report.time"): [s.time[:16].replace("T", " ") for s in lines],
         }
         frame.cards(columns, f"{place}_sign_offs", t("report.sign"))

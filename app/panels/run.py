@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from backend.results import ModelRecord
     from backend.services.policies import Policy
 
-STAGES = ("key", "encode", "encrypt", "mask", "decrypt")
+SCORING_STAGES = ("key", "encode", "encrypt", "mask", "decrypt")
 
 
 def what_if(t: Texts, policy: Policy, key: str = "score_cutoff") -> float | None:
@@ -152,14 +152,14 @@ def follow(
 def _live(t: Texts, view: View, job: Job[Any], kind: str) -> None:
     n_done = user_jobs.progress(kind)
     with st.container(border=True):
-        if job.stage in STAGES:
-            reached = STAGES.index(job.stage)
+        if job.stage in SCORING_STAGES:
+            reached = SCORING_STAGES.index(job.stage)
         elif job.stage == "done":
-            reached = len(STAGES)
+            reached = len(SCORING_STAGES)
         else:
             reached = 0
         lines = []
-        for i, stage in enumerate(STAGES):
+        for i, stage in enumerate(SCORING_STAGES):
             words = t(f"stage.{stage}")
             if i < reached:
                 lines.append(f":material/check: :gray[{words}]")
@@ -173,7 +173,7 @@ def _live(t: Texts, view: View, job: Job[Any], kind: str) -> None:
                 lines.append(f":material/more_horiz: :gray[{words}]")
         st.markdown("  \n".join(lines))
         many = job.total > 1
-        share = n_done / job.total if many else reached / len(STAGES)
+        share = n_done / job.total if many else reached / len(SCORING_STAGES)
         frame.progress(t, job, share, n_done)
         frame.stop(t, job, kind)
 

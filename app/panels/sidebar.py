@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from backend.results import ModelRecord
     from backend.services.lifecycle import ModelState
 
-ROOM = 29  # letters that the picker has room for
-MARK = 4  # letters of an id that tell models apart
+PICKER_LETTERS = 29  # letters that the picker has room for
+ID_LETTERS = 4  # letters of an id that tell models apart
 SHOWN = {"en": "EN", "zh": "中文"}
 
 
@@ -42,7 +42,7 @@ def models(
             prefix = f"{cut(re.split(r'[:：]', title)[0], 9)} › "
         else:
             prefix = ""
-        return f"{prefix}{named(t, record, states[model_id], ROOM - wide(prefix))}"
+        return f"{prefix}{named(t, record, states[model_id], PICKER_LETTERS - wide(prefix))}"
 
     now = session.chosen_model()
     if now in by_id and session.once("model_named", placed(now)):
@@ -57,10 +57,10 @@ def models(
     else:
         unit = ""
     words = t("sidebar.summary", n=record.n_trees, quality=frame.quality(t, record, unit), id=record.id[:8])
-    st.caption(f":material/{frame.STATES[state.state]}: {words}")
+    st.caption(f":material/{frame.STATE_ICONS[state.state]}: {words}")
 
 
-def named(t: Texts, record: ModelRecord, state: ModelState, room: int = ROOM) -> str:
+def named(t: Texts, record: ModelRecord, state: ModelState, room: int = PICKER_LETTERS) -> str:
     """Return a model's name and state, as the picker has them: the name is cut, so that the state is read whole."""
     suffix = f" · {t(f'states.{state.state}')}"
     return f"{_called(t, record, state, room - wide(suffix))}{suffix}"
@@ -68,12 +68,12 @@ def named(t: Texts, record: ModelRecord, state: ModelState, room: int = ROOM) ->
 
 def _called(t: Texts, record: ModelRecord, state: ModelState, room: int) -> str:
     """Return a model's name, or when it was made; a widget knows its options by their labels, so that no two are alike."""
-    mark = record.id[1 : 1 + MARK]
+    mark = record.id[1 : 1 + ID_LETTERS]
     name = t.model(state.name)
     if name:
         if wide(name) <= room:
             return name
-        return f"{cut(name, room - MARK - 2)} {mark}"
+        return f"{cut(name, room - ID_LETTERS - 2)} {mark}"
     moment = session.made(record)
     full_name = f"{moment} · {mark}"
     if len(full_name) <= room:

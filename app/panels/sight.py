@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 CLOSED = "■"
 OPEN = "□"
 OUT = "·"
-DRAWN = 60  # squares in a strip
-NAMED = 3  # columns in a strip; the hover names all
+MAX_SQUARES = 60  # squares in a strip
+COLUMNS_NAMED = 3  # columns in a strip; the hover names all
 ABREAST = 4  # strips
 BYTES = 4  # between two spaces
 
@@ -86,13 +86,13 @@ def _strip(t: Texts, view: View, scene: ScoringMoment, party: str, key: str) -> 
 def _columns(t: Texts, view: View, party: str) -> None:
     """Draw the names of its columns; their values are shown by the party itself alone."""
     features = [feature for owner, feature in view.model.dictionary if owner == party]
-    names = [markdown(t.brief(feature)) for feature in features[:NAMED]]
-    if len(features) > NAMED:
+    names = [markdown(t.brief(feature)) for feature in features[:COLUMNS_NAMED]]
+    if len(features) > COLUMNS_NAMED:
         listed = t("words.comma").join(names)
     else:
         listed = t.listed(names)
-    if len(features) > NAMED:
-        more = t("transcript.more", n=len(features) - NAMED)
+    if len(features) > COLUMNS_NAMED:
+        more = t("transcript.more", n=len(features) - COLUMNS_NAMED)
     else:
         more = ""
     every = "  \n".join(markdown(t.meaning(feature)) for feature in features)
@@ -142,9 +142,9 @@ def _host(t: Texts, view: View, scene: ScoringMoment, party: str) -> None:
 
 def squares(entries: int) -> str:
     """Encrypted numbers, none of which can be read."""
-    more = f" +{entries - DRAWN:,}" if entries > DRAWN else ""
+    more = f" +{entries - MAX_SQUARES:,}" if entries > MAX_SQUARES else ""
     if entries:
-        return f":gray[{CLOSED * min(entries, DRAWN)}]{more}"
+        return f":gray[{CLOSED * min(entries, MAX_SQUARES)}]{more}"
     return ""
 
 
@@ -173,8 +173,8 @@ def _looked(t: Texts, host_view: HostView) -> None:
         for feature, value in host_view.values
     }
     st.table(facts, border="horizontal", alt=t("transcript.look"))
-    marks = "".join({True: OPEN, False: OUT, None: CLOSED}[entry] for entry in host_view.entries[:DRAWN])
-    st.markdown(marks + (f" +{len(host_view.entries) - DRAWN:,}" if len(host_view.entries) > DRAWN else ""))
+    marks = "".join({True: OPEN, False: OUT, None: CLOSED}[entry] for entry in host_view.entries[:MAX_SQUARES])
+    st.markdown(marks + (f" +{len(host_view.entries) - MAX_SQUARES:,}" if len(host_view.entries) > MAX_SQUARES else ""))
     n_unknown = len(host_view.entries) - host_view.kept - host_view.ruled_out
     st.caption(
         t("transcript.look_squares", kept=f"{host_view.kept:,}", out=f"{host_view.ruled_out:,}", other=f"{n_unknown:,}")

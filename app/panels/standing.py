@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from backend.results import Score, ScoreBatch
     from backend.services.model_card import ModelCard
 
-KEPT = 50  # people of a session; the oldest are forgotten first
+MAX_REMEMBERED = 50  # people of a session; the oldest are forgotten first
 # pixels: above the bars, and of the highest
-TOP = 22
-PLOT = 94
-FEW = 20  # people of one run from which on they stand in its own table alone
+TOP_PIXELS = 22
+BARS_PIXELS = 94
+BATCH_FROM_PEOPLE = 20  # people of one run from which on they stand in its own table alone
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,10 @@ class ScoredPerson:
 
 def noted(people: Sequence[ScoredPerson], batch: ScoreBatch, time: str) -> tuple[ScoredPerson, ...]:
     """Return the session's people with those of one more run, newest first."""
-    if len(batch.scores) >= FEW:
+    if len(batch.scores) >= BATCH_FROM_PEOPLE:
         return tuple(people)
     new = [ScoredPerson(time, batch.model_id, score) for score in batch.scores if score.scored]
-    return (*new, *people)[:KEPT]
+    return (*new, *people)[:MAX_REMEMBERED]
 
 
 def among(t: Texts, view: View, card: ModelCard, batch: ScoreBatch | None, cutoff: float) -> None:
@@ -82,19 +82,19 @@ def bars_by_probability(
     t: Texts, edges: Sequence[float], counts: Sequence[int], cutoff: float, at: float | None, words: str
 ) -> str:
     """Return a chart of people by probability, in percent: bars, darker from the cut-off on, and a mark `at` the person."""
-    ground = TOP + PLOT
+    ground = TOP_PIXELS + BARS_PIXELS
     high = max(*counts, 1)
     parts = []
     for (low, end), count in zip(pairwise(edges), counts, strict=True):
-        tall = PLOT * count / high
+        tall = BARS_PIXELS * count / high
         parts.append(
             f'<rect x="{low + 0.04 * (end - low):.2f}%" width="{0.92 * (end - low):.2f}%" y="{ground - tall:.1f}" '
             f'height="{tall:.1f}" fill="{palette.INK if (low + end) / 2 >= cutoff else palette.FAINT}">'
             f"<title>{low:.0f}–{end:.0f}\u00a0%: {count:,}</title></rect>"
         )
     parts.append(
-        f'<line x1="{cutoff:.0f}%" x2="{cutoff:.0f}%" y1="{TOP}" y2="{ground}" stroke="{palette.INK}" stroke-width="2" '
-        f'stroke-dasharray="6 4"/>{charts.annotation(cutoff, TOP - 7, label(t("score.cutoff_short")))}'
+        f'<line x1="{cutoff:.0f}%" x2="{cutoff:.0f}%" y1="{TOP_PIXELS}" y2="{ground}" stroke="{palette.INK}" stroke-width="2" '
+        f'stroke-dasharray="6 4"/>{charts.annotation(cutoff, TOP_PIXELS - 7, label(t("score.cutoff_short")))}'
     )
     parts += [charts.annotation(tick, ground + 17, f"{tick}\u00a0%") for tick in range(0, 101, 20)]
     if at is not None:

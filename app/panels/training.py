@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from backend.results import ModelRecord
     from backend.services.lifecycle import ModelState
 
-NAME = 18  # letters of a model's name that a sentence and the picture have room for
-FIRST = {  # the few that matter; all others stand under "more"
+NAME_LETTERS = 18  # letters of a model's name that a sentence and the picture have room for
+FIRST_PARAMETERS = {  # the few that matter; all others stand under "more"
     "secureboost": ("trees", "depth", "learning_rate", "bins"),
     "forest": ("trees", "depth", "column_sample", "aggregation"),
     "fl-dt": ("depth", "bins", "min_gain"),
     "opboost": ("trees", "depth", "epsilon", "map"),
 }
-ELSEWHERE = ("alignment", "cipher", "key_bits")  # these have a step of their own
+OWN_STEP_PARAMETERS = ("alignment", "cipher", "key_bits")  # these have a step of their own
 BY_FEATURE = "constraints"  # drawn as two lists of features
 BY_COLUMN = "weights"  # drawn as a choice of columns
 TASKS = {  # where an algorithm or a parameter means nothing for the other tasks
@@ -43,7 +43,7 @@ TASKS = {  # where an algorithm or a parameter means nothing for the other tasks
     "label_bound": ("binary", "classes"),
     "criterion": ("binary", "classes"),
 }
-STEPS = {
+PARAMETER_STEPS = {
     "learning_rate": 0.05,
     "label_bound": 0.01,
     "min_gain": 0.001,
@@ -51,9 +51,9 @@ STEPS = {
     "reg_lambda": 0.5,
     "alpha": 0.5,
 }
-STEP = 0.05  # of every other parameter that is no whole number
-LANE = 46  # pixels of a model in the picture
-SHOWN = 8  # models in the picture; the table holds all
+USUAL_STEP = 0.05  # of every other parameter that is no whole number
+MODEL_LANE_PIXELS = 46  # pixels of a model in the picture
+MODELS_DRAWN = 8  # models in the picture; the table holds all
 
 
 def federation(t: Texts, federations: Sequence[Federation], key: str) -> None:
@@ -154,13 +154,13 @@ def parameters(
     names = [
         f.name
         for f in fields(ALGORITHMS[name])
-        if f.name not in (*ELSEWHERE, BY_FEATURE, BY_COLUMN) and task in TASKS.get(f.name, (task,))
+        if f.name not in (*OWN_STEP_PARAMETERS, BY_FEATURE, BY_COLUMN) and task in TASKS.get(f.name, (task,))
     ]
     values: dict[str, Any] = {"alignment": method}
     with st.grid("auto", min_column_width=150):
-        for field in FIRST[name]:
+        for field in FIRST_PARAMETERS[name]:
             values[field] = _field(t, name, field)
-    further = [field for field in names if field not in FIRST[name]]
+    further = [field for field in names if field not in FIRST_PARAMETERS[name]]
     more = frame.box(t("train.more"), "tune", f"train_more_{name}")
     if more is None:
         values |= {field: st.session_state.get(f"train_{name}_{field}", _usual(name, field)) for field in further}
@@ -284,7 +284,7 @@ def _field(t: Texts, name: str, field: str) -> Any:
             return st.selectbox(title, choices, index=choices.index(usual), **shared)
         return st.segmented_control(title, choices, default=usual, required=True, **shared)
     low, high = (kind(bound) for bound in ALGORITHMS[name].RANGES[field])
-    step = 1 if kind is int else STEPS.get(field, STEP)
+    step = 1 if kind is int else PARAMETER_STEPS.get(field, USUAL_STEP)
     shape = None if kind is int else "%g"
     return st.number_input(title, min_value=low, max_value=high, value=usual, step=step, format=shape, **shared)
 
@@ -323,7 +323,7 @@ def models(t: Texts, federation: Federation, records: Sequence[ModelRecord], sta
     figures = view_models.FIGURES[federation.label.task]
     unit = t.unit(federation.label)
     names = {record.id: t.model(states[record.id].name) for record in records}
-    called = {record.id: cut(names[record.id], NAME) or _unnamed(t, record) for record in records}
+    called = {record.id: cut(names[record.id], NAME_LETTERS) or _unnamed(t, record) for record in records}
     words = _sentence(t, federation, records, called)
     st.markdown(words)
     frame.drawing(_dots(t, federation, _drawn(federation, records), called, words), "models_picture")
@@ -412,7 +412,7 @@ def _known(federation: Federation, records: Sequence[ModelRecord]) -> list[Model
 
 def _drawn(federation: Federation, records: Sequence[ModelRecord]) -> list[ModelRecord]:
     """Return the newest models, and the best one wherever it stands."""
-    newest = list(records[:SHOWN])
+    newest = list(records[:MODELS_DRAWN])
     best = _known(federation, records)[:1]
     return newest if not best or best[0] in newest else newest[:-1] + best
 
@@ -461,7 +461,7 @@ def _dots(
     for row, (record, value) in enumerate(zip(records, values, strict=True)):
         figure = label(frame.figure(record.metrics, name, unit))
         about = f"{label(called[record.id])} · {t('train.trees', n=record.n_trees)} · {t.duration(record.seconds)}"
-        y = LANE * row + charts.TEXT
+        y = MODEL_LANE_PIXELS * row + charts.TEXT
         parts.append(f'<text y="{y}" text-anchor="start"><tspan font-weight="600">{figure}</tspan>  {about}</text>')
         parts.append(f'<line x2="100%" y1="{y + 15}" y2="{y + 15}" stroke="{palette.FAINT}"/>')
         if not math.isnan(value):
@@ -470,7 +470,7 @@ def _dots(
                 f'<circle cx="{100 * (value - low) / (high - low):.2f}%" cy="{y + 15}" r="6" fill="{fill}" stroke="{palette.INK}" '
                 f'stroke-width="2"><title>{figure}</title></circle>'
             )
-    ground = LANE * len(records) + charts.TEXT
+    ground = MODEL_LANE_PIXELS * len(records) + charts.TEXT
     suffix = "\u00a0%" if name == "accuracy" else ""
     axis = lines.between("", low, high, lambda tick: f"{tick:,.6g}{suffix}")
     parts += [charts.annotation(100 * (at - low) / (high - low), ground, words) for at, words in axis.ticks.items()]

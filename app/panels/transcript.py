@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from backend.protocols.transport.transcript import TranscriptEntry
     from backend.results import ScoreBatch
 
-DRAWN = 12  # messages in the picture; the table holds all
+MESSAGES_DRAWN = 12  # messages in the picture; the table holds all
 # pixels: of the parties' names, and of a message
-TOP = 52
-ROW = 46
+TOP_PIXELS = 52
+MESSAGE_ROW_PIXELS = 46
 ARROWHEAD = (
     '<defs><marker id="glassleaf-arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="6" markerHeight="6" orient="auto">'
     f'<path d="M0 0 8 4 0 8Z" fill="{palette.INK}"/></marker></defs>'
@@ -41,8 +41,8 @@ def draw(t: Texts, view: View, batch: ScoreBatch) -> None:
         to=markdown(t.party(view.federation, largest.receiver)),
         bytes=size(largest.bytes),
     )
-    if len(entries) > DRAWN:
-        sentence = t.joined(sentence, t("transcript.first", n=DRAWN))
+    if len(entries) > MESSAGES_DRAWN:
+        sentence = t.joined(sentence, t("transcript.first", n=MESSAGES_DRAWN))
     twin: frame.Columns = {
         t("transcript.number"): [entry.number for entry in entries],
         t("transcript.sender"): [palette.plain(t, view.federation, entry.sender) for entry in entries],
@@ -54,7 +54,7 @@ def draw(t: Texts, view: View, batch: ScoreBatch) -> None:
         t("transcript.kind"): [_in_words(t, entry, "title", entry.kind) for entry in entries],
     }
     st.markdown(sentence)
-    frame.drawing(_sequence(t, view, entries[:DRAWN], sentence), "transcript")
+    frame.drawing(_sequence(t, view, entries[:MESSAGES_DRAWN], sentence), "transcript")
     frame.table_twin(t, twin, sentence, "transcript")
 
 
@@ -66,23 +66,23 @@ def _in_words(t: Texts, entry: TranscriptEntry, what: str, otherwise: str) -> st
 def _sequence(t: Texts, view: View, entries: Sequence[TranscriptEntry], sentence: str) -> str:
     """Return the messages as an SVG of the page's width: a lifeline a party, an arrow a message, more on hover."""
     lanes = {party: i for i, party in enumerate((view.model.guest, *view.model.hosts))}
-    end = TOP + ROW * len(entries) + ROW / 2
+    end = TOP_PIXELS + MESSAGE_ROW_PIXELS * len(entries) + MESSAGE_ROW_PIXELS / 2
     parts = [ARROWHEAD]
     # On a phone the words may be as wide as their gap.
     halo = f'paint-order="stroke" stroke="{charts.background()}" stroke-width="4" stroke-linejoin="round"'
     for party, lane in lanes.items():
         mark = palette.mark(view.federation, party)
         x = _across(lane, lanes)
-        parts.append(f'<line x1="{x}" x2="{x}" y1="{TOP}" y2="{end}" stroke="{mark.colour}" stroke-width="2"/>')
+        parts.append(f'<line x1="{x}" x2="{x}" y1="{TOP_PIXELS}" y2="{end}" stroke="{mark.colour}" stroke-width="2"/>')
         name = wrap(t.party(view.federation, party), 12, 2).split("<br>")
         for line, words in enumerate(name):
-            y = TOP - 14 - 15 * (len(name) - 1 - line)
+            y = TOP_PIXELS - 14 - 15 * (len(name) - 1 - line)
             parts.append(f'<text x="{x}" y="{y}" font-weight="600">{words}</text>')
-        parts.append(f'<text x="{x}" y="{TOP + 7}" font-size="20" fill="{mark.colour}">{mark.glyph}</text>')
+        parts.append(f'<text x="{x}" y="{TOP_PIXELS + 7}" font-size="20" fill="{mark.colour}">{mark.glyph}</text>')
     for row, entry in enumerate(entries, start=1):
         first = lanes[entry.sender]
         last = lanes[entry.receiver]
-        y = TOP + ROW * row
+        y = TOP_PIXELS + MESSAGE_ROW_PIXELS * row
         # The words of a message stand in the first gap of its way, so that no lifeline runs through them.
         middle = _across(first + (0.5 if last > first else -0.5), lanes)
         title = wrap(_in_words(t, entry, "title", entry.kind), 24, 1)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from backend.services.job_registry import JobStatus
 
 # kind of work → the page that starts it
-PAGES = {
+PAGE_OF_KIND = {
     "score": "score",
     "people": "people",
     "reasons": "score",
@@ -50,10 +50,10 @@ PAGES = {
 }
 ANY_MODEL = ("screen", "train", "attacks", "import", "federation")  # their pages are about no chosen model
 # what they find is in the Guest's store
-KEPT = (
+STORED_KINDS = (
     "federation", "screen", "retrain", "alternatives", "evidence", "worth", "means", "card", "difference", "validation", "monitoring",
 )  # fmt: skip
-ICONS = {
+STATE_ICONS = {
     "running": "progress_activity",
     "elsewhere": "progress_activity",
     "done": "check_circle",
@@ -61,12 +61,12 @@ ICONS = {
     "cancelled": "stop_circle",
     "interrupted": "power_off",
 }
-BUSY = ("running", "elsewhere")
+RUNNING_STATES = ("running", "elsewhere")
 ENDED = (files("assets") / "ended.js").read_text(encoding="utf-8")
-TICK = 1.0  # seconds between two looks
+REFRESH_SECONDS = 1.0  # seconds between two looks
 AWAY = 3.0  # seconds: a user who waits longer may look at another tab
-LONG = 20.0  # seconds: a user who waits longer has gone elsewhere
-SHOWN = 12  # seconds that the end of a long job is told
+LONG_JOB_SECONDS = 20.0  # seconds: a user who waits longer has gone elsewhere
+TOAST_SECONDS = 12  # seconds that the end of a long job is told
 
 
 class Places(NamedTuple):
@@ -81,7 +81,7 @@ def draw(t: Texts, page: str, model: str | None) -> tuple[Places, frozenset[str]
 
     Returns the places of the lines, and the names of the jobs in them.
     """
-    every = [job for job in user_jobs.known() if job.kind in PAGES]
+    every = [job for job in user_jobs.known() if job.kind in PAGE_OF_KIND]
     with st.empty():
         _announce(t, page)
     session.keep("watched", tuple(job.name for job in every if job.state == "running"))
@@ -96,7 +96,7 @@ def draw(t: Texts, page: str, model: str | None) -> tuple[Places, frozenset[str]
         if job.job is None and job.state != "cancelled":
             _note(t, job)
     others = [job for job in jobs if not (_of(job, page, model) or session.presenting())]
-    ended = [job for job in others if job.name in session.kept("announced", ()) and job.state not in BUSY]
+    ended = [job for job in others if job.name in session.kept("announced", ()) and job.state not in RUNNING_STATES]
     if ended:
         st.set_page_config(page_title=t(f"jobs.tab_{ended[0].state}", kind=t(f"jobs.kind_{ended[0].kind}")))
     places = Places(st.empty(), st.container())
@@ -115,13 +115,13 @@ def _announce(t: Texts, page: str) -> None:
     session.keep("watched", tuple(name for name in watched if name not in ended))
     for name, job in ended.items():
         kind, _, models = name.partition(":")
-        page_shows_it = PAGES[kind] == page or session.presenting()
+        page_shows_it = PAGE_OF_KIND[kind] == page or session.presenting()
         if job.seconds < AWAY or job.cancelled() or isinstance(job.failure, ApprovalPending):
             continue
         title = json.dumps(t(f"jobs.tab_{job.state}", kind=t(f"jobs.kind_{kind}")))
         mark = "<span class=glassleaf-ended></span>"
         st.html(f"{mark}<script>{ENDED}({title})</script>", unsafe_allow_javascript=True)
-        if job.seconds < LONG or page_shows_it:
+        if job.seconds < LONG_JOB_SECONDS or page_shows_it:
             continue
         session.keep("announced", (*session.kept("announced", ()), name))
         model_ids = {record.id for record in session.models()}
@@ -129,26 +129,26 @@ def _announce(t: Texts, page: str) -> None:
             place = {"model": models.split("~")[0]}
         else:
             place = {}
-        address = session.address(PAGES[kind], **session.place(PAGES[kind], **place))
+        address = session.address(PAGE_OF_KIND[kind], **session.place(PAGE_OF_KIND[kind], **place))
         words = {"kind": t(f"jobs.kind_{kind}"), "seconds": t.duration(job.seconds), "address": address}
-        icon = f":material/{ICONS[job.state]}:"
-        st.toast(t(f"jobs.told_{job.state}", **words), icon=icon, duration=SHOWN)
+        icon = f":material/{STATE_ICONS[job.state]}:"
+        st.toast(t(f"jobs.told_{job.state}", **words), icon=icon, duration=TOAST_SECONDS)
 
 
 def follow(t: Texts, places: Places, names: Collection[str]) -> None:
     """Let the lines follow their jobs, where the page has no clock of its own: two could drop what is drawn at a job's end."""
     jobs = [job for job in user_jobs.known() if job.name in names and not job.seen]
-    if user_jobs.ticking() or not any(job.state in BUSY for job in jobs):
+    if user_jobs.ticking() or not any(job.state in RUNNING_STATES for job in jobs):
         return
     user_jobs.note_clock()
     places.still.empty()
     with places.live:
-        st.fragment(_follow, run_every=TICK)(t, names, user_jobs.known, session.rerun)
+        st.fragment(_follow, run_every=REFRESH_SECONDS)(t, names, user_jobs.known, session.rerun)
 
 
 def _of(job: JobStatus, page: str, model: str | None) -> bool:
     """Return whether the page shows the job itself."""
-    return PAGES[job.kind] == page and (job.kind in ANY_MODEL or not job.model or model in _models(job))
+    return PAGE_OF_KIND[job.kind] == page and (job.kind in ANY_MODEL or not job.model or model in _models(job))
 
 
 def _models(job: JobStatus) -> list[str]:
@@ -163,7 +163,7 @@ def _follow(
     user_jobs.tick()
     jobs = [job for job in read() if job.name in names and not job.seen]
     _lines(t, jobs)
-    if not any(job.state in BUSY for job in jobs):
+    if not any(job.state in RUNNING_STATES for job in jobs):
         redraw()
 
 
@@ -178,7 +178,9 @@ def _lines(t: Texts, jobs: Sequence[JobStatus], *, still: bool = False) -> None:
                 place = {"model": _models(job)[0]}
             else:
                 place = {}
-            links.page(PAGES[job.kind], words, "hourglass_top" if _waiting(job) else ICONS[job.state], place)
+            links.page(
+                PAGE_OF_KIND[job.kind], words, "hourglass_top" if _waiting(job) else STATE_ICONS[job.state], place
+            )
 
 
 def _waiting(status: JobStatus) -> bool:
@@ -213,7 +215,7 @@ def _note(t: Texts, job: JobStatus) -> None:
     if job.state == "done":
         result_exists = job.kind == "train" and job.result in {record.id for record in session.models()}
         result_exists = result_exists or user_jobs.find(job.name) is not None
-        if job.kind in KEPT or result_exists:
+        if job.kind in STORED_KINDS or result_exists:
             key = "jobs.kept_note"
         else:
             key = "jobs.lost_note"
@@ -221,13 +223,13 @@ def _note(t: Texts, job: JobStatus) -> None:
             key = "jobs.waits_note" if job.waits else "jobs.lost_note"
     elif job.state == "interrupted" and job.kind in ("score", "people", "reasons"):
         key = "jobs.interrupted_score_note"
-    icon = f":material/{ICONS[job.state]}:"
+    icon = f":material/{STATE_ICONS[job.state]}:"
     row: dict[str, Any] = {"horizontal": True, "vertical_alignment": "center", "horizontal_alignment": "distribute"}
     with st.container(border=True, key=f"jobs_note_{job.name}", **row):
         st.markdown(f"{icon} {t(key, **words)}", width="content")
         if job.kind == "train" and key == "jobs.kept_note":
             links.to_model(job.result, t("train.open"))
-        if job.state not in BUSY:
+        if job.state not in RUNNING_STATES:
             st.button(t("jobs.read"), key=f"jobs_read_{job.name}", on_click=user_jobs.note_seen, args=(job.name,))
     if job.failure is not None:
         frame.problem(t, job.failure)

@@ -11,7 +11,7 @@ import streamlit as st
 
 from app import view_models
 from app.panels import charts, frame, palette
-from app.panels.tree_choice import LEVELS, WHOLE
+from app.panels.tree_choice import LEVELS, WHOLE_TREE_LEAVES
 from app.texts import Texts, amount, bare, cut, label, markdown, number, percent, signed, wrap
 from app.view_models import View
 from backend.services.tree_nodes import Leaf, Split
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from backend.data.dictionary import Feature
     from backend.trees.ensemble import GuestTree
 
-QUIET = {"hoverinfo": "skip", "showlegend": False}
-LANE = 66  # pixels between two ends
-LETTER = 8  # pixels
+NO_HOVER = {"hoverinfo": "skip", "showlegend": False}
+LANE_PIXELS = 66  # pixels between two ends
+LETTER_PIXELS = 8  # pixels
 # letters and lines of a split's words and of its rule, so that on a phone they meet no line; the hover has them whole
-WORDS = (13, 4)
+WORDS_WRAP = (13, 4)
 RULE = (14, 3)
 TWIN = (
     *(f"structure.{name}" for name in ("node", "depth")),
@@ -99,7 +99,7 @@ def figure(
     A tree with many leaves is drawn from the node `top` on, a few questions deep.
     """
     tree = view.model.trees[index]
-    positions = view_models.positions(tree, top, LEVELS if len(tree.leaves) > WHOLE else None)
+    positions = view_models.positions(tree, top, LEVELS if len(tree.leaves) > WHOLE_TREE_LEAVES else None)
     if candidates is None:
         alive = frozenset(tree.splits) | frozenset(tree.leaves)
     else:
@@ -107,7 +107,7 @@ def figure(
     depth = max(d for d, _ in positions.values())
     rows = 1 + max(row for _, row in positions.values())
     folded = any(split.left not in positions for node, split in tree.splits.items() if node in positions)
-    picture = charts.figure(max(260, (FOLDED_LANE if folded else LANE) * rows + 110), top=36)
+    picture = charts.figure(max(260, (FOLDED_LANE if folded else LANE_PIXELS) * rows + 110), top=36)
     sight = _Sight(t, view, index, picture, positions, alive, candidates is not None)
     _edges(sight)
     if marked is not None and marked in positions:
@@ -135,7 +135,7 @@ def _room(t: Texts, view: View, tree: GuestTree, positions: Mapping[int, tuple[i
     """Pixels beside the last leaves for words that are longer than a weight."""
     leaves = [item for node, item in enumerate(tree.nodes) if node in positions and isinstance(item, Leaf)]
     longest = max((len(leaf_short(t, view, leaf)) for leaf in leaves), default=0)
-    return max(0, longest - len("+0.123")) * LETTER
+    return max(0, longest - len("+0.123")) * LETTER_PIXELS
 
 
 def _edges(sight: _Sight) -> None:
@@ -157,7 +157,7 @@ def _edges(sight: _Sight) -> None:
             words.setdefault(child in sight.alive, []).append((x + 0.56, cy + 0.09, sight.t(key)))
     for (of_guest, way_open), (xs, ys) in lines.items():
         line = {"color": palette.INK, "width": 2 if way_open else 1, "dash": "solid" if of_guest else "dash"}
-        sight.picture.add_scatter(x=xs, y=ys, mode="lines", line=line, opacity=1.0 if way_open else 0.3, **QUIET)
+        sight.picture.add_scatter(x=xs, y=ys, mode="lines", line=line, opacity=1.0 if way_open else 0.3, **NO_HOVER)
     for way_open, labels in words.items():
         _write(
             sight,
@@ -171,7 +171,7 @@ def _edges(sight: _Sight) -> None:
 def _write(sight: _Sight, labels: Sequence[tuple[float, float, str]], where: str, font: object, **trace: Any) -> None:
     """Words at their positions, all in one trace."""
     xs, ys, texts = zip(*labels, strict=True)
-    look = {"mode": "text", "textposition": where, "textfont": font} | QUIET | trace
+    look = {"mode": "text", "textposition": where, "textfont": font} | NO_HOVER | trace
     sight.picture.add_scatter(x=xs, y=ys, text=texts, **look)
 
 
@@ -215,7 +215,7 @@ def _splits(sight: _Sight, party: str, splits: list[int]) -> None:
             marker={"size": 20, "symbol": sign.symbol, "color": sign.colour},
             opacity=sight.opacity(nodes[0]),
             text=[
-                f"<b>{wrap(t.brief(_feature(sight, node)), *WORDS)}</b><br>"
+                f"<b>{wrap(t.brief(_feature(sight, node)), *WORDS_WRAP)}</b><br>"
                 f"{wrap(rule(t, sight.view, sight.index, node), *RULE)}"
                 for node in nodes
             ],
@@ -340,7 +340,7 @@ def outline(
 ) -> None:
     """Draw what `figure` shows as a list, each node below the one that leads to it: on a phone a picture's words would meet."""
     tree = view.model.trees[index]
-    positions = view_models.positions(tree, top, LEVELS if len(tree.leaves) > WHOLE else None)
+    positions = view_models.positions(tree, top, LEVELS if len(tree.leaves) > WHOLE_TREE_LEAVES else None)
     if candidates is None:
         alive = None
     else:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from backend.trees.ensemble import GuestTree
 
 STRIP = 7  # previews beside each other
-WHOLE = 16  # leaves that are drawn at once; a larger tree is shown in parts
+WHOLE_TREE_LEAVES = 16  # leaves that are drawn at once; a larger tree is shown in parts
 LEVELS = 3  # questions in such a part, as many as a phone has room for
 
 
@@ -82,7 +82,7 @@ def named(t: Texts, view: View, index: int) -> str:
 
 def parts(view: View, index: int) -> tuple[int, ...]:
     """Return the nodes from which a tree is drawn; only its root where it can be read at once."""
-    return view_models.branches(view.model.trees[index], WHOLE, LEVELS)
+    return view_models.branches(view.model.trees[index], WHOLE_TREE_LEAVES, LEVELS)
 
 
 def nodes(view: View, number: str) -> tuple[str, ...]:

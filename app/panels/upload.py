@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from backend.data.table import SampleSheet
 
-LISTED = 8  # problems at once
+PROBLEMS_A_PAGE = 8  # problems at once
 T = TypeVar("T")
 
 
@@ -139,14 +139,14 @@ def problems(t: Texts, samples: SampleSheet) -> None:
     """Draw every row that cannot be used, with the whole reason; a few at once, and all as a file."""
     texts = {row: samples.problem(row, t.language) for row in samples.problems}
     rows = list(texts)
-    pages = -(-len(rows) // LISTED)
+    pages = -(-len(rows) // PROBLEMS_A_PAGE)
     with st.container(border=True):
         lines = st.container()
         if pages > 1:
             at = min(st.pagination(pages, key="upload_problems"), pages)
         else:
             at = 1
-        rows_of_page = rows[(at - 1) * LISTED : at * LISTED]
+        rows_of_page = rows[(at - 1) * PROBLEMS_A_PAGE : at * PROBLEMS_A_PAGE]
         lines.markdown("\n".join(f"- {markdown(texts[row])}" for row in rows_of_page))
         if pages > 1:
             columns = {t("score.id"): [samples.ids[row] for row in rows], t("upload.problem"): list(texts.values())}

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from backend.results import ModelRecord
     from backend.services.validation import Again, Judged, Tested, Validation, Verdict
 
-ICONS = {
+VERDICT_ICONS = {
     "pass": ":material/check_circle:",
     "undecided": ":material/help:",
     "warn": ":material/warning:",
@@ -37,7 +37,7 @@ ICONS = {
     "incomplete": ":material/pending:",
 }
 WORST_FIRST: tuple[Verdict, ...] = ("fail", "warn", "undecided", "not_provided", "off", "pass")
-NONE = ""
+NO_CHOICE = ""
 
 
 def setup(t: Texts, view: View, models: Sequence[ModelRecord]) -> tuple[str, str]:
@@ -48,7 +48,7 @@ def setup(t: Texts, view: View, models: Sequence[ModelRecord]) -> tuple[str, str
     with challenger_column:
         challenger = st.selectbox(
             t("validation.challenger_label"),
-            [NONE, *others],
+            [NO_CHOICE, *others],
             format_func=lambda model_id: model_id or t("validation.challenger_none"),
             key="validation_challenger",
             help=t("validation.challenger_help"),
@@ -57,11 +57,11 @@ def setup(t: Texts, view: View, models: Sequence[ModelRecord]) -> tuple[str, str
     with time_column:
         time = st.selectbox(
             t("validation.time_label"),
-            [NONE, *features],
+            [NO_CHOICE, *features],
             format_func=lambda name: t.brief(features[name]) if name else t("validation.time_none"),
             key="validation_time",
         )
-    return challenger or NONE, time or NONE
+    return challenger or NO_CHOICE, time or NO_CHOICE
 
 
 def basis(t: Texts, view: View, validation_run: Validation) -> None:
@@ -81,7 +81,7 @@ def basis(t: Texts, view: View, validation_run: Validation) -> None:
     )
     for test in validation_run.off:
         words = {"test": t(f"validation.test_{test.id}"), "because": markdown(test.because)}
-        st.warning(t("validation.switched_off", **words), icon=ICONS["off"])
+        st.warning(t("validation.switched_off", **words), icon=VERDICT_ICONS["off"])
     if validation_run.tightened:
         st.caption(
             t(
@@ -156,7 +156,7 @@ def sources(t: Texts, rows_tested: Sequence[Tested], place: str) -> None:
 
 
 def _named(t: Texts, test: Tested) -> str:
-    verdict = f"{ICONS[test.verdict]} {t(f'validation.verdict_{test.verdict}')}"
+    verdict = f"{VERDICT_ICONS[test.verdict]} {t(f'validation.verdict_{test.verdict}')}"
     floor = f" · {t('validation.floor')}" if test.floor else ""
     name = markdown(t(f"validation.test_{test.id}"))
     return f"**{name}** · {verdict}{floor}  \n{t(f'validation.what_{test.id}')}"

@@ -23,13 +23,13 @@ LOOKS = {
     "no_breach": ("check_circle", "green"),
 }
 # way of a change: icon, colour
-WAYS = {
+CHANGE_ICONS = {
     "worse": ("trending_down", "red"),
     "not_measured": ("remove", "gray"),
     "better": ("trending_up", "green"),
     "same": ("trending_flat", "gray"),
 }
-SHOWN = 3  # facts that stand open; the table holds all
+FACTS_OPEN = 3  # facts that stand open; the table holds all
 
 
 def headline(t: Texts, verdict: Verdict, name: str = "") -> None:
@@ -53,7 +53,7 @@ def draw(t: Texts, verdict: Verdict, page: str, first: Sequence[Fact] | None = N
         The facts that this page is about; the worst of all by default.
     """
     headline(t, verdict)
-    for fact in (verdict.facts if first is None else first)[:SHOWN]:
+    for fact in (verdict.facts if first is None else first)[:FACTS_OPEN]:
         _line(t, fact, page)
     box = frame.box(t("verdict.all", n=len(verdict.facts)), "fact_check", f"verdict_{page}")
     if box is not None:
@@ -121,5 +121,5 @@ def _changes(t: Texts, changes: Sequence[Change], key: str) -> None:
 
 
 def _way(t: Texts, way: str) -> str:
-    icon, colour = WAYS[way]
+    icon, colour = CHANGE_ICONS[way]
     return f":{colour}[:material/{icon}: **{t(f'verdict.way_{way}')}**]"

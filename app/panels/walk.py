@@ -11,7 +11,7 @@ from app.texts import Texts
 from backend.services.roles import ANALYST, OPERATOR, REGULATOR
 
 # role: pages
-STEPS = {
+WALK_STEPS = {
     OPERATOR: ("overview", "score", "privacy"),
     ANALYST: ("overview", "features", "score"),
     REGULATOR: ("overview", "compliance", "report"),
@@ -20,7 +20,7 @@ STEPS = {
 
 def line(t: Texts, role: str, here: str, end: Callable[[], None]) -> None:
     """Draw the step that belongs to this page, if any; `end` is called when the walk is over or skipped."""
-    steps = STEPS[role]
+    steps = WALK_STEPS[role]
     if here not in steps:
         return
     at = steps.index(here)

@@ -14,7 +14,7 @@ from backend.errors import GlassleafError, RulePackError
 from backend.i18n import NO_MEANING, Text
 from backend.remark import Remark
 
-COLUMNS = ("name", "meaning", "meaning_zh", "unit", "codes")
+LIST_COLUMNS = ("name", "meaning", "meaning_zh", "unit", "codes")
 _CODE = re.compile(r"^\s*([^:=：]{1,40}?)\s*[:=：]\s*(.+)$")
 _PIECES = re.compile(r"[;；\n]")
 _NEXT_CODE = re.compile(r"[,，](?=\s*[^:=：,，\s]{1,12}\s*[:=：])")  # a comma that a code follows
@@ -52,11 +52,11 @@ def read_feature_list(file: Path, more: Sequence[str] = (), may: Sequence[str] =
         raise RulePackError(problems=error.remarks) from None
     header = [name.strip().casefold() for name in table.header]
     missing = [name for name in ("name", *more) if name not in header]
-    unknown = [name for name in header if name not in (*COLUMNS, *more, *may)]
+    unknown = [name for name in header if name not in (*LIST_COLUMNS, *more, *may)]
     if missing:
         raise RulePackError("list_lacks_column", file=table.name, column=missing[0], header=tuple(header))
     if unknown:
-        expected = (*COLUMNS, *more)
+        expected = (*LIST_COLUMNS, *more)
         raise RulePackError("list_unknown_column", file=table.name, column=unknown[0], expected=expected)
     if not table.rows:
         raise RulePackError("list_without_rows", file=table.name)

@@ -28,8 +28,8 @@ from backend.compliance.phrases import HAN, FeatureTexts, PhraseMatch
 WEIGHTS = Path(str(files("backend.compliance") / "lists" / "second_opinion.tsv"))
 UNIT = 1000  # the table's weights are in thousandths of log odds
 LETTERS = (3, 4)  # of a part of an English word, with a mark before and after the word
-CHARACTERS = (1, 2, 3, 4)  # of a part of a Chinese text
-SHOWN = 3  # words that weighed most
+PART_LENGTHS = (1, 2, 3, 4)  # of a part of a Chinese text
+WORDS_SHOWN = 3  # words that weighed most
 
 # Log odds; chosen on lists that were left out of the fit (docs/rule-lists.md).
 FLAG = {"en": 1.7, "zh": 2.3}  # from it on what phrases say is a finding
@@ -169,17 +169,17 @@ def grams(language: Language, texts: FeatureTexts) -> dict[str, str]:
         for pair in pairwise(words):
             words_of.setdefault(" ".join(pair), " ".join(pair))
         if language == "zh":
-            words_of.update((part, part) for part in _chinese(match.text, CHARACTERS))
+            words_of.update((part, part) for part in _chinese(match.text, PART_LENGTHS))
             for run in _CHINESE_RUN.findall(match.text):
-                words_of.update({f"^{run[:n]}": run[:n] for n in CHARACTERS[:3]})
-                words_of.update({f"{run[-n:]}$": run[-n:] for n in CHARACTERS[:3]})
+                words_of.update({f"^{run[:n]}": run[:n] for n in PART_LENGTHS[:3]})
+                words_of.update({f"{run[-n:]}$": run[-n:] for n in PART_LENGTHS[:3]})
         else:
             words_of.update({f"{where}^{' '.join(words[:n])}": " ".join(words[:n]) for n in (1, 2) if words})
             words_of.update({f"{where}{' '.join(words[-n:])}$": " ".join(words[-n:]) for n in (1, 2) if words})
     for match in (texts.unit, *texts.codes):
         words_of.update((f"={word}", word) for word in match.words.split())
         if language == "zh":
-            words_of.update((f"={part}", part) for part in _chinese(match.text, CHARACTERS[:3]))
+            words_of.update((f"={part}", part) for part in _chinese(match.text, PART_LENGTHS[:3]))
     return words_of
 
 
@@ -226,7 +226,7 @@ def _most(opinions: Iterable[Opinion], sign: int) -> str:
     """Return the words that weighed most for (1) or against (-1) it, of those that tell something; any if none does."""
     parts = [(sign * part, word) for each in opinions for word, part in each.weighed.items() if sign * part > 0]
     telling = [part for part in parts if _is_evidence(part[1])]
-    return ", ".join(word for _, word in sorted(telling or parts, key=lambda each: (-each[0], each[1]))[:SHOWN])
+    return ", ".join(word for _, word in sorted(telling or parts, key=lambda each: (-each[0], each[1]))[:WORDS_SHOWN])
 
 
 def _is_evidence(word: str) -> bool:

@@ -1,6 +1,6 @@
 """What a party may say of a column's values without showing them: shares in coarse steps, bands without their places, how far it moved.
 
-Reads one party's own column and no model, so that nothing here follows from a threshold. Shares are rounded to :data:`STEP`, and none
+Reads one party's own column and no model, so that nothing here follows from a threshold. Shares are rounded to :data:`SHARE_STEP`, and none
 stands for fewer than 20 people: between two summaries that differ by one person, next to nothing shows (docs/decisions/data.md).
 """
 
@@ -18,12 +18,12 @@ from backend.data.dictionary import Feature, Kind
 from backend.evaluation.performance import moved_by
 from backend.protocols.group_sums.grouping import MIN_GROUP
 
-STEP = 0.05  # of a share that leaves its owner
+SHARE_STEP = 0.05  # of a share that leaves its owner
 BANDS = 5  # of a numeric column, between its 5th and 95th percentile; what lies beyond joins the outermost
 # PSI, by the trade's convention (Siddiqi 2006)
 STILL = 0.1
 FAR = 0.25
-OTHER = "*"  # codes that are rare or not disclosed, together
+OTHER_CODES = "*"  # codes that are rare or not disclosed, together
 
 Drift = Literal["not measured", "still", "moved", "moved far"]
 Bands = tuple[tuple[str, float], ...]
@@ -31,7 +31,7 @@ Bands = tuple[tuple[str, float], ...]
 
 @dataclass(frozen=True)
 class ColumnSummary:
-    """What may be said of a column; `missing` and shares are multiples of :data:`STEP`."""
+    """What may be said of a column; `missing` and shares are multiples of :data:`SHARE_STEP`."""
 
     missing: float
     bands: Bands
@@ -49,7 +49,7 @@ def summary(feature: Feature, column: Column) -> ColumnSummary:
 
 def coarse(share: float) -> float:
     """Return a share in steps."""
-    return round(round(share / STEP) * STEP, 2)
+    return round(round(share / SHARE_STEP) * SHARE_STEP, 2)
 
 
 def bands(feature: Feature, values: Column) -> Bands:
@@ -83,7 +83,7 @@ def _by_code(feature: Feature, values: Column) -> list[tuple[str, int]]:
     texts = [f"{value:g}" if boolean else str(value) for value in values.tolist()]
     codes = ("0", "1") if boolean else tuple(feature.categories)
     counts = {code: texts.count(code) for code in codes}
-    counts[OTHER] = len(texts) - sum(counts.values())
+    counts[OTHER_CODES] = len(texts) - sum(counts.values())
     return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
@@ -107,11 +107,11 @@ def _joined(lower: tuple[str, int], higher: tuple[str, int]) -> tuple[str, int]:
 
 def _rare(counted: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
     """Codes with people enough; the others together, with the rarest of those where they are too few themselves."""
-    disclosed = [(code, n) for code, n in counted if n >= MIN_GROUP and code != OTHER]
+    disclosed = [(code, n) for code, n in counted if n >= MIN_GROUP and code != OTHER_CODES]
     n_other = sum(n for _, n in counted) - sum(n for _, n in disclosed)
     while disclosed and 0 < n_other < MIN_GROUP:
         n_other += disclosed.pop()[1]
-    return [*disclosed, (OTHER, n_other)] if n_other else disclosed
+    return [*disclosed, (OTHER_CODES, n_other)] if n_other else disclosed
 
 
 def drift(feature: Feature, column: Column, reference: Mapping[str, Any] | None) -> Drift:

@@ -17,10 +17,10 @@ from backend.trees.metrics import weighted_figures
 from backend.trees.outputs import Outputs
 
 RESAMPLES = 500
-BINS = 10  # of a calibration table, and of a comparison of two parts
-BARS = 20  # of a distribution
+CALIBRATION_BINS = 10  # of a calibration table, and of a comparison of two parts
+DISTRIBUTION_BARS = 20  # of a distribution
 MAX_POINTS = 200  # of a curve
-BLOCK = 250_000  # weights held at a time: 2 MB, and ten times that while figures are made of them
+WEIGHTS_AT_ONCE = 250_000  # weights held at a time: 2 MB, and ten times that while figures are made of them
 
 Floats = NDArray[np.float64]
 
@@ -197,7 +197,7 @@ def performance(
 def draws(n: int, times: int, seed: int) -> Iterator[Floats]:
     """Bootstrap weights: how often each of ``n`` records counts in `times` samples with replacement, a block of samples at a time."""
     draw = np.random.default_rng(seed)
-    step = max(1, BLOCK // max(n, 1))
+    step = max(1, WEIGHTS_AT_ONCE // max(n, 1))
     for begin in range(0, times, step):
         several = min(step, times - begin)
         records = draw.integers(0, n, size=(several, n)) + n * np.arange(several)[:, None]
@@ -244,7 +244,7 @@ def _figures(
 
 
 def calibration(
-    labels: Floats, predicted: Floats, task: str, bins: int = BINS, weights: Floats | None = None
+    labels: Floats, predicted: Floats, task: str, bins: int = CALIBRATION_BINS, weights: Floats | None = None
 ) -> tuple[Calibration, ...]:
     """Predicted against observed in bins of about equally many records; equal predictions share a bin.
 
@@ -320,12 +320,12 @@ def _spread(labels: Floats, predicted: Floats, task: str) -> Spread | None:
     if task == "classes" or not len(labels):
         return None
     if task == "binary":
-        edges = np.linspace(0.0, 1.0, BARS + 1)
+        edges = np.linspace(0.0, 1.0, DISTRIBUTION_BARS + 1)
         counts = [np.histogram(predicted[labels == k], edges)[0] for k in (0, 1)]
     else:
         residuals = labels - predicted
         reach = float(np.quantile(np.abs(residuals), 0.99)) or 1.0
-        edges = np.linspace(-reach, reach, BARS + 1)
+        edges = np.linspace(-reach, reach, DISTRIBUTION_BARS + 1)
         counts = [np.histogram(np.clip(residuals, -reach, reach), edges)[0]]
     return Spread(tuple(edges.tolist()), tuple(tuple(row.tolist()) for row in counts))
 
@@ -337,7 +337,7 @@ def _confusion(labels: Floats, predicted: Floats) -> tuple[tuple[int, ...], ...]
 
 
 def stability(
-    reference: str, margins: Floats, part: str, others: Floats, outputs: Outputs, bins: int = BINS
+    reference: str, margins: Floats, part: str, others: Floats, outputs: Outputs, bins: int = CALIBRATION_BINS
 ) -> Stability | None:
     """Population stability index of one part's predictions against another's; None if there is nothing to compare.
 

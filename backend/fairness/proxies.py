@@ -22,8 +22,8 @@ from backend.i18n import Text
 from backend.protocols.group_sums.contingency import Table
 
 PERMUTATIONS = 2000  # tables drawn for chance
-RESAMPLES = 1000  # tables drawn for an interval
-LEVEL = 0.05  # of a finding, over all features together
+TABLES_DRAWN = 1000  # tables drawn for an interval
+FINDING_LEVEL = 0.05  # of a finding, over all features together
 NOTABLE = 0.1  # Cramér's V from which an association is worth a finding (Cohen 1988: w = 0.1, a small effect)
 
 Floats = NDArray[np.float64]
@@ -93,7 +93,7 @@ def associations(tables: Mapping[tuple[str, str], Table], seed: int) -> tuple[As
     for (party, feature), table in tables.items():
         n = int(table.sum())
         p = adjusted[party, feature]
-        resampled = draw.multinomial(n, (table / n).ravel(), size=RESAMPLES).reshape(-1, *table.shape)
+        resampled = draw.multinomial(n, (table / n).ravel(), size=TABLES_DRAWN).reshape(-1, *table.shape)
         v = float(_v(table))
         bits = float(mutual_information(table))
         v_low, v_high = percentiles(_v(resampled, 2), v)
@@ -111,9 +111,11 @@ def associations(tables: Mapping[tuple[str, str], Table], seed: int) -> tuple[As
                 v=v,
                 v_low=v_low,
                 v_high=v_high,
-                chance=float(np.quantile(_corrected(permuted[party, feature] / n, table.shape, n, 1), 1 - LEVEL)),
+                chance=float(
+                    np.quantile(_corrected(permuted[party, feature] / n, table.shape, n, 1), 1 - FINDING_LEVEL)
+                ),
                 p=p,
-                found=p < LEVEL and v >= NOTABLE,
+                found=p < FINDING_LEVEL and v >= NOTABLE,
             )
         )
     return tuple(sorted(rows, key=lambda r: (-r.v, r.party, r.feature)))

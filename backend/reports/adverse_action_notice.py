@@ -37,17 +37,17 @@ from backend.store.model_states import Standing
 from backend.trees.backgrounds import Against
 from backend.trees.ensemble import GuestModel
 
-TABLE = files("backend.reports") / "notices" / "regulation_b.yaml"
+FORM_TABLE = files("backend.reports") / "notices" / "regulation_b.yaml"
 MAX_REASONS = 4  # comment 9(b)(2)-1 of Regulation B: more than four is not likely to be helpful
 FORMATS = ("txt", "html", "pdf")
 
-MONTHS = (
+MONTH_NAMES = (
     "jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?|oct(?:ober)?|"
     "nov(?:ember)?|dec(?:ember)?"
 )
 # what names or counts a time: September 2005, Q3, month 4, 12 months, 2005 年 9 月
-TIME = re.compile(
-    rf"\b(?:{MONTHS})\b\.?|\b(?:19|20)\d\d\b|\bq[1-4]\b|\b(?:day|week|month|quarter|year)s?[ -]\d+\b|"
+TIME_WORDS = re.compile(
+    rf"\b(?:{MONTH_NAMES})\b\.?|\b(?:19|20)\d\d\b|\bq[1-4]\b|\b(?:day|week|month|quarter|year)s?[ -]\d+\b|"
     r"\b\d+(?:st|nd|rd|th)?[ -](?:day|week|month|quarter|year)s?\b|\d+ ?个?(?:天|日|周|月|季度|年)",
     re.IGNORECASE,
 )
@@ -83,7 +83,7 @@ class Form(BaseModel):
 @cache
 def form() -> Form:
     """Return the built-in table; read once."""
-    return Form.model_validate(yaml.safe_load(TABLE.read_text(encoding="utf-8")))
+    return Form.model_validate(yaml.safe_load(FORM_TABLE.read_text(encoding="utf-8")))
 
 
 def form_reason(feature: Feature, side: str, *, of_guest: bool) -> FormReason | None:
@@ -122,7 +122,7 @@ def _about(feature: Feature, party: str, of_guest: bool) -> str:
     similar = _similar(feature, of_guest)
     if similar:
         return f"{similar[0].text} "
-    timeless = TIME.sub("", feature.meaning.en)
+    timeless = TIME_WORDS.sub("", feature.meaning.en)
     if timeless == feature.meaning.en:
         return feature.name
     return f"{party} {feature.kind} {feature.unit.en} {timeless} "

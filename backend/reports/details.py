@@ -13,7 +13,7 @@ from backend.reports import toml_file
 from backend.reports.language import words_in
 from backend.reports.schema import DetailsSection
 
-GROUPS: Mapping[str, tuple[str, ...]] = {
+FIELD_GROUPS: Mapping[str, tuple[str, ...]] = {
     "use": (
         "intended_use", "barred_use", "owner", "tier", "process", "affected", "harms", "oversight", "complaints",
     ),
@@ -23,7 +23,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "validation": ("validator", "validation", "changes", "due"),
 }  # fmt: skip
 BY_PARTY = ("lineage", "data_quality")
-FIELDS = tuple(name for names in GROUPS.values() for name in names)
+DETAIL_FIELDS = tuple(name for names in FIELD_GROUPS.values() for name in names)
 
 
 def checked(fields: Mapping[str, Any], parties: Sequence[str]) -> DetailsSection:
@@ -34,15 +34,15 @@ def checked(fields: Mapping[str, Any], parties: Sequence[str]) -> DetailsSection
     ParameterError
         An unknown field or party, a text that is none, or one that is too long.
     """
-    if unknown := sorted(set(fields) - {*FIELDS, *BY_PARTY}):
-        raise ParameterError("details_unknown_field", field=unknown[0], known=(*FIELDS, *BY_PARTY))
+    if unknown := sorted(set(fields) - {*DETAIL_FIELDS, *BY_PARTY}):
+        raise ParameterError("details_unknown_field", field=unknown[0], known=(*DETAIL_FIELDS, *BY_PARTY))
     for name in BY_PARTY:
         table = fields.get(name, {})
         if not isinstance(table, Mapping):
             raise ParameterError("form_no_table", name=name)
         if wrong := sorted(set(table) - set(parties)):
             raise ParameterError("form_unknown_party", party=wrong[0], known=tuple(parties))
-    texts = {name: toml_file.prose(name, fields.get(name, "")) for name in FIELDS}
+    texts = {name: toml_file.prose(name, fields.get(name, "")) for name in DETAIL_FIELDS}
     tables: dict[str, dict[str, str]] = {}
     for name in BY_PARTY:
         tables[name] = {}
@@ -60,10 +60,10 @@ def from_toml(text: str, parties: Sequence[str]) -> DetailsSection:
         if group in BY_PARTY:
             fields[group] = table
             continue
-        if group not in GROUPS or not isinstance(table, Mapping):
-            raise ParameterError("details_unknown_table", table=group, known=(*GROUPS, *BY_PARTY))
-        if wrong := sorted(set(table) - set(GROUPS[group])):
-            raise ParameterError("form_unknown_field", table=group, field=wrong[0], known=tuple(GROUPS[group]))
+        if group not in FIELD_GROUPS or not isinstance(table, Mapping):
+            raise ParameterError("details_unknown_table", table=group, known=(*FIELD_GROUPS, *BY_PARTY))
+        if wrong := sorted(set(table) - set(FIELD_GROUPS[group])):
+            raise ParameterError("form_unknown_field", table=group, field=wrong[0], known=tuple(FIELD_GROUPS[group]))
         fields |= table
     return checked(fields, parties)
 
@@ -72,7 +72,7 @@ def to_toml(details: DetailsSection, parties: Sequence[str], language: str = "en
     """Details as TOML, each field under the question that it answers; empty ones to be filled in."""
     words = words_in(language)
     lines = [f"# {words('details.file_note')}"]
-    for group, names in GROUPS.items():
+    for group, names in FIELD_GROUPS.items():
         lines.append(f"\n[{group}]")
         for name in names:
             lines += [f"# {words(f'details.{name}_help')}", toml_file.line(name, getattr(details, name))]
@@ -85,5 +85,5 @@ def to_toml(details: DetailsSection, parties: Sequence[str], language: str = "en
 def missing(details: DetailsSection | None, parties: Sequence[str]) -> tuple[str, ...]:
     """Return the fields that were not provided; one by party is missing until each party has its text."""
     section = details or DetailsSection()
-    empty = [name for name in FIELDS if not getattr(section, name)]
+    empty = [name for name in DETAIL_FIELDS if not getattr(section, name)]
     return (*empty, *(name for name in BY_PARTY if set(getattr(section, name)) < set(parties)))

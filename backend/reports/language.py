@@ -10,7 +10,7 @@ from backend.errors import ParameterError
 from backend.i18n import LANGUAGES, Catalogue
 
 # a word with the blank behind it; of Chinese a letter; a number whole
-PIECES = re.compile(r"[0-9]+|[^\W\d]*[a-zA-Z]\S*\s*|\s+|.", re.DOTALL)
+WORD_PIECES = re.compile(r"[0-9]+|[^\W\d]*[a-zA-Z]\S*\s*|\s+|.", re.DOTALL)
 
 
 def words_in(language: str) -> Catalogue:
@@ -44,7 +44,7 @@ def said_at_once(texts: Sequence[str], words: Callable[..., str]) -> str:
     '2005 年 9、10 月账单：偏高'
     """
     texts = list(dict.fromkeys(texts))
-    pieces = [PIECES.findall(text) for text in texts]
+    pieces = [WORD_PIECES.findall(text) for text in texts]
     shortest = min(len(words_of_text) for words_of_text in pieces)
     ahead = 0
     while ahead < shortest and len({words_of_text[ahead] for words_of_text in pieces}) == 1:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from backend.i18n import Catalogue
 
 NONE = "–"
-SHARES = ("row_sample", "column_sample")  # parameters from 0 to 1
+SHARE_PARAMETERS = ("row_sample", "column_sample")  # parameters from 0 to 1
 OFF = ("early_stopping", "label_bound", "goss_top", "goss_other")  # parameters that 0 switches off
 CIPHERS = ("none", "ranks", "paillier", "rlwe")
 
@@ -61,6 +61,6 @@ def _number(words: Catalogue, name: str, value: str) -> str:
         return words("document.off")
     if not math.isfinite(number):
         return value
-    if name in SHARES:
+    if name in SHARE_PARAMETERS:
         return f"{number * 100:.10g}\u00a0%"
     return f"{number:,.10g}"

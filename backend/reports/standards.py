@@ -26,7 +26,7 @@ class Subject:
     fields : tuple of str
         Of :class:`backend.reports.schema.DetailsSection`, without which it is not answered.
     measured : tuple of str
-        Of :data:`MEASURED`, likewise.
+        Of :data:`MEASURED_SUBJECTS`, likewise.
     who : {"operator", "validator", "host", "provider"}
         Whose it is to provide what is not there.
     """
@@ -38,7 +38,7 @@ class Subject:
     who: Who = "operator"
 
 
-MEASURED = ("performance", "fairness", "out_of_time", "dossiers", "monitoring", "sign_off", "suite")
+MEASURED_SUBJECTS = ("performance", "fairness", "out_of_time", "dossiers", "monitoring", "sign_off", "suite")
 """What is measured, or brought by another than the operator; a text ``mapping.lacks_<name>`` says what is lacking."""
 
 STANDARDS: dict[str, tuple[Subject, ...]] = {

@@ -22,7 +22,7 @@ from backend.data.federation import Measure
 from backend.data.table import PartyTable, SampleSheet, read_later_sheet
 from backend.data.table_file import AS_IT_IS, Reading
 from backend.errors import FederationError, FewRecords, HostRefused, PartyUnreachable, QuestionRefused, SampleError
-from backend.evaluation.performance import BINS, stability
+from backend.evaluation.performance import CALIBRATION_BINS, stability
 from backend.evaluation.validation import figures
 from backend.evaluation.validation.monitoring import (
     Monitored,
@@ -408,7 +408,7 @@ class _Run:
                 self._unexamined.append((party, feature.name))
             elif party in features:
                 features[party].append(feature.name)
-        sums, sessions = self._sums("validation", SHIFT, BINS, ids)
+        sums, sessions = self._sums("validation", SHIFT, CALIBRATION_BINS, ids)
         with self._asking(sessions, features, ids, [1]) as (questions, joint):
             flags = joint >= len(sampled)
             if min(int(flags.sum()), int((~flags).sum())) < MIN_GROUP:

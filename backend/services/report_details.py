@@ -10,14 +10,14 @@ from hashlib import sha256
 from typing import Any
 
 from backend.errors import GlassleafError, ParameterError
-from backend.reports.details import BY_PARTY, GROUPS, checked, from_toml, missing, to_toml
+from backend.reports.details import BY_PARTY, FIELD_GROUPS, checked, from_toml, missing, to_toml
 from backend.reports.schema import DetailsSection
 from backend.results import ModelRecord
 from backend.services.audit import Auditor, Note, recorded
 from backend.services.registry import Registry
 from backend.services.workspace import Workspace
 
-__all__ = ["BY_PARTY", "GROUPS", "DetailsSection", "ReportDetails", "Version"]
+__all__ = ["BY_PARTY", "FIELD_GROUPS", "DetailsSection", "ReportDetails", "Version"]
 
 
 @dataclass(frozen=True)

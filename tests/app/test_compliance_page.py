@@ -175,7 +175,7 @@ def test_each_step_offers_the_next_one(opened: Opened) -> None:
 
 def test_who_is_led_to_a_step_has_it_in_view(opened: Opened) -> None:
     def brought(at: AppTest) -> list[str]:
-        marks = [html.proto.body for html in at.get("html") if attention.MARK in html.proto.body]
+        marks = [html.proto.body for html in at.get("html") if attention.ATTENTION_MARK in html.proto.body]
         return [body for body in marks if f'"key": "work_{first_of(at).replace("~", "-")}"' in body]
 
     at = decided(at_step(opened("compliance"), "decide"), "confirmed")

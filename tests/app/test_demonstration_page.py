@@ -70,7 +70,7 @@ def test_the_steps_show_the_bytes_and_counts_of_the_run_and_nothing_of_a_hosts(o
     job = job_of(f"demonstration:{world.record.id}")
     assert job.result.failed == {}
     found = steps(at)
-    assert tuple(found) == demonstration.STEPS and not any(step["waiting"] for step in found.values())
+    assert tuple(found) == demonstration.DECK_STEPS and not any(step["waiting"] for step in found.values())
     vectors = [entry for entry in job.result.scored.transcript if entry.kind == "DecisionVectors"]
     for entry, host in zip(vectors, found["hosts"]["hosts"], strict=True):
         assert host["count"] == entry.entries == len(host["bytes"]) > 1
@@ -220,7 +220,7 @@ def test_before_anything_has_been_run_each_step_says_for_what_it_waits(opened: O
         step["id"]: step for step in demonstration.steps(T, world.federation, session.view(world.record.id), None, None)
     }
     assert not made["parties"]["waiting"] and len(made["parties"]["cards"]) == 1 + len(world.federation.hosts)
-    waits = {step: made[step]["waiting"] for step in demonstration.STEPS[1:]}
+    waits = {step: made[step]["waiting"] for step in demonstration.DECK_STEPS[1:]}
     assert made["attack"]["words"] == T("demonstration.words_attack") and not made["answer"]["words"]
     assert waits["answer"] == T("demonstration.waits_score") and waits["learned"] == T("demonstration.waits_race")
     assert all(waits.values())
@@ -231,7 +231,7 @@ def test_a_company_is_introduced_by_quantities_whose_effect_anybody_expects(open
     for party, card in zip(world.federation.parties, step["cards"], strict=True):
         examples = [line["text"] for line in card["lines"] if line.get("kind") == "quiet"]
         meanings = {T.brief(feature): feature for feature in party.features}
-        assert len(examples) == demonstration.COLUMNS
+        assert len(examples) == demonstration.CARD_COLUMNS
         for example in examples:
             assert meanings[example].kind is Kind.NUMERIC and meanings[example].sensitivity in ("", "none")
             assert meanings[example].expected_direction is not ExpectedDirection.NONE
@@ -258,4 +258,4 @@ def test_a_link_names_a_step_and_one_that_is_none_says_so(opened: Opened, answer
     at = opened("demonstration", step="nobody")
     assert not at.exception
     assert says(at, "frame.unknown_link", what=T("frame.link_step"), linked="nobody")
-    assert deck(at)["start"] == demonstration.STEPS[0]
+    assert deck(at)["start"] == demonstration.DECK_STEPS[0]

@@ -36,7 +36,7 @@ def waiting(go: threading.Event, stage: str = "encrypt") -> Job[Any]:
 
 def links(at: AppTest) -> list[str]:
     """Labels of the lines of the tray."""
-    kinds = tuple(f"**{T(f'jobs.kind_{kind}')}**" for kind in tray.PAGES)
+    kinds = tuple(f"**{T(f'jobs.kind_{kind}')}**" for kind in tray.PAGE_OF_KIND)
     return [link.proto.label for link in at.get("page_link") if link.proto.label.startswith(kinds)]
 
 
@@ -194,7 +194,7 @@ def test_after_a_restart_a_leak_run_is_drawn_again(opened: Opened, world: World)
 
 def test_every_kind_of_work_has_a_page_and_a_name() -> None:
     kinds = {key.removeprefix("jobs.kind_") for key in catalogue("en") if key.startswith("jobs.kind_")}
-    assert kinds == set(tray.PAGES) and set(tray.PAGES.values()) <= set(PAGES)
+    assert kinds == set(tray.PAGE_OF_KIND) and set(tray.PAGE_OF_KIND.values()) <= set(PAGES)
 
 
 def test_what_compares_two_models_is_at_home_on_the_page_of_either() -> None:

@@ -317,7 +317,7 @@ def test_a_name_that_is_taken_is_said_where_the_reader_looks(opened_empty: Opene
         job_of("federation").wait(60)
     at.run()
     assert says(at, "federation_exists", federation="people")
-    assert any(attention.MARK in html.proto.body for html in at.get("html"))
+    assert any(attention.ATTENTION_MARK in html.proto.body for html in at.get("html"))
 
 
 @pytest.mark.parametrize(("language", "first"), [("en", "meaning"), ("zh", "meaning_zh")])

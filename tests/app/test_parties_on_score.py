@@ -131,7 +131,7 @@ def test_large_batches_are_not_remembered_person_by_person(opened: Opened) -> No
     scored(opened("score"))
     batch = job_of("score").result
     assert len(standing.noted((), batch, "12:00:00")) == 1
-    many = replace(batch, scores=batch.scores * standing.FEW)
+    many = replace(batch, scores=batch.scores * standing.BATCH_FROM_PEOPLE)
     assert standing.noted((), many, "12:00:00") == ()
 
 
@@ -153,7 +153,7 @@ def test_where_a_score_stands_is_drawn_with_a_bar_for_all_who_were_scored(glassl
         bars = list(picture.iter(f"{SVG}rect"))
         assert [int((bar.findtext(f"{SVG}title") or "").rsplit(" ")[-1].replace(",", "")) for bar in bars] == counts
         heights = [float(bar.get("height") or 0) for bar in bars]
-        assert heights == pytest.approx([standing.PLOT * count / max(counts) for count in counts], abs=0.06)
+        assert heights == pytest.approx([standing.BARS_PIXELS * count / max(counts) for count in counts], abs=0.06)
         dark = [bar.get("fill") == palette.INK for bar in bars]
         assert dark == [(low + high) / 2 >= 50 for low, high in pairwise(edges)]
         assert [mark.get("x") for mark in picture.iter(f"{SVG}svg") if mark is not picture] == (["7.25%"] if at else [])

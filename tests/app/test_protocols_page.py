@@ -196,7 +196,7 @@ def test_batches_that_were_left_out_are_named(raced: AppTest) -> None:
 
 
 def test_a_cut_bar_is_explained(raced: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(race, "CUT", 2.0)
+    monkeypatch.setattr(race, "CUT_FROM_TIMES", 2.0)
     raced.get_by_key("protocols_bandwidth").set_value(100_000_000)
     raced.get_by_key("protocols_latency").set_value(300)
     raced.run()

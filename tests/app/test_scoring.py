@@ -242,7 +242,7 @@ def test_a_host_that_goes_down_is_named(opened: Opened, world: World) -> None:
 
 def focused(at: AppTest) -> bool:
     """Whether the page moves the focus to an answer, or did."""
-    return any(attention.MARK in html.proto.body for html in at.get("html"))
+    return any(attention.ATTENTION_MARK in html.proto.body for html in at.get("html"))
 
 
 def test_whoever_opens_the_page_and_finds_an_answer_of_before_keeps_the_focus(opened: Opened) -> None:

@@ -117,7 +117,7 @@ def test_no_text_stands_in_the_catalogue_for_nothing() -> None:
 
 def test_every_parameter_and_every_choice_has_its_words_and_there_are_no_others() -> None:
     fields = {f.name: hint for p in ALGORITHMS.values() for f in dataclasses.fields(p) for hint in [hints(p)[f.name]]}
-    drawn = {name: hint for name, hint in fields.items() if name not in training.ELSEWHERE}
+    drawn = {name: hint for name, hint in fields.items() if name not in training.OWN_STEP_PARAMETERS}
     special = {f"{name}_{algorithm}_help" for name in drawn for algorithm in ALGORITHMS}
     named = {key.split(".", 1)[1] for key in catalogue("en") if key.startswith("parameter.")}
     choices = {key.split(".", 1)[1] for key in catalogue("en") if key.startswith("choice.")}

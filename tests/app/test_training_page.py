@@ -150,7 +150,7 @@ def test_the_models_stand_side_by_side_newest_first(opened: Opened, world: World
     assert world.record.metrics.auc in list(table[auc])
     assert table[leaves].iloc[-1] == world.record.n_leaves
     read = next(one.value for one in at.table if auc in one.value)
-    assert list(read[made]) == [markdown(one) for one in table[made]][: frame.ROWS]
+    assert list(read[made]) == [markdown(one) for one in table[made]][: frame.ROWS_A_PAGE]
     assert at.selectbox(key="train_opened").value == session.models()[0].id
     title = f"{T('algorithm.name_secureboost')} · {T('engine.label_none')}"
     assert any(title in text.value for text in at.markdown)
@@ -189,10 +189,10 @@ def test_the_picture_holds_the_newest_models_and_always_the_best(world: World) -
     def made(auc: float) -> object:
         return replace(world.record, id=f"m{auc}", metrics=replace(world.record.metrics, auc=auc))
 
-    records = [made(0.5 + i / 100) for i in range(training.SHOWN + 3)]  # the oldest is the best
+    records = [made(0.5 + i / 100) for i in range(training.MODELS_DRAWN + 3)]  # the oldest is the best
     drawn = training._drawn(world.federation, records)
-    assert len(drawn) == training.SHOWN
-    assert drawn[:-1] == records[: training.SHOWN - 1]
+    assert len(drawn) == training.MODELS_DRAWN
+    assert drawn[:-1] == records[: training.MODELS_DRAWN - 1]
     assert drawn[-1] is records[-1]
     assert training._drawn(world.federation, records[:3]) == records[:3]
 

@@ -38,15 +38,15 @@ def named_by(at: AppTest, page: str) -> dict[str, str]:
 
 
 def test_every_page_stands_in_one_group() -> None:
-    grouped = [name for names in navigation.GROUPS.values() for name in names]
+    grouped = [name for names in navigation.PAGE_GROUPS.values() for name in names]
     files = {file.stem for file in (ROOT / "pages").glob("[!_]*.py")}
     assert sorted([*grouped, "help", navigation.NOWHERE]) == sorted(files)
 
 
 @pytest.mark.parametrize("role", ROLES)
 def test_the_next_steps_of_a_role_lead_through_all_its_pages(role: str) -> None:
-    assert sorted(navigation.WAYS[role]) == sorted(navigation.listed(role))
-    assert set(walk.STEPS[role]) <= set(navigation.WAYS[role])
+    assert sorted(navigation.NEXT_PAGES[role]) == sorted(navigation.listed(role))
+    assert set(walk.WALK_STEPS[role]) <= set(navigation.NEXT_PAGES[role])
 
 
 def test_a_regulator_sees_governance_first() -> None:

@@ -174,7 +174,7 @@ def test_every_page_has_a_row_with_its_times_beside_an_empty_page():
 
 def test_every_page_of_the_dashboard_is_walked_through():
     pages = pytest.importorskip("bench.pages", reason="Playwright is not installed", exc_type=ImportError)
-    assert sorted(pages.NAMES) == sorted(name for names in navigation.GROUPS.values() for name in names)
+    assert sorted(pages.NAMES) == sorted(name for names in navigation.PAGE_GROUPS.values() for name in names)
 
 
 def test_a_sign_in_of_measurements_is_one_that_the_dashboard_knows(tmp_path, monkeypatch):

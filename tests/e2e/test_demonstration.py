@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from app.panels.demonstration import STEPS
+from app.panels.demonstration import DECK_STEPS
 from app.texts import Texts
 from tests.e2e.serving import PATIENCE, SETTLED, picture, served
 from tests.e2e.test_accessibility import in_theme
@@ -88,13 +88,13 @@ def lie_over(one: Any, other: Any) -> bool:
 def test_eight_steps_are_told_from_the_keys_alone(browser: Any, shown: str, language: str, size: str) -> None:
     t = Texts(language)
     page = opened(browser, shown, language, size)
-    for number, step in enumerate(STEPS):
+    for number, step in enumerate(DECK_STEPS):
         if number:
             page.keyboard.press("ArrowRight")
         settled(page)
         assert page.locator(f"{DECK} h2").inner_text() == t(f"demonstration.title_{step}")
         assert f"step={step}" in page.url
-        assert page.locator(f"{DECK} .count").inner_text() == f"{number + 1} / {len(STEPS)}"
+        assert page.locator(f"{DECK} .count").inner_text() == f"{number + 1} / {len(DECK_STEPS)}"
         deck = page.locator(DECK)
         assert deck.evaluate(SMALL, SMALLEST[size]) == []
         assert not page.evaluate(SIDEWAYS)
@@ -112,11 +112,11 @@ def test_eight_steps_are_told_from_the_keys_alone(browser: Any, shown: str, lang
         if size == "wide":
             picture(page, f"demonstration-{number + 1}-{language}")
     page.keyboard.press("ArrowRight")  # there is no ninth
-    assert f"step={STEPS[-1]}" in page.url
+    assert f"step={DECK_STEPS[-1]}" in page.url
     page.keyboard.press("5")
     assert page.locator(f"{DECK} .huge").evaluate("one => getComputedStyle(one).fontSize") == "96px"
     page.keyboard.press("Home")
-    assert f"step={STEPS[0]}" in page.url
+    assert f"step={DECK_STEPS[0]}" in page.url
     page.context.close()
 
 

@@ -20,7 +20,7 @@ from backend.reports.adverse_action_notice import (
     form_groups,
     form_reason,
 )
-from backend.reports.render.pdf_page import SMALL, Page
+from backend.reports.render.pdf_page import SMALL_POINTS, Page
 from backend.store.model_states import Standing
 from backend.store.schema import ModelState, ModelStep
 from backend.trees.ensemble import GuestModel
@@ -315,7 +315,7 @@ def test_line_breaks_and_controls_in_a_text_leave_no_glyph_missing(control, capl
     assert draw(notice(line), "en", "pdf")
     page = Page(Catalogue("en"), datetime(2026, 11, 22, tzinfo=UTC))
     page.add_page()
-    page.face(SMALL)
+    page.face(SMALL_POINTS)
     page.cell(40, 4, page.one_line(f"a{control}b"))
     page.output()
     assert not caplog.records

@@ -9,17 +9,17 @@ from backend.errors import ParameterError
 from backend.i18n import LANGUAGES, Catalogue, catalogue
 from backend.reports.blocks import Heading, Outline
 from backend.reports.build.issued import CHANGES
-from backend.reports.details import BY_PARTY, FIELDS, GROUPS, checked, from_toml, missing, to_toml
+from backend.reports.details import BY_PARTY, DETAIL_FIELDS, FIELD_GROUPS, checked, from_toml, missing, to_toml
 from backend.reports.render import html_form
 from backend.reports.schema import DetailsSection, DossierColumn
 from backend.reports.sections import ANNEXES, SECTIONS, operator
 from backend.reports.sections.writer import Writer
-from backend.reports.standards import MEASURED, STANDARDS
+from backend.reports.standards import MEASURED_SUBJECTS, STANDARDS
 
 PARTIES = ("bank", "telecom")
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = "3 \"quoted\"\nand 'more' \\ 贷款"
-FULL = {**dict.fromkeys(FIELDS, TEXT), **{name: dict.fromkeys(PARTIES, "x") for name in BY_PARTY}}
+FULL = {**dict.fromkeys(DETAIL_FIELDS, TEXT), **{name: dict.fromkeys(PARTIES, "x") for name in BY_PARTY}}
 SR26_HEADINGS = {  # as the bulletin's highlights name them, with the subjects below each
     "Overview of model risk": ("sr26_materiality",),
     "Model development and model use": ("sr26_development", "sr26_testing", "sr26_use"),
@@ -36,7 +36,7 @@ def test_a_file_that_was_printed_reads_back_the_same(details, language):
 
 
 def test_what_is_empty_is_missing_until_each_party_has_said_it():
-    assert set(missing(None, PARTIES)) == {*FIELDS, *BY_PARTY}
+    assert set(missing(None, PARTIES)) == {*DETAIL_FIELDS, *BY_PARTY}
     assert missing(checked(FULL, PARTIES), PARTIES) == ()
     assert missing(checked({**FULL, "lineage": {"bank": "x", "telecom": "  "}}, PARTIES), PARTIES) == ("lineage",)
 
@@ -66,10 +66,10 @@ def test_every_heading_of_each_standard_is_mapped_to_a_section_or_to_who_has_to(
     assert len(STANDARDS["sr26"]) == 12 and len({s.key for s in asked}) == len(asked)
     for subject in asked:
         assert subject.sections or subject.key == "sr26_inventory" or subject.who == "provider", subject.key
-        assert set(subject.sections) <= {*SECTIONS, *ANNEXES} and set(subject.measured) <= set(MEASURED)
-        assert set(subject.fields) <= {*FIELDS, *BY_PARTY}
+        assert set(subject.sections) <= {*SECTIONS, *ANNEXES} and set(subject.measured) <= set(MEASURED_SUBJECTS)
+        assert set(subject.fields) <= {*DETAIL_FIELDS, *BY_PARTY}
     named = {name for subject in asked for name in subject.fields}
-    assert named == {*FIELDS, *BY_PARTY}, "each field serves a standard"
+    assert named == {*DETAIL_FIELDS, *BY_PARTY}, "each field serves a standard"
 
 
 def test_each_heading_of_sr_26_2_is_answered_or_the_report_says_who_has_to(glassleaf):
@@ -84,7 +84,7 @@ def test_each_heading_of_sr_26_2_is_answered_or_the_report_says_who_has_to(glass
     bare = glassleaf.reports.make(glassleaf.models.all()[0].id)
     parties = [p.name for p in bare.content.parties]
     given = checked(
-        {**dict.fromkeys(FIELDS, TEXT), **{name: dict.fromkeys(parties, "x") for name in BY_PARTY}}, parties
+        {**dict.fromkeys(DETAIL_FIELDS, TEXT), **{name: dict.fromkeys(parties, "x") for name in BY_PARTY}}, parties
     )
     full = bare.model_copy(update={"content": bare.content.model_copy(update={"details": given})})
     for language in LANGUAGES:
@@ -143,8 +143,8 @@ def test_a_challenger_is_another_registered_model_of_the_federation(glassleaf):
 def test_every_word_of_these_sections_is_asked_for_and_there():
     code = "".join(f.read_text() for folder in ("app", "pages", "backend") for f in (ROOT / folder).rglob("*.py"))
     asked = set(re.findall(r"""["']((?:details|dossier|mapping)\.[a-z_0-9]+)["']""", code))
-    fields = {f"details.{name}{end}" for name in (*FIELDS, *BY_PARTY) for end in ("", "_help")}
-    asked |= fields | {f"details.group_{name}" for name in GROUPS} | {"details.name", "details.note"}
+    fields = {f"details.{name}{end}" for name in (*DETAIL_FIELDS, *BY_PARTY) for end in ("", "_help")}
+    asked |= fields | {f"details.group_{name}" for name in FIELD_GROUPS} | {"details.name", "details.note"}
     asked |= {f"details.change_{name.replace('-', '_')}" for name in CHANGES}
     asked |= {f"dossier.{name}_help" for name in ("source", "lawful_basis", "refresh", "owner")}
     asked |= {
@@ -153,7 +153,7 @@ def test_every_word_of_these_sections_is_asked_for_and_there():
     }
     drifts = DossierColumn.model_fields["drift"].annotation.__args__
     asked |= {f"dossier.drift_{name.replace(' ', '_')}" for name in drifts}
-    asked |= {f"mapping.{name}" for name in STANDARDS} | {f"mapping.lacks_{name}" for name in MEASURED}
+    asked |= {f"mapping.{name}" for name in STANDARDS} | {f"mapping.lacks_{name}" for name in MEASURED_SUBJECTS}
     subjects = [subject for subjects in STANDARDS.values() for subject in subjects]
     asked |= {f"mapping.{s.key}" for s in subjects} | {f"mapping.who_{s.who}" for s in subjects}
     asked |= {f"mapping.head_{name}" for name in ("subject", "where", "lacks")}

@@ -12,7 +12,7 @@ from backend.data.column_counts import reference_of
 from backend.data.dictionary import Feature, Kind
 from backend.data.table import read_table
 from backend.errors import ParameterError, SecurityError
-from backend.evaluation.column_summary import OTHER, STEP, bands, coarse, drift, summary
+from backend.evaluation.column_summary import OTHER_CODES, SHARE_STEP, bands, coarse, drift, summary
 from backend.i18n import LANGUAGES, Catalogue
 from backend.protocols.group_sums.grouping import MIN_GROUP
 from backend.reports.dossier import answers_of, fits, read
@@ -33,7 +33,7 @@ def coded(**counts):
 def test_shares_are_in_steps_and_add_up_about():
     found = bands(AMOUNT, np.arange(1000.0))
     assert [name for name, _ in found] == ["1", "2", "3", "4", "5"]
-    assert all(abs(share / STEP - round(share / STEP)) < 1e-9 for _, share in found)
+    assert all(abs(share / SHARE_STEP - round(share / SHARE_STEP)) < 1e-9 for _, share in found)
     assert coarse(0.024) == 0.0 and coarse(0.026) == 0.05 and coarse(0.999) == 1.0
 
 
@@ -47,8 +47,8 @@ def test_no_band_stands_for_few_people_and_no_rare_or_undisclosed_code_is_named(
             first, last = (int(x) for x in (name.split("–")[0], name.split("–")[-1]))
             assert ((places >= first) & (places <= last)).sum() >= MIN_GROUP
     # 3 with the rarest of the others
-    assert [name for name, _ in bands(CODED, coded(a=100, b=50, c=3))] == ["a", OTHER]
-    assert [name for name, _ in bands(CODED, coded(a=100, b=50, secret=30))] == ["a", "b", OTHER]
+    assert [name for name, _ in bands(CODED, coded(a=100, b=50, c=3))] == ["a", OTHER_CODES]
+    assert [name for name, _ in bands(CODED, coded(a=100, b=50, secret=30))] == ["a", "b", OTHER_CODES]
     assert bands(CODED, coded(a=100, b=3)) == () and bands(CODED, coded(secret=100)) == ()
 
 
@@ -116,7 +116,7 @@ def test_a_signed_dossier_holds_every_column_and_no_value(glassleaf, signed):
     assert {c.source for c in dossier.columns} == {"Billing", "Contract"}
     body = json.loads(signed)["dossier"]["columns"]
     numbers = {x for c in body for x in (c["missing"], *(share for _, share in c["bands"]))}
-    assert all(abs(x / STEP - round(x / STEP)) < 1e-9 for x in numbers)
+    assert all(abs(x / SHARE_STEP - round(x / SHARE_STEP)) < 1e-9 for x in numbers)
 
 
 @pytest.mark.parametrize(

@@ -205,7 +205,7 @@ def test_a_page_of_html_that_begins_like_a_pdf_is_refused(report):
 def test_a_pdf_that_was_issued_here_is_known_again_where_other_fonts_are_installed(glassleaf, monkeypatch):
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr(fonts, "LATIN", ())
-        elsewhere.setattr(fonts, "CHINESE", ())
+        elsewhere.setattr(fonts, "CHINESE_FONTS", ())
         blob = glassleaf.reports.export("latest", "pdf")
     assert check(blob).drawn == "other"
     assert glassleaf.reports.check(blob).verdict == "issued"

@@ -58,7 +58,7 @@ from backend.store.party_store import PartyStore
 from backend.trees.serialization import load_host
 
 ROOT = Path(__file__).resolve().parents[2]
-CJK, DEJAVU = fonts.CHINESE[0], fonts.SYMBOLS[0]
+CJK, DEJAVU = fonts.CHINESE_FONTS[0], fonts.SYMBOLS[0]
 OFFSET = 770_000  # added to every number of a Host, so that none of them can turn up by chance
 HOST_NUMBER = re.compile(r"(?<![\w.,-])77\d,?\d{3}(?:\.\d+)?(?![\w])")
 HASH = re.compile(r"[0-9a-f]{64}")
@@ -620,14 +620,14 @@ def test_an_unknown_form_or_language_is_refused(glassleaf):
 
 @pytest.mark.slow
 def test_without_a_font_with_chinese_letters_the_pdf_is_english(report, monkeypatch):
-    monkeypatch.setattr(fonts, "CHINESE", ())
+    monkeypatch.setattr(fonts, "CHINESE_FONTS", ())
     assert fonts.language_of_pdf("zh") == "en"
     assert Catalogue("en")("document.summary") in pdf_text(to_pdf(report, "zh"))
 
 
 @pytest.mark.slow
 def test_without_any_font_the_pdf_is_drawn_all_the_same(report, monkeypatch):
-    monkeypatch.setattr(fonts, "CHINESE", ())
+    monkeypatch.setattr(fonts, "CHINESE_FONTS", ())
     monkeypatch.setattr(fonts, "LATIN", ())
     text = squeezed(pdf_text(to_pdf(report, "en")))
     assert [n for n in numbers(report) if squeezed(n).replace("−", "-") not in text] == []  # Latin-1 has no minus sign
@@ -636,7 +636,7 @@ def test_without_any_font_the_pdf_is_drawn_all_the_same(report, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.skipif(not all(font.installed() for font in (CJK, DEJAVU)), reason="a machine without these fonts")
 def test_letters_that_the_chosen_font_lacks_come_from_another(monkeypatch):
-    monkeypatch.setattr(fonts, "CHINESE", ())
+    monkeypatch.setattr(fonts, "CHINESE_FONTS", ())
     monkeypatch.setattr(fonts, "LATIN", (CJK,))
     page = pdf_page.Page(Catalogue("en"), datetime.now(UTC))
     assert [page._family(letter) for letter in "a信Ա"] == ["latin", "latin", "symbols"]  # the last one is Armenian
@@ -822,11 +822,13 @@ def test_the_first_page_names_the_worst_features_and_says_where_the_others_are(r
         found_there = dict(answers(report.model_copy(update={"content": content}), language))
         return found_there[words("document.ask_flag")].splitlines()
 
-    mild = {f"mild{n}": "informational" for n in range(claims.LISTED)}
+    mild = {f"mild{n}": "informational" for n in range(claims.FIRST_PAGE_FEATURES)}
     _, *lines, more = answer(**mild, worst="prohibited", spared="informational")
-    assert len(lines) == claims.LISTED and more == words("document.flag_more", n=2, section=words("document.findings"))
+    assert len(lines) == claims.FIRST_PAGE_FEATURES and more == words(
+        "document.flag_more", n=2, section=words("document.findings")
+    )
     assert lines[0].startswith("worst") and words("compliance.prohibited") in lines[0]
-    assert len(answer(**mild)) == 1 + claims.LISTED
+    assert len(answer(**mild)) == 1 + claims.FIRST_PAGE_FEATURES
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -841,9 +843,9 @@ def test_a_first_page_names_the_weightiest_features_against_expectation_and_coun
         return dict(answers(report.model_copy(update={"content": content}), language))[words("document.ask_way")]
 
     section = words("document.features")
-    assert words("document.against_more", n=140, section=section) in answer(claims.LISTED + 140)
+    assert words("document.against_more", n=140, section=section) in answer(claims.FIRST_PAGE_FEATURES + 140)
     assert "m5." in answer(146) and "m6." not in answer(146)
-    assert section not in answer(claims.LISTED)
+    assert section not in answer(claims.FIRST_PAGE_FEATURES)
 
 
 def _search(*gaps: IntervalFigure | None) -> SearchLine:

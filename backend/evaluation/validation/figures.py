@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.evaluation.difference import paired_difference
-from backend.evaluation.performance import BINS, RESAMPLES, Performance, Stability, calibration, draws
+from backend.evaluation.performance import CALIBRATION_BINS, RESAMPLES, Performance, Stability, calibration, draws
 from backend.evaluation.validation.suite import Figure, Found
 from backend.fairness.intervals import TAILS, Z, of_difference, of_mean, percentiles, wilson
 from backend.protocols.group_sums.grouping import MIN_GROUP
@@ -85,7 +85,7 @@ def hosmer_lemeshow(labels: Floats, probabilities: Floats) -> Figure:
     """p-value of Hosmer and Lemeshow's C over tenths; of records that the model was not fitted to, so chi-squared with as many degrees."""
     from scipy.special import gammaincc  # noqa: PLC0415 - slow to import, and few runs need it
 
-    rows = calibration(labels, probabilities.reshape(-1, 1), "binary", BINS)
+    rows = calibration(labels, probabilities.reshape(-1, 1), "binary", CALIBRATION_BINS)
     spread = [row.n * row.predicted * (1 - row.predicted) for row in rows]
     statistic = sum(
         (row.n * (row.observed - row.predicted)) ** 2 / s for row, s in zip(rows, spread, strict=True) if s > 0

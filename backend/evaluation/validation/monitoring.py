@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from backend.data.binning import make_bins
 from backend.data.dictionary import Feature
 from backend.data.rounding import Rounded
-from backend.evaluation.performance import BINS, Calibration, calibration, moved_by
+from backend.evaluation.performance import CALIBRATION_BINS, Calibration, calibration, moved_by
 from backend.evaluation.validation.suite import Again, Figure, Found, Overall, Suite, Tested, read_tests, shipped
 from backend.fairness.disparity import Disparity
 from backend.protocols.group_sums.grouping import MIN_GROUP
@@ -98,14 +98,14 @@ def shift(reference: NDArray[np.intp], current: NDArray[np.intp], party: str, fe
 
 def column_shift(party: str, feature: Feature, reference: Column, current: Column) -> Figure:
     """PSI of a column in tenths, or codes, of the values `reference`; missing values and codes that were not there are one bin more."""
-    bins = make_bins(feature, reference, BINS)
+    bins = make_bins(feature, reference, CALIBRATION_BINS)
     first, second = (np.bincount(bins.index(column), minlength=bins.count + 1) for column in (reference, current))
     return shift(first, second, party, feature.name)
 
 
 def tenths(labels: Floats, predicted: Floats, task: str) -> tuple[Calibration, ...]:
     """Predicted against observed by tenth, or in fewer bins, so that none is of fewer than 20 people."""
-    bins = max(1, min(BINS, len(labels) // MIN_GROUP))
+    bins = max(1, min(CALIBRATION_BINS, len(labels) // MIN_GROUP))
     return tuple(row for row in calibration(labels, predicted, task, bins) if row.n >= MIN_GROUP)
 
 

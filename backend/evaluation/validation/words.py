@@ -8,12 +8,12 @@ from backend.evaluation.validation.suite import Figure, Judged, Sense
 
 Say = Callable[..., str]
 POINTS = {"group_gap", "ece", "period_gap", "out_shift", "swap_excess"}  # differences of two shares
-SHARES = {
+SHARE_MEASURES = {
     "noise_flips", "top_share", "thin_leaves", "contradicting", "mixed", "identifying", "swapped",
 }  # fmt: skip
 GAINS = {"top_share", "contradicting", "mixed"}  # shares of the gain, written with one decimal as everywhere
 NAMED_MEMBERS = 5  # of the groups that were put together
-COUNTS = {"not_exact", "hash_differs", "again_differs"}
+COUNT_MEASURES = {"not_exact", "hash_differs", "again_differs"}
 MOST_ROOM = 2.0  # times the room to failing; a bar ends there
 
 
@@ -111,9 +111,9 @@ def value_in_words(say: Say, figure: Figure, show: Callable[[float], str]) -> st
         return show(figure.value) + say(f"validation_words.{'beyond' if figure.low else 'within'}_chance") + records
 
     def shown(value: float) -> str:
-        if figure.measure in COUNTS:
+        if figure.measure in COUNT_MEASURES:
             return f"{value:,.0f}"
-        if figure.measure not in POINTS | SHARES:
+        if figure.measure not in POINTS | SHARE_MEASURES:
             return show(value)
         return f"{100 * value:z.{1 if figure.measure in GAINS else 2}f}".replace("-", "−")
 
@@ -128,7 +128,7 @@ def limit_in_words(say: Say, measure: str, sense: Sense, warn: float | None, fai
     """Beyond what the test warns and fails, in the unit of the value."""
 
     def shown(end: float) -> str:
-        if measure in POINTS | SHARES:
+        if measure in POINTS | SHARE_MEASURES:
             scaled = f"{100 * end:g}"
         else:
             scaled = f"{end:g}"
@@ -143,7 +143,7 @@ def limit_in_words(say: Say, measure: str, sense: Sense, warn: float | None, fai
 
 def _unit(say: Say, measure: str) -> str:
     """Return the unit that a measure's numbers are followed by; empty if it has none."""
-    if measure in SHARES:
+    if measure in SHARE_MEASURES:
         return "\u00a0%"
     if measure in POINTS:
         return f" {say('validation_words.points')}"
@@ -154,7 +154,7 @@ def seen_in_words(say: Say, measure: str, sense: Sense, shows_from: float | None
     """Return the value at which a breach would have shown; empty if the figure is not undecided."""
     if shows_from is None:
         return ""
-    if measure in POINTS | SHARES:
+    if measure in POINTS | SHARE_MEASURES:
         scaled = f"{100 * shows_from:.1f}"
     else:
         scaled = f"{shows_from:.2f}"

@@ -24,7 +24,7 @@ class Font(NamedTuple):
         return Path(self.plain).is_file() and Path(self.bold).is_file()
 
 
-CHINESE = (
+CHINESE_FONTS = (
     Font(f"{_NOTO}-Regular.ttc", f"{_NOTO}-Bold.ttc", 2),  # Debian, Ubuntu: fonts-noto-cjk; 2 = simplified Chinese
     Font(f"{_FEDORA}/google-noto-cjk/NotoSansCJK-Regular.ttc", f"{_FEDORA}/google-noto-cjk/NotoSansCJK-Bold.ttc", 2),
     Font("/usr/share/fonts/truetype/wqy/wqy-microhei.ttc", "/usr/share/fonts/truetype/wqy/wqy-microhei.ttc"),
@@ -51,6 +51,6 @@ def first(fonts: Iterable[Font]) -> Font | None:
 
 def language_of_pdf(language: str) -> str:
     """Return the language that a PDF can be drawn in here: English where Chinese is asked for and no font has its letters."""
-    if language != "zh" or first(CHINESE) is not None:
+    if language != "zh" or first(CHINESE_FONTS) is not None:
         return language
     return "en"

@@ -17,18 +17,18 @@ from backend.reports.document import Report, canonical, parse
 from backend.reports.sections import outline
 
 COLOURS = ("#3F77C9", "#C17A0F", "#12898A", "#A4559E", "#7B6A3C", "#7A74D6", "#5B8C2A")  # the Guest's, then the Hosts'
-PANEL = 350  # pixels: side of a small chart with its words
-MANY = 3  # columns; a table of more is scrolled sideways on a phone
-LONG = 300  # letters of a cell beside which others need room, too
-TICKS = (0.0, 0.5, 1.0)
+PANEL_PIXELS = 350  # pixels: side of a small chart with its words
+SCROLL_FROM_COLUMNS = 3  # columns; a table of more is scrolled sideways on a phone
+LONG_CELL_LETTERS = 300  # letters of a cell beside which others need room, too
+AXIS_TICKS = (0.0, 0.5, 1.0)
 INK = "#22303C"
 CURVE = f'stroke="{INK}" stroke-width="1.8"'
 AXIS = 'stroke="#9AA7B2" stroke-width="1"'
 EVEN = 'stroke="#9AA7B2" stroke-width="1" stroke-dasharray="4 4"'  # the diagonal
 MAX_LABEL = 48  # letters before a bar
 # pixels: height of a row, width of the labels, of the picture
-BAR = 22
-LABELS = 330
+BAR_PIXELS = 22
+LABEL_PIXELS = 330
 WIDTH = 720
 _INSIDE = re.compile(r'<script type="application/json" id="glassleaf-report">(.*?)</script>', re.S)
 _LANGUAGE = re.compile(r'<html lang="(\w+)">')
@@ -110,8 +110,8 @@ def _lines(text: str) -> str:
 
 def _table(table: Table) -> str:
     kinds = ['class="n"' if i in table.numeric else "" for i in range(len(table.head))]
-    long = any(len(text) > LONG for row in table.rows for text in row[:-1])
-    many = ' class="many"' if len(table.head) > MANY or long else ""
+    long = any(len(text) > LONG_CELL_LETTERS for row in table.rows for text in row[:-1])
+    many = ' class="many"' if len(table.head) > SCROLL_FROM_COLUMNS or long else ""
     columns = "".join(f'<col style="width:{100 * width / sum(table.widths):.1f}%">' for width in table.widths)
     head = "".join(f'<th scope="col" {k}>{escape(t)}</th>' for t, k in zip(table.head, kinds, strict=True))
     rows = ("".join(f"<td {k}>{_lines(t)}</td>" for t, k in zip(row, kinds, strict=True)) for row in table.rows)
@@ -125,18 +125,18 @@ def _table(table: Table) -> str:
 def _bars(bars: Bars, language: str) -> str:
     lines = []
     for i, bar in enumerate(bars.rows):
-        y = i * BAR
-        length = max(2.0, bar.share * (WIDTH - LABELS - 80))
+        y = i * BAR_PIXELS
+        length = max(2.0, bar.share * (WIDTH - LABEL_PIXELS - 80))
         lines.append(
-            f'<text x="{LABELS - 8}" y="{y + 15}" text-anchor="end">{escape(shortened(bar.label))}</text>'
-            f'<rect x="{LABELS}" y="{y + 4}" width="{length:.1f}" height="{BAR - 8}" fill="{colour(bar.party)}"/>'
-            f'<text x="{LABELS + length + 6:.1f}" y="{y + 15}">{escape(bar.shown)}</text>'
+            f'<text x="{LABEL_PIXELS - 8}" y="{y + 15}" text-anchor="end">{escape(shortened(bar.label))}</text>'
+            f'<rect x="{LABEL_PIXELS}" y="{y + 4}" width="{length:.1f}" height="{BAR_PIXELS - 8}" fill="{colour(bar.party)}"/>'
+            f'<text x="{LABEL_PIXELS + length + 6:.1f}" y="{y + 15}">{escape(bar.shown)}</text>'
         )
     legend = " · ".join(
         f'<span style="color:{colour(i)}" aria-hidden="true">■</span> {escape(name)}'
         for i, name in enumerate(bars.parties)
     )
-    picture = _picture(bars.sentence, WIDTH, BAR * len(bars.rows), "".join(lines))
+    picture = _picture(bars.sentence, WIDTH, BAR_PIXELS * len(bars.rows), "".join(lines))
     colours = escape(Catalogue(language)("document.colours", listed="\0")).replace("\0", legend)
     return f'{picture}\n<p class="note">{colours}</p>'
 
@@ -149,15 +149,15 @@ def _picture(sentence: str, width: int, height: int, content: str) -> str:
 
 
 def _panels(panels: Panels) -> str:
-    charts = "".join(_panel(panel, k * PANEL) for k, panel in enumerate(panels.panels))
-    return _picture(panels.sentence, PANEL * len(panels.panels), PANEL, charts)
+    charts = "".join(_panel(panel, k * PANEL_PIXELS) for k, panel in enumerate(panels.panels))
+    return _picture(panels.sentence, PANEL_PIXELS * len(panels.panels), PANEL_PIXELS, charts)
 
 
 def _panel(panel: Panel, left: int) -> str:
     """Return one chart with its axes, from `left` on."""
     x0 = left + 54
-    y0 = PANEL - 46
-    side = PANEL - 84
+    y0 = PANEL_PIXELS - 46
+    side = PANEL_PIXELS - 84
 
     def at(x: float, y: float) -> tuple[float, float]:
         return x0 + side * x, y0 - side * y
@@ -168,7 +168,7 @@ def _panel(panel: Panel, left: int) -> str:
         return f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{to_x:.1f}" y2="{to_y:.1f}" {look}/>'
 
     parts = [line((0, 0), (1, 0), AXIS), line((0, 0), (0, 1), AXIS), line((0, 0), (1, 1), EVEN)]
-    for tick in TICKS:
+    for tick in AXIS_TICKS:
         x, y = at(tick, tick)
         parts.append(f'<text x="{x:.1f}" y="{y0 + 17}" text-anchor="middle">{tick:g}</text>')
         parts.append(f'<text x="{x0 - 7}" y="{y + 4:.1f}" text-anchor="end">{tick:g}</text>')

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-CHINESE = "\u2e80"  # and what follows: letters and punctuation between which a line may end
+CHINESE_FROM = "\u2e80"  # and what follows: letters and punctuation between which a line may end
 NO_START = frozenset("，。、；：！？）】」』》〉〕〗”’%％·,.;:!?)]}…")  # no line starts with these
 NO_END = frozenset("（【「『《〈〔〖“‘([{")  # no line ends with these
 SOFT = frozenset("_-/.:;,=&?(")  # after which a word that fits no line is broken first
@@ -63,7 +63,7 @@ def _may_break(left_letter: str, right_letter: str) -> bool:
         return False
     if left_letter == " ":
         return True
-    return left_letter not in NO_END and (left_letter > CHINESE or right_letter > CHINESE)
+    return left_letter not in NO_END and (left_letter > CHINESE_FROM or right_letter > CHINESE_FROM)
 
 
 def _cut(piece: str, width: Callable[[str], float], room: float) -> int:

@@ -21,22 +21,22 @@ from backend.jobs import work
 from backend.reports.blocks import Bars, Block, Code, Facts, Heading, Outline, Panel, Panels, Paragraph, Table
 from backend.reports.document import Report, canonical, read
 from backend.reports.render.fonts import language_of_pdf
-from backend.reports.render.html_form import TICKS, colour
-from backend.reports.render.pdf_page import FAINT, INK, LINE, RED, SIZE, SMALL, Page, in_a_row
+from backend.reports.render.html_form import AXIS_TICKS, colour
+from backend.reports.render.pdf_page import FAINT, INK, LINE_MM, RED, SIZE, SMALL_POINTS, Page, in_a_row
 from backend.reports.sections import outline
 
 ATTACHED = "report.json"
 # shares of the work that are done once the process has begun that draws, and once the pages are drawn; the rest is to write them, and their
 # letters, in a file
 BEGUN = 0.57
-DRAWN = 0.8
+DRAWN_SHARE = 0.8
 # millimetres
-LABELS = 74.0
-BAR = 5.4
+LABEL_MM = 74.0
+BAR_MM = 5.4
 # millimetres: a block up to this is kept with its heading; of a longer one at least so much
-KEPT = 140.0
+KEPT_TOGETHER_MM = 140.0
 BEGINNING = 45.0
-PANEL = 78.0  # millimetres: side of a small chart with its words
+PANEL_MM = 78.0  # millimetres: side of a small chart with its words
 # Millimetres of a table: right of a cell's text, above and below it.
 BESIDE = 2.4
 ABOVE = 0.8
@@ -65,7 +65,7 @@ def pages(outline: Outline, language: str, time: datetime) -> FPDF:
         if begins or (isinstance(block, Heading | Paragraph) and pdf.room_below() < _together(pdf, outline.blocks[i:])):
             pdf.add_page()
         _draw(pdf, block, words, _remark(pdf, outline.blocks[i + 1 : i + 2]))
-        work.reached(BEGUN + (DRAWN - BEGUN) * (i + 1) / len(outline.blocks))
+        work.reached(BEGUN + (DRAWN_SHARE - BEGUN) * (i + 1) / len(outline.blocks))
     return pdf
 
 
@@ -97,7 +97,7 @@ def _together(pdf: Page, blocks: Sequence[Block]) -> float:
             headings += 16 if block.level == 1 else 11
             continue
         height = _height(pdf, block)
-        below += height if height <= KEPT or isinstance(block, Bars | Panels) else BEGINNING
+        below += height if height <= KEPT_TOGETHER_MM or isinstance(block, Bars | Panels) else BEGINNING
         # however many headings stand above, so that the last of them does not go to another page than the first
         if not isinstance(block, Paragraph) or below > BEGINNING:
             break
@@ -112,11 +112,11 @@ def _height(pdf: Page, block: Block) -> float:
         case Facts(rows):
             return _rows(pdf, rows, (3, 7), SIZE - 1)
         case Table():
-            return _rows(pdf, (block.head, *block.rows), block.widths, SMALL)
+            return _rows(pdf, (block.head, *block.rows), block.widths, SMALL_POINTS)
         case Bars():
-            return pdf.height(block.sentence, SIZE) + BAR * len(block.rows) + 10
+            return pdf.height(block.sentence, SIZE) + BAR_MM * len(block.rows) + 10
         case Panels():
-            return pdf.height(block.sentence, SIZE) + PANEL + 4
+            return pdf.height(block.sentence, SIZE) + PANEL_MM + 4
         case _:
             return BEGINNING
 
@@ -172,7 +172,7 @@ def _draw(pdf: Page, block: Block, words: Catalogue, remark: float = 0.0) -> Non
         case Facts(rows):
             _table(pdf, Table((), rows, (3, 7)), SIZE - 1, remark)
         case Table():
-            _table(pdf, block, SMALL, remark)
+            _table(pdf, block, SMALL_POINTS, remark)
         case Bars():
             _bars(pdf, block, words)
         case Panels():
@@ -197,7 +197,7 @@ def _table(pdf: Page, table: Table, size: float, remark: float = 0.0) -> None:
         height = row_group if row_group <= BEGINNING else _tall(cells_of_row, size)  # tall rows may stand alone
         height += remark if k + in_a_row(k, len(rows)) >= len(rows) else 0.0
         height += _tall(head, size) if head and begins else 0.0
-        if pdf.room_below() < min(height, KEPT):
+        if pdf.room_below() < min(height, KEPT_TOGETHER_MM):
             pdf.add_page()
             begins = True
         if head and begins:
@@ -249,33 +249,33 @@ def _row(pdf: Page, cells: Sequence[Sequence[str]], table: Table, bolds: Sequenc
 
 def _bars(pdf: Page, bars: Bars, words: Catalogue) -> None:
     pdf.paragraph(bars.sentence, SIZE)
-    room = pdf.epw - LABELS - 22
+    room = pdf.epw - LABEL_MM - 22
     for k, bar in enumerate(bars.rows):
         # The last bar and the legend stay together.
-        if pdf.room_below() < (BAR if k + 1 < len(bars.rows) else BAR + 8):
+        if pdf.room_below() < (BAR_MM if k + 1 < len(bars.rows) else BAR_MM + 8):
             pdf.add_page()
         y = pdf.get_y()
-        pdf.face(SMALL)
-        pdf.put(pdf.l_margin + LABELS, y, pdf.beginning(pdf.one_line(bar.label), LABELS), BAR, "right")
+        pdf.face(SMALL_POINTS)
+        pdf.put(pdf.l_margin + LABEL_MM, y, pdf.beginning(pdf.one_line(bar.label), LABEL_MM), BAR_MM, "right")
         _fill(pdf, bar.party)
         length = max(0.6, bar.share * room)
-        pdf.rect(pdf.l_margin + LABELS + 2, y + 0.9, length, BAR - 1.8, style="F")
-        pdf.put(pdf.l_margin + LABELS + 4 + length, y, bar.shown, BAR)
-        pdf.set_xy(pdf.l_margin, y + BAR)
+        pdf.rect(pdf.l_margin + LABEL_MM + 2, y + 0.9, length, BAR_MM - 1.8, style="F")
+        pdf.put(pdf.l_margin + LABEL_MM + 4 + length, y, bar.shown, BAR_MM)
+        pdf.set_xy(pdf.l_margin, y + BAR_MM)
     pdf.ln(1)
     lead, _, tail = words("document.colours", listed="\0").partition("\0")
-    pdf.face(SMALL, colour=FAINT)
+    pdf.face(SMALL_POINTS, colour=FAINT)
     x = pdf.l_margin
     y = pdf.get_y()
-    pdf.put(x, y, lead, LINE)
+    pdf.put(x, y, lead, LINE_MM)
     x += pdf.wide(lead) + 1
     for i, name in enumerate(map(pdf.one_line, bars.parties)):
         _fill(pdf, i)
         pdf.rect(x, y + 1.1, 2.4, 2.4, style="F")
-        pdf.put(x + 3.5, y, name, LINE)
+        pdf.put(x + 3.5, y, name, LINE_MM)
         x += pdf.wide(name) + 7
-    pdf.put(x - 2.5, y, tail, LINE)
-    pdf.set_xy(pdf.l_margin, y + LINE)
+    pdf.put(x - 2.5, y, tail, LINE_MM)
+    pdf.set_xy(pdf.l_margin, y + LINE_MM)
     pdf.ln(2)
 
 
@@ -285,16 +285,16 @@ def _panels(pdf: Page, panels: Panels) -> None:
     pdf.paragraph(panels.sentence, SIZE)
     top = pdf.get_y()
     for k, panel in enumerate(panels.panels):
-        _panel(pdf, panel, pdf.l_margin + k * (PANEL + 6), top)
-    pdf.set_xy(pdf.l_margin, top + PANEL)
+        _panel(pdf, panel, pdf.l_margin + k * (PANEL_MM + 6), top)
+    pdf.set_xy(pdf.l_margin, top + PANEL_MM)
     pdf.ln(2)
 
 
 def _panel(pdf: Page, panel: Panel, left: float, top: float) -> None:
     """Draw one chart with its axes, its corner at `left` and `top`."""
     x0 = left + 13
-    y0 = top + PANEL - 13
-    side = PANEL - 21
+    y0 = top + PANEL_MM - 13
+    side = PANEL_MM - 21
 
     def at(x: float, y: float) -> tuple[float, float]:
         return x0 + side * x, y0 - side * y
@@ -305,12 +305,12 @@ def _panel(pdf: Page, panel: Panel, left: float, top: float) -> None:
     def label(text: str, x: float, y: float) -> None:
         pdf.put(x, y, pdf.one_line(text), 4, "centre")
 
-    pdf.face(SMALL)
+    pdf.face(SMALL_POINTS)
     label(panel.title, x0 + side / 2, top)
     label(panel.across, x0 + side / 2, y0 + 6)
     with pdf.rotation(90, left + 3, y0 - side / 2):
         label(panel.up, left + 3, y0 - side / 2 - 2)
-    for tick in TICKS:
+    for tick in AXIS_TICKS:
         x, y = at(tick, tick)
         label(f"{tick:g}", x, y0 + 1.5)
         label(f"{tick:g}", x0 - 5, y - 2)

@@ -16,12 +16,12 @@ from backend.reports.render.line_breaks import broken
 
 # points of text and of tables; millimetres of a line
 SIZE = 9.5
-SMALL = 7.5
-LINE = 4.6
+SMALL_POINTS = 7.5
+LINE_MM = 4.6
 INK = (34, 48, 60)
 FAINT = (85, 96, 106)
 RED = (163, 39, 30)
-PAGES = "0{nb}0"  # stands for how many pages there are, and is set apart from Chinese as a number is
+PAGES_PLACEHOLDER = "0{nb}0"  # stands for how many pages there are, and is set apart from Chinese as a number is
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 
@@ -44,12 +44,12 @@ class Page(FPDF):
         self._words = words
         self._head = head
         self.set_creation_date(time)
-        self.alias_nb_pages(PAGES)
+        self.alias_nb_pages(PAGES_PLACEHOLDER)
         self.set_lang(words.language)
         self.set_margins(16, 16)
         self.set_auto_page_break(True, margin=18)
         latin = fonts.first(fonts.LATIN)
-        chinese = fonts.first(fonts.CHINESE)
+        chinese = fonts.first(fonts.CHINESE_FONTS)
         self.only_latin1 = latin is None and chinese is None
         if self.only_latin1 or latin in fonts.SYMBOLS:
             symbols = None
@@ -84,15 +84,15 @@ class Page(FPDF):
     def header(self) -> None:
         """Draw what the pages after the first belong to."""
         if self._head and self.page_no() > 1:
-            self.face(SMALL, colour=FAINT)
+            self.face(SMALL_POINTS, colour=FAINT)
             self.put(self.l_margin, 8, self._fitting(self.one_line(self._head), self.epw), 5)
             self.set_y(self.t_margin)
 
     def footer(self) -> None:
         """Draw the page's number."""
         self.set_y(-13)
-        self.face(SMALL, colour=FAINT)
-        self.cell(0, 5, self._words("document.page", n=self.page_no(), all=PAGES), align="C")
+        self.face(SMALL_POINTS, colour=FAINT)
+        self.cell(0, 5, self._words("document.page", n=self.page_no(), all=PAGES_PLACEHOLDER), align="C")
 
     def face(self, size: float, *, bold: bool = False, colour: tuple[int, int, int] = INK) -> None:
         """Choose how letters look."""
@@ -130,10 +130,10 @@ class Page(FPDF):
 
     def code(self, text: str) -> None:
         """Draw lines for a shell, on a grey ground, on one page."""
-        self.face(SMALL)
+        self.face(SMALL_POINTS)
         if self.room_below() < 4 * len(self.lines_of(text)):
             self.add_page()
-            self.face(SMALL)
+            self.face(SMALL_POINTS)
         self._lines(text, 4, ground=(244, 246, 248))
         self.ln(1.5)
 

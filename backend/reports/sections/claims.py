@@ -33,7 +33,7 @@ from backend.reports.sections.writer import (
     whole,
 )
 
-LISTED = 6  # features on the first page
+FIRST_PAGE_FEATURES = 6  # features on the first page
 ACCEPTED = "selection rate"  # as backend.fairness.disparity.MEASURES names it
 LEAK_FORMATS = {"named": percent, "without_dither": percent, "dither": figure}  # the others are whole numbers
 
@@ -142,11 +142,11 @@ def worst_flagged(write: Writer) -> str:
     lines = [_counted(write)]
     if waiting(write):
         lines.append(write("questions_open", n=waiting(write)))
-    for fs in about[:LISTED]:
+    for fs in about[:FIRST_PAGE_FEATURES]:
         where = {"party": write.party(fs[0].party), "share": gain(fs[0].usage.gain_share)}
         lines.append(write("flag", feature=write.feature(fs[0].feature), listed=statuses(write, fs), **where))
-    if len(about) > LISTED:
-        lines.append(write("flag_more", n=len(about) - LISTED, section=write("findings")))
+    if len(about) > FIRST_PAGE_FEATURES:
+        lines.append(write("flag_more", n=len(about) - FIRST_PAGE_FEATURES, section=write("findings")))
     return "\n".join(lines)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 
 from backend.i18n import joined
 from backend.reports.blocks import Block, Facts, Heading, Paragraph, Table
-from backend.reports.details import BY_PARTY, GROUPS, missing
+from backend.reports.details import BY_PARTY, FIELD_GROUPS, missing
 from backend.reports.dossier import fits
 from backend.reports.schema import ChangeLine, DetailsSection, DossierColumn, DossierSection
 from backend.reports.sections.validation import answered_before, by_party, table, verdicts_of
@@ -20,7 +20,7 @@ from backend.results import NOBODY
 SENSITIVITY = ("noise", "missing_feature", "host_out", "weak_spots")
 """Tests of the suite that change the inputs and look at the scores."""
 
-NAMED = {"state": "states.step_", "override": "report."}  # action → where the names of its details stand
+DETAIL_PREFIXES = {"state": "states.step_", "override": "report."}  # action → where the names of its details stand
 
 
 def said(write: Writer) -> DetailsSection:
@@ -65,14 +65,14 @@ def _provided(write: Writer, names: Iterable[str]) -> list[Block]:
 
 def purpose(write: Writer) -> list[Block]:
     """What the model is for, and who answers for it."""
-    return _provided(write, GROUPS["use"])
+    return _provided(write, FIELD_GROUPS["use"])
 
 
 def data(write: Writer) -> list[Block]:
     """Population and period; what each party says of its data; which Hosts documented their columns."""
     details = said(write)
     words = write.words
-    blocks = _provided(write, GROUPS["data"])
+    blocks = _provided(write, FIELD_GROUPS["data"])
     rows = []
     for party in write.content.parties:
         texts = [getattr(details, name).get(party.name, "") for name in BY_PARTY]
@@ -214,7 +214,7 @@ def monitoring(write: Writer) -> list[Block]:
         measured = write.words("details.stable", moved=moved, n=len(lines))
     else:
         measured = write.words("details.not_stable")
-    return [*_provided(write, GROUPS["monitoring"]), Paragraph(measured), *_monitored(write)]
+    return [*_provided(write, FIELD_GROUPS["monitoring"]), Paragraph(measured), *_monitored(write)]
 
 
 def _monitored(write: Writer) -> list[Block]:
@@ -259,7 +259,7 @@ def monitoring_tables(write: Writer) -> list[Block]:
 
 def governance(write: Writer) -> list[Block]:
     """Who validated the model, and what is going to change."""
-    return _provided(write, GROUPS["validation"])
+    return _provided(write, FIELD_GROUPS["validation"])
 
 
 def history(write: Writer) -> list[Block]:
@@ -280,7 +280,7 @@ def history(write: Writer) -> list[Block]:
 
 def _change(write: Writer, line: ChangeLine) -> str:
     words = write.words
-    prefix = NAMED.get(line.action, "details.")
+    prefix = DETAIL_PREFIXES.get(line.action, "details.")
     parts = (part for part in line.detail.split(", ") if part)
     names = [write.party(part) if line.action == "dossier" else words.named(prefix, part) for part in parts]
     text = words(f"details.change_{line.action.replace('-', '_')}")

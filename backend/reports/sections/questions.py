@@ -10,7 +10,7 @@ from backend.fairness.disparity import widest
 from backend.i18n import brief, joined
 from backend.reports.schema import OutcomePairLine, Retrained
 from backend.reports.sections.claims import (
-    LISTED,
+    FIRST_PAGE_FEATURES,
     decided_in_words,
     declined_at,
     elderly,
@@ -21,7 +21,7 @@ from backend.reports.sections.claims import (
 from backend.reports.sections.writer import Writer, figure, gain
 from backend.results import told_by_scores
 
-TOP = 3  # features named in a sentence
+FEATURES_NAMED = 3  # features named in a sentence
 DECISIVE = ("auc", "accuracy", "rmse")  # the figure that a retraining is judged by: the first that applies
 
 
@@ -62,9 +62,9 @@ def directions_in_words(write: Writer) -> str:
     against = [write.meaning(f) for f in write.content.features if f.contradicts]
     expected = sum(f.expected != "none" for f in write.content.features if f.usage.splits)
     if against:
-        text += write("against", listed=write.listed(map(brief, against[:LISTED])))
-        if len(against) > LISTED:
-            text += write("against_more", n=len(against) - LISTED, section=write("features"))
+        text += write("against", listed=write.listed(map(brief, against[:FIRST_PAGE_FEATURES])))
+        if len(against) > FIRST_PAGE_FEATURES:
+            text += write("against_more", n=len(against) - FIRST_PAGE_FEATURES, section=write("features"))
     else:
         text += write("not_against", n=expected) if expected else write("nothing_expected")
     ages = (
@@ -138,6 +138,6 @@ def used_features(write: Writer) -> str:
     """Return how many features are used, and the most important of them, as a sentence."""
     in_use = [f for f in write.content.features if f.usage.splits]
     top = write.listed(
-        write("named", meaning=brief(write.meaning(f)), name=gain(f.usage.gain_share)) for f in in_use[:TOP]
+        write("named", meaning=brief(write.meaning(f)), name=gain(f.usage.gain_share)) for f in in_use[:FEATURES_NAMED]
     )
     return write("answer_use", used=len(in_use), offered=len(write.content.features), top=top)

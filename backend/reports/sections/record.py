@@ -18,7 +18,7 @@ same = c(d) + b'\\n' == raw; d.pop('signature', 0); h = d.pop('sha256');
 s = lambda x: hashlib.sha256(c(x)).hexdigest();
 print(same and h == s(d) and d['content_sha256'] == s(d['content']), s(d['content']))" report.json"""
 
-SIGNED = {True: "signed_yes", False: "signed_wrong"}
+SIGNATURE_TEXTS = {True: "signed_yes", False: "signed_wrong"}
 
 
 def privacy(write: Writer) -> list[Block]:
@@ -163,7 +163,7 @@ def sign_offs(write: Writer) -> list[Block]:
         ("statement", 7, lambda s: s.statement),
         ("time", 3, lambda s: minute(s.time)),
         ("covers", 5, lambda s: write("covers") if s.covers else write("covers_not", hash=s.report_sha256)),
-        ("signed", 3, lambda s: write(SIGNED[_holds(write, s)])),
+        ("signed", 3, lambda s: write(SIGNATURE_TEXTS[_holds(write, s)])),
     )
     return [table]
 

@@ -30,7 +30,7 @@ Kind = Literal[
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)  # of two facts in one state the first kind is worse
 Unit = Literal["ratio", "share", "points", "number"]
-NAMED = 3  # titles that a headline names
+TITLES_NAMED = 3  # titles that a headline names
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ def verdict_of(model: str, facts: Iterable[Fact]) -> Verdict:
     return Verdict(model, _headline(ordered), ordered)
 
 
-def named(titles: Sequence[Text | Remark | str], max_titles: int = NAMED) -> tuple[object, ...]:
+def named(titles: Sequence[Text | Remark | str], max_titles: int = TITLES_NAMED) -> tuple[object, ...]:
     """Return the first titles as a list for a sentence, and the number of the others."""
     n_more = len(titles) - max_titles
     if n_more <= 0:

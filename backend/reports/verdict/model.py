@@ -14,9 +14,9 @@ from backend.reports.verdict.facts import Fact, Figure, Kind, State, Unit, named
 from backend.reports.verdict.known import Known, has_meaning
 from backend.results import told_by_scores
 
-CHANCE = {"auc": 0.5, "r2": 0.0}  # a figure of quality → its value for a model that knows nothing
-ELSEWHERE = ("leak",)  # tests of the suite that repeat another fact of the verdict
-MISSING_ELSEWHERE = ("proxies", "disparity")  # tests of which another fact says by feature that they were not measured
+CHANCE_LEVEL = {"auc": 0.5, "r2": 0.0}  # a figure of quality → its value for a model that knows nothing
+REPEATED_TESTS = ("leak",)  # tests of the suite that repeat another fact of the verdict
+SAID_BY_FEATURE = ("proxies", "disparity")  # tests of which another fact says by feature that they were not measured
 
 
 def model_facts(model: Known) -> Iterator[Fact]:
@@ -38,7 +38,7 @@ def _suite(model: Known) -> Iterator[Fact]:
         title = Remark("verdict_title_validation").both()
         yield Fact("test", "", "not_measured", title, Remark("verdict_no_validation").both(), "validation")
         return
-    tests = [test for test in run.tests if test.id not in ELSEWHERE]
+    tests = [test for test in run.tests if test.id not in REPEATED_TESTS]
     yield from _tests(model, "test", "validation", tests)
 
 
@@ -61,7 +61,7 @@ def _tests(model: Known, kind: Kind, page: str, tests: Sequence[Tested]) -> Iter
     undecided = [test for test in tests if test.verdict == "undecided"]
     if undecided:
         yield _listed(kind, page, undecided, "undecided")
-    missing = [test for test in tests if test.verdict == "not_provided" and test.id not in MISSING_ELSEWHERE]
+    missing = [test for test in tests if test.verdict == "not_provided" and test.id not in SAID_BY_FEATURE]
     if missing:
         yield _listed(kind, page, missing, "not_measured")
     off = [test for test in tests if test.verdict == "off"]
@@ -146,7 +146,7 @@ def _switched_off(kind: Kind, page: str, tests: Sequence[Tested]) -> Fact:
 
 def deciding(quality: Performance) -> Estimate | None:
     """Return the figure whose value for a model that knows nothing is known."""
-    return next((estimate for name in CHANCE if (estimate := quality.figure(name)) is not None), None)
+    return next((estimate for name in CHANCE_LEVEL if (estimate := quality.figure(name)) is not None), None)
 
 
 def _quality(model: Known) -> Fact:
@@ -155,7 +155,7 @@ def _quality(model: Known) -> Fact:
     if model.quality is None or estimate is None:
         return Fact("quality", "", "not_measured", title, Remark("verdict_quality_not_measured").both(), "model_card")
     figure = Figure(estimate.value, estimate.low, estimate.high, model.quality.n)
-    chance = CHANCE[estimate.name]
+    chance = CHANCE_LEVEL[estimate.name]
     values = {
         "figure": in_both(f"figure.{estimate.name}"),
         "value": figure.shown,

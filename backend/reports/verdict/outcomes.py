@@ -23,7 +23,7 @@ from backend.reports.verdict.known import Known
 
 PAGE = "compliance"
 POWER = 0.8  # chance with which the smallest gap that could be seen would have been seen (Cohen 1988)
-SEEN = Z + NormalDist().inv_cdf(POWER)  # 2.80 standard errors
+SEEN_FROM_ERRORS = Z + NormalDist().inv_cdf(POWER)  # 2.80 standard errors
 PROTECTED = ("prohibited", "conditional")  # status of a rule that makes a feature a protected one
 SELECTION = "selection rate"
 
@@ -142,7 +142,7 @@ def smallest_gap(row: Evidence) -> float:
     """
     if row.low is None or row.high is None:
         return 0.0
-    return SEEN * (row.high - row.low) / (2 * Z)
+    return SEEN_FROM_ERRORS * (row.high - row.low) / (2 * Z)
 
 
 def _acceptance(model: Known, feature: str) -> Fact:
@@ -269,7 +269,11 @@ def _ages(model: Known) -> Iterator[Fact]:
 def _age_fact(feature: str, title: Text, check: AgeCheck) -> Fact:
     worst = _worst_gap(check)
     figure = Figure(worst.worse, worst.low, worst.high, check.n, "points")
-    values = {"gap": figure.shown, "n": check.n, "seen": f"{100 * SEEN * (worst.high - worst.low) / (2 * Z):.1f}"}
+    values = {
+        "gap": figure.shown,
+        "n": check.n,
+        "seen": f"{100 * SEEN_FROM_ERRORS * (worst.high - worst.low) / (2 * Z):.1f}",
+    }
     if check.verdict == "negative":
         return Fact("ages", feature, "broken", title, Remark("verdict_elderly_worse", values).both(), PAGE, figure)
     if check.verdict == "undecided":
