@@ -50,7 +50,7 @@ work = Casework(
     as_whom=(role, session.actor()),
     history=backend.reviews.history(model_id),
     attempted_at=session.kept("attempted_at", ""),
-    said=session.outcome(),
+    outcome=session.outcome(),
     measuring=measuring,
     retraining=retraining,
     at={each.name: session.kept(f"{each.name}_at:{model_id}", "") for each in (measuring, retraining, searching)},
@@ -94,7 +94,7 @@ else:
     findings.listed(t, view, work)
 questions.listed(t, view, work)
 with st.container(gap="xsmall"):  # a list of lines, each of which opens
-    alternatives.panel(t, view, search, work.said if work.attempted_at == alternatives.PLACE else None)
+    alternatives.panel(t, view, search, work.outcome if work.attempted_at == alternatives.PLACE else None)
     compliance.not_understood(t, view)
     compliance.kept_out(t, view, backend.compliance.kept_out(model_id), work)
     compliance.set_aside(t, view)

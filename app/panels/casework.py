@@ -51,7 +51,7 @@ class Casework:
         Every decision, oldest first.
     attempted_at : str
         Where something was tried last.
-    said : (bool, Problem) or None
+    outcome : (bool, Problem) or None
         What became of it just now.
     at : mapping of str to str
         Name of a work → the place that started it last.
@@ -72,7 +72,7 @@ class Casework:
     as_whom: tuple[str, str]
     history: Sequence[Review]
     attempted_at: str
-    said: tuple[bool, Problem] | None
+    outcome: tuple[bool, Problem] | None
     measuring: Work
     retraining: Work
     at: Mapping[str, str]
@@ -163,16 +163,16 @@ class Steps:
         """Draw what became of what was tried here."""
         t = self.t
         work = self.work
-        if work.attempted_at == self.place and work.said is not None:
+        if work.attempted_at == self.place and work.outcome is not None:
             container = f"said_{self.place}"
             with st.container(key=container):
-                frame.outcome(t, work.said)
+                frame.outcome(t, work.outcome)
             # a decision makes a new line of the card, for which a browser may go back to the top
             attention.to(
                 container,
                 t("compliance.step"),
                 f"{len(work.history)}:{len(work.signing.lines)}",
-                frame.explained(t, work.said[1]),
+                frame.explained(t, work.outcome[1]),
             )
 
     def _onwards(self, step: str) -> None:

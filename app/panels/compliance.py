@@ -68,7 +68,7 @@ def kept_out(t: Texts, view: View, features: Sequence[Examined], work: Casework)
 def sign(t: Texts, work: Casework) -> None:
     """Draw the sign-off of a model without findings."""
     if work.attempted_at == SIGN_OFF_PLACE:
-        frame.outcome(t, work.said)
+        frame.outcome(t, work.outcome)
     reviews.acting(t, *work.as_whom)
     reviews.sign_offs(t, work.signing, SIGN_OFF_PLACE, partial(work.attempt, SIGN_OFF_PLACE))
 

@@ -37,7 +37,7 @@ class FindingFilters:
     statuses: tuple[str, ...]
     packs: tuple[str, ...]
     decisions: tuple[str, ...]
-    used: bool
+    only_used: bool
 
 
 def filters(t: Texts, view: View) -> FindingFilters:
@@ -85,7 +85,7 @@ def matching(
             (filters.decisions, review.verdict if review else "open"),
         )
         return all(controls.passes(filter_values, value) for filter_values, value in conditions) and (
-            finding.usage.splits > 0 or not filters.used
+            finding.usage.splits > 0 or not filters.only_used
         )
 
     return [finding for finding in findings if passes(finding)]

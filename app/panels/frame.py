@@ -318,15 +318,15 @@ def picture(figure: go.Figure, sentence: str, key: str) -> None:
     st.plotly_chart(figure, key=key, config=CHART | saved, theme=None, alt=_words(sentence))
 
 
-def drawing(drawn: lines.Drawing | str, key: str) -> None:
+def drawing(chart: lines.Drawing | str, key: str) -> None:
     """Draw lines and bars by Vega-Lite, or a drawing as SVG, each with its text alternative; neither needs Plotly.
 
     Streamlit takes SVG out of what it is handed; assets/charts.js puts it in, with the buttons that save it.
     """
-    if isinstance(drawn, lines.Drawing):
-        st.vega_lite_chart(drawn.spec, theme=None, key=f"{key}_lines", alt=_words(drawn.sentence))
+    if isinstance(chart, lines.Drawing):
+        st.vega_lite_chart(chart.spec, theme=None, key=f"{key}_lines", alt=_words(chart.sentence))
         return
-    svg = drawn
+    svg = chart
     st.html(f'<div class="glassleaf-drawing" data-name="glassleaf-{key}" data-svg="{quote(svg)}"></div>')
 
 

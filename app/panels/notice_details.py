@@ -24,17 +24,17 @@ MAX_CHARS = 2000
 
 @dataclass(frozen=True)
 class NoticeDetailsPanel(toml_file.DetailsPanel):
-    """What stands, and how it is kept.
+    """What is stored, and how it is changed.
 
     Attributes
     ----------
-    stands : mapping of str to NoticeParty
-        By party.
+    by_party : mapping of str to NoticeParty
+        Party → what notices state of it.
     lacking : sequence of (str, str)
         Party and field of what a notice would call not provided.
     """
 
-    stands: Mapping[str, NoticeParty]
+    by_party: Mapping[str, NoticeParty]
     lacking: Sequence[tuple[str, str]]
 
 
@@ -62,8 +62,8 @@ def _of(t: Texts, details: NoticeDetailsPanel, party: str, name: str) -> str:
 def _form(t: Texts, details: NoticeDetailsPanel, attempt: Attempt) -> None:
     with st.form("notice_details", border=False):
         by_party = {}
-        titles = [markdown(details.parties[party]) for party in details.stands]
-        for tab, party in zip(st.tabs(titles), details.stands, strict=True):
+        titles = [markdown(details.parties[party]) for party in details.by_party]
+        for tab, party in zip(st.tabs(titles), details.by_party, strict=True):
             with tab:
                 by_party[party] = _fields(t, details, party)
         if st.form_submit_button(t("notice_details.save"), icon=":material/save:", key="notice_details_go"):
@@ -71,7 +71,7 @@ def _form(t: Texts, details: NoticeDetailsPanel, attempt: Attempt) -> None:
 
 
 def _fields(t: Texts, details: NoticeDetailsPanel, party: str) -> dict[str, Any]:
-    details_of_party = details.stands[party]
+    details_of_party = details.by_party[party]
     values: dict[str, Any] = {}
     for name in fields_of(details_of_party.reporting_agency is None):
         value = getattr(details_of_party, name)

@@ -78,7 +78,7 @@ def _question(t: Texts, view: View, question: Question, work: Casework, *, first
         reviews.form(t, place, partial(work.attempt, place), answer, alike, account, about, "questions")
         reviews.acting(t, *work.as_whom)
         if work.attempted_at == place:
-            frame.outcome(t, work.said)
+            frame.outcome(t, work.outcome)
 
 
 def words(t: Texts, question: Question) -> str:

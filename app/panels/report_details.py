@@ -22,7 +22,7 @@ ONE_LINE_FIELDS = ("owner", "tier", "period", "validator")  # that one line hold
 
 @dataclass(frozen=True)
 class ReportDetailsPanel(toml_file.DetailsPanel):
-    """What stands, and how it is kept.
+    """What is stored, and how it is changed.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class ReportDetailsPanel(toml_file.DetailsPanel):
         Other models of the federation → what they are called.
     """
 
-    found: DetailsSection | None
+    section: DetailsSection | None
     lacking: Sequence[str]
     others: Mapping[str, str]
 
@@ -66,7 +66,7 @@ def _form(t: Texts, details: ReportDetailsPanel, attempt: Attempt) -> None:
 
 
 def _field(t: Texts, details: ReportDetailsPanel, name: str) -> str:
-    text = str(getattr(details.found, name, ""))
+    text = str(getattr(details.section, name, ""))
     key = f"details_{name}"
     title = t(f"details.{name}")
     why = t(f"details.{name}_help")
@@ -83,7 +83,7 @@ def _field(t: Texts, details: ReportDetailsPanel, name: str) -> str:
 
 
 def _by_party(t: Texts, details: ReportDetailsPanel, name: str) -> dict[str, str]:
-    texts_by_party: Mapping[str, str] = getattr(details.found, name, {})
+    texts_by_party: Mapping[str, str] = getattr(details.section, name, {})
     return {
         party: st.text_area(
             t("details.of_party", field=t(f"details.{name}"), party=markdown(title)),

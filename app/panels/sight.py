@@ -39,7 +39,7 @@ class ScoringMoment:
         The messages so far.
     people : sequence of str
         Ids asked about.
-    done : ScoreBatch or None
+    batch : ScoreBatch or None
         The answer, once it is decrypted.
     look : callable or None
         Host → its own view of the one person; synthetic people only.
@@ -49,7 +49,7 @@ class ScoringMoment:
 
     entries: Sequence[TranscriptEntry]
     people: Sequence[str] = ()
-    done: ScoreBatch | None = None
+    batch: ScoreBatch | None = None
     look: Look | None = field(default=None, repr=False)
     turn: str = ""
 
@@ -103,8 +103,8 @@ def _guest(t: Texts, view: View, scene: ScoringMoment) -> None:
     sent, back = crossings(scene.entries, view.model.guest)
     ways = (("sent", sent), ("back", back))
     texts = [_bytes(t, f"transcript.{way}", entries, scene.people) for way, entries in ways if entries]
-    if scene.done is not None:
-        texts.append(f":material/lock_open: {_sum(t, view, scene.done)}")
+    if scene.batch is not None:
+        texts.append(f":material/lock_open: {_sum(t, view, scene.batch)}")
     if texts:
         st.markdown("\n\n".join(texts))  # one element: many small ones would make the page slow
 
@@ -124,7 +124,7 @@ def _sum(t: Texts, view: View, batch: ScoreBatch) -> str:
 def _host(t: Texts, view: View, scene: ScoringMoment, party: str) -> None:
     sent, came = crossings(scene.entries, party)
     if not came:
-        st.caption(t("transcript.nothing" if scene.done is not None else "transcript.nothing_yet"))
+        st.caption(t("transcript.nothing" if scene.batch is not None else "transcript.nothing_yet"))
         return
     if len(scene.people) == 1:
         people = markdown(scene.people[0])

@@ -83,36 +83,36 @@ class Affixes:
 
     Attributes
     ----------
-    known : frozenset of str
+    separable : frozenset of str
         Words that may be read out of a longer one.
-    whole : frozenset of str
+    inseparable : frozenset of str
         Words that are not taken apart: *pressure* holds neither *pres* nor *sure*.
     """
 
-    known: frozenset[str] = frozenset()
-    before: tuple[str, ...] = ()
-    after: tuple[str, ...] = ()
+    separable: frozenset[str] = frozenset()
+    prefixes: tuple[str, ...] = ()
+    suffixes: tuple[str, ...] = ()
     short: Mapping[str, str] = field(default_factory=dict)
     plain: tuple[str, ...] = ()
-    whole: frozenset[str] = frozenset()
+    inseparable: frozenset[str] = frozenset()
 
     def in_full(self, word: str) -> str:
         """Return what a word is short for: in the table, or cut off a word with one sense (``pregn``); itself otherwise."""
         if word in self.short:
             return self.short[word]
-        if word in self.known or len(word) < _SHORTEST_CUT:
+        if word in self.separable or len(word) < _SHORTEST_CUT:
             return word
         return next((plain for plain in self.plain if plain.startswith(word)), word)
 
     def split(self, word: str) -> tuple[str, ...]:
         """Return the words that are written together in one; itself where it is known or cannot be taken apart."""
-        if word in self.known or word in self.whole or len(word) <= _SHORTEST:
+        if word in self.separable or word in self.inseparable or len(word) <= _SHORTEST:
             return (word,)
-        endings = ("", *(suffix for suffix in self.after if word.endswith(suffix)))
-        for prefix in ("", *(prefix for prefix in self.before if word.startswith(prefix))):
+        endings = ("", *(suffix for suffix in self.suffixes if word.endswith(suffix)))
+        for prefix in ("", *(prefix for prefix in self.prefixes if word.startswith(prefix))):
             for suffix in endings:
                 inner = word[len(prefix) : len(word) - len(suffix)]
-                if inner in self.known and len(inner) >= _SHORTEST - 1 and (prefix or suffix):
+                if inner in self.separable and len(inner) >= _SHORTEST - 1 and (prefix or suffix):
                     return tuple(piece for piece in (prefix, inner, suffix) if piece)
                 pieces = self._pieces(inner)
                 if pieces:
@@ -124,9 +124,9 @@ class Affixes:
         for at in range(_SHORTEST, len(word) - _SHORTEST + 1):
             first = word[:at]
             second = word[at:]
-            if first in self.known and second in self.known:
+            if first in self.separable and second in self.separable:
                 return first, second
-            if first in self.known and second.startswith("of") and second[2:] in self.known:
+            if first in self.separable and second.startswith("of") and second[2:] in self.separable:
                 return first, "of", second[2:]
         return ()
 

@@ -53,7 +53,7 @@ class BarRow:
 
     label: str
     share: float
-    shown: str
+    figure: str
     party: int
 
 

@@ -325,8 +325,8 @@ def _shifts(first: Sequence[FeatureImportance], second: Sequence[FeatureImportan
 def _findings(first: Sequence[Finding], second: Sequence[Finding]) -> Iterator[FindingPair]:
     first_findings = {(finding.rule_id, finding.feature): finding for finding in first}
     second_findings = {(finding.rule_id, finding.feature): finding for finding in second}
-    for (_, feature), before, after in _paired(first_findings, second_findings):
-        yield BeforeAfter(feature, before, after)
+    for (_, feature), first_finding, second_finding in _paired(first_findings, second_findings):
+        yield BeforeAfter(feature, first_finding, second_finding)
 
 
 def _outcomes(first: Side, second: Side) -> Iterator[OutcomePair]:

@@ -214,7 +214,7 @@ def test_a_phrase_can_name_the_end_of_a_word(text, found):
 def test_a_word_of_the_vocabulary_is_not_taken_apart():
     known = frozenset({"pres", "sure"})
     assert Affixes(known).split("pressure") == ("pres", "sure")
-    assert Affixes(known, whole=frozenset({"pressure"})).split("pressure") == ("pressure",)
+    assert Affixes(known, inseparable=frozenset({"pressure"})).split("pressure") == ("pressure",)
 
 
 @pytest.mark.parametrize(

@@ -130,7 +130,7 @@ def _bars(bars: Bars, language: str) -> str:
         lines.append(
             f'<text x="{LABEL_PIXELS - 8}" y="{y + 15}" text-anchor="end">{escape(shortened(bar.label))}</text>'
             f'<rect x="{LABEL_PIXELS}" y="{y + 4}" width="{length:.1f}" height="{BAR_PIXELS - 8}" fill="{colour(bar.party)}"/>'
-            f'<text x="{LABEL_PIXELS + length + 6:.1f}" y="{y + 15}">{escape(bar.shown)}</text>'
+            f'<text x="{LABEL_PIXELS + length + 6:.1f}" y="{y + 15}">{escape(bar.figure)}</text>'
         )
     legend = " · ".join(
         f'<span style="color:{colour(i)}" aria-hidden="true">■</span> {escape(name)}'

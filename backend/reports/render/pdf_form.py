@@ -260,7 +260,7 @@ def _bars(pdf: Page, bars: Bars, words: Catalogue) -> None:
         _fill(pdf, bar.party)
         length = max(0.6, bar.share * room)
         pdf.rect(pdf.l_margin + LABEL_MM + 2, y + 0.9, length, BAR_MM - 1.8, style="F")
-        pdf.put(pdf.l_margin + LABEL_MM + 4 + length, y, bar.shown, BAR_MM)
+        pdf.put(pdf.l_margin + LABEL_MM + 4 + length, y, bar.figure, BAR_MM)
         pdf.set_xy(pdf.l_margin, y + BAR_MM)
     pdf.ln(1)
     lead, _, tail = words("document.colours", listed="\0").partition("\0")
