@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from backend.evaluation.performance import Estimate, Performance
 from backend.evaluation.validation.suite import Figure as Measured
 from backend.evaluation.validation.suite import Tested, standard
-from backend.evaluation.validation.words import POINTS, SHARES, about_in_words, limit_in_words, value_in_words
+from backend.evaluation.validation.words import POINTS, SHARE_MEASURES, about_in_words, limit_in_words, value_in_words
 from backend.i18n import LANGUAGES, Catalogue, Text, in_both
 from backend.remark import Remark
 from backend.reports.verdict.facts import Fact, Figure, Kind, State, Unit, named, written
@@ -116,7 +116,7 @@ def _measured(figure: Measured) -> Figure | None:
     unit: Unit = "number"
     if figure.measure in POINTS:
         unit = "points"
-    elif figure.measure in SHARES:
+    elif figure.measure in SHARE_MEASURES:
         unit = "share"
     return Figure(figure.value, figure.low, figure.high, figure.n, unit)
 
