@@ -68,16 +68,19 @@ def alternatives(
         else:
             directions = [service.expected(base)] if expected else []
             varied = without or constraints or expected or depths or lambdas
+            # If nothing is varied, the attribute is left out.
+            left_out = without or ([] if varied else [attribute])
+            stated_constraints = filter(None, [*(constraints or ()), *directions])
             request = AlternativesRequest(
                 base,
                 attribute,
-                tuple(split_list(names) for names in without or (() if varied else (attribute,))),
-                tuple(dict.fromkeys(filter(None, [*(constraints or ()), *directions]))),
-                tuple(int(n) for n in _numbers("--depths", depths)),
-                _numbers("--lambdas", lambdas),
-                _numbers("--cutoffs", cutoffs),
-                tolerance,
-                reference,
+                without=tuple(split_list(names) for names in left_out),
+                constraints=tuple(dict.fromkeys(stated_constraints)),
+                depths=tuple(int(depth) for depth in _numbers("--depths", depths)),
+                lambdas=_numbers("--lambdas", lambdas),
+                cutoffs=_numbers("--cutoffs", cutoffs),
+                tolerance=tolerance,
+                reference=reference,
                 cipher=cipher_named(cipher),
                 key_bits=bits,
             )

@@ -49,11 +49,10 @@ def verify(federation: Federation = "", as_json: AsJson = False) -> None:
 def replay(federation: Federation = "", as_json: AsJson = False) -> None:
     """Have the Guest open the requests that Hosts kept in secret, and check their weights; exit status 1 if one is wrong."""
     with open_glassleaf() as glassleaf:
-        replays = [
-            (name, host_replay)
-            for name in _chosen(glassleaf, federation)
-            for host_replay in glassleaf.audit.replay(name)
-        ]
+        replays = []
+        for name in _chosen(glassleaf, federation):
+            for host_replay in glassleaf.audit.replay(name):
+                replays.append((name, host_replay))
     lines = []
     for name, host_replay in replays:
         wrong = len(host_replay.found.problems)
@@ -135,15 +134,15 @@ def show(
 ) -> None:
     """Show entries of the log."""
     with open_glassleaf() as glassleaf:
-        entries = [
-            (name, entry)
-            for name in _chosen(glassleaf, federation)
-            for entry in glassleaf.audit.entries(name)
-            if not action or entry.action == action
-        ][-max(1, last) :]
-    print_result(
-        [{"federation": n, **asdict(e)} for n, e in entries], "\n".join(_entry_text(n, e) for n, e in entries), as_json
-    )
+        entries = []
+        for name in _chosen(glassleaf, federation):
+            for entry in glassleaf.audit.entries(name):
+                if not action or entry.action == action:
+                    entries.append((name, entry))
+    entries = entries[-max(1, last) :]
+    documents = [{"federation": name, **asdict(entry)} for name, entry in entries]
+    lines = [_entry_text(name, entry) for name, entry in entries]
+    print_result(documents, "\n".join(lines), as_json)
 
 
 @app.command()

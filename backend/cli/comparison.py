@@ -160,7 +160,10 @@ def _comparison_text(compared: Compared, left_out: list[str]) -> str:
         f"Fed-EINI under {key}{pools}"
     ]
     for line in table:
-        cells = (c.rjust(w) if 0 < i < 7 else c.ljust(w) for i, (c, w) in enumerate(zip(line, widths, strict=True)))
+        cells = []
+        for i, (cell, width) in enumerate(zip(line, widths, strict=True)):
+            is_number = 0 < i < 7
+            cells.append(cell.rjust(width) if is_number else cell.ljust(width))
         lines.append("  ".join(cells).rstrip())
     lines.append(
         "Learned: bits a sample about other parties' records, at most; the Guest's as path + score + held. Compute is measured, "

@@ -307,7 +307,10 @@ def federations(as_json: AsJson = False) -> None:
         ],
         "broken": {name: str(why) for name, why in broken.items()},
     }
-    lines = [f"{f.name}  {f.title}  {', '.join(party.name for party in f.parties)}  {f.folder}" for f in usable]
+    lines = []
+    for f in usable:
+        parties = ", ".join(party.name for party in f.parties)
+        lines.append(f"{f.name}  {f.title}  {parties}  {f.folder}")
     from backend.cli import language_of_shell
 
     lines += [f"{name}  {one_line(why.sentence(language_of_shell()))}" for name, why in broken.items()]

@@ -310,7 +310,9 @@ def budget(operator: HostOperator, person: Person, as_json: AsJson = False) -> N
         f"  {answer.day}  {answer.kind} to {answer.guest}, {answer.times} times, {answer.bits:.1f} bits at most"
         for answer in person_budget.answers
     ]
-    lines += [f"  {kind}: {'no limit' if more < 0 else f'{more} more'}" for kind, more in person_budget.left.items()]
+    for kind, more in person_budget.left.items():
+        allowance = "no limit" if more < 0 else f"{more} more"
+        lines.append(f"  {kind}: {allowance}")
     print_result(asdict(person_budget), lines, as_json)
 
 

@@ -157,8 +157,8 @@ def _public_text(identity: PartyKeys) -> str:
 
 
 def _print(keys: Sequence[Key], nothing: str, as_json: bool) -> None:
-    lines = [
-        f"{key.kind:9} {key.bits:>5}  {key.made}  {key.fingerprint}  {key.file}{' (retired)' if key.retired else ''}"
-        for key in keys
-    ]
+    lines = []
+    for key in keys:
+        retired = " (retired)" if key.retired else ""
+        lines.append(f"{key.kind:9} {key.bits:>5}  {key.made}  {key.fingerprint}  {key.file}{retired}")
     print_result([asdict(key) for key in keys], lines or nothing, as_json)

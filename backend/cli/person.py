@@ -69,10 +69,10 @@ def forget(
 @retention.command("show")
 def show_retention(as_json: AsJson = False) -> None:
     """Show how long each table keeps a row, and why."""
-    lines = [
-        f"{table:14} {'no limit' if period.days is None else f'{period.days} days':>9}  {period.why}"
-        for table, period in RETENTION.items()
-    ]
+    lines = []
+    for table, period in RETENTION.items():
+        limit = "no limit" if period.days is None else f"{period.days} days"
+        lines.append(f"{table:14} {limit:>9}  {period.why}")
     print_result({table: asdict(period) for table, period in RETENTION.items()}, lines, as_json)
 
 
@@ -88,12 +88,11 @@ def apply_retention(
         else:
             federations = glassleaf.federations.all()
         deleted = {entry.name: glassleaf.people.expire(entry.name) for entry in federations}
-    lines = [
-        f"{name}, {party}: {rows} of {table} deleted"
-        for name, parties in deleted.items()
-        for party, tables in parties.items()
-        for table, rows in tables.items()
-    ]
+    lines = []
+    for name, parties in deleted.items():
+        for party, tables in parties.items():
+            for table, rows in tables.items():
+                lines.append(f"{name}, {party}: {rows} of {table} deleted")
     print_result(deleted, lines or "Nothing is older than its table's time.", as_json)
 
 

@@ -179,9 +179,12 @@ def _text(person_reasons: PersonReasons) -> str:
     else:
         by = " at the base rate: nobody has set a line"
     lines = [f"{s.id}: {s.decision} at {s.probability:.1%}{points}{by}; {parts}"]
-    lines += [
-        f"  {r.feature} ({r.party}); value: {r.side or 'no side'}; a higher value: {r.learned} (expected: {r.expected})"
-        + "".join(f"\n    BLOCKER: {blocker.in_words(Catalogue('en'))}" for blocker in r.blockers)
-        for r in person_reasons.reasons
-    ] or ["  no feature raised the score whose value in the middle would have lowered it"]
+    for r in person_reasons.reasons:
+        lines.append(
+            f"  {r.feature} ({r.party}); value: {r.side or 'no side'}; a higher value: {r.learned} (expected: {r.expected})"
+        )
+        for blocker in r.blockers:
+            lines.append(f"    BLOCKER: {blocker.in_words(Catalogue('en'))}")
+    if not person_reasons.reasons:
+        lines.append("  no feature raised the score whose value in the middle would have lowered it")
     return "\n".join(lines)

@@ -115,10 +115,11 @@ def _text(validation: Validation, headline: str) -> str:
 
 def answered_before(say: Catalogue, again: Again) -> list[str]:
     """Return a sentence a day on which Hosts gave answers that were taken again."""
-    return [
-        say("validation.answered", day=day, listed=", ".join(f"{f} ({p})" for p, f in keys))
-        for day, keys in by_day(again).items()
-    ]
+    lines = []
+    for day, keys in by_day(again).items():
+        listed = ", ".join(f"{feature} ({party})" for party, feature in keys)
+        lines.append(say("validation.answered", day=day, listed=listed))
+    return lines
 
 
 def worst(say: Catalogue, test: Tested) -> str:

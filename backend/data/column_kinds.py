@@ -233,12 +233,11 @@ def _positive(values: Sequence[str], where: Mapping[str, str]) -> str:
     cells = tuple(shown(value) for value in values)
     if len(values) != 2:
         raise FederationError("label_not_two_values", **where, found=len(values), values=cells)
-    plain = [
-        value for value in values if PLAIN.get(next(v for v in values if v != value).casefold()) == value.casefold()
-    ]
-    if len(plain) != 1:
-        raise FederationError("label_positive_unclear", **where, values=cells)
-    return plain[0]
+    first, second = values
+    for positive, negative in ((first, second), (second, first)):
+        if PLAIN.get(negative.casefold()) == positive.casefold():
+            return positive
+    raise FederationError("label_positive_unclear", **where, values=cells)
 
 
 def _class_problems(text: TableText, column: str, values: Sequence[str], where: Mapping[str, str]) -> list[Remark]:

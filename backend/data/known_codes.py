@@ -45,9 +45,8 @@ def read_codes(
         column = columns.get(name)
         if column is None or not codes or column.dtype != object:
             continue
-        spelled = {
-            text: _known_spelling(text, codes) for text in {value for value in column.tolist() if value is not None}
-        }
+        texts = {value for value in column.tolist() if value is not None}
+        spelled = {text: _known_spelling(text, codes) for text in texts}
         if any(spelling != text for text, spelling in spelled.items()):
             column = np.array([spelled.get(value, value) for value in column.tolist()], dtype=object)
             columns[name] = column

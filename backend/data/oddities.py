@@ -118,7 +118,10 @@ def oddities(counts: Mapping[str, int], kind: Kind, marks: Marks) -> tuple[Oddit
         entries += _of_numbers(texts)
     if len(texts) == 1:
         entries.append(Oddity("constant", False, ("leave_out",)))
-    possible = [replace(oddity, mends=tuple(mend for mend in oddity.mends if _can(mend, oddity))) for oddity in entries]
+    possible = []
+    for oddity in entries:
+        mends = tuple(mend for mend in oddity.mends if _can(mend, oddity))
+        possible.append(replace(oddity, mends=mends))
     return tuple(sorted(possible, key=lambda oddity: not oddity.blocks))
 
 

@@ -171,9 +171,10 @@ def look_like_dates(cells: Iterable[str]) -> bool:
 def _column(text: TableText, party: str, feature: Feature) -> ColumnReading:
     cells = text.cells(feature.name)
     values, _ = to_column(cells, feature)
-    absent = (
-        [value is None for value in values] if feature.kind is Kind.CATEGORICAL else np.isnan(values.astype(np.float64))
-    )
+    if feature.kind is Kind.CATEGORICAL:
+        absent = np.array([value is None for value in values], dtype=bool)
+    else:
+        absent = np.isnan(values.astype(np.float64))
     counts = Counter(cell for cell, gone in zip(cells, absent, strict=True) if not gone)
     if feature.kind is Kind.CATEGORICAL:
         codes = without_decimals(values, feature.categories).tolist()
@@ -182,7 +183,7 @@ def _column(text: TableText, party: str, feature: Feature) -> ColumnReading:
     if coded:
         numbers = np.empty(0)
     else:
-        numbers = np.unique(values.astype(np.float64)[~np.asarray(absent, dtype=bool)])
+        numbers = np.unique(values.astype(np.float64)[~absent])
     unclear = {cell: count for cell, count in counts.items() if looks_missing(cell) and cell not in feature.categories}
     if feature.kind is Kind.NUMERIC:
         unclear = sentinels(counts)

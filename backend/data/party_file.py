@@ -259,14 +259,20 @@ def known_outcomes(
     """
     where = {"file": text.name, "label": shown(label.column)}
     declared = {label.positive, *label.classes} - {""}
-    cells = [cell if cell in declared or not is_no_outcome(cell) else "" for cell in text.cells(label.column)]
+    cells = []
+    for cell in text.cells(label.column):
+        is_known = cell in declared or not is_no_outcome(cell)
+        cells.append(cell if is_known else "")
     if label.task == "number":
         column, wrong = to_column(cells, AMOUNT, text.marks)
         labels = column.astype(np.float64)
         expected = expected_cells(AMOUNT)
     else:
         names = label.classes or sorted({cell for cell in guest_cells if not is_no_outcome(cell)} | {label.positive})
-        number = {name: float(i if label.classes else name == label.positive) for i, name in enumerate(names)}
+        if label.classes:
+            number = {name: float(i) for i, name in enumerate(names)}
+        else:
+            number = {name: float(name == label.positive) for name in names}
         labels = np.array([number.get(cell, np.nan) for cell in cells], dtype=np.float64)
         wrong = {row: cell for row, cell in enumerate(cells) if cell and cell not in number}
         expected = Remark("expected_known_outcome", {"names": tuple(shown(name) for name in names)})

@@ -361,14 +361,16 @@ def lines_of(text: TableText, rows: Sequence[int]) -> tuple[Remark, ...] | Remar
 
 def _of_rows(text: TableText, rows: Sequence[int]) -> TableText:
     """Return the table with some of its rows, which keep the numbers of their lines."""
-    place = {row: new for new, row in enumerate(rows)}
-    return replace(
-        text,
-        rows=[text.rows[row] for row in rows],
-        lines=[text.lines[row] for row in rows],
-        ragged={place[row]: cells for row, cells in text.ragged.items() if row in place},
-        faults={place[row]: faults for row, faults in text.faults.items() if row in place},
-    )
+    ragged = {}
+    faults = {}
+    for new, row in enumerate(rows):
+        if row in text.ragged:
+            ragged[new] = text.ragged[row]
+        if row in text.faults:
+            faults[new] = text.faults[row]
+    kept_rows = [text.rows[row] for row in rows]
+    lines = [text.lines[row] for row in rows]
+    return replace(text, rows=kept_rows, lines=lines, ragged=ragged, faults=faults)
 
 
 def with_one_spelling(

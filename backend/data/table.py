@@ -480,7 +480,10 @@ def sample_from_values(federation: Federation, sample_id: str, values: Mapping[s
         title = guest.title
         raise SampleError("no_features_of_guest", names=tuple(strangers), party=title, features=tuple(names))
     header = (guest.id, *names)
-    cells = ["" if (value := values.get(name)) is None else str(value).strip() for name in names]
+    cells = []
+    for name in names:
+        value = values.get(name)
+        cells.append("" if value is None else str(value).strip())
     text = TableText("sample", header, [[sample_id.strip(), *cells]], [0], {})
     ids = (sample_id.strip(),)
     guest_table, unread, read = _columns(text, guest, ids)

@@ -269,15 +269,12 @@ def from_marks(
     _, positive, _, units, squares, _, _ = sums[:FIXED]
     probability = units / (1 << SCORE_BITS)
     widths = Z * np.sqrt(marking.variances(n, probability, squares) / n)
-    rows = tuple(
-        GroupMean(
-            group,
-            (mean := float(probability[k] / group.n),),
-            (mean - float(widths[k]),),
-            (mean + float(widths[k]),),
-            float(positive[k] / group.n) if marking.labels else None,
-        )
-        for k, group in enumerate(groups)
-        if group.n >= MIN_PEOPLE
-    )
-    return GroupMeans(party, feature, int(n.sum()), rows if len(rows) > 1 else (), day)
+    rows = []
+    for k, group in enumerate(groups):
+        if group.n < MIN_PEOPLE:
+            continue
+        mean = float(probability[k] / group.n)
+        width = float(widths[k])
+        observed = float(positive[k] / group.n) if marking.labels else None
+        rows.append(GroupMean(group, (mean,), (mean - width,), (mean + width,), observed))
+    return GroupMeans(party, feature, int(n.sum()), tuple(rows) if len(rows) > 1 else (), day)

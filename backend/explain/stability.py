@@ -93,7 +93,11 @@ def steady_importance(
     totals = by_tree(model, measure)
     if by_party:
         parties = (model.guest, *model.hosts)
-        totals = np.stack([totals[:, [p == party for p, _ in names]].sum(axis=1) for party in parties], axis=1)
+        columns = []
+        for party in parties:
+            of_party = [owner == party for owner, _ in names]
+            columns.append(totals[:, of_party].sum(axis=1))
+        totals = np.stack(columns, axis=1)
         names = [(party, "") for party in parties]
     return _resampled(totals, names)
 
@@ -146,8 +150,14 @@ def agreement(model: GuestModel) -> float:
 
 def interactions(model: GuestModel) -> tuple[Interaction, ...]:
     """Pairs of features that meet on paths, the largest gain first."""
-    met = sorted((pair, t, gain) for t, tree in enumerate(model.trees) for pair, gain in _meetings(tree))
-    total_gain = sum(split.gain for tree in model.trees for split in tree.splits.values()) or 1.0
+    met = []
+    total_gain = 0.0
+    for t, tree in enumerate(model.trees):
+        met += [(pair, t, gain) for pair, gain in _meetings(tree)]
+        for split in tree.splits.values():
+            total_gain += split.gain
+    met.sort()
+    total_gain = total_gain or 1.0
     pairs = []
     for pair, group in groupby(met, key=lambda m: m[0]):
         rows = list(group)

@@ -156,19 +156,19 @@ class Alternatives:
             line = line_for(self._workspace, record, decision.cutoff)
             decided.append(replace(decision, policy=line.version))
         result = Search(
-            record.id,
-            record.content_hash,
-            party,
-            feature.name,
-            datetime.now(UTC).isoformat(timespec="seconds"),
-            sum(g.n for g in groups),
-            "records" if party == context.runtime.guest.name else CHECKED,
-            groups,
-            group_names(groups, feature),
-            reference_of(groups, request, feature),
-            request.tolerance,
-            tuple(model.tried for model in trained),
-            tuple(decided),
+            model=record.id,
+            sha256=record.content_hash,
+            party=party,
+            attribute=feature.name,
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            n=sum(g.n for g in groups),
+            source="records" if party == context.runtime.guest.name else CHECKED,
+            groups=groups,
+            words=group_names(groups, feature),
+            reference=reference_of(groups, request, feature),
+            tolerance=request.tolerance,
+            tried=tuple(model.tried for model in trained),
+            decisions=tuple(decided),
         )
         self._keep(record, result)
         body: dict[str, Any] = {

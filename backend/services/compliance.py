@@ -81,12 +81,11 @@ class MeasuredEvidence:
             for name, measurement in measurements[ELDERLY].items()
             if measurement.rows
         }
-        self.bases = {
-            (claim, feature): Basis(**measurement.basis)
-            for claim, by_feature in measurements.items()
-            for feature, measurement in by_feature.items()
-            if measurement.basis
-        }
+        self.bases: dict[tuple[str, str], Basis] = {}
+        for claim, by_feature in measurements.items():
+            for feature, measurement in by_feature.items():
+                if measurement.basis:
+                    self.bases[claim, feature] = Basis(**measurement.basis)
 
 
 def prepare() -> None:
@@ -249,8 +248,8 @@ class Compliance:
 
 def _rows(measurements: Mapping[str, Kept]) -> dict[str, tuple[Evidence, ...]]:
     """Feature → what was measured of it."""
-    return {
-        feature: tuple(Evidence(**{**row, "about": Text(**row["about"])}) for row in measurement.rows)
-        for feature, measurement in measurements.items()
-        if not measurement.basis.get("refused")
-    }
+    rows = {}
+    for feature, measurement in measurements.items():
+        if not measurement.basis.get("refused"):
+            rows[feature] = tuple(Evidence(**{**row, "about": Text(**row["about"])}) for row in measurement.rows)
+    return rows

@@ -257,12 +257,14 @@ def measure_permutation(
 
     baseline = score(people)
     for party, features in feature_sets:
-        shuffled = [
-            score(PartyTable(people.party, people.ids, _shuffled(people.columns, features, draw)))
-            if party == guest
-            else score(people, lambda session, key: have_permuted(session, party, key, people.ids, features))  # noqa: B023 (called here)
-            for _ in range(request.repeats)
-        ]
+        shuffled = []
+        for _ in range(request.repeats):
+            if party == guest:
+                columns = _shuffled(people.columns, features, draw)
+                margins = score(PartyTable(people.party, people.ids, columns))
+            else:
+                margins = score(people, lambda session, key: have_permuted(session, party, key, people.ids, features))  # noqa: B023 (called here)
+            shuffled.append(margins)
         worth = permuted(party, features, labels, baseline, shuffled, context.compiled.outputs, request.seed)
         job.result = (*job.result, worth)
     return job.result

@@ -335,7 +335,9 @@ def pair_names(pairs: Sequence[tuple[Group, Group] | None], first: Feature, seco
             names.append(in_both("measure.other_pairs"))
             continue
         words = [first_names[pair[0]], second_names[pair[1]]]
-        names.append(Text(PAIR.join(text.en for text in words), PAIR.join(text.in_language("zh") for text in words)))
+        english = PAIR.join(text.en for text in words)
+        chinese = PAIR.join(text.in_language("zh") for text in words)
+        names.append(Text(english, chinese))
     return tuple(names)
 
 
@@ -825,7 +827,8 @@ class _Crossed:
         for key, refusal in refused.items():
             if key not in stored:
                 raise refusal
-        self.day = min([day for day in (self.day, *(answer.day for answer in stored.values())) if day], default="")
+        days = [answer.day for answer in stored.values()]
+        self.day = min(filter(None, [self.day, *days]), default="")
         return {
             key: GroupTable(answer.groups, answer.sums)
             for key, answer in {**answers, **stored}.items()

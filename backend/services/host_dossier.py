@@ -70,10 +70,10 @@ class HostDossier:
                 raise ParameterError("dossiers_too_close", days=past, least=DAYS_BETWEEN)
         measured = {f.name: summary(f, table.columns[f.name]) for f in self._party.features}
         references, trained = self._trainings()
-        since = [
-            (of, {f.name: drift(f, table.columns[f.name], columns.get(f.name)) for f in self._party.features})
-            for of, columns in references
-        ]
+        since = []
+        for training_day, columns in references:
+            drifts = {f.name: drift(f, table.columns[f.name], columns.get(f.name)) for f in self._party.features}
+            since.append((training_day, drifts))
         dossier = sign(
             self._federation.name, self._party, answers, measured, day.isoformat(), since, trained, self._key()
         )
@@ -97,18 +97,22 @@ class HostDossier:
         """Day and records of the last signature."""
         file = self._folder / REFERENCE_FILE
         stored: dict[str, Any] = json.loads(file.read_bytes()) if file.exists() else {}
-        last: dict[str, str] | None = (
-            stored if "records" in stored else stored.get("last")
-        )  # earlier beside signed records
+        if "records" in stored:
+            return stored
+        last: dict[str, str] | None = stored.get("last")
         return last
 
     def _trainings(self) -> tuple[list[tuple[str, dict[str, Any]]], dict[str, int]]:
         """Days and columns as they were counted at trainings, each once, ascending; and model → its place among them."""
-        counted = {model: of for model, of in self._store().trainings_counted().items() if of[1]}
+        counted = {}
+        for model, training in self._store().trainings_counted().items():
+            _, columns = training
+            if columns:
+                counted[model] = training
         distinct = sorted(set(counted.values()))
-        return [(day, json.loads(text)) for day, text in distinct], {
-            model: distinct.index(of) for model, of in sorted(counted.items())
-        }
+        references = [(day, json.loads(columns)) for day, columns in distinct]
+        place_of = {model: distinct.index(training) for model, training in sorted(counted.items())}
+        return references, place_of
 
     def _store(self) -> PartyStore:
         return PartyStore(self._workspace.runtime(self._federation.name).operator.database(self._party.name))

@@ -110,11 +110,15 @@ def prove(
         Too few records are held by every owner of a split, or they have one label.
     """
     tables = {federation.guest.name: read_table(federation, federation.guest.name)}
-    tables |= {host: read_table(federation, host) for host in {split.owner for split in _splits(parts)} - {*tables}}
+    owners = {split.owner for split in _splits(parts)}
+    for host in owners - {*tables}:
+        tables[host] = read_table(federation, host)
     rows = _joint_rows(federation, tables, labels, min(MAX_ROWS, max(MIN_ROWS, MAX_CELLS // len(read.features))))
     columns, notes = _columns(federation, file.name, read, parts, user_categories)
     ids = [tables[federation.guest.name].ids[row] for row in rows]
-    rows_of = {party: np.array([table.row_of[i] for i in ids], dtype=np.intp) for party, table in tables.items()}
+    rows_of = {}
+    for party, table in tables.items():
+        rows_of[party] = np.array([table.row_of[i] for i in ids], dtype=np.intp)
     values = np.full((len(rows), len(read.features)), np.nan)
     for i, (party, column) in columns.items():
         values[:, i] = column[rows_of[party]]
@@ -285,7 +289,10 @@ def _joint_rows(
 ) -> NDArray[np.intp]:
     """Return the Guest's rows that all owners hold, at most `limit` of them."""
     guest = tables[federation.guest.name]
-    joint_rows = [row for row, i in enumerate(guest.ids) if all(i in table.row_of for table in tables.values())]
+    joint_rows = []
+    for row, sample_id in enumerate(guest.ids):
+        if all(sample_id in table.row_of for table in tables.values()):
+            joint_rows.append(row)
     if len(joint_rows) < MIN_ROWS or len(np.unique(labels[joint_rows])) < 2:
         raise FederationError("too_few_records_to_prove", found=len(joint_rows), least=MIN_ROWS)
     return np.array(joint_rows, dtype=np.intp)[
@@ -328,11 +335,12 @@ def _numbers(cells: Sequence[str], feature: Feature) -> Floats:
     """Cells as numbers, read here on their own, so that a fault of the tables' reading shows."""
     boolean = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
     gone = {_number(text) for text in feature.missing}
-    number_of = {cell: boolean.get(cell.casefold(), _number(cell)) for cell in set(cells)}
-    return np.array(
-        [np.nan if cell in feature.missing or number_of[cell] in gone else number_of[cell] for cell in cells],
-        dtype=np.float64,
-    )
+    number_of = {}
+    for cell in set(cells):
+        number = boolean.get(cell.casefold(), _number(cell))
+        is_missing = cell in feature.missing or number in gone
+        number_of[cell] = np.nan if is_missing else number
+    return np.array([number_of[cell] for cell in cells], dtype=np.float64)
 
 
 def _number(text: str) -> float:

@@ -150,11 +150,13 @@ class Leakage:
         if person and person not in runtime.table.row_of and not any(amount.person for amount in amounts):
             raise SampleError("unknown_to_all", id=person)
         capacities = {host: runtime.operator.capacity(host, record.id) for host in chain}
-        return tuple(
-            replace(amount, capacity=max_bits, costs={kind: min(bits, max_bits) for kind, bits in costs.items()})
-            for amount in amounts
-            for max_bits in [capacities.get(amount.host, 0.0)]
-        )
+        bounded = []
+        for amount in amounts:
+            # No answer can tell more than all that the Host's half of the model tells apart.
+            max_bits = capacities.get(amount.host, 0.0)
+            host_costs = {kind: min(bits, max_bits) for kind, bits in costs.items()}
+            bounded.append(replace(amount, capacity=max_bits, costs=host_costs))
+        return tuple(bounded)
 
     def cost_of_answers(self, model_id: str, person: str = "") -> tuple[AnswerCost, ...]:
         """Return what a score and its reasons cost at each Host of a model, and whether a person's budget is spent."""

@@ -124,18 +124,23 @@ class Lifecycle:
         state = states.of(record.id).state
         undecided = self._undecided(record)
         model_in_use = states.in_use()
-        return tuple(
-            NextStep(
-                name,
-                step.roles,
-                self._auditor.role in step.roles,
-                step.reason or (name == "approve" and undecided > 0),
-                undecided if name == "approve" else 0,
-                model_in_use or "" if name == "use" else "",
+        offered = []
+        for name, step in STEPS.items():
+            if state not in step.from_states:
+                continue
+            open_points = undecided if name == "approve" else 0
+            replaced = model_in_use if name == "use" else None
+            offered.append(
+                NextStep(
+                    name,
+                    step.roles,
+                    mine=self._auditor.role in step.roles,
+                    reason=step.reason or open_points > 0,
+                    undecided=open_points,
+                    replaces=replaced or "",
+                )
             )
-            for name, step in STEPS.items()
-            if state in step.from_states
-        )
+        return tuple(offered)
 
     @recorded("describe")
     def describe(

@@ -100,15 +100,13 @@ def make_card(record: ModelRecord, outputs: Outputs, measurements: Mapping[str, 
             for part, (_, margins, _) in scores.items()
             if part != REFERENCE
         ]
-    return ModelCard(
-        record,
-        tuple(
-            performance(labels, margins, outputs, part, weights=weights)
-            for part, (labels, margins, weights) in scores.items()
-        ),
-        tuple(s for s in shifts if s is not None),
-        {part: str(measurements[part].basis["source"]) for part in scores},
-    )
+    performances = []
+    sources = {}
+    for part, (labels, margins, weights) in scores.items():
+        performances.append(performance(labels, margins, outputs, part, weights=weights))
+        sources[part] = str(measurements[part].basis["source"])
+    known_shifts = tuple(shift for shift in shifts if shift is not None)
+    return ModelCard(record, tuple(performances), known_shifts, sources)
 
 
 def measure_card(context: MeasurementContext, request: CardRequest, job: Job[Any]) -> dict[str, Kept]:

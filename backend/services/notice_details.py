@@ -83,15 +83,17 @@ class NoticeDetails:
         if not changed:
             raise ParameterError("nothing_changed")
         # what says the same as the file follows it when it is changed
-        body = {
-            party: {field: value for field, value in party_details if value and value != getattr(file[party], field)}
-            | (
-                {AGENCY: party_details.reporting_agency}
-                if party_details.reporting_agency not in (None, file[party].reporting_agency)
-                else {}
-            )
-            for party, party_details in details.items()
-        }
+        body: dict[str, dict[str, Any]] = {}
+        for party, party_details in details.items():
+            fields = {}
+            for field, value in party_details:
+                if value and value != getattr(file[party], field):
+                    fields[field] = value
+            # That a party is no agency is stated, too, if the file says otherwise.
+            agency = party_details.reporting_agency
+            if agency not in (None, file[party].reporting_agency):
+                fields[AGENCY] = agency
+            body[party] = fields
         version = {
             "time": datetime.now(UTC).isoformat(timespec="seconds"),
             "person": self._auditor.actor,

@@ -107,12 +107,11 @@ def _stated(feature: Feature, language: str) -> set[str]:
 
 def refuse_without_reason(features: Sequence[Feature], language: str, sides: Mapping[str, tuple[str, ...]]) -> None:
     """Raise ParameterError if the dictionary lacks a text that a notice may need; categories have no sides."""
-    bare = [
-        f.name
-        for f in features
-        for needed_sides in [("either",) if f.kind is Kind.CATEGORICAL else sides[f.name]]
-        if not set(needed_sides) <= _stated(f, language)
-    ]
+    bare = []
+    for feature in features:
+        needed_sides = ("either",) if feature.kind is Kind.CATEGORICAL else sides[feature.name]
+        if not set(needed_sides) <= _stated(feature, language):
+            bare.append(feature.name)
     if bare:
         language_name = Text("English", "英文")
         if language == "zh":

@@ -96,7 +96,10 @@ class People:
         guest = self._workspace.federation(federation).guest.name
         # the Hosts first: what the Guest forgets is in one transaction with the entry that says that all did
         note.body["changed"] = {host: _forget(db, person) for host, db in databases.items() if host != guest}
-        held_in = [entry["model"] for h in holdings if h.party == guest and h.table == "artefacts" for entry in h.about]
+        held_in = []
+        for holding in holdings:
+            if holding.party == guest and holding.table == "artefacts":
+                held_in += [entry["model"] for entry in holding.about]
         decisions = self._workspace.decisions(federation)
         note.body["changed"][guest] = {"artefacts": len(held_in), "decisions": len(decisions.about(person))}
 

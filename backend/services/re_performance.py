@@ -131,13 +131,13 @@ class _Half:
 def re_perform_all(runtime: GuestRuntime, store: PartyStore) -> RePerformed:
     """Recompute what is in the samples of all Hosts (simulation)."""
     first_halves = {host: runtime.operator.half(host, ()) for host in runtime.hosts}
-    halves = [
-        runtime.operator.half(
-            host,
-            [row for other_host in first_halves if other_host != host for row in rows_of(first_halves[other_host])],
-        )
-        for host in runtime.hosts
-    ]
+    halves = []
+    for host in runtime.hosts:
+        rows_of_others = []
+        for other_host, half in first_halves.items():
+            if other_host != host:
+                rows_of_others += rows_of(half)
+        halves.append(runtime.operator.half(host, rows_of_others))
     return re_perform(guest_half(runtime, store, halves), halves, runtime.keys.floor)
 
 

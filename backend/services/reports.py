@@ -195,18 +195,18 @@ class Reports:
     def check(self, blob: bytes) -> Checked:
         """Check a report's file, and look for it in this home's audit logs; raises ModelError if it was changed."""
         checked = check(blob)
-        entries = tuple(
-            (federation.name, entry)
-            for federation in self._workspace.federations()
-            for entry in self._audit.entries(federation.name)
-            if entry.action == "report"
-            and entry.body.get("report_sha256") == checked.report.sha256
-            and entry.body.get("public_key", "") == checked.report.public_key
-        )
+        entries = []
+        for federation in self._workspace.federations():
+            for entry in self._audit.entries(federation.name):
+                same_report = entry.body.get("report_sha256") == checked.report.sha256
+                same_key = entry.body.get("public_key", "") == checked.report.public_key
+                if entry.action == "report" and same_report and same_key:
+                    entries.append((federation.name, entry))
+        checked = replace(checked, named_by=tuple(entries))
         issued_so = sha256(blob).hexdigest() in {entry.body.get("file_sha256") for _, entry in entries}
-        return replace(
-            checked, named_by=entries, drawn="yes" if issued_so and checked.drawn == "other" else checked.drawn
-        )
+        if issued_so and checked.drawn == "other":
+            checked = replace(checked, drawn="yes")
+        return checked
 
     @recorded("sign-off")
     def sign_off(self, note: Note, model_id: str, person: str, statement: str) -> SignOff:
@@ -331,15 +331,18 @@ class Reports:
         return None
 
     def _searches(self, record: ModelRecord) -> tuple[Search, ...]:
-        """From this model, and those that it was chosen from."""
+        """Return the searches from this model, and those that it was chosen from."""
+        searches = self._searches_from(record)
         predecessor, _ = self._models.lineage(record.id)
-        own_searches, others = (
-            [read_search(measurement.basis) for measurement in self._models.measured(model, ALTERNATIVES).values()]
-            if model
-            else []
-            for model in (record, predecessor)
-        )
-        return (*own_searches, *(search for search in others if search.choice and search.choice.model == record.id))
+        if predecessor is not None:
+            for search in self._searches_from(predecessor):
+                if search.choice and search.choice.model == record.id:
+                    searches.append(search)
+        return tuple(searches)
+
+    def _searches_from(self, record: ModelRecord) -> list[Search]:
+        measurements = self._models.measured(record, ALTERNATIVES)
+        return [read_search(measurement.basis) for measurement in measurements.values()]
 
     def _given_away(self, record: ModelRecord) -> tuple[GivenAway, ...] | None:
         """Return what the simulated Hosts' answers have given away; None if their tables are gone or Hosts run at their own companies."""
@@ -354,5 +357,9 @@ class Reports:
     def _retrained(self, record: ModelRecord) -> tuple[SideBySide, ...]:
         """Return the model compared with the one that it replaces, then with those that replace it."""
         predecessor, successors = self._models.lineage(record.id)
-        pairs = [(predecessor.id, record.id)] if predecessor else []
-        return tuple(self.compare(*pair) for pair in (*pairs, *((record.id, new.id) for new in successors)))
+        pairs = []
+        if predecessor is not None:
+            pairs.append((predecessor.id, record.id))
+        for successor in successors:
+            pairs.append((record.id, successor.id))
+        return tuple(self.compare(first, second) for first, second in pairs)

@@ -107,11 +107,10 @@ class Retraining:
             with work.part(0.0, retrained):
                 old_model, new_model = self._retrain(request, job)
             job.points = ()  # the curve is of the training, which has ended
-            measures: list[Callable[[], object]] = [
-                partial(self._fairness.disparity, disparity_request, job)
-                for model_id in (old_model.id, new_model.id)
-                for disparity_request in request.measured(model_id)
-            ]
+            measures: list[Callable[[], object]] = []
+            for model_id in (old_model.id, new_model.id):
+                for disparity_request in request.measured(model_id):
+                    measures.append(partial(self._fairness.disparity, disparity_request, job))
             if self._differences.can_pair(old_model, new_model):
                 difference = DifferenceRequest(old_model.id, new_model.id, cipher=request.cipher)
                 measures.append(partial(self._differences.measure, difference, job))

@@ -108,7 +108,10 @@ def guest_marks(trained_values: SeenValues, guest_rows: PartyTable) -> dict[int,
         "missing_value": missing,
     }
     marked = np.flatnonzero(unseen | outside | missing).tolist()
-    return {row: tuple(mark for mark in MARKS if mark in flags and flags[mark][row]) for row in marked}
+    marks_of = {}
+    for row in marked:
+        marks_of[row] = tuple(mark for mark in MARKS if mark in flags and flags[mark][row])
+    return marks_of
 
 
 def host_mark(not_held_by: tuple[str, ...], chain: tuple[str, ...]) -> tuple[Mark, ...]:

@@ -140,9 +140,8 @@ class TestedModel:
             record.n_trees,
             record.n_leaves,
         )
-        ids, checked_ids = (
-            tuple(i for i, person_part in trained.part_of.items() if person_part == part) for part in ("test", CHECKED)
-        )
+        ids = tuple(i for i, part in trained.part_of.items() if part == "test")
+        checked_ids = tuple(i for i, part in trained.part_of.items() if part == CHECKED)
         checked = predict(trained.scores[CHECKED][1])[:, 0]
         return cls(tried, ids, checked_ids, labels, margins[:, 0], predict(margins)[:, 0], checked, weights)
 
@@ -208,11 +207,12 @@ def resampled(models: Sequence[TestedModel], seed: int) -> list[tuple[DrawnQuali
         work.reached(min(1.0, n_drawn * len(weights) / RESAMPLES))
     qualities = []
     for model, parts in zip(models, drawn_quality, strict=True):
-        values = (auc(labels, model.margins, base_weights), ks(labels, model.margins, base_weights))
-        qualities.append(
-            tuple(DrawnQuality(float(v[0]), np.concatenate([part[i] for part in parts])) for i, v in enumerate(values))
-        )
-    return [(auc_quality, ks_quality) for auc_quality, ks_quality in qualities]
+        whole_auc = auc(labels, model.margins, base_weights)
+        whole_ks = ks(labels, model.margins, base_weights)
+        auc_draws = np.concatenate([auc_part for auc_part, _ in parts])
+        ks_draws = np.concatenate([ks_part for _, ks_part in parts])
+        qualities.append((DrawnQuality(float(whole_auc[0]), auc_draws), DrawnQuality(float(whole_ks[0]), ks_draws)))
+    return qualities
 
 
 def at_decision(
@@ -229,9 +229,8 @@ def at_decision(
     of_guest : bool
         Whether the Guest holds the attribute: then test records are judged, else validation records.
     """
-    matched, judged = zip(
-        *((m.checked, m.predicted) if of_guest else (m.predicted, m.checked) for m in models), strict=True
-    )
+    matched = [model.checked if of_guest else model.predicted for model in models]
+    judged = [model.predicted if of_guest else model.checked for model in models]
     share = float((matched[0] < cutoff).mean())
     cutoffs = [cutoff, *(cutoff_for(probabilities, share) for probabilities in matched[1:])]
     return [
@@ -260,9 +259,11 @@ def judged_by_group(
         measured = [list(range(1, len(candidates))) for candidates in decisions]
         grouped = group(feature, runtime.table.columns[feature.name][rows], request.groups)
         flags = _flags(decisions, measured, np.arange(len(rows)))
-        sums = np.array(
-            [[mark[grouped.index == k].sum() for k in range(len(grouped.groups))] for row in flags for mark in row]
-        )
+        rows_of_sums = []
+        for row in flags:
+            for mark in row:
+                rows_of_sums.append([mark[grouped.index == k].sum() for k in range(len(grouped.groups))])
+        sums = np.array(rows_of_sums)
         # on the records that quality was drawn on
         cells = [
             cells_drawn(row, grouped.index, len(grouped.groups), draws(len(rows), RESAMPLES, request.seed))

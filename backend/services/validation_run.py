@@ -215,14 +215,15 @@ class ValidationRun:
     def of_evidence(self, protected: frozenset[str], evidence: MeasuredEvidence) -> None:
         """Proxies as they were measured; the Hosts are not asked a second time."""
         party_of = {row.feature: row.party for row in feature_importance(self._context.model) if row.splits}
-        rows = [
-            Figure(
-                "cramers_v", row.value, row.low, row.high, row.n, party_of[row.about.en], row.about.en, group=attribute
-            )
-            for attribute, proxies in evidence.proxies.items()
-            for row in proxies
-            if row.measure == "Cramér's V" and row.about.en in party_of
-        ]
+        rows = []
+        for attribute, proxies in evidence.proxies.items():
+            for row in proxies:
+                feature = row.about.en
+                if row.measure == "Cramér's V" and feature in party_of:
+                    party = party_of[feature]
+                    rows.append(
+                        Figure("cramers_v", row.value, row.low, row.high, row.n, party, feature, group=attribute)
+                    )
         none: Missing = "not_measured" if protected else "no_attribute"
         self.found["proxies"] = rows or none
 

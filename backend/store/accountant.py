@@ -805,9 +805,10 @@ class _Entries:
                 for row in self.rows.get(name, ()):
                     bits, capacity = answers[row.structure]
                     answers[row.structure] = bits + row.bits, max(capacity, row.capacity)
-            self._bits_told[names] = sum(
-                min(bits, capacity) if capacity else bits for bits, capacity in answers.values()
-            )
+            total = 0.0
+            for bits, capacity in answers.values():
+                total += min(bits, capacity) if capacity else bits
+            self._bits_told[names] = total
         return self._bits_told[names]
 
 
