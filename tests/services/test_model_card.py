@@ -140,7 +140,7 @@ def test_other_tasks_have_what_applies_to_them(context, outputs):
 def test_worth_and_means_are_kept_and_logged(context):
     glassleaf, model_id = context.glassleaf, context.record.id
     assert glassleaf.explanation.permutation(model_id) == () and glassleaf.explanation.means(model_id) == {}
-    worth = glassleaf.explanation.start_permutation(PermutationRequest(model_id, 60, 1, "none")).get()
+    worth = glassleaf.explanation.start_permutation(PermutationRequest(model_id, 60, 1, cipher="none")).get()
     means = glassleaf.explanation.start_means(MeansRequest(model_id, "gender", cipher="none")).get()
     assert glassleaf.explanation.permutation(model_id) == worth and glassleaf.explanation.means(model_id) == {
         "gender": means
