@@ -35,8 +35,7 @@ def summary(t: Texts, view: View) -> None:
     counts = {"assessed": report.assessed, "flagged": len(flagged)}
     counts |= {"used": len(in_use)} if flagged else {}
     counts |= {"against": against} if against else {}
-    checked = sorted(pack.as_of.isoformat() for pack in report.packs) or [""]
-    basis = t("compliance.basis", on=report.on, packs=len(report.packs), first=checked[0], last=checked[-1])
+    basis = t("compliance.basis", on=report.on, packs=len(report.packs))
     words = " · ".join(t(f"compliance.counts_{name}", n=f"{count:,}") for name, count in counts.items())
     scope = markdown(t.text(report.scope))
     st.markdown(f"{words}  \n:small[:gray[{basis}]]  \n:small[:gray[{scope}]]", help=t("compliance.assessed_help"))

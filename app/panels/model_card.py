@@ -150,7 +150,7 @@ def figures(t: Texts, view: View, card: ModelCard, performance: Performance) -> 
             frame.data(table, "card_figures", title)
     st.caption(
         f":material/error_med: {t.joined(t('card.interval'), t(f'card.source_{card.sources[performance.part]}'))}",
-        help=t("glossary.bootstrap"),
+        help=t.joined(t("glossary.bootstrap"), t("card.interval_help")),
     )
     if card.record.weights:
         st.caption(f":material/balance: {t('card.weighted', column=markdown(card.record.weights))}")

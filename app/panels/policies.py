@@ -36,7 +36,6 @@ def standing(t: Texts, policy_standing: PolicyStanding) -> None:
     line(t, policy_standing.policy)
     if policy_standing.version is not None:
         described(t, policy_standing.policy)
-        st.caption(_who(t, policy_standing.version))
     if policy_standing.proposed is not None:
         words = t.joined(
             t("policy.waits", version=policy_standing.proposed.version), bands(t, policy_standing.proposed.policy)
@@ -69,16 +68,6 @@ def warned(t: Texts, warnings: Sequence[Remark]) -> None:
     """Draw what speaks against a policy."""
     for warning in warnings:
         st.warning(markdown(worded(t, warning)), icon=":material/warning:")
-
-
-def _who(t: Texts, version: PolicyVersion) -> str:
-    return t(
-        "policy.who",
-        owner=markdown(t.written(version.owner)),
-        person=markdown(t.written(version.approved_by or version.proposed_by)),
-        day=version.first_day,
-        reason=markdown(t.written(version.reason)),
-    )
 
 
 def history(t: Texts, versions: Sequence[PolicyVersion]) -> None:

@@ -29,7 +29,7 @@ CHANGE_ICONS = {
     "better": ("trending_up", "green"),
     "same": ("trending_flat", "gray"),
 }
-FACTS_OPEN = 3  # facts that stand open; the table holds all
+FACTS_OPEN = 2  # facts that stand open; the table holds all
 
 
 def headline(t: Texts, verdict: Verdict, name: str = "") -> None:
