@@ -17,7 +17,7 @@ INPUTS ?= 10000
 LEAKS ?= 400
 KILLS ?= 100
 # What an edit loop leaves out: whole homes, pages, links, measurements, the wheel and what stands at the end of a branch; and tests marked slow.
-SLOW := $(addprefix tests/,app bench cli crypto docs e2e faults fuzz link oracle packaging protocols/baselines protocols/explanations protocols/training privacy/attacks reports server services trees/importers)
+SLOW := $(addprefix tests/,app bench cli crypto docs e2e faults fuzz link oracle packaging protocols/explanations protocols/training reports research server services trees/importers)
 # What is imported is compiled once, not by every process of every run.
 unexport PYTHONDONTWRITEBYTECODE
 CLAIMS := cipher curves training training_ciphers label_leak alignment coverage score_bits ranking reasons backgrounds privacy startup sessions memory links \

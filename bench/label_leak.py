@@ -1,6 +1,6 @@
 """What a Host infers about labels from which records share a node in training, and what a bound on it costs: the credit-card data.
 
-The attack is T4's of the attack lab (:mod:`backend.privacy.attacks.shared_nodes`), beside the same clustering on the Host's own
+The attack is T4's of the attack lab (:mod:`backend.research.attacks.shared_nodes`), beside the same clustering on the Host's own
 columns alone.
 """
 
@@ -13,8 +13,8 @@ import numpy as np
 
 from backend.data.credit_card import split_credit_card
 from backend.data.table import read_labels, read_table
-from backend.privacy.attacks.setup import PARAMETERS, synthetic_people
-from backend.privacy.attacks.shared_nodes import clustered, figures_of, watch
+from backend.research.attacks.setup import PARAMETERS, synthetic_people
+from backend.research.attacks.shared_nodes import clustered, figures_of, watch
 from bench.setting import ABSENT, CREDIT_CARD, fresh_folder, progress, run
 from bench.tables import label_leak as describe
 

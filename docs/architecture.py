@@ -139,7 +139,7 @@ def messages(root: Path) -> str:
     """Every message class by folder: what it holds, who can read it, and its fields."""
     texts = tomllib.loads((root / "assets" / "texts" / "en.toml").read_text(encoding="utf-8"))["message"]
     lines = ["| message | holds | readable by | fields |", "|---|---|---|---|"]
-    for file in sorted((root / "backend" / "protocols").rglob("messages.py")):
+    for file in sorted((root / "backend").rglob("messages.py")):
         kinds = {"Message"}
         for node in ast.parse(file.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.ClassDef) and kinds & {ast.unparse(base) for base in node.bases}:

@@ -16,6 +16,7 @@ from backend.protocols.simulation.simulator import SimulatedFederation
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.codec import encode
 from backend.protocols.transport.network import Network
+from backend.research.baselines.host import WALK_KINDS
 from backend.store.party_store import memory_store
 from backend.trees.serialization import dump_host
 
@@ -47,13 +48,15 @@ def running(
     federation = federation_of(world)
     network = network or (Network() if tap is None else TappedNetwork(tap))
     hosts = []
+    kinds = WALK_KINDS if simulated else {}
     for name, partial_model in world.hosts.items():
         store = memory_store()
         text = dump_host(partial_model)
         store.put_artefact(MODEL_ID, text)
         features = federation.party(name).features
         more = (options or {}).get(name, {})
-        hosts.append(HostParty(name, world.tables[name], features, store, simulated=simulated, key_floor=512, **more))
+        more = {"simulated": simulated, "key_floor": 512, "kinds": kinds, **more}
+        hosts.append(HostParty(name, world.tables[name], features, store, **more))
     served = SimulatedHosts(network, hosts)
     try:
         own = world.tables[GUEST]  # a Guest that reached it through the world would reach what is the Hosts', too

@@ -10,10 +10,10 @@ from backend.crypto.paillier.keys import PaillierSecretKey
 from backend.crypto.plain import PlainKeySide
 from backend.data.dictionary import Feature
 from backend.data.table import PartyTable
-from backend.protocols.baselines.comparison import PROTOCOLS, compare, protocols
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.codec import decode
+from backend.research.baselines.comparison import PROTOCOLS, compare, protocols
 from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, Split, SplitRule
 
 KEY = PaillierSecretKey.generate(512, floor=512)

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     from backend.data.federation import Federation
     from backend.policy.bands import Policy
-    from backend.privacy.attacks.result import AttackResult
     from backend.protocols.transport.transcript import TranscriptEntry
     from backend.protocols.transport.wire import LinkState
+    from backend.research.attacks.result import AttackResult
     from backend.results import Score, ScoreBatch
     from backend.services.demonstration import HostView, Shown
     from backend.services.protocol_comparison import Compared

@@ -16,8 +16,8 @@ from backend.services.protocol_comparison import NODE_BY_NODE_SAMPLES, PROTOCOLS
 
 if TYPE_CHECKING:
     from backend.jobs import Job
-    from backend.protocols.baselines.comparison import ProtocolResult
-    from backend.protocols.baselines.disclosure import Learned
+    from backend.research.baselines.comparison import ProtocolResult
+    from backend.research.baselines.disclosure import Learned
     from backend.services.protocol_comparison import Compared
 
 OURS = PROTOCOLS[0]

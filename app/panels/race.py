@@ -15,8 +15,8 @@ from app.texts import Texts, bare, label, number, wrap
 from backend.services.protocol_comparison import PAIR, leads
 
 if TYPE_CHECKING:
-    from backend.protocols.baselines.batch_sizes import BatchTimes, Lead
-    from backend.protocols.baselines.comparison import ProtocolResult
+    from backend.research.baselines.batch_sizes import BatchTimes, Lead
+    from backend.research.baselines.comparison import ProtocolResult
     from backend.services.protocol_comparison import Compared
 
 FRAMES = 40

@@ -169,7 +169,7 @@ class ScoringPanel:
             result.learned(self.t, self.view, batch)
             result.guarded(self.t, self.view, batch)
             bits = engine.textbook_bits(batch)
-            seconds = partial(session.service().models.textbook_seconds, self.view.record.id, bits)
+            seconds = partial(session.service().protocol_comparison.textbook_seconds, self.view.record.id, bits)
             more()
             result.computed(self.t, self.view, batch, seconds, bits)
 

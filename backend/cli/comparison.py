@@ -22,7 +22,7 @@ from backend.services.scoring import KEY_BITS, cipher_named
 
 if TYPE_CHECKING:
     from backend.jobs import Job
-    from backend.protocols.baselines.comparison import ProtocolResult
+    from backend.research.baselines.comparison import ProtocolResult
     from backend.services.forest_serving import ServingTrial
     from backend.services.protocol_comparison import Compared
 

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from backend.atomic_file import write_whole
 from backend.errors import GlassleafError, ParameterError, SecurityError
 from backend.i18n import Catalogue, Text
 from backend.jobs.eta import SOON, rounded
+from backend.ops.atomic_file import write_whole
 from backend.policy.bands import line_kind
 from backend.remark import reason_of
 from backend.results import DEMO

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backend.atomic_file import write_whole
 from backend.cli.output import AsJson, Bits, chosen_federation, open_glassleaf, print_result, watched
+from backend.ops.atomic_file import write_whole
 from backend.results import DEMO
 from backend.services.scoring import cipher_named
 from backend.services.screening import ScreeningRequest, csv_of

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgpack
 
-from backend.atomic_file import write_whole
+from backend.ops.atomic_file import write_whole
 
 HASH = 32  # bytes of SHA-256 at the beginning of the file
 

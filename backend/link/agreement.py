@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from cryptography import x509
 from pydantic import Field, StringConstraints, field_validator, model_validator
 
-from backend.atomic_file import write_whole
 from backend.data.bounded_text import parse_toml, read_bounded
 from backend.data.dictionary import Feature
 from backend.data.federation import Slug
@@ -26,6 +25,7 @@ from backend.errors import FederationError, ParameterError, SecurityError
 from backend.link.config import MAX_FILE, MaybeAddress, read_form
 from backend.link.identity import Role, host_name
 from backend.link.kinds import ALWAYS, all_kinds, kinds_of
+from backend.ops.atomic_file import write_whole
 from backend.protocols.group_sums.disclosure_bound import NAMED
 from backend.protocols.group_sums.messages import AskGroupSums
 from backend.protocols.terms.floors import Floors

@@ -28,9 +28,9 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from backend.atomic_file import write_first, write_whole
 from backend.crypto.signing import SigningKey
 from backend.errors import ParameterError, SecurityError
+from backend.ops.atomic_file import write_first, write_whole
 from backend.remark import Remark
 from backend.store.key_file import kept_key, read_key
 

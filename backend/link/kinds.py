@@ -22,7 +22,7 @@ PROTOCOLS = (
     "scoring",
     "training",
 )
-"""Folders of :mod:`backend.protocols` whose messages an agreement may allow; what baselines ask, only a simulated Host answers."""
+"""Folders of :mod:`backend.protocols` whose messages an agreement may allow."""
 ALWAYS = "transport"  # how a conversation opens and ends, refusals, acknowledgements
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic import AwareDatetime, TypeAdapter, ValidationError
 
-from backend.atomic_file import write_whole
+from backend.ops.atomic_file import write_whole
 
 _log = logging.getLogger("glassleaf")
 FILE = "peers.json"

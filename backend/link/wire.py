@@ -8,12 +8,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from backend.atomic_file import held_alone
 from backend.errors import ParameterError, SecurityError, StoreError
 from backend.link.frames import Lane
 from backend.link.node import Node
 from backend.link.peers import LinkSettings, Peer
 from backend.link.rpc import require_grpc
+from backend.ops.atomic_file import held_alone
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.wire import Delivery, LinkState, Quiet
 from backend.remark import Remark

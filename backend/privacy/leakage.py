@@ -18,17 +18,13 @@ from numpy.typing import NDArray
 from backend.privacy.disclosed import disclosed_at_most
 from backend.privacy.likeliest import likeliest
 from backend.privacy.windows import windows
-from backend.protocols.baselines.messages import AskCandidates, CandidateLeaves
 from backend.protocols.scoring.dither import half_units
 from backend.protocols.scoring.packing import Packing
-from backend.protocols.transport.channel import Session
-from backend.protocols.transport.packing import chunks, from_bitmap
 from backend.trees.backgrounds import leaf_shares
 from backend.trees.compiled import Conjunctions, own_conditions
 from backend.trees.ensemble import Columns, GuestModel
 
 SCORE_BITS = (6, 8, 10, 12, 14, 16)  # resolutions of a curve
-BATCH = 512  # records that an audit asks about in one message
 BLOCK = 8192  # sums worked on together: they stay in a core's cache, and BLAS starts no threads for them
 AT_ONCE = 10_000_000  # additions of a count: some 40 ms on one core (2.6 GHz Xeon)
 # counts of more bits than the first are divided by 2 to the second, to stay in float64's range
@@ -422,29 +418,6 @@ def _blocks_down(length: int) -> Iterator[tuple[int, int]]:
     return ((begin, min(begin + BLOCK, length)) for begin in reversed(range(0, length, BLOCK)))
 
 
-def joint_audit(
-    conversation: Session, model_id: str, model: GuestModel, ids: Sequence[str], batch: int = BATCH
-) -> Flags:
-    """Ask the Hosts of a simulation which leaves they leave open to some records. Only a simulated Host answers.
-
-    Returns
-    -------
-    ndarray of bool
-        ``(len(ids), n_leaves)``: leaves that no Host rules out, trees in order, leaves left to right.
-    """
-    owners = {fork.owner for skeleton in model.skeletons for fork in skeleton.forks.values()}
-    hosts = tuple(host for host in model.hosts if host in owners)
-    leaves = np.ones((len(ids), model.n_leaves), dtype=bool)
-    for rows in chunks(len(ids), batch):
-        queried = tuple(ids[rows.start : rows.stop])
-        for host in hosts:
-            conversation.send(host, AskCandidates(conversation.name, model_id, queried))
-        for answer in conversation.expect_each(CandidateLeaves, hosts).values():
-            open_leaves = from_bitmap(answer.leaves, len(queried) * model.n_leaves)
-            leaves[rows.start : rows.stop] &= open_leaves.reshape(len(queried), -1)
-    return leaves
-
-
 class Population:
     """Paths that a person with the Guest's columns would take with each of some records' answers of the Hosts.
 
@@ -453,7 +426,7 @@ class Population:
     columns : mapping of str to ndarray
         The Guest's, ``(n,)`` each.
     hosts : ndarray of bool
-        ``(n_records, n_leaves)``: see :func:`joint_audit`.
+        ``(n_records, n_leaves)``: see :func:`backend.research.baselines.joint_audit.joint_audit`.
     own_records : ndarray of int
         ``(n,)``: each person's own record among them.
     """

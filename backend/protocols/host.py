@@ -27,7 +27,6 @@ from backend.protocols.alignment.host import ALIGNMENT_KINDS
 from backend.protocols.approvals.host import ApprovalRequests
 from backend.protocols.audit_head.messages import AskAuditHeads, KeepAuditHead
 from backend.protocols.audit_head.protocol import MAX_ENTRIES, keep_head, kept_heads
-from backend.protocols.baselines.host import WALK_KINDS
 from backend.protocols.explanations.host import REASONS_KINDS
 from backend.protocols.group_sums.host import GROUP_KINDS
 from backend.protocols.host_half import HostHalf, host_half, is_current, sampled_rows
@@ -105,8 +104,7 @@ class HostParty:
     Parameters
     ----------
     simulated : bool
-        A simulated Host also answers plaintext and the protocols that show its choices, and lets the user play its
-        records; a real one refuses all three.
+        A simulated Host also answers plaintext, and lets the user play its records; a real one refuses both.
     key_floor : int
         Shortest key accepted, bits.
     pool : int
@@ -141,7 +139,8 @@ class HostParty:
     draining : callable
         Whether it takes on no new conversation.
     kinds : Kinds
-        More kinds of message that it answers, each with its rule and its handler (examples/host_handler.py).
+        More kinds of message that it answers, each with its rule and its handler (examples/host_handler.py); to a simulated Host come
+        those of :data:`backend.research.baselines.host.WALK_KINDS`, which show its choices.
     served : callable
         Told of every message that was answered or refused.
     """
@@ -548,7 +547,6 @@ def _all_kinds() -> Kinds:
         **PERMUTED_KINDS,
         **REASONS_KINDS,
         **GROUP_KINDS,
-        **WALK_KINDS,
     }
 
 

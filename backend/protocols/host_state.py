@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from backend.crypto.interface import FoldPlan, PublicSide
 from backend.data.table import PartyTable
 from backend.errors import HostBusy, SecurityError
-from backend.protocols.baselines.host_answers import HostPaths
 from backend.protocols.scoring.fed_eini import CompiledHost, host_plan
 from backend.protocols.transport.message import Message
 from backend.store.party_store import SEALED, PartyStore
@@ -264,7 +263,7 @@ class HostSessions:
                 self.uncounted.discard(conversation)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class ServedModel:
     """A model as this Host, at position `index` of the chain from 0, scores with it; compiled when it is first asked about."""
 
@@ -310,11 +309,6 @@ class ServedModel:
     def plan(self) -> FoldPlan:
         """For Fed-EINI, eq. 10 and 13."""
         return host_plan(self.folding, self.index)
-
-    @cached_property
-    def paths(self) -> HostPaths:
-        """For the protocols that Fed-EINI is compared with."""
-        return HostPaths(self.model)
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from backend.atomic_file import held_alone, write_whole
 from backend.errors import ParameterError, SecurityError
+from backend.ops.atomic_file import held_alone, write_whole
 
 TOKENS_FILE = "tokens.json"
 PREFIX = "gl_"  # so that scanners of repositories recognise one that leaked

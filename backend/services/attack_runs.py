@@ -9,8 +9,8 @@ from typing import Any
 
 from backend.errors import Cancelled
 from backend.jobs import Job, work
-from backend.privacy.attacks.lab import ATTACKS, Attack, run_all
-from backend.privacy.attacks.result import ALPHA, AttackResult, followed, text_of, works
+from backend.research.attacks.lab import ATTACKS, Attack, run_all
+from backend.research.attacks.result import ALPHA, AttackResult, followed, text_of, works
 
 __all__ = ["ALPHA", "Attack", "AttackResult", "AttackRuns", "text_of", "works"]
 

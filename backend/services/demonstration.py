@@ -20,7 +20,7 @@ from backend.services.workspace import Workspace
 
 if TYPE_CHECKING:
     from backend.data.federation import Federation
-    from backend.privacy.attacks.result import AttackResult
+    from backend.research.attacks.result import AttackResult
     from backend.results import ModelRecord, ScoreBatch
     from backend.services.protocol_comparison import Compared, ComparisonRequest, ProtocolComparison, Shape
     from backend.services.reasons import Reasons, ReasonsService
@@ -177,7 +177,7 @@ class Demonstration:
 
     def _run(self, model_id: str, job: Job[Shown], earlier: Shown | None) -> Shown:
         # The first step is drawn before any of this is loaded.
-        from backend.privacy.attacks.lab import run_all  # noqa: PLC0415 (as above)
+        from backend.research.attacks.lab import run_all  # noqa: PLC0415 (as above)
         from backend.services.reasons import ReasonsRequest  # noqa: PLC0415 (as above)
         from backend.services.scoring import ScoringRequest  # noqa: PLC0415 (as above)
 
@@ -223,7 +223,7 @@ class Demonstration:
 
 def race_request(model_id: str, shape: Shape | None) -> ComparisonRequest:
     """Return a race of Fed-EINI, one question a level and one question a node: the old way as it is fast, and as it was published."""
-    from backend.protocols.baselines.batch_sizes import PAIR  # noqa: PLC0415 (as above)
+    from backend.research.baselines.batch_sizes import PAIR  # noqa: PLC0415 (as above)
     from backend.services.protocol_comparison import NODE_BY_NODE, ComparisonRequest  # noqa: PLC0415 (as above)
 
     return ComparisonRequest(model_id, names=(PAIR[0], NODE_BY_NODE, PAIR[1]), shape=shape)

@@ -17,9 +17,9 @@ import numpy as np
 from backend.data.table import PartyTable
 from backend.errors import Cancelled, ParameterError
 from backend.jobs import Job
-from backend.protocols.baselines.forest_service import ForestAnswer, ForestService, candidate_leaves
-from backend.protocols.baselines.guest import GuestPaths
 from backend.protocols.transport.channel import Session
+from backend.research.baselines.forest_service import ForestAnswer, ForestService, candidate_leaves
+from backend.research.baselines.guest import GuestPaths
 from backend.services.audit import Auditor, Note, recorded
 from backend.services.registry import Registry
 from backend.services.workspace import Workspace

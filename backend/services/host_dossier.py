@@ -8,12 +8,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from backend.atomic_file import write_whole
 from backend.crypto.signing import SigningKey
 from backend.data.federation import Party
 from backend.data.table import PartyTable, read_table
 from backend.errors import ParameterError
 from backend.evaluation.column_summary import drift, summary
+from backend.ops.atomic_file import write_whole
 from backend.reports.dossier import DossierFile, answers_of, sign, template, to_text
 from backend.services.workspace import Workspace
 from backend.store.key_file import kept_key

@@ -13,10 +13,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from backend.atomic_file import write_whole
 from backend.errors import ParameterError
+from backend.ops.atomic_file import write_whole
 from backend.protocols.alignment.host import ALIGNMENT_KINDS
-from backend.protocols.baselines.host import WALK_KINDS
 from backend.protocols.explanations.host import REASONS_KINDS
 from backend.protocols.group_sums.host import GROUP_KINDS
 from backend.protocols.host import HostParty
@@ -35,7 +34,7 @@ WORK_KINDS = {
     "import": tuple(IMPORT_KINDS),
     "scoring": tuple(SCORING_KINDS),
     "reasons": tuple(REASONS_KINDS),
-    "measuring": (*GROUP_KINDS, *PERMUTED_KINDS, *WALK_KINDS),
+    "measuring": (*GROUP_KINDS, *PERMUTED_KINDS),
 }
 LIVE_FILE = "live.json"
 STOP = "stop-"

@@ -17,7 +17,6 @@ from types import FrameType
 
 from pydantic import TypeAdapter, ValidationError
 
-from backend.atomic_file import held_alone, write_whole
 from backend.crypto.paillier.bin_products import BinProducts
 from backend.crypto.workers import Workers, cores
 from backend.data.federation import capped
@@ -32,6 +31,7 @@ from backend.link.config import HostConfig, load_config
 from backend.link.identity import load_identity
 from backend.link.peers import LinkSettings
 from backend.link.wire import LinkWire
+from backend.ops.atomic_file import held_alone, write_whole
 from backend.ops.webhook import Webhook
 from backend.protocols.approvals.messages import REASONS, SCORING
 from backend.protocols.explanations.messages import AskCohort, AskReasons

@@ -18,10 +18,10 @@ from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal
 
-from backend.atomic_file import held_alone
 from backend.errors import GlassleafError, StoreError
 from backend.jobs import Job
 from backend.jobs.memory import give_back
+from backend.ops.atomic_file import held_alone
 from backend.remark import Remark
 from backend.results import ModelRecord, ScoreBatch
 from backend.services.kept_results import keeps, read_result, write_result

@@ -58,7 +58,7 @@ def _form(kind: str) -> TypeAdapter[Any]:
 
     form: Any
     if kind == "attacks":
-        from backend.privacy.attacks.result import AttackResult  # noqa: PLC0415 (each is needed for its own kind alone)
+        from backend.research.attacks.result import AttackResult  # noqa: PLC0415 (each is needed for its own kind alone)
 
         form = tuple[AttackResult, ...]
     elif kind == "protocols":

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from backend.atomic_file import write_whole
 from backend.crypto.paillier.keys import PaillierSecretKey
 from backend.crypto.rlwe.scheme import RlweSecretKey
 from backend.crypto.signing import SigningKey
 from backend.errors import ParameterError, SecurityError
+from backend.ops.atomic_file import write_whole
 from backend.services.audit import Note, recorded
 from backend.services.roles import OPERATOR, TITLES
 from backend.store.key_backup import MAX_BYTES, seal, unseal

@@ -17,7 +17,7 @@ from backend.errors import Cancelled, NotAvailable, ParameterError, ReleaseRefus
 from backend.jobs import Job
 from backend.privacy.disclosure import DisclosedField, PartyDisclosure, lines, table_two
 from backend.privacy.given_away import GivenAway, given_away
-from backend.privacy.leakage import SCORE_BITS, LeakBound, LeakMeter, LeakPoint, LeakReading, joint_audit, leak_curve
+from backend.privacy.leakage import SCORE_BITS, LeakBound, LeakMeter, LeakPoint, LeakReading, leak_curve
 from backend.privacy.tradeoff import BITS, TradeoffPoint, tradeoff_curve
 from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.explanations.shape import ReasonShape
@@ -25,6 +25,7 @@ from backend.protocols.guest_runtime import GuestRuntime
 from backend.protocols.scoring.dither import half_units
 from backend.remark import Remark
 from backend.reports.adverse_action_notice import MAX_REASONS, form_groups
+from backend.research.baselines.joint_audit import joint_audit
 from backend.results import ModelRecord, ReleaseCheck, Score, ScoreBatch
 from backend.services.audit import Auditor, Note, recorded
 from backend.services.registry import Registry

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from backend.atomic_file import write_whole
 from backend.data.column_kinds import alike_texts, guess, label_numbers, readable
 from backend.data.csv_file import FileLimits, TableText, repeated_columns
 from backend.data.dictionary import ExpectedDirection, Kind
@@ -46,6 +45,7 @@ from backend.data.table_file import AS_IT_IS, Reading, read_table_file, with_mar
 from backend.errors import FederationError
 from backend.i18n import NO_MEANING, Text
 from backend.jobs import Job
+from backend.ops.atomic_file import write_whole
 from backend.remark import Remark
 from backend.services.federations import FOLDER, Federations
 

@@ -17,13 +17,14 @@ from backend.crypto.workers import Workers
 from backend.data.table import PartyTable
 from backend.errors import NotAvailable, ParameterError
 from backend.jobs import Job, work
-from backend.protocols.baselines.batch_sizes import BATCHES, PAIR, BatchTimes, expected_seconds, leads, points
-from backend.protocols.baselines.comparison import PROTOCOLS, Comparison, compare, protocols
 from backend.protocols.guest_runtime import GuestRuntime
 from backend.protocols.scoring.fed_eini import CompiledGuest
-from backend.protocols.simulation.synthetic_model import SHAPE_LIMITS, SYNTHETIC, Shape, SyntheticFederation, make_up
 from backend.protocols.transport.simulated_latency import Link
 from backend.remark import Remark
+from backend.research.baselines.batch_sizes import BATCHES, PAIR, BatchTimes, expected_seconds, leads, points
+from backend.research.baselines.comparison import PROTOCOLS, Comparison, compare, protocols
+from backend.research.baselines.synthetic_model import SHAPE_LIMITS, SYNTHETIC, Shape, SyntheticFederation, make_up
+from backend.research.textbook import encrypt_seconds
 from backend.results import ModelRecord
 from backend.services import audit
 from backend.services.audit import Auditor, Note, recorded
@@ -75,7 +76,7 @@ class ComparisonRequest(KeyedRequest):
     shape : Shape or None
         A synthetic model to run them on instead, under the key of the model's federation.
     batches : tuple of int
-        Numbers of samples, rising, on which Fed-EINI and its baseline are run too (see :mod:`backend.protocols.baselines.batch_sizes`).
+        Numbers of samples, rising, on which Fed-EINI and its baseline are run too (see :mod:`backend.research.baselines.batch_sizes`).
     """
 
     samples: int = 1
@@ -136,6 +137,12 @@ class ProtocolComparison:
     def start(self, request: ComparisonRequest) -> Job[Compared]:
         """Score some test records by every protocol in the background, in the simulation; see :class:`ComparisonRequest`."""
         return Job[Compared](lambda job: self.compare(request, job), len(_names(request))).start()
+
+    def textbook_seconds(self, model_id: str, bits: int) -> float:
+        """Return the seconds that plain `phe` would need to encrypt one sample: leaves times a constant measured on this machine."""
+        record = self._models.get(model_id)
+        key = self._workspace.runtime(record.federation).keys.pair("paillier", bits)
+        return record.n_leaves * encrypt_seconds(key.offer())
 
     @recorded("compare")
     def compare(self, note: Note, request: ComparisonRequest, job: Job[Compared]) -> Compared:

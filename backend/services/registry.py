@@ -227,14 +227,6 @@ class Registry:
         chain = [step.host for step in compiled.guest.folding.steps]
         return math.ldexp(self._workspace.runtime(record.federation).dither(chain), compiled.outputs.scale)
 
-    def textbook_seconds(self, model_id: str, bits: int) -> float:
-        """Return the seconds that plain `phe` would need to encrypt one sample: leaves times a constant measured on this machine."""
-        from backend.crypto.baselines.textbook import encrypt_seconds  # noqa: PLC0415 (needed here alone)
-
-        record = self.get(model_id)
-        key = self._workspace.runtime(record.federation).keys.pair("paillier", bits)
-        return record.n_leaves * encrypt_seconds(key.offer())
-
     def candidate_leaves(self, model_id: str, tree: int, sample: SampleSheet) -> tuple[int, ...]:
         """Node numbers of the leaves that the Guest cannot rule out for the sheet's first row."""
         import numpy as np  # noqa: PLC0415 (as above)

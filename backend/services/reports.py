@@ -28,6 +28,7 @@ from backend.reports.model_comparison import Side, SideBySide, Sizes
 from backend.reports.model_comparison import as_dict as comparison_as_dict
 from backend.reports.render.fonts import language_of_pdf
 from backend.reports.sections import answers
+from backend.research.baselines import messages as _messages  # noqa: F401 (so that a report can say what comparisons sent)
 from backend.results import ALTERNATIVES, MONITORING, VALIDATION, ModelRecord
 from backend.services.audit import Auditor, AuditTrail, Note, recorded
 from backend.services.cache import Cache

@@ -31,7 +31,6 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from backend.atomic_file import held_alone, write_whole
 from backend.crypto.registry import Cipher
 from backend.data.cells import csv_text, plain_cell
 from backend.data.federation import Federation
@@ -42,6 +41,7 @@ from backend.data.table_file import AS_IT_IS, OLE, PARQUET, ZIP, Reading, opened
 from backend.errors import GlassleafError, ParameterError, SampleError, StoreError
 from backend.jobs import Job, work
 from backend.jobs.memory import keep_no_large_blocks
+from backend.ops.atomic_file import held_alone, write_whole
 from backend.policy.bands import Policy
 from backend.remark import Remark
 from backend.results import (

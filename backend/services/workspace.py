@@ -223,8 +223,9 @@ class Workspace:
 
             return linked_runtime(federation, home, options, partial(self._on_links, federation.name))
         from backend.protocols.simulation.simulator import FederationRuntime  # noqa: PLC0415 (as above)
+        from backend.research.baselines.host import WALK_KINDS  # noqa: PLC0415 (as above)
 
-        return FederationRuntime(federation, home, **options)
+        return FederationRuntime(federation, home, **options, kinds=WALK_KINDS)
 
     def keep_receipts(
         self,

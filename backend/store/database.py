@@ -35,8 +35,8 @@ from sqlalchemy.exc import DisconnectionError, SQLAlchemyError
 from sqlalchemy.orm import DeclarativeBase, Session
 from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection, QueuePool, StaticPool
 
-from backend.atomic_file import held_alone
 from backend.errors import StoreError
+from backend.ops.atomic_file import held_alone
 from backend.store.schema import Base, SecretRow
 
 FILE = "store.db"

@@ -26,8 +26,8 @@ from pathlib import Path, PurePosixPath
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from backend.atomic_file import held_alone, sync_folder, write_whole
 from backend.errors import ParameterError, SecurityError, StoreError
+from backend.ops.atomic_file import held_alone, sync_folder, write_whole
 from backend.store.database import BUSY_SECONDS
 from backend.store.key_backup import PASSPHRASE_MIN, seal, unseal
 

@@ -20,8 +20,8 @@ from pathlib import Path
 from sqlalchemy import delete, func, select, text
 from sqlalchemy.orm import Session
 
-from backend.atomic_file import write_first
 from backend.errors import QuestionRefused, SecurityError, StoreError
+from backend.ops.atomic_file import write_first
 from backend.store.database import Database, prepared
 from backend.store.schema import RunBatchRow, RunPieceRow, RunRow, StatedRow
 from backend.store.trainings import GuestTraining, guest_training

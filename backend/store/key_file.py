@@ -13,8 +13,8 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from backend.atomic_file import drafted
 from backend.errors import SecurityError
+from backend.ops.atomic_file import drafted
 
 RETIRED = ".retired"
 _NUMBERS = TypeAdapter(dict[str, str])

@@ -19,12 +19,12 @@ from sklearn.metrics import roc_auc_score, roc_curve
 from backend.crypto.registry import Cipher
 from backend.crypto.workers import Workers, cores
 from backend.data.table import read_labels
-from backend.protocols.baselines.comparison import protocols
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.protocols.transport import transcript
 from backend.protocols.transport.simulated_latency import Link, simulate
 from backend.protocols.transport.transcript import TranscriptEntry
+from backend.research.baselines.comparison import protocols
 from backend.results import ModelRecord
 from backend.services import Glassleaf
 from backend.services.workspace import Workspace

@@ -12,11 +12,11 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 
 from backend.crypto.registry import Cipher
-from backend.protocols.baselines.comparison import ProtocolResult
 from backend.protocols.training.forest import ForestParameters
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.protocols.training.row_sets import Flags, as_bits, as_gaps, pack_rows, unpack_rows
 from backend.protocols.transport.simulated_latency import Link, simulate
+from backend.research.baselines.comparison import ProtocolResult
 from backend.results import ModelRecord
 from backend.services import Glassleaf
 from backend.services.protocol_comparison import ComparisonRequest

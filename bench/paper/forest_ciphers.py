@@ -10,9 +10,9 @@ import gmpy2
 import numpy as np
 import phe
 
-from backend.crypto.baselines import riac
 from backend.crypto.paillier.keys import KEY_BITS_FLOOR, PaillierSecretKey
 from backend.crypto.paillier.scheme import PaillierKeySide
+from backend.research import riac
 from bench.engines import fill
 from bench.paper.data import SEED, Table
 from bench.setting import REPEATS, fresh_folder, progress

@@ -10,8 +10,8 @@ import pytest
 
 from app import session
 from app.texts import Texts
-from backend.privacy.attacks.lab import ATTACKS, Attack
-from backend.privacy.attacks.result import AttackOutcome, SuccessCount
+from backend.research.attacks.lab import ATTACKS, Attack
+from backend.research.attacks.result import AttackOutcome, SuccessCount
 from tests.app.conftest import Opened, job_of
 from tests.app.reading_out import everything
 

@@ -19,7 +19,7 @@ from app.texts import Texts, percent
 from backend.data.dictionary import ExpectedDirection, Kind
 from backend.errors import ParameterError
 from backend.jobs import Job
-from backend.privacy.attacks.result import AttackOutcome, AttackResult, SuccessCount
+from backend.research.attacks.result import AttackOutcome, AttackResult, SuccessCount
 from backend.services import Glassleaf
 from backend.services.attack_runs import AttackRuns
 from backend.services.demonstration import ATTACK, race_request
@@ -55,7 +55,7 @@ def _attack(monkeypatch: pytest.MonkeyPatch) -> None:
     """The lab's attack has tests of its own, under keys that these tests shorten."""
     counts = SuccessCount(100, 100, 0.1), SuccessCount(53, 100, 0.1)
     done = AttackResult(ATTACK, "an attack", "critical", AttackOutcome(*counts, chance=0.5, setting={}))
-    monkeypatch.setattr("backend.privacy.attacks.lab.run_all", lambda names: (done,) if names == [ATTACK] else ())
+    monkeypatch.setattr("backend.research.attacks.lab.run_all", lambda names: (done,) if names == [ATTACK] else ())
 
 
 @pytest.fixture
@@ -157,7 +157,7 @@ def test_a_piece_that_fails_is_left_out_and_the_others_are_shown(
     def refused(names: object) -> object:
         raise ParameterError("unknown_attack", attacks=("A1",), known=())
 
-    monkeypatch.setattr("backend.privacy.attacks.lab.run_all", refused)
+    monkeypatch.setattr("backend.research.attacks.lab.run_all", refused)
     done = glassleaf.demonstration.start(world.record.id).get()
     assert list(done.failed) == ["attack"] and done.race is not None
     opened("overview")

@@ -187,7 +187,7 @@ def test_a_score_stands_beside_the_textbook_whichever_is_faster(
     opened: Opened, answers: Answers, seconds: float, key: str
 ) -> None:
     asked = []
-    answers["models.textbook_seconds"] = lambda model, bits: asked.append(bits) or seconds
+    answers["protocol_comparison.textbook_seconds"] = lambda model, bits: asked.append(bits) or seconds
     at = scored(with_cipher(opened("score"), "rlwe"))
     assert not at.exception
     assert set(asked) == {3072}
@@ -201,7 +201,7 @@ def test_a_score_stands_beside_the_textbook_whichever_is_faster(
 @pytest.mark.slow
 def test_the_textbook_is_asked_only_after_a_score_and_with_its_own_key(opened: Opened, answers: Answers) -> None:
     asked = []
-    answers["models.textbook_seconds"] = lambda model, bits: asked.append(bits) or 1.0
+    answers["protocol_comparison.textbook_seconds"] = lambda model, bits: asked.append(bits) or 1.0
     at = opened("score")
     assert not asked
     at.get_by_key("score_key_bits").set_value(2048)
@@ -229,7 +229,7 @@ def test_many_people_are_shown_in_a_table_to_sort_with_their_speed_and_downloade
     line = next(caption.value for caption in bulk.caption if "**" + T("engine.name_rlwe") in caption.value)
     assert says(line, "engine.pace") and not says(line, "engine.suits_rlwe")  # it was chosen, not suggested
 
-    answers["models.textbook_seconds"] = lambda model, bits: 60.0
+    answers["protocol_comparison.textbook_seconds"] = lambda model, bits: 60.0
     bulk.get_by_key("score_cipher").set_value("suited")
     bulk.run()
     assert any(says(caption.value, "engine.suits_rlwe", n=PEOPLE) for caption in bulk.caption)

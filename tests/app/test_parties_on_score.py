@@ -173,8 +173,8 @@ def test_how_a_score_was_computed_is_made_and_the_textbook_measured_once_the_box
     opened: Opened, answers: Answers, glassleaf: Glassleaf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     measured: list[object] = []
-    real = glassleaf.models.textbook_seconds
-    answers["models.textbook_seconds"] = lambda *given: measured.append(given) or real(*given)
+    real = glassleaf.protocol_comparison.textbook_seconds
+    answers["protocol_comparison.textbook_seconds"] = lambda *given: measured.append(given) or real(*given)
     monkeypatch.setattr(frame, "BOXES_OPEN", False)
     at = scored(opened("score"))
     assert not at.exception and says(at, "score.among_person") and not says(at, "score.learned_host", n=1)

@@ -9,10 +9,10 @@ from streamlit.testing.v1 import AppTest
 from app.panels import race
 from app.texts import Texts
 from backend.jobs import Job
-from backend.protocols.baselines.batch_sizes import BATCHES, PAIR, Lead
-from backend.protocols.baselines.comparison import PROTOCOLS
-from backend.protocols.simulation.synthetic_model import Shape
 from backend.protocols.transport.simulated_latency import Link
+from backend.research.baselines.batch_sizes import BATCHES, PAIR, Lead
+from backend.research.baselines.comparison import PROTOCOLS
+from backend.research.baselines.synthetic_model import Shape
 from backend.services import Glassleaf
 from backend.services.protocol_comparison import NODE_BY_NODE_SAMPLES, Compared, ComparisonRequest
 from tests.app.conftest import Opened, World, job_of, put_job

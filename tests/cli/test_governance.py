@@ -6,8 +6,8 @@ import sqlite3
 import pytest
 
 from backend.crypto.signing import SigningKey
-from backend.privacy.attacks import lab
-from backend.privacy.attacks.result import AttackOutcome, SuccessCount
+from backend.research.attacks import lab
+from backend.research.attacks.result import AttackOutcome, SuccessCount
 
 
 @pytest.mark.parametrize("form", ["json", "html", pytest.param("pdf", marks=pytest.mark.slow)])

@@ -9,7 +9,7 @@ from leak_scripts import (
 )
 from leak_worlds import CONVERSATION, LARGE, MODEL, SMALL, WIDE, World, toy_floors, world_of
 
-from backend.protocols.baselines.messages import AskCandidates, AskWalk, PassOn, StartWalk
+from backend.research.baselines.messages import AskCandidates, AskWalk, PassOn, StartWalk
 
 C = CONVERSATION
 
@@ -93,10 +93,6 @@ NO_RECORDS = {
 NOT_COVERED = {
     "StartRanks": "its noise is no known one: test_leak_of_ranks.py takes every reply by its probability",
     "TakeRankSplits": "as StartRanks",
-    "AskCandidates": "simulated Hosts alone answer it",
-    "AskWalk": "simulated Hosts alone answer it",
-    "StartWalk": "simulated Hosts alone answer it",
-    "PassOn": "simulated Hosts alone answer it",
 }
 
 

@@ -5,10 +5,10 @@ from actors import MODEL_ID, running
 
 from backend.crypto.plain import PlainKeySide
 from backend.privacy.disclosure import CIPHERTEXTS, lines, table_two
-from backend.protocols.baselines.comparison import PROTOCOLS, protocols
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.message import MESSAGES
+from backend.research.baselines.comparison import PROTOCOLS, protocols
 from tests.worlds import GUEST, random_world
 
 HOSTS = ("host0", "host1")

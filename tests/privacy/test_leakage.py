@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 from backend.crypto.plain import PlainKeySide
 from backend.errors import SecurityError
 from backend.privacy import leakage
-from backend.privacy.attacks.score_identifies_path import identify
-from backend.privacy.attacks.setup import attack_setup
-from backend.privacy.leakage import LeakMeter, Population, joint_audit, leak_curve
-from backend.protocols.baselines.guest import GuestPaths
+from backend.privacy.leakage import LeakMeter, Population, leak_curve
 from backend.protocols.scoring.packing import Packing
 from backend.protocols.transport.channel import Session
+from backend.research.attacks.score_identifies_path import identify
+from backend.research.attacks.setup import attack_setup
+from backend.research.baselines.guest import GuestPaths
+from backend.research.baselines.joint_audit import joint_audit
 from backend.trees.backgrounds import leaf_shares
 from backend.trees.compiled import Conjunctions, own_conditions
 from backend.trees.ensemble import GuestModel, GuestTree, Leaf, Split
@@ -315,7 +316,7 @@ def test_a_host_that_is_not_simulated_takes_part_in_no_audit() -> None:
     with running(world, simulated=False) as (_, network, _):
         session = Session(network.end(GUEST), "audit", world.model.hosts, timeout=120)
         try:
-            with pytest.raises(SecurityError, match="Only simulated Hosts"):
+            with pytest.raises(SecurityError, match="A Host does not answer AskCandidates"):
                 joint_audit(session, MODEL_ID, world.model, world.tables[GUEST].ids)
         finally:
             session.close()

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend.privacy.attacks.setup import attack_setup
 from backend.privacy.leakage import Population
 from backend.privacy.tradeoff import tradeoff_curve
-from backend.protocols.baselines.guest import GuestPaths
 from backend.protocols.scoring.packing import Packing
+from backend.research.attacks.setup import attack_setup
+from backend.research.baselines.guest import GuestPaths
 
 
 @pytest.fixture(scope="module")

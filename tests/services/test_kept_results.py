@@ -10,16 +10,16 @@ import pytest
 
 from backend.errors import Cancelled
 from backend.jobs import Job, work
-from backend.privacy.attacks.lab import ATTACKS, run_all
-from backend.privacy.attacks.result import AttackOutcome, AttackResult, SuccessCount, count, followed
 from backend.privacy.leakage import LeakPoint
 from backend.privacy.tradeoff import TradeoffPoint
-from backend.protocols.baselines.comparison import Comparison, ProtocolResult
-from backend.protocols.baselines.disclosure import Learned
-from backend.protocols.simulation.synthetic_model import Shape
 from backend.protocols.transport.simulated_latency import Link, simulate
 from backend.protocols.transport.transcript import TranscriptEntry
 from backend.remark import Remark
+from backend.research.attacks.lab import ATTACKS, run_all
+from backend.research.attacks.result import AttackOutcome, AttackResult, SuccessCount, count, followed
+from backend.research.baselines.comparison import Comparison, ProtocolResult
+from backend.research.baselines.disclosure import Learned
+from backend.research.baselines.synthetic_model import Shape
 from backend.services import attack_runs, kept_results
 from backend.services.attack_runs import AttackRuns
 from backend.services.forest_serving import ServedBatch, ServingRequest, ServingTrial

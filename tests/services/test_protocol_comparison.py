@@ -11,10 +11,10 @@ from short_keys import SHORTER, shorter_keys
 from backend.data.demo import write_demo
 from backend.errors import Cancelled, ParameterError
 from backend.jobs import work
-from backend.protocols.baselines.comparison import PROTOCOLS
-from backend.protocols.simulation.synthetic_model import Shape
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.protocols.transport.simulated_latency import Link
+from backend.research.baselines.comparison import PROTOCOLS
+from backend.research.baselines.synthetic_model import Shape
 from backend.services import Glassleaf
 from backend.services.protocol_comparison import ComparisonRequest, usual_protocols
 from backend.services.training import TrainingRequest
@@ -43,8 +43,8 @@ def home(tmp_path_factory):
 def small_pools(monkeypatch):
     """Pools that are soon full, and waited for on a slow machine too."""
     monkeypatch.setattr("backend.protocols.guest_keys.GUEST_POOL", 256)
-    for module in ("simulator", "synthetic_model"):
-        monkeypatch.setattr(f"backend.protocols.simulation.{module}.HOST_POOL", 256)
+    for module in ("protocols.simulation.simulator", "research.baselines.synthetic_model"):
+        monkeypatch.setattr(f"backend.{module}.HOST_POOL", 256)
     monkeypatch.setattr("backend.services.protocol_comparison.POOLS_WAIT", 120.0)
 
 

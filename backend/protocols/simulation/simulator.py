@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from backend.crypto.paillier.bin_products import BinProducts
@@ -25,6 +26,7 @@ from backend.protocols.scoring.host import PersonAtHost
 from backend.protocols.simulation.hosts import SimulatedHosts
 from backend.protocols.terms.approvals import Approvals
 from backend.protocols.terms.floors import Floors
+from backend.protocols.terms.permit import Kinds
 from backend.protocols.terms.prices import book_approved, usual_max_bits
 from backend.protocols.transport.network import Network
 from backend.store.accountant import Accountant, Limits, usual_limit
@@ -53,6 +55,8 @@ class SimulatedFederation(HostsOperator):
         Whether obfuscators are made in the background.
     workers : Workers, optional
         Who does each Host's long work; default one process a core of this machine.
+    kinds : Kinds
+        More kinds of message that each Host answers.
     """
 
     simulated = True
@@ -65,8 +69,10 @@ class SimulatedFederation(HostsOperator):
         key_floor: int,
         pools: bool,
         workers: Workers | None = None,
+        kinds: Kinds = MappingProxyType({}),
     ) -> None:
         self._workers = workers
+        self._kinds = kinds
         self.federation = federation
         self._home = home
         self._key_floor = key_floor
@@ -124,6 +130,7 @@ class SimulatedFederation(HostsOperator):
             receipts=Receipts(database),
             floors=Floors(synthetic=synthetic),
             draining=(home / "draining").exists,
+            kinds=self._kinds,
         )
 
     def dither(self, host: str) -> float:
@@ -197,9 +204,10 @@ class FederationRuntime(GuestRuntime):
         on_approval: Callable[[dict[str, Any]], None] = lambda decided: None,
         on_receipts: OnReceipts | None = None,
         workers: Workers | None = None,
+        kinds: Kinds = MappingProxyType({}),
     ) -> None:
         network = Network()
-        hosts = SimulatedFederation(federation, home, network, key_floor, pools, workers)
+        hosts = SimulatedFederation(federation, home, network, key_floor, pools, workers, kinds)
         super().__init__(
             federation,
             home,

@@ -280,8 +280,6 @@ class Kind:
         Whether other Hosts of the chain may send it, too.
     begins : bool
         Whether it may be the first message of a conversation.
-    simulated : bool
-        Whether a simulated Host alone answers it.
     reply : str
         Name of the answer's field that is stored until the Guest has it; empty = no answer is.
     makes : callable, optional
@@ -297,7 +295,6 @@ class Kind:
     handler: Handler
     passed_on: bool = False
     begins: bool = False
-    simulated: bool = False
     sealed: bool = False
     reply: str = ""
     makes: Callable[[Permit, Opened, Any, Noise], bytes] | None = None

@@ -12,11 +12,11 @@ from worlds import GUEST, random_world, with_outputs
 from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.crypto.plain import PlainKeySide, PlainPublicSide
 from backend.errors import ParameterError
-from backend.protocols.baselines.comparison import protocols
 from backend.protocols.scoring.fed_eini import CompiledGuest, host_plan
 from backend.protocols.scoring.packing import Packing
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.messages import OfferKey
+from backend.research.baselines.comparison import protocols
 from backend.trees.outputs import Outputs
 
 KINDS = ("vectors", "class trees", "median")

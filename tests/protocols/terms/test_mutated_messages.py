@@ -32,7 +32,6 @@ from backend.protocols.alignment.exchange import align
 from backend.protocols.approvals.guest import ask, training_terms
 from backend.protocols.approvals.messages import AskApproval
 from backend.protocols.audit_head.messages import AskAuditHeads, KeepAuditHead
-from backend.protocols.baselines.messages import AskCandidates, AskWalk, PassOn, StartWalk
 from backend.protocols.explanations.guest import ReasonsClient
 from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.explanations.host import Reasons
@@ -246,10 +245,6 @@ def asked_of_a_model(draw, key, share):
             MoreVectors(talk.name, b"x" * 64),
             MoreGradients(talk.name, (b"x" * 64,)),
             MoreGroupPairs(talk.name, (b"x" * 64,)),
-            StartWalk(talk.name, MODEL_ID, own.ids[:2]),
-            AskWalk(talk.name, True, b"", b""),
-            PassOn(talk.name, 1, b"", b""),
-            AskCandidates(talk.name, MODEL_ID, own.ids[:2]),
         ):
             with suppress(GlassleafError):
                 list(host.answer(GUEST, message))

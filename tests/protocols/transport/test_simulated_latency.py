@@ -8,12 +8,12 @@ from worlds import GUEST, random_world
 
 from backend.crypto.plain import PlainKeySide
 from backend.errors import ParameterError
-from backend.protocols.baselines.messages import PassOn
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.messages import EndConversation, HeldRecords, OfferKey
 from backend.protocols.transport.network import Network
 from backend.protocols.transport.simulated_latency import BANDWIDTH, INSTANT, LATENCY, Link, simulate
 from backend.protocols.transport.transcript import TranscriptEntry
+from backend.research.baselines.messages import PassOn
 
 
 def exchange(*told):
