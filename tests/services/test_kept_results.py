@@ -165,7 +165,7 @@ def test_results_that_lie_elsewhere_or_are_about_people_are_not_kept(tmp_path):
 
 def test_earlier_attacks_stay_beside_those_that_are_run_again(monkeypatch):
     monkeypatch.setattr("backend.services.attack_runs.run_all", lambda names, seed: (attacked(names[0], 3),))
-    job = AttackRuns.start(["A2"], before=(attacked("A1"), attacked("A2"))).wait(5)
+    job = AttackRuns.start(["A2"], earlier_results=(attacked("A1"), attacked("A2"))).wait(5)
     assert [(one.id, one.outcome.on.right) for one in job.result] == [("A1", 9), ("A2", 3)]
 
 
