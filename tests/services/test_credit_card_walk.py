@@ -86,16 +86,16 @@ def test_sex_and_marriage_are_named_as_prohibited_bases_used_at_the_host_with_th
     importance = {row.feature: row for row in walk.glassleaf.explanation.importance(walk.pair.before.record.id)}[
         feature
     ]
-    assert (found.status, found.party) == ("prohibited", "platform") and found.splits == importance.splits > 0
+    assert (found.status, found.party) == ("prohibited", "platform") and found.usage.splits == importance.splits > 0
     shown = 3 if importance.gain_share >= 0.01 else 4  # decimals: as pages show it
-    assert found.gain_share == round(importance.gain_share, shown)
+    assert found.usage.gain_share == round(importance.gain_share, shown)
     title = next(p.title.en for p in walk.report.content.parties if p.name == "platform")
     meaning = next(f.meaning for f in walk.report.content.features if f.name == feature)
     says(
         walk,
         f"{meaning.en} ({feature})",
         title,
-        gain(found.gain_share),
+        gain(found.usage.gain_share),
         found.citation.en,
         "(Prohibited)",
     )
@@ -138,8 +138,8 @@ def test_the_retrained_model_stands_beside_it(walk):
 
 def test_it_says_what_the_model_uses_from_whom_and_in_which_direction(walk):
     content = walk.report.content
-    used = [f for f in content.features if f.splits]
-    says(walk, *(f"{brief(f.meaning.en)} ({f.name})" for f in used), *(gain(f.gain_share) for f in used))
+    used = [f for f in content.features if f.usage.splits]
+    says(walk, *(f"{brief(f.meaning.en)} ({f.name})" for f in used), *(gain(f.usage.gain_share) for f in used))
     says(walk, *(f"{p.used} of {p.features}" for p in content.parties), *(gain(p.gain_share) for p in content.parties))
     up = sum(f.learned == "up" for f in used)
     says(
