@@ -22,7 +22,7 @@ class Term:
     meanings: Mapping[str, str]
 
     def meaning(self, language: str) -> str:
-        """Return what it means, where the other documents are not at hand."""
+        """Return what it means, for a reader without the other documents."""
         return _SEE.sub("", self.meanings[language])
 
     def has(self, typed: str) -> bool:

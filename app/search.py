@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from app.glossary import Term
     from app.view_models import View
 
-BOTH = tuple(Texts(language) for language in ("en", "zh"))  # whichever language somebody types
+BOTH = tuple(Texts(language) for language in ("en", "zh"))  # in whichever language a user types
 
 
 Groups = Mapping[str, Iterable["Hit"]]
@@ -25,7 +25,7 @@ Groups = Mapping[str, Iterable["Hit"]]
 
 @dataclass(frozen=True)
 class Hit:
-    """Something found: its words as Markdown, what it is found by, and where it stands."""
+    """Something found: its words as Markdown, what it is found by, and its place."""
 
     words: str
     text: str

@@ -1,4 +1,4 @@
-"""What Streamlit's own server tells of itself over HTTP, which needs no sign-in. Knows no page and no service."""
+"""What Streamlit's own server reports over HTTP, which needs no sign-in. Knows no page and no service."""
 
 from __future__ import annotations
 

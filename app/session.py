@@ -85,9 +85,9 @@ def policy(view: View) -> Policy:
 
 
 def view(model_id: str) -> View:
-    """Return one model as the pages read it; what the rules say of it, and what people answered, as it stands now.
+    """Return one model as the pages read it; what the rules say of it, and what people answered, as of now.
 
-    The very same object as long as all that stands, so that charts of it are drawn once.
+    The same object until one of these changes, so that its charts are drawn once.
     """
     report = service().compliance.assess(model_id)
     newest = _newest(os.environ.get("GLASSLEAF_HOME", ""), model_id)
@@ -221,7 +221,7 @@ def decides_as() -> str:
 
 
 def note_sign_in() -> None:
-    """Log once a session that somebody signed in."""
+    """Log a sign-in once a session."""
     who = account()
     if who is not None and kept("signed_in") != who.actor:
         keep("signed_in", who.actor)
@@ -356,7 +356,7 @@ def _address() -> MutableMapping[str, str]:
 
 
 def _put(name: str, value: str, default: str | None) -> None:
-    """Name `value` in the address, unless it is what anybody would see; what a link named stays named."""
+    """Name `value` in the address, unless it is the default; what a link named stays named."""
     if name in _address() or value != default:
         _address()[name] = value
 
@@ -386,7 +386,7 @@ def bind(name: str, options: Sequence[str], default: str | None) -> str:
 
 
 def linked(name: str, options: Container[str]) -> str | None:
-    """What the address names as `name`, as long as it stands there; a link to something unknown leaves a notice."""
+    """What the address names as `name`, as long as it is there; a link to something unknown leaves a notice."""
     value = _address().get(name)
     if value is None or value in options:
         return value
@@ -417,7 +417,7 @@ def adopt(name: str, widget: str, clear: Sequence[str] = ()) -> None:
 
 
 def announce(name: str, value: str) -> None:
-    """Write the text of a field into the address, so that the page can be linked to as it stands."""
+    """Write the text of a field into the address, so that the page can be linked to in this state."""
     st.session_state[f"link:{name}"] = value
     st.session_state.setdefault("published", set()).add(name)
     if value:
@@ -448,7 +448,7 @@ def remember(name: str, options: Sequence[Any]) -> str:
 
 
 def choose_person(model_id: str, sample: str) -> None:
-    """Have a person the Guest knows stand on Score, from a button's callback; the id enters no address."""
+    """Choose a person the Guest knows on Score, from a button's callback; the id enters no address."""
     keep("sample", sample)
     part = str(samples(model_id).at[sample, "part"])
     for name, value in {"sample": sample, "score_way": "pick", "score_part": part, "score_filter": ""}.items():
@@ -461,7 +461,7 @@ def draw(name: str, options: Sequence[str]) -> None:
 
 
 def publish(name: str) -> str | None:
-    """Write the choice of `name` into the address, where it is not the usual one, and return it."""
+    """Write the choice of `name` into the address, if it is not the default, and return it."""
     value = st.session_state.get(name)
     if value is None:
         forget(name)

@@ -136,11 +136,11 @@ class Texts:
         return ""
 
     def codes(self, feature: Feature) -> dict[str, str]:
-        """Return what a feature's codes stand for, in the chosen language where its owner gave it."""
+        """Return the meanings of a feature's codes, in the chosen language where its owner gave it."""
         return texts_in(self.language, feature.categories)
 
     def brief(self, feature: Feature) -> str:
-        """Return a feature's meaning without what explains its values, where it is long: for charts and sentences."""
+        """Return a feature's meaning without what explains its values, if it is long: for charts and sentences."""
         return brief(self.meaning(feature))
 
     def model(self, name: str) -> str:
@@ -148,7 +148,7 @@ class Texts:
         return demo_in(self.language, name)
 
     def written(self, words: str) -> str:
-        """Return what somebody wrote, as it is; what the demo brings along, in the chosen language."""
+        """Return what a user wrote, as it is; a text of the demo, in the chosen language."""
         return demo_in(self.language, words)
 
     def party(self, federation: Federation, name: str) -> str:

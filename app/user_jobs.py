@@ -108,7 +108,7 @@ def ticking() -> bool:
 
 
 def started() -> bool:
-    """Whether a job was started while this page was drawn: what stands above it shows the time before."""
+    """Whether a job was started while this page was drawn: what is above it shows the time before."""
     return bool(st.session_state.get("started"))
 
 
@@ -157,7 +157,7 @@ def begun_here(job: Job[Any]) -> bool:
 
 
 def since(name: str) -> datetime:
-    """When the job under `name` was started, in whatever tab or browser; now where that is not known."""
+    """When the job under `name` was started, in whatever tab or browser; now if that is not known."""
     started = next((status.started for status in known() if status.name == name), "")
     if started:
         return datetime.fromisoformat(started)

@@ -298,7 +298,7 @@ def alive(tree: GuestTree, candidates: Sequence[int]) -> frozenset[int]:
 def positions(tree: GuestTree, top: int = 0, levels: int | None = None) -> Mapping[int, tuple[int, float]]:
     """Node → (depth, row) of the part below `top`: ends on rows 0, 1, 2 … downwards, a split between its children.
 
-    Ends are leaves and, where `levels` is given, the splits that many questions below `top`.
+    Ends are leaves and, if `levels` is given, the splits that many questions below `top`.
     """
     places: dict[int, tuple[int, float]] = {}
     rows = count()
@@ -317,7 +317,7 @@ def positions(tree: GuestTree, top: int = 0, levels: int | None = None) -> Mappi
 
 
 def leaves_below(tree: GuestTree, node: int) -> int:
-    """Return how many leaves lie below a node."""
+    """Return the number of leaves below a node."""
     item = tree.nodes[node]
     if isinstance(item, Split):
         return leaves_below(tree, item.left) + leaves_below(tree, item.right)

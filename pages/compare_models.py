@@ -22,7 +22,7 @@ key = session.bind("other", ids, ids[0] if ids else None)
 
 
 def beside() -> None:
-    """Draw the model beside another one."""
+    """Draw the model next to another one."""
     states = backend.models.states()
     model_comparison.choose(t, view, others, states, key, lambda: session.swap("model", "other"))
     other_id = session.publish("other") or ids[0]

@@ -23,7 +23,7 @@ demo = user_jobs.find("demo")
 to_prepare = model_id is None and not federations and demo is None and session.opened_by_command()
 if model_id is None and not federations and user_jobs.running(demo) is None and not to_prepare:
     frame.model_or_stop(t, "demonstration")
-# The first step needs no table: it stands while they are written.
+# The first step needs no table: it is shown while they are written.
 federation = next(iter(federations.values()), None) or to_be_made()
 view = None
 if model_id is not None:
@@ -74,7 +74,7 @@ def in_the_making() -> str:
 
 
 def ahead() -> demonstration.Ahead:
-    """Return what stands between the first steps and a run."""
+    """Return what is missing between the first steps and a run."""
     if not linked:
         return demonstration.Ahead(waiting=in_the_making())
     try:
@@ -103,7 +103,7 @@ def unfinished() -> bool:
 
 
 def stands() -> tuple[object, ...]:
-    """Return what the page as a whole follows from: the models, the companies and how the run stands."""
+    """Return what the page as a whole follows from: the models, the companies and the state of the run."""
     job = user_jobs.find(key)
     names = tuple(federation.name for federation in backend.federations.all())
     return len(session.models()), names, job.state if job is not None else ""

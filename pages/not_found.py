@@ -1,4 +1,4 @@
-"""What stands at an address that no page has."""
+"""What is shown at an address that no page has."""
 
 import streamlit as st
 

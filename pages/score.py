@@ -170,7 +170,7 @@ def about_chosen(batch: ScoreBatch, question: Question) -> bool:
 
 
 def answered(question: Question, answer: DeltaGenerator, reason: DeltaGenerator) -> ScoreBatch | None:
-    """Draw the answer, where it stands among others, and why; return the scores that are shown or remembered."""
+    """Draw the answer, its place among others, and why; return the scores that are shown or remembered."""
     policy = session.policy(view)
     job = panel.job
     with answer:
@@ -277,7 +277,7 @@ def notices() -> None:
 
 
 def draw_page() -> None:
-    """Draw the page: the person, the answer and why beside each other; below them, folded, how the values stayed hidden."""
+    """Draw the page: the person, the answer and why next to each other; below them, folded, how the values stayed hidden."""
     bar = st.container()
     person_column, answer_column, reasons_column = st.columns([9, 10, 11], gap="medium")
     with person_column:

@@ -193,7 +193,7 @@ def result(t: Texts, view: View, work: Searching, search: Search) -> None:
 
 
 def _one(t: Texts, view: View, work: Searching, search: Search, decided: DecidedModels, name: str) -> None:
-    """Draw one model beside the one in use, what it leans on, and the form that takes it."""
+    """Draw one model next to the one in use, what it leans on, and the form that takes it."""
     opened = work.opened(search.attribute, name)
     first = decided.points[0]
     point = next(p for p in decided.points if p.name == name)
@@ -335,7 +335,7 @@ def _dots(t: Texts, figure: go.Figure, search: Search, points: Sequence[Point], 
 
 
 def _ends(point: Point) -> tuple[float, float]:
-    """Between which widths the gap lies, in points; from 0 if it may point either way."""
+    """Return the least and the largest width of the gap, in points; from 0 if it may point either way."""
     if point.gap is None:
         return 0.0, 0.0
     low = 100 * point.gap.low
@@ -367,7 +367,7 @@ def _twin(t: Texts, view: View, search: Search, decided: DecidedModels) -> dict[
 
 
 def _together(figure: IntervalFigure | None, form: str, unit: int) -> str:
-    """Return a change with the interval that holds together with all others; none of the first model, nor where it was not measured."""
+    """Return a change with the interval that holds together with all others; none for the first model, or if it was not measured."""
     if figure is None:
         return "–"
     value, low, high = (form.format(unit * end).replace("-", "−") for end in (figure.value, figure.low, figure.high))

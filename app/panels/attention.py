@@ -26,7 +26,7 @@ def to(key: str, label: str, token: str, words: str) -> None:
 
 
 def last_on_a_phone(key: str) -> None:
-    """Where columns stand below each other, the one that holds the container `key` comes last."""
+    """Let the column with the container `key` come last if columns are below each other."""
     st.html(f"<style>@media (max-width: 640px) {{[data-testid=stColumn]:has(.st-key-{key}) {{order: 1}}}}</style>")
 
 

@@ -1,4 +1,4 @@
-"""A finding worked where it stands, step by step: evidence, decision, measurement, retraining with its comparison, sign-off."""
+"""The work on a finding on its card, step by step: evidence, decision, measurement, retraining with its comparison, sign-off."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Casework:
     history : sequence of Review
         Every decision, oldest first.
     attempted_at : str
-        Where something was tried last.
+        The place of the last attempt.
     outcome : (bool, Problem) or None
         What became of it just now.
     at : mapping of str to str
@@ -66,7 +66,7 @@ class Casework:
     measure, retrain : callable
         Start a job for a request.
     compare : callable
-        This model beside a successor.
+        This model next to a successor.
     """
 
     as_whom: tuple[str, str]
@@ -87,7 +87,7 @@ class Casework:
 
     @cached_property
     def standing(self) -> Mapping[tuple[str, str], Review]:
-        """Rule and feature → the decision that stands."""
+        """Rule and feature → the decision in force."""
         return {(review.rule, review.feature): review for review in self.history}
 
     def without(self, feature: str) -> ModelRecord | None:
@@ -176,7 +176,7 @@ class Steps:
             )
 
     def _onwards(self, step: str) -> None:
-        """Draw what a role may do next; before that, beside evidence, the feature and its splits."""
+        """Draw what a role may do next; before that, next to evidence, the feature and its splits."""
         t = self.t
         review = self.work.standing.get((self.finding.rule_id, self.finding.feature))
         following = self._following(step, review)
@@ -212,7 +212,7 @@ class Steps:
         return {"measure": another, "retrain": ("sign",)}.get(step, ())
 
     def _decide(self) -> None:
-        """Draw what was decided so far, and a form to decide, where wanted for every law that flags the feature and waits."""
+        """Draw what was decided so far, and a form to decide, on request for every undecided law that flags the feature."""
         t = self.t
         view = self.view
         finding = self.finding

@@ -22,7 +22,7 @@ LYING = 40  # pixels of a bar with its words
 EDGE = 14  # percent of a drawing's width, at either end, where words do not fit around a place
 BAR_ROOM_PIXELS = 30  # pixels from one bar's words to the next, those words left out
 MAX_BAR_LINES = 2  # that a bar's words take at most
-BAR_LINE_LETTERS = 56  # letters of a bar's words that a phone shows beside each other
+BAR_LINE_LETTERS = 56  # letters of a bar's words that a phone shows in one line
 NOTE_STYLE = {"showarrow": False, "xanchor": "left", "align": "left"}  # words on a chart
 LETTER = 6.6  # pixels that a letter of TEXT takes at most, on average over a label (a Chinese one twice as many)
 TICKS = 24  # pixels that an axis' numbers take below the plot
@@ -80,12 +80,12 @@ def background() -> str:
 
 
 def halo() -> str:
-    """Around words that may lie on a line: the page's ground, so that they can be read."""
+    """Return a halo in the colour of the page for words on a line, so that they can be read."""
     return ", ".join(f"{x}px {y}px 1px {background()}" for x in (-2, 0, 2) for y in (-1, 0, 1))
 
 
 def figure(height: float, top: int = 0, **layout: Any) -> go.Figure:
-    """Return an empty chart of so many pixels, `top` of them above the plot for a legend; `layout` is Plotly's."""
+    """Return an empty chart of `height` pixels, `top` of them above the plot for a legend; `layout` is Plotly's."""
     chart = go.Figure(layout={**_settings(theme()), "height": height, "margin": {**NO_MARGIN, "t": top}})
     # Plotly takes a template for changed whenever it is handed a copy, as Streamlit does: all would be drawn a second time.
     chart.layout.template = None
@@ -95,7 +95,7 @@ def figure(height: float, top: int = 0, **layout: Any) -> go.Figure:
 def svg(parts: Sequence[str], height: float, sentence: str, left_margin: int = 0, right_margin: int = 0) -> str:
     """Return a drawing of the page's width; `sentence` is its text alternative.
 
-    Across, its parts stand in percent of what `left_margin` and `right_margin` leave, pixels for words beside it; down, in pixels.
+    Across, its parts are placed in percent of what `left_margin` and `right_margin` leave, pixels for words next to it; down, in pixels.
     """
     about = html.escape(sentence.replace("**", "").replace("\\", ""))
     if left_margin or right_margin:
@@ -206,7 +206,7 @@ class Bar:
 
 
 def bars(rows: Sequence[Bar], sentence: str, at: float | None = None) -> str:
-    """Bars under their words as an SVG, to both sides of 0 if a value lies below.
+    """Return bars under their words as an SVG, to both sides of 0 if a value is negative.
 
     Words take two lines at most; the table twin has them whole.
 

@@ -53,7 +53,7 @@ def replaces(t: Texts, view: View, comparison: SideBySide) -> None:
 
 
 def kept_out(t: Texts, view: View, features: Sequence[Examined], work: Casework) -> None:
-    """Draw features that the model was not given: what is left of a gap, what stands in for them, and a form to measure it."""
+    """Draw features that the model was not given: what is left of a gap, their proxies, and a form to measure it."""
     for row in features:
         if evidence.named(view, row.feature) is None:  # no party has it any longer
             continue
@@ -147,7 +147,7 @@ def not_in_force(t: Texts, view: View) -> None:
 
 
 def _matches(t: Texts, view: View, matches: Sequence[Finding], kind: str, why: str) -> None:
-    """Draw a table of matches that are no findings; nothing if there are none."""
+    """Draw a table of matches that are not findings; nothing if there are none."""
     if not matches:
         return
     head = t(f"compliance.{kind}", n=len(matches))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def line(t: Texts, view: View, costs: Sequence[AnswerCost], *, reasons: bool) -> None:
-    """Draw what a score tells about a person at most, and with `reasons` what these tell beside it."""
+    """Draw what a score tells about a person at most, and with `reasons` what these tell in addition."""
     if not costs:
         return
     values = {"hosts": _hosts(t, view, [cost.host for cost in costs])}

@@ -57,7 +57,7 @@ _COMPONENT = st.components.v2.component(
     css=(ASSETS / "demonstration.css").read_text(encoding="utf-8"),
     js=(ASSETS / "demonstration.js").read_text(encoding="utf-8"),
 )
-# The page's title, still there for screen readers, and all that stands around a page make room. A step is never dimmed while the server
+# The page's title, still there for screen readers, and all that surrounds a page make room. A step is never dimmed while the server
 # works ahead: each says by itself for what it waits.
 ROOM_STYLE = """<style>
 [data-testid=stSidebar], [data-testid=stHeader], [data-testid=stSidebarCollapsedControl], .st-key-question {display: none}

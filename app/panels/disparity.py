@@ -1,4 +1,4 @@
-"""Scores by group without a cut-off, and acceptance over a range of cut-offs: beside the rates of a finding."""
+"""Scores by group without a cut-off, and acceptance over a range of cut-offs: next to the rates of a finding."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from backend.fairness.evidence import Evidence
     from backend.i18n import Text
 
-SMALLEST = 0.0001  # what is told of a p-value
+SMALLEST = 0.0001  # the least p-value that is shown
 GROUP_ROW_PIXELS = 44  # pixels of a group's row
 AXIS_PIXELS = 56  # pixels of the axis with its title
 LEGEND = 28  # pixels above the plot
@@ -93,7 +93,7 @@ def _by_cutoff(evidence: Sequence[Evidence]) -> list[Evidence]:
 
 
 def range_sentence(t: Texts, evidence: Sequence[Evidence]) -> str:
-    """Between which ends the ratios lie, and at how many cut-offs one is below four fifths; empty if not measured."""
+    """Say between which ends the ratios are, and at how many cut-offs one is below four fifths; empty if not measured."""
     ratios = _by_cutoff(evidence)
     values = [row.value for row in ratios if row.value is not None]
     if not values:
@@ -127,7 +127,7 @@ def dots(t: Texts, accepted: Sequence[Evidence], alt: str, place: str) -> None:
 
 
 def _dots(t: Texts, rows: Sequence[Evidence]) -> go.Figure:
-    """Return a chart with a row for each group, its rate in percent; on a phone the names stand above their dots."""
+    """Return a chart with a row for each group, its rate in percent; on a phone the names are above their dots."""
     values = [100 * (row.value or 0.0) for row in rows]
     above = [100 * (row.high or 0.0) - value for row, value in zip(rows, values, strict=True)]
     below = [value - 100 * (row.low or 0.0) for row, value in zip(rows, values, strict=True)]
@@ -264,7 +264,7 @@ def chance(value: float | None) -> str:
 
 
 def _ends(t: Texts, row: Evidence | None, words: Callable[[float], str]) -> str:
-    """Return a figure with its interval; a dash for the reference group and where it is suppressed."""
+    """Return a figure with its interval; a dash for the reference group and if it is suppressed."""
     if row is None or row.value is None or row.low is None or row.high is None:
         return "–"
     return t("compliance.interval", value=words(row.value), low=words(row.low), high=words(row.high))

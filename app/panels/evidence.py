@@ -189,7 +189,7 @@ def _groups(t: Texts, view: View, name: str, evidence: Sequence[Evidence], on: B
 
 
 def _line_decides(view: View, on: Basis | None) -> bool:
-    """Return whether groups were measured at the line that somebody set and that holds; no other line leads."""
+    """Return whether groups were measured at the line that was set and is in force; no other line decides."""
     policy = session.policy(view)
     return on is not None and policy.is_set and on.policy == policy.version
 
@@ -220,7 +220,7 @@ def _against(
 
 
 def _at(t: Texts, on: Basis | None) -> str:
-    """At which cut-off decisions were compared, where that was kept, and when, where that was before."""
+    """Say at which cut-off decisions were compared, if it is stored, and when, if on an earlier day."""
     if on is None:
         return ""
     if on.cutoff is None:
@@ -268,7 +268,7 @@ def group(t: Texts, row: Evidence) -> str:
 
 
 def ages(t: Texts, finding: Finding, place: str) -> None:
-    """Draw whether elderly ages have a negative factor, where the rule asks; the figures one press away."""
+    """Draw whether elderly ages have a negative factor, if the rule asks; the figures one press away."""
     if not finding.check:
         return
     st.markdown(f":material/elderly: **{t('document.elderly')}**", help=t("compliance.elderly_help"))

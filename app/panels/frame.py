@@ -38,7 +38,7 @@ WRAPPING = 65  # from this height on Streamlit breaks a cell's text into lines
 SILENT_AFTER_SECONDS = 3.0  # seconds after which a job that cannot tell how long it will take says so
 BOXES_OPEN = False  # whether boxes whose contents are made once they are opened stand open at first
 ROWS_A_PAGE = 10  # of a table that is read a page at a time
-TOAST_SECONDS = 10  # seconds that an outcome is told in a corner
+TOAST_SECONDS = 10  # seconds that an outcome is shown in a corner
 CARDS = 4  # on a page: more would be slow to draw, and no reader takes in so many at once
 # state of a model: icon
 STATE_ICONS = {
@@ -107,7 +107,7 @@ def tab_title(t: Texts, page: str, records: Sequence[ModelRecord], federations: 
 
 
 def model_name(t: Texts, record: ModelRecord, federation: Federation | None, name: str) -> str:
-    """Return what a model is called: the name that somebody gave it, else its federation and when it was made."""
+    """Return what a model is called: the name that it was given, else its federation and when it was made."""
     title = t.federation(federation) if federation else record.federation
     return t.model(name) or f"{re.split('[:：]', title)[0]} {session.made(record)}"
 
@@ -170,7 +170,7 @@ def actor(t: Texts, name: str) -> str:
 def outcome(t: Texts, attempt: tuple[bool, Problem] | None, *, far: bool = False) -> None:
     """Draw what became of the last attempt: a note that it succeeded, or why it did not.
 
-    `far` = above the form that was sent, perhaps out of view: it is told in a corner of the window, too.
+    `far` = above the form that was sent, perhaps out of view: it is shown in a corner of the window, too.
     """
     if attempt is not None and far:
         succeeded, words = attempt
@@ -276,7 +276,7 @@ def rows(
     columns : mapping of str to sequence of str
         Plain text; the first column is what a row is about.
     twin : mapping of str to sequence, or callable, optional
-        The columns of the table of all rows, where they are others; `looks` dress them.
+        The columns of the table of all rows, if they differ; `looks` dress them.
     """
     cards(columns, key, alt)
     table_twin(t, twin or columns, alt, key, looks)
@@ -466,7 +466,7 @@ def algorithm(t: Texts, record: ModelRecord) -> str:
 
 
 def figure(metrics: Metrics, name: str, unit: str = "") -> str:
-    """Return one figure of quality: a share in percent, an error in the label's unit, else a number; a dash where it does not apply."""
+    """Return one figure of quality: a share in percent, an error in the label's unit, else a number; a dash if it does not apply."""
     value = getattr(metrics, name)
     if name == "accuracy":
         return percent(value)

@@ -33,8 +33,8 @@ REFRESH_SECONDS = 1.0  # seconds after which an open console sees what was asked
 BAR_COLOUR = "#6B7C8C"
 # Work → the kinds of messages that ask for it.
 WORK_MESSAGES = {name: {kind.__name__ for kind in kinds} for name, kinds in WORK_KINDS.items()}
-FACTS_AND_DECISION = (3, 2)  # width of what is read, and of the form beside it
-# Pixels: two fields, or two buttons, beside each other in the form's column.
+FACTS_AND_DECISION = (3, 2)  # width of what is read, and of the form next to it
+# Pixels: two fields, or two buttons, next to each other in the form's column.
 DATE_WIDTH = 150
 COUNT_WIDTH = 190
 BUTTON_WIDTH = 150
@@ -173,7 +173,7 @@ Standing = tuple[object, ...]
 
 
 def standing(operator: HostOperator) -> Standing:
-    """Return all that an open console shows anew by itself, for :func:`follow`: to be taken before the page is drawn."""
+    """Return the state that an open console follows, for :func:`follow`: read it before the page is drawn."""
     requests = [
         (request.approval.number, request.approval.state, request.used_today) for request in operator.requests()
     ]

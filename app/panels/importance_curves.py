@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 CLASS_DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")  # of classes
 STROKES = ("", "9 9", "3 3", "9 3 3 3", "15 15", "15 6 3 6")  # the same of an SVG
-# pixels: of a chart, of a stair without what stands around it
+# pixels: of a chart, of a stair without its axes and legend
 HEIGHT = 360
 STAIR = 260
 LACKING = 'stroke="currentColor" stroke-width="1.5" stroke-dasharray="3 3"'  # the line of those without a value
@@ -189,7 +189,7 @@ def _steps(t: Texts, view: View, feature: Feature, levels: Sequence[Level], sent
 
 
 def _legend(t: Texts, view: View, tallest: float, lacking: bool) -> list[str]:
-    """Return a sample and what it stands for: each output, the records, whose bars have a scale of their own, and those without a value."""
+    """Return a sample and its meaning: each output, the records, whose bars have a scale of their own, and those without a value."""
     rows = [
         (f'stroke="{palette.GUEST.colour}" stroke-width="3" {_dash(k)}', _column(t, view, k))
         for k in range(_outputs(view))

@@ -96,7 +96,7 @@ def _links(t: Texts, view: View, where: Sequence[tuple[int, int]]) -> None:
 
 
 def explained(t: Texts, view: View, learned: str) -> str:
-    """Return a learned direction in a sentence, where one word does not say enough; else the word."""
+    """Return a learned direction as a sentence if one word does not say enough; else the word."""
     if learned in ("hidden", "classes"):
         return t(f"direction.{learned}_help")
     return frame.direction(t, view.task, learned)

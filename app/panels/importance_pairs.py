@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from backend.explain.stability import Interaction
 
 FEATURES_DRAWN = 10  # features of the picture
-HEAD_LETTERS = 48  # letters of a feature, in one line: above the picture it stands on end
+HEAD_LETTERS = 48  # letters of a feature, in one line: above the picture it is turned by 90 degrees
 # pixels: of a square, of a letter above (saved, too), of the scale
 SQUARE_PIXELS = 30
 UPRIGHT_LETTER_PIXELS = 7.2
@@ -57,7 +57,7 @@ def _twin(t: Texts, view: View, interactions: Sequence[Interaction]) -> frame.Co
 
 
 def _squares(t: Texts, view: View, interactions: Sequence[Interaction], sentence: str) -> str:
-    """Return the features that meet most, each a row and a column, as an SVG: the denser a square, the more gain lies there."""
+    """Return the features that meet most as an SVG, each a row and a column: the denser a square, the larger its gain."""
     met: dict[tuple[str, str], float] = {}
     for pair in interactions:
         for feature in pair.features:
@@ -94,7 +94,7 @@ def _density(share: float) -> float:
 
 
 def _scale(t: Texts, largest: float, top: float) -> list[str]:
-    """Return what the densities stand for: five of them, with the smallest and the largest share."""
+    """Return the scale of densities: five of them, with the smallest and the largest share."""
     parts = [
         f'<rect x="{10 * at}%" y="{top:.0f}" width="10%" height="10" fill-opacity="{_density(at / 4):.2f}"/>'
         for at in range(5)

@@ -55,7 +55,7 @@ def choose(
 
     def named(model_id: str) -> str:
         record = by_id[model_id]
-        # What tells models apart stands first: a phone shows no more.
+        # What tells models apart comes first: a phone shows no more.
         words = [sidebar.named(t, record, states[model_id])]
         if record.retrained_from == view.record.id:
             words.append(t("compare_models.replaces"))
@@ -128,7 +128,7 @@ def _digits(value: float) -> str:
 def pairing(
     t: Texts, view: View, comparison: SideBySide, work: Work, begin: Callable[[], Job[ModelDifference]]
 ) -> None:
-    """Where both were tested on the same people and did not score them side by side yet: a button that has them do it."""
+    """Draw a button that lets both score the same people, if both were tested on them and it was not done yet."""
     if comparison.same_people and not comparison.paired_on:
         offers.button(t, view, work, "compare_models.pair", begin)
 

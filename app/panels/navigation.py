@@ -1,6 +1,6 @@
 """The pages in their groups: which there are, in which order a role sees them, and the links in the sidebar.
 
-Streamlit's own navigation stands above everything else in the sidebar and forgets language and model in its links, so
+Streamlit's own navigation is above everything else in the sidebar and forgets language and model in its links, so
 it is hidden and drawn here.
 """
 
@@ -50,7 +50,7 @@ PAGE_ICONS = {
     "host": "domain",
     "help": "help",
 }
-FIRST_GROUP = {REGULATOR: "govern"}  # role: the group that stands above the others
+FIRST_GROUP = {REGULATOR: "govern"}  # role: the group that comes first
 # page: whose it is; a courtesy, for roles are not authenticated
 FOR = {
     "own_data": (OPERATOR,),

@@ -40,7 +40,7 @@ def sentence(t: Texts, view: View) -> None:
 def named(t: Texts, standing: Standing) -> None:
     """Draw what it is called, who answers for it, what is worth knowing; nothing if none of this was given."""
     model = standing.model
-    # Until somebody is named, the owner is who runs this computer, which tells a reader nothing.
+    # Until an owner is named, it is the user of this computer, which tells a reader nothing.
     has_owner = model.owner not in ("", system_user())
     if has_owner:
         owner = t("overview.owned", owner=markdown(model.owner))

@@ -41,9 +41,9 @@ EDITED = (
 )
 NAME = 145  # pixels
 OTHER = 150
-WIDTHS = (2.0, 1.7, 1.5, 2.6, 3.6)  # of the table's columns beside each other
+WIDTHS = (2.0, 1.7, 1.5, 2.6, 3.6)  # of the table's columns
 HEAD = ("column", "party", "read_as", "meaning_head", "odd")
-# problems that a row words itself: about the controls beside it, not about a file or a command
+# problems that a row words itself: about the controls next to it, not about a file or a command
 PROBLEMS = frozenset(
     f"own_data.problem_{code}"
     for code in ("cells_unreadable", "cells_look_missing", "too_many_codes", "texts_look_like_dates", "cells_no_dates")
@@ -645,7 +645,7 @@ def _by_column(error: GlassleafError, names: Sequence[str]) -> dict[str, list[Re
 
 
 def _problem(t: Texts, remark: Remark) -> str:
-    """Return a problem of a column as its row says it: in words about the controls beside it."""
+    """Return a problem of a column as its row says it: in words about the controls next to it."""
     key = f"own_data.problem_{remark.code}"
     if key not in PROBLEMS:
         return frame.explained(t, remark)

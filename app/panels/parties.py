@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from backend.data.federation import Federation
     from backend.protocols.alignment.outcome import Alignment
 
-HOST_LANE_PIXELS = 64  # pixels of a Host that stands beside
+HOST_LANE_PIXELS = 64  # pixels of a Host to the right of the Guest
 HOSTS_BELOW = 3  # Hosts that have room below the Guest
 CLAIM_TILES = {  # claim: icon, page with the evidence
     "interpretability": ("visibility", "features"),
@@ -40,7 +40,7 @@ def network(t: Texts, view: View) -> None:
 
 
 def _network(t: Texts, view: View, sentence: str) -> str:
-    """Up to three Hosts stand below the Guest; more stand beside it, so that their names have room on a phone."""
+    """Return a picture: up to three Hosts are below the Guest; more are to its right, so that their names have room on a phone."""
     shares = view_models.shares(view)
     hosts = len(shares) - 1
     hosts_beside = hosts > HOSTS_BELOW

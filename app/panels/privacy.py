@@ -210,7 +210,7 @@ def reading(t: Texts, score: Score, read: LeakReading) -> None:
 
 
 def bounded(t: Texts, score: Score, bound: LeakBound) -> bool:
-    """What one score tells at most, where counting takes longer than a page may; whether it is to be counted all the same."""
+    """Draw what one score tells at most, if counting takes longer than a page may; return whether to count all the same."""
     disclosed = _bits(t, bound.disclosed_bits)
     times = _many(ceil(2**bound.disclosed_bits))
     st.markdown(t("leak_bound.sentence", id=markdown(score.id), told=disclosed, times=times))
@@ -304,7 +304,7 @@ def frontier(t: Texts, view: View, points: Sequence[TradeoffPoint], dither: floa
 def _frontier_verdict(
     t: Texts, points: Sequence[TradeoffPoint], model_point: TradeoffPoint, name: str, usual: float
 ) -> str:
-    """Return the model's own point beside that without dither, or, where it has none, beside one with some."""
+    """Compare the model's own point with the one without dither or, if it has none, with one of usual dither."""
     same = [point for point in points if point.score_bits == model_point.score_bits and point is not model_point]
     wanted_dither = 0.0 if model_point.dither else usual
     counterpart = min(same, key=lambda point: abs(point.dither - wanted_dither), default=model_point)

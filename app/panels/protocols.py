@@ -191,7 +191,7 @@ def _hosts(t: Texts, view: View, comparison: Compared, hosts: Sequence[Learned])
 
 
 def bits(t: Texts, count: float | None) -> str:
-    """Return a number of bits, where it was counted."""
+    """Return a number of bits, if it was counted."""
     if count is None:
         return t("protocols.learned_uncounted")
     return f"{count:.1f}".removesuffix(".0")

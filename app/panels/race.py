@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 FRAMES = 40
 FRAME_MS = 80
-CUT_FROM_TIMES = 6.0  # a bar is cut where it is so many times as long as Fed-EINI's
+CUT_FROM_TIMES = 6.0  # a bar is cut if it is this many times as long as Fed-EINI's
 LANE_PIXELS = 46  # pixels
 
 
@@ -100,7 +100,7 @@ def _play(t: Texts) -> dict[str, Any]:
     """Return the button that starts the race."""
     frame_by_frame = {"frame": {"duration": FRAME_MS, "redraw": True}, "transition": {"duration": 0}}
     moving = {**frame_by_frame, "fromcurrent": False, "mode": "immediate"}
-    # At the right the buttons that save the chart would lie over it.
+    # At the right the buttons that save the chart would cover it.
     where = {"x": 0, "y": 1, "xanchor": "left", "yanchor": "bottom", "pad": {"b": 30}}
     button = {"label": t("protocols.play"), "method": "animate", "args": [None, moving]}
     look = {"bgcolor": "rgba(0,0,0,0)", "bordercolor": palette.INK}
@@ -110,7 +110,7 @@ def _play(t: Texts) -> dict[str, Any]:
 def _at(
     t: Texts, rows: Sequence[ProtocolResult], heights: Sequence[int], end: float, now: float | None
 ) -> list[go.Bar | go.Scatter]:
-    """Return the race at simulated second `now` (None = over): compute, network, and the time beside each bar."""
+    """Return the race at simulated second `now` (None = over): compute, network, and the time at the end of each bar."""
     totals = [row.exchange.total for row in rows]
     reached = [total if now is None else min(total, now) for total in totals]
     shares = [row.exchange.compute / total if total else 0.0 for row, total in zip(rows, totals, strict=True)]

@@ -128,7 +128,7 @@ def _answer(
         return
     st.markdown(t("reasons.sentence", n=len(about.merged)) if about.reasons else t("reasons.none"))
     if about.reasons:
-        with st.container(key="reasons_listed"):  # small enough that four stand on the first screen
+        with st.container(key="reasons_listed"):  # small enough that four fit the first screen
             st.markdown("\n".join(_line(t, view, merged, guest_values) for merged in about.merged))
     st.caption(t(f"compared.said_{reasons.against}", people=f"{reasons.compared:,}"))
     for reason in about.reasons:
@@ -196,7 +196,7 @@ def _of_another_line(reasons: Reasons, batch: ScoreBatch) -> bool:
 
 
 def learned(t: Texts, view: View, batch: ScoreBatch, job: Job[Reasons] | None) -> None:
-    """Draw what each party knows by the reasons that it did not know by the score; nothing if there are none of this score."""
+    """Draw what each party knows by the reasons that it did not know by the score; nothing if this score has no reasons."""
     if job is not None and job.result is not None:
         reasons = explained(job.result, batch)
     else:

@@ -139,7 +139,7 @@ def _sealed(t: Texts, model: Sealed, busy: bool, steps: Steps) -> None:
 
 
 def taken(t: Texts, record: ModelRecord) -> None:
-    """Draw what the scores of a registered model give away, and that a coarser scale was taken, where it was."""
+    """Draw what the scores of a registered model give away, and whether a coarser scale was taken."""
     release = record.release
     if release is None:
         return
@@ -154,6 +154,6 @@ def sentence(t: Texts, record: ModelRecord) -> str:
 
 
 def before(t: Texts, record: ModelRecord) -> None:
-    """Draw the same beside what is measured again on other people."""
+    """Draw the same next to a second measurement on other people."""
     if record.release is not None:
         st.markdown(f":material/visibility: {t.joined(sentence(t, record), t('release.again'))}")

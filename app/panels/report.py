@@ -158,7 +158,7 @@ def features(t: Texts, view: View, report: Report) -> None:
 def decisions(
     t: Texts, view: View, report: Report, attempt: Attempt, review: Callable[..., object], account: str
 ) -> None:
-    """Draw every finding with what was decided, and a form to decide on one, as `account` where somebody is signed in."""
+    """Draw every finding with what was decided, and a form to decide on one, as `account` if there is a sign-in."""
     findings = report.content.assessment.findings
     if not findings:
         st.info(t("compliance.none", assessed=report.content.assessment.assessed), icon=":material/search_off:")
@@ -195,7 +195,7 @@ def decisions(
 
 
 def check(t: Texts, report: Report, federation: Federation, checked: Callable[[bytes], Checked]) -> None:
-    """Draw the hashes, and a place to hand in a file that somebody was given."""
+    """Draw the hashes, and a place to upload a file that a reader was given."""
     st.markdown(t("report.hash_now"))
     st.code(report.content_sha256, language=None, wrap_lines=True)
     st.markdown(t("report.check_shell"))

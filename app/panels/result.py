@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def usable(batch: ScoreBatch) -> bool:
-    """Return whether anybody was scored."""
+    """Return whether at least one person was scored."""
     return any(score.scored for score in batch.scores)
 
 
@@ -99,7 +99,7 @@ def computed(t: Texts, view: View, batch: ScoreBatch, seconds_a_person: Callable
 
 
 def _textbook(t: Texts, slot: DeltaGenerator, batch: ScoreBatch, seconds_a_person: float, bits: int) -> None:
-    """Draw the seconds this took beside those of a textbook that needs `seconds_a_person` second(s) a person under a key of `bits` bits."""
+    """Draw the seconds this took next to those of a textbook with `seconds_a_person` under a key of `bits` bits."""
     people = sum(score.scored for score in batch.scores)
     here = batch.seconds
     textbook = seconds_a_person * people

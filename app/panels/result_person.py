@@ -47,7 +47,7 @@ def computed(t: Texts, view: View, batch: ScoreBatch) -> None:
 
 
 def _tiles(t: Texts, view: View, score: Score) -> list[tuple[str, str, str]]:
-    """Name, figure and explanation; what is decided stands first."""
+    """Name, figure and explanation; the decision comes first."""
     chance = t("score.probability"), percent(score.probability), _chance(t, view)
     if view.task == "classes":
         return [(t("score.predicted"), score.predicted, t("glossary.predicted")), chance]
@@ -108,7 +108,7 @@ def _classes(t: Texts, view: View, score: Score) -> None:
 
 
 def _contribution(t: Texts, view: View, score: Score) -> None:
-    """Draw base, the Guest's part and the Hosts' part of the score, where it is a sum."""
+    """Draw base, the Guest's part and the Hosts' part of the score, if it is a sum."""
     frame.section(t, "score.contribution", "log_odds" if scale(view) == "log_odds" else None)
     if math.isnan(score.base):
         st.info(t("score.no_parts"), icon=":material/call_split:")

@@ -48,7 +48,7 @@ def not_for(t: Texts, role: str) -> None:
 
 
 def done(t: Texts, view: View, job: Job[SideBySide]) -> None:
-    """Draw what the last training again came to; the two models stand below."""
+    """Draw what the last training again came to; the two models are below."""
     if job.result is None:
         run.ended(t, job, "retraining.cancelled")
         return

@@ -1,4 +1,4 @@
-"""What people decided about findings, and who stands by the report: what there is, and the forms to add to it."""
+"""What people decided about findings, and who signed the report off: what there is, and the forms to add to it."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def form(
 
 
 def named(label: str, key: str) -> str:
-    """Ask for somebody's name; what was entered last, on this page or another, stands there at first."""
+    """Ask for a person's name; the field begins with what was entered last, on this or another page."""
     person = str(st.text_input(label, session.kept("person", ""), key=key, max_chars=120))
     if person:
         session.keep("person", person)
@@ -130,7 +130,7 @@ def emptying(button: str, save: Callable[[], object]) -> Callable[[], None]:
 
 
 def emptied(button: str, *fields: str) -> None:
-    """What was saved with a form's button no longer stands in its fields; what was refused does."""
+    """Empty the fields of a form whose content was saved; a refused content stays."""
     if session.kept(f"saved:{button}"):
         session.keep(f"saved:{button}", False)
         for field in fields:
@@ -139,7 +139,7 @@ def emptied(button: str, *fields: str) -> None:
 
 @dataclass(frozen=True)
 class SignOffs:
-    """Who stands by the report.
+    """Who signed the report off.
 
     Attributes
     ----------
@@ -158,7 +158,7 @@ class SignOffs:
 
 
 def sign_offs(t: Texts, signing: SignOffs, place: str, attempt: Attempt) -> None:
-    """Draw who stands by the report, and a form to add oneself; `place` tells forms of a page apart."""
+    """Draw who signed the report off, and a form to add oneself; `place` tells forms of a page apart."""
     lines = signing.lines
     if lines:
         columns: frame.Columns = {

@@ -183,7 +183,7 @@ def _parties(view: View) -> tuple[str, ...]:
 
 
 def ended(t: Texts, job: Job[Any], cancelled: str = "stage.cancelled", again: Callable[[], None] | None = None) -> None:
-    """Draw what became of a job that brought no result; `again` starts it once more, where it waits for somebody."""
+    """Draw what became of a job that brought no result; `again` starts it once more, if it waits for an approval."""
     if job.state == "cancelled":
         st.info(t(cancelled), icon=":material/stop_circle:")
     elif job.state == "failed" and not waits.draw(t, job.failure, again):

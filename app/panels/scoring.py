@@ -106,7 +106,7 @@ class ScoringPanel:
             session.keep("scored", standing.noted(session.kept("scored", ()), batch, when))
 
     def cipher(self, people: int) -> tuple[engine.Engine, int]:
-        """Draw the line on the cipher for so many people, and behind it the choice; return the cipher and the bits of its key."""
+        """Draw the line on the cipher for a number of people, and behind it the choice; return the cipher and the bits of its key."""
         self._keep_choice(people)
         one_output = self.view.model.outputs.slots(self.view.record.n_trees) == 1
         speeds = user_jobs.speeds(self.view.record.id, self.view.model.guest)

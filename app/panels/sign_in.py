@@ -1,4 +1,4 @@
-"""Who is signed in, and what stands in place of every page until somebody is: on the dashboard and on a Host's console."""
+"""Who is signed in, and what is shown in place of every page until then: on the dashboard and on a Host's console."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a score stands: among the people the model has scored before, among those of this session, and beside one other person."""
+"""A score compared: with people the model has scored before, with those of this session, and with one other person."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAX_REMEMBERED = 50  # people of a session; the oldest are forgotten first
 # pixels: above the bars, and of the highest
 TOP_PIXELS = 22
 BARS_PIXELS = 94
-BATCH_FROM_PEOPLE = 20  # people of one run from which on they stand in its own table alone
+BATCH_FROM_PEOPLE = 20  # people of one run from which on its own table alone lists them
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A form as a file: what stands as TOML to download, and one that was filled in to take over."""
+"""A form as a file: the stored values as TOML to download, and a filled-in file to upload."""
 
 from __future__ import annotations
 

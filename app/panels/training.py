@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from backend.services.lifecycle import ModelState
 
 NAME_LETTERS = 18  # letters of a model's name that a sentence and the picture have room for
-FIRST_PARAMETERS = {  # the few that matter; all others stand under "more"
+FIRST_PARAMETERS = {  # the few that matter; all others are under "more"
     "secureboost": ("trees", "depth", "learning_rate", "bins"),
     "forest": ("trees", "depth", "column_sample", "aggregation"),
     "fl-dt": ("depth", "bins", "min_gain"),
@@ -142,7 +142,7 @@ def alignment(t: Texts, name: str) -> str:
 def parameters(
     t: Texts, name: str, task: str, method: str, ordered: Mapping[str, str], columns: Sequence[str]
 ) -> Parameters | None:
-    """The form of one algorithm; None, and the reason on the page, where the choices do not fit each other.
+    """Draw the form of one algorithm; return None, with the reason on the page, if the choices do not fit each other.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ def ordered(t: Texts, federation: Federation, hosts: Collection[str], excluded: 
 
 
 def _constraints(t: Texts, name: str, features: Mapping[str, str]) -> dict[str, Any]:
-    """Directions that predictions have to keep to, feature by feature; why not, where Hosts hide the order of their values."""
+    """Directions that predictions have to keep to, feature by feature; or why there are none, if Hosts hide the order of their values."""
     offered = BY_FEATURE in get_type_hints(ALGORITHMS[name])
     box = frame.box(t("parameter.constraints"), "trending_up", f"train_constraints_{name}")
     if box is not None:
@@ -232,7 +232,7 @@ def _weights(t: Texts, columns: Sequence[str]) -> str:
 
 
 def _arithmetic(t: Texts, name: str) -> dict[str, Any]:
-    """Cipher and key, where an algorithm computes on what it cannot read."""
+    """Draw cipher and key, if the algorithm computes on ciphertexts."""
     if "cipher" not in get_type_hints(ALGORITHMS[name]):
         st.info(t("train.no_cipher"), icon=":material/blur_on:")
         return {}
@@ -411,7 +411,7 @@ def _known(federation: Federation, records: Sequence[ModelRecord]) -> list[Model
 
 
 def _drawn(federation: Federation, records: Sequence[ModelRecord]) -> list[ModelRecord]:
-    """Return the newest models, and the best one wherever it stands."""
+    """Return the newest models, and the best one of all."""
     newest = list(records[:MODELS_DRAWN])
     best = _known(federation, records)[:1]
     return newest if not best or best[0] in newest else newest[:-1] + best

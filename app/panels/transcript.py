@@ -83,7 +83,7 @@ def _sequence(t: Texts, view: View, entries: Sequence[TranscriptEntry], sentence
         first = lanes[entry.sender]
         last = lanes[entry.receiver]
         y = TOP_PIXELS + MESSAGE_ROW_PIXELS * row
-        # The words of a message stand in the first gap of its way, so that no lifeline runs through them.
+        # The words of a message are in the first gap of its way, so that no lifeline runs through them.
         middle = _across(first + (0.5 if last > first else -0.5), lanes)
         title = wrap(_in_words(t, entry, "title", entry.kind), 24, 1)
         parts.append(
@@ -97,7 +97,7 @@ def _sequence(t: Texts, view: View, entries: Sequence[TranscriptEntry], sentence
 
 
 def _across(lane: float, lanes: Sized) -> str:
-    """Return where a lifeline stands, in percent of the width."""
+    """Return the place of a lifeline, in percent of the width."""
     return f"{100 * (lane + 0.5) / len(lanes):.2f}%"
 
 

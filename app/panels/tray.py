@@ -66,7 +66,7 @@ ENDED = (files("assets") / "ended.js").read_text(encoding="utf-8")
 REFRESH_SECONDS = 1.0  # seconds between two looks
 AWAY = 3.0  # seconds: a user who waits longer may look at another tab
 LONG_JOB_SECONDS = 20.0  # seconds: a user who waits longer has gone elsewhere
-TOAST_SECONDS = 12  # seconds that the end of a long job is told
+TOAST_SECONDS = 12  # seconds that the end of a long job is shown
 
 
 class Places(NamedTuple):
@@ -136,7 +136,7 @@ def _announce(t: Texts, page: str) -> None:
 
 
 def follow(t: Texts, places: Places, names: Collection[str]) -> None:
-    """Let the lines follow their jobs, where the page has no clock of its own: two could drop what is drawn at a job's end."""
+    """Let the lines follow their jobs if the page has no clock of its own: two could drop what is drawn at a job's end."""
     jobs = [job for job in user_jobs.known() if job.name in names and not job.seen]
     if user_jobs.ticking() or not any(job.state in RUNNING_STATES for job in jobs):
         return
@@ -152,7 +152,7 @@ def _of(job: JobStatus, page: str, model: str | None) -> bool:
 
 
 def _models(job: JobStatus) -> list[str]:
-    """Ids of the models that a job is about: two where it compares them."""
+    """Ids of the models that a job is about: two if it compares them."""
     return job.model.split("~")
 
 
@@ -236,7 +236,7 @@ def _note(t: Texts, job: JobStatus) -> None:
 
 
 def _when(time: str) -> str:
-    """Return the time of day in UTC, with the day where it is another."""
+    """Return the time of day in UTC, with the day if it is not today."""
     then = datetime.fromisoformat(time)
     today = then.date() == datetime.now(UTC).date()
     return then.strftime("%H:%M UTC" if today else "%Y-%m-%d %H:%M UTC")

@@ -61,7 +61,7 @@ def sentence(t: Texts, view: View, index: int) -> str:
 
 @dataclass(frozen=True)
 class _Sight:
-    """One tree as it is being drawn: where its nodes stand and which are still open."""
+    """One tree as it is being drawn: the places of its nodes and which are still open."""
 
     t: Texts
     view: View
@@ -81,7 +81,7 @@ class _Sight:
         return [(node, split) for node, split in self.tree.splits.items() if split.left in self.positions]
 
     def at(self, node: int) -> tuple[float, float]:
-        """Return where a node stands: depth, row."""
+        """Return the place of a node: depth, row."""
         return self.positions[node]
 
     def opacity(self, node: int) -> float:
@@ -94,7 +94,7 @@ def figure(
 ) -> go.Figure:
     """Return the tree from left (root) to right (leaves); with `candidates`, what the Guest has ruled out fades.
 
-    The split `marked` stands in a ring.
+    The split `marked` has a ring.
 
     A tree with many leaves is drawn from the node `top` on, a few questions deep.
     """
@@ -267,7 +267,7 @@ def leaf_words(t: Texts, view: View, index: int, leaf: Leaf) -> str:
 
 
 def leaf_short(t: Texts, view: View, leaf: Leaf) -> str:
-    """Return what stands beside a leaf: its weight, share or value; of several classes the likeliest."""
+    """Return the words next to a leaf: its weight, share or value; of several classes the likeliest."""
     kind = view_models.scale(view)
     answer = view_models.answer(view, leaf)
     if kind in ("log_odds", "class_score"):
@@ -323,7 +323,7 @@ def _leaves(sight: _Sight) -> None:
 
 
 def _folded(sight: _Sight) -> None:
-    """Draw what lies below the splits at which the drawn part ends."""
+    """Draw what is below the splits at which the drawn part ends."""
     ends = [
         node
         for node, split in sight.tree.splits.items()

@@ -81,7 +81,7 @@ def named(t: Texts, view: View, index: int) -> str:
 
 
 def parts(view: View, index: int) -> tuple[int, ...]:
-    """Return the nodes from which a tree is drawn; only its root where it can be read at once."""
+    """Return the nodes from which a tree is drawn; only its root if it can be read at once."""
     return view_models.branches(view.model.trees[index], WHOLE_TREE_LEAVES, LEVELS)
 
 

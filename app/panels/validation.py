@@ -225,5 +225,5 @@ def headroom(t: Texts, validation_run: Validation) -> None:
 
 
 def _room(share: float) -> str:
-    """Return how much of the room to failing is used up; a bar ends at twice the room, whatever lies beyond."""
+    """Return how much of the room to failing is used up; a bar ends at twice the room."""
     return f"≥ {percent(share)}" if share >= MOST_ROOM else percent(share)

@@ -29,11 +29,11 @@ CHANGE_ICONS = {
     "better": ("trending_up", "green"),
     "same": ("trending_flat", "gray"),
 }
-FACTS_OPEN = 2  # facts that stand open; the table holds all
+FACTS_OPEN = 2  # facts that are open; the table holds all
 
 
 def headline(t: Texts, verdict: Verdict, name: str = "") -> None:
-    """Draw the sentence that every page says of the model; `name` is what the model is called, beside another one."""
+    """Draw the sentence that every page says of the model; `name` is what the model is called, next to another one."""
     show = {"broken": st.error, "undecided": st.warning, "not_measured": st.info, "no_breach": st.success}
     icon, _ = LOOKS[verdict.state]
     words = markdown(t.text(verdict.headline))

@@ -1,4 +1,4 @@
-"""What waits for a Host's operator, or was denied: for whom, since when, why, and what to do; no fault of anybody's."""
+"""What waits for a Host's operator, or was denied: for whom, since when, why, and what to do; it is no error."""
 
 from __future__ import annotations
 

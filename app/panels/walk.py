@@ -1,4 +1,4 @@
-"""Three steps for somebody who is here for the first time: a line above the page that says what to do there and what comes next."""
+"""Three steps for a first visit: a line above the page that says what to do there and what comes next."""
 
 from __future__ import annotations
 

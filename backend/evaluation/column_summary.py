@@ -19,7 +19,7 @@ from backend.evaluation.performance import moved_by
 from backend.protocols.group_sums.grouping import MIN_GROUP
 
 SHARE_STEP = 0.05  # of a share that leaves its owner
-BANDS = 5  # of a numeric column, between its 5th and 95th percentile; what lies beyond joins the outermost
+BANDS = 5  # of a numeric column, between its 5th and 95th percentile; what is beyond joins the outermost
 # PSI, by the trade's convention (Siddiqi 2006)
 STILL = 0.1
 FAR = 0.25
@@ -55,7 +55,7 @@ def coarse(share: float) -> float:
 def bands(feature: Feature, values: Column) -> Bands:
     """Code or band → share; empty if fewer than two groups have people enough.
 
-    A numeric column's bands are of equal width and bear numbers alone, 1 being the lowest: where they lie is not said.
+    A numeric column's bands are of equal width and bear numbers alone, 1 being the lowest: their limits are not disclosed.
     """
     numbers = feature.kind is Kind.NUMERIC
     if numbers:

@@ -316,7 +316,7 @@ def separation(labels: Floats, probabilities: Floats, weights: Floats | None = N
 
 
 def _spread(labels: Floats, predicted: Floats, task: str) -> Spread | None:
-    """Probabilities by outcome, or residuals; the outer bars of residuals also hold what lies beyond."""
+    """Probabilities by outcome, or residuals; the outer bars of residuals also hold what is beyond."""
     if task == "classes" or not len(labels):
         return None
     if task == "binary":

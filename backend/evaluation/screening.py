@@ -286,7 +286,7 @@ def worth(value: float, chance: float) -> Worth:
 
 
 def worth_added(addition: Added, tests: int) -> Worth:
-    """Return what a feature adds, of so many that were looked at: nothing if chance explains it."""
+    """Return what a feature adds, given the number of tested features: nothing if chance explains it."""
     if addition.p >= RARE_BY_CHANCE / max(tests, 1):
         return "nothing"
     return worth(addition.value, addition.chance)
@@ -317,7 +317,7 @@ def own_scores(indexes: Sequence[Bands], labels: NDArray[np.bool_], seed: int) -
 
 
 def banded(scores: Floats | None, labels: NDArray[np.bool_], max_bands: int = BANDS) -> tuple[Bands, int]:
-    """Return each person's band of a score, ``(n,)``, and how many bands there are, at most so many; one if there is no score.
+    """Return each person's band of a score, ``(n,)``, and the number of bands, at most `max_bands`; one if there is no score.
 
     Bands are of equal frequency. Every band has :data:`MIN_GROUP` people of either outcome: the sums of fewer would tell their groups.
     """

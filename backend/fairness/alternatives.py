@@ -174,7 +174,7 @@ class Choice:
     Attributes
     ----------
     name, model : str
-        Of the model; the first one's where it is kept.
+        Of the model; the first one's if it is kept.
     time : str
         ISO 8601.
     """
@@ -363,7 +363,7 @@ class CutoffComparison:
     first_accepted : ndarray of int64
         ``(groups,)``: accepted by the first model.
     others : tuple of (Candidate, Cells or None)
-        None if sums would tell of too few people.
+        None if sums would be about too few people.
     """
 
     first: Candidate
@@ -428,7 +428,7 @@ def _claimed(compared: _Beside, auc: IntervalFigure | None, gap: IntervalFigure 
 def _beside(
     first: Candidate, candidate: Candidate, cells: Cells | None, groups: Sequence[Group], reference: int
 ) -> _Beside:
-    """Return a model beside the first one."""
+    """Return a model compared with the first one."""
     auc = candidate.auc.less(first.auc)
     share = float(candidate.accepted.mean())
     ks = IntervalFigure(candidate.ks.value, *mirrored(candidate.ks.draws, candidate.ks.value))  # see `performance`

@@ -11,7 +11,7 @@ which everybody is accepted would claim certainty), and groups are compared by w
 that of one *reference group*, the largest or one that is named. The sign is kept and the reference does not depend on the rates, so that
 an interval can hold "no difference"; a smallest rate against a largest one cannot, whatever is resampled. Scores are compared without any
 cut-off by their standardised mean difference, and selection at a range of cut-offs (:mod:`backend.fairness.marking`). Each interval and
-each test of two groups stands for itself; whether several groups differ at all is for a permutation test of the widest difference between
+each test of two groups is for itself; whether several groups differ at all is for a permutation test of the widest difference between
 any two. A ratio is an indicator, not a finding of law (fairlearn's own caution about the four-fifths rule).
 """
 

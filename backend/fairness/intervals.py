@@ -89,7 +89,7 @@ def percentiles(draws: NDArray[np.float64], value: float) -> tuple[float, float]
 def mirrored(draws: NDArray[np.float64], value: float) -> tuple[float, float]:
     """Basic bootstrap interval (Davison and Hinkley 1997, eq. 5.6), widened to hold `value`: of a figure that samples make too large.
 
-    A largest difference, as KS is, grows with the noise; resampled it grows once more, so that :func:`percentiles` lie on the wrong side.
+    A largest difference, as KS is, grows with the noise; resampled it grows once more, so that :func:`percentiles` are on the wrong side.
     """
     low, high = percentiles(draws, value)
     return 2 * value - high, 2 * value - low

@@ -3,7 +3,7 @@
 A reader of sums of several marks can compute those of their differences: people accepted at one cut-off and declined at the next, say. A
 set of one person would tell that person's group. So no set that can be told apart may hold between 1 and 19 of the records: the cut-offs
 of the range are tenths of these records' scores, at least 20 records from each other, from the decision's cut-off and from either end;
-the range, decisions by label, and labels are left out where they would tell fewer apart. Scores are rounded as far as the figures allow.
+the range, decisions by label, and labels are left out where they would tell fewer apart. Scores are rounded as the figures allow.
 
 Decisions may be crossed with groups of the Guest's own feature: the same sums then count people by two features together. A Host cannot
 read the marks, so it does not learn who is in a group of the Guest's.
@@ -135,7 +135,7 @@ class Marking:
 
 
 def bounds(others: int = TENTHS - 1, square_bits: int = SQUARE_BITS) -> list[int]:
-    """Return the largest value of each mark, if there are so many other cut-offs."""
+    """Return the largest value of each mark, with this number of other cut-offs."""
     return [1, 1, 1, 1 << SCORE_BITS, 1 << square_bits, 1 << SCORE_BITS, 1 << SCORE_BITS, *[1] * others]
 
 

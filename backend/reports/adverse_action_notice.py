@@ -1,7 +1,7 @@
 """A notice of adverse action: up to four specific principal reasons in words, or why there must be none. Knows names, no contribution.
 
 A reason is a text of the feature dictionary: for a value above that of most people, below it, or, of codes, one that claims neither. Words
-of Regulation B's form C-1 stand before it only if they say the same (notices/regulation_b.yaml). Features that share them are one reason,
+of Regulation B's form C-1 come before it only if they say the same (notices/regulation_b.yaml). Features that share them are one reason,
 and so are those of one holder whose meanings differ in a month or a year alone. Where a reason is a prohibited basis, or an age of which it
 was not shown that elderly people fare no worse, no notice is drawn: it would state an unlawful ground or hide it.
 
@@ -87,7 +87,7 @@ def form() -> Form:
 
 
 def form_reason(feature: Feature, side: str, *, of_guest: bool) -> FormReason | None:
-    """Return the form's words for a feature, where they are accurate.
+    """Return the form's words for a feature, if they are accurate.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ class NoticeLine:
 
     @cached_property
     def form_reason(self) -> FormReason | None:
-        """The form's words, where they are accurate."""
+        """The form's words, if they are accurate."""
         return form_reason(self.feature, self.side, of_guest=self.of_guest)
 
     @cached_property
@@ -232,7 +232,7 @@ class Notice:
     address, phone, supervisor : Text, str, Text
         The creditor's, and who supervises it under the law of each language; empty if the federation file does not say.
     sources : tuple of NoticeSource
-        All that the score rests on beside the creditor, whether or not a reason names them.
+        All that the score rests on besides the creditor, whether or not a reason names them.
     probability : float
         The score, which is stated where a source is a consumer reporting agency.
     against : {"all", "approved", "covers"}
@@ -369,7 +369,7 @@ def absent(words: Catalogue, field: str) -> str:
 
 
 def _one_reason(lines: Sequence[NoticeLine], words: Catalogue, american: bool) -> str:
-    """Return the form's words, where they fit, and the texts of all features that are this reason."""
+    """Return the form's words, if they fit, and the texts of all features that are this reason."""
     form_words = dict.fromkeys(line.form_reason.text.en for line in lines if american and line.form_reason)
     between = words("notice.between")
     texts_by_party = dict[str, list[str]]()

@@ -8,7 +8,7 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Heading:
-    """A heading; level 1 starts a numbered section, level 2 is within one; `new_page` begins a page where there are pages."""
+    """A heading; level 1 starts a numbered section, level 2 is within one; `new_page` begins a page in paged formats."""
 
     text: str
     level: Literal[1, 2] = 1
@@ -68,7 +68,7 @@ class Bars:
 
 @dataclass(frozen=True)
 class Panel:
-    """One small chart with both axes from 0 to 1: a curve, or dots with whiskers; beside the diagonal.
+    """One small chart with both axes from 0 to 1: a curve, or dots with whiskers; with the diagonal.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ Block = Heading | Paragraph | Code | Facts | Table | Bars | Panels
 
 @dataclass(frozen=True)
 class Outline:
-    """A title, a line below it, and blocks; `head` stands at the top of later pages."""
+    """A title, a line below it, and blocks; `head` is at the top of later pages."""
 
     title: str
     subtitle: str

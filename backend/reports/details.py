@@ -32,7 +32,7 @@ def checked(fields: Mapping[str, Any], parties: Sequence[str]) -> DetailsSection
     Raises
     ------
     ParameterError
-        An unknown field or party, a text that is none, or one that is too long.
+        An unknown field or party, a value that is not a text, or a text that is too long.
     """
     if unknown := sorted(set(fields) - {*DETAIL_FIELDS, *BY_PARTY}):
         raise ParameterError("details_unknown_field", field=unknown[0], known=(*DETAIL_FIELDS, *BY_PARTY))
@@ -54,7 +54,7 @@ def checked(fields: Mapping[str, Any], parties: Sequence[str]) -> DetailsSection
 
 
 def from_toml(text: str, parties: Sequence[str]) -> DetailsSection:
-    """Details from a TOML file as :func:`to_toml` writes it; raises ParameterError as :func:`checked`, or where it is no TOML."""
+    """Details from a TOML file as :func:`to_toml` writes it; raises ParameterError as :func:`checked`, or if it is not TOML."""
     fields: dict[str, Any] = {}
     for group, table in toml_file.tables(text, "glassleaf report-details").items():
         if group in BY_PARTY:

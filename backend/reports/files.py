@@ -57,7 +57,7 @@ class Checked:
 
     @property
     def verdict(self) -> Literal["issued", "elsewhere", "other pages"]:
-        """Whole and issued by whom it says; whole, but nobody known vouches for it; or only the report inside a PDF is."""
+        """Whole and issued by whom it says; whole, but no known key vouches for it; or only the report inside a PDF is."""
         if not self.named_by and not self.signed_as_asked:
             return "elsewhere"
         return "other pages" if self.drawn == "other" else "issued"

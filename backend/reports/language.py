@@ -1,4 +1,4 @@
-"""The language in which somebody wants a report or a notice, and how texts that are alike are said at once."""
+"""The language in which a reader wants a report or a notice, and how texts that are alike are said at once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def words_in(language: str) -> Catalogue:
 def said_at_once(texts: Sequence[str], words: Callable[..., str]) -> str:
     """Return several texts as one where they differ in one place alone, such as a month; else one behind the other.
 
-    Months and numbers stand in their order.
+    Months and numbers are in their order.
 
     Parameters
     ----------

@@ -75,13 +75,13 @@ class Side:
     Attributes
     ----------
     disparities : mapping of str to tuple of Evidence
-        Feature → outcomes by its groups, where they were measured.
+        Feature → outcomes by its groups, if they were measured.
     bases : mapping of (claim, feature) to Basis
         On how many records, and at which cut-off.
     test_ids : frozenset of str
         Records that its figures were measured on.
     intervals : mapping of str to (float, float)
-        Figure → its 95 % interval, where scores of these records are kept.
+        Figure → its 95 % interval, if scores of these records are kept.
     """
 
     record: ModelRecord
@@ -124,7 +124,7 @@ class QualityFigure(Difference[float]):
     low, high : float
         95 % interval of the difference, second less first; NaN if none is known.
     better : int
-        +1 where that interval lies on the better side of 0, -1 on the worse side, 0 if it holds 0 or is not known.
+        +1 if that interval is on the better side of 0, -1 on the worse side, 0 if it holds 0 or is not known.
     paired : bool
         Whether both scored the same people for it. Otherwise it is put together from both models' own intervals as if of different people,
         which is wider than need be.
@@ -347,8 +347,9 @@ def _outcomes(first: Side, second: Side) -> Iterator[OutcomePair]:
 
 
 def _comparable(row: Evidence, alike: bool) -> bool:
-    """Whether a figure of one model can stand beside the other's: no further cut-offs, whose tenths are each model's own, and what compares
-    with a reference group only if both have the same.
+    """Return whether a figure of one model can be compared with the other's.
+
+    Further cut-offs cannot, for their tenths are each model's own; differences and ratios only if both have the same reference group.
     """
     rate, _, gap = row.measure.partition(", ")
     return rate in MEASURES and (alike or gap in ("", REFERENCE, P))

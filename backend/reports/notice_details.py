@@ -2,7 +2,7 @@
 
 Each field is one that a notice states: 12 CFR 1002.9(a)(2) and (b)(1) name and address of the creditor and of the agency that supervises
 it, 15 USC 1681m(a)(3) name, address and telephone number of a consumer reporting agency; PIPL Art. 17 the name of the handler of
-personal information and how it is reached. What is empty stands in the federation file, or nowhere.
+personal information and how it is reached. An empty field is in the federation file, or missing.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def stated(federation: Federation, details: Mapping[str, NoticeParty]) -> Federa
 
 
 def of_file(federation: Federation) -> dict[str, NoticeParty]:
-    """Return what stands for each party, the creditor first."""
+    """Return the details of each party, the creditor first."""
     details = {}
     for party in federation.parties:
         creditor = party.name == federation.guest.name
@@ -92,7 +92,7 @@ def missing(federation: Federation, language: str) -> tuple[tuple[str, str], ...
             lacking.append((party.name, label_of("address", language)))
         if not party.phone:
             lacking.append((party.name, "phone"))
-        # No language stands in for the other: each law has its own supervisor.
+        # No language replaces the other: each law has its own supervisor.
         if language == "zh":
             supervisor = party.supervisor.zh
         else:
@@ -141,7 +141,7 @@ def from_toml(text: str, federation: Federation) -> dict[str, NoticeParty]:
 
 
 def to_toml(federation: Federation, language: str = "en") -> str:
-    """Return what stands for every party, each field under what it is for; empty ones to be filled in."""
+    """Return the details of every party, each field under what it is for; empty ones to be filled in."""
     words = words_in(language)
     lines = [f"# {words('notice_details.file_note')}"]
     for party, details in of_file(federation).items():

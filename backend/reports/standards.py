@@ -2,7 +2,7 @@
 who has to. Knows no model.
 
 Subjects are named in this project's words (texts ``mapping.*``), after the texts as of 2026-11; those of SR 26-2 begin with the headings
-that OCC Bulletin 2026-13 gives for the guidance. A mapping says where to look; whether what stands there is enough, people judge.
+that OCC Bulletin 2026-13 gives for the guidance. A mapping says where to look; people judge whether it is enough.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ STANDARDS: dict[str, tuple[Subject, ...]] = {
         Subject("sr26_challenge", ("tests", "decisions"), ("challenger",), ("sign_off",), "validator"),
         Subject("sr26_governance", ("purpose", "open_points", "governance", "decisions", "audit"), ("owner", "due")),
         Subject("sr26_documentation", ("identity", "dictionary", "governance", "audit")),
-        Subject("sr26_inventory", ()),  # of other models nothing stands in one model's report
+        Subject("sr26_inventory", ()),  # a model's report says nothing about other models
         Subject("sr26_third_parties", ("parties", "data", "privacy"), (), ("dossiers",), "host"),
     ),
     "annex4": (

@@ -16,12 +16,12 @@ MAX_TEXT = 2_000  # characters of a text that people fill in
 
 
 def line(name: str, value: str | bool) -> str:
-    """Return a field with what stands in it."""
+    """Return a field with its value."""
     return tomli_w.dumps({name: value}, multiline_strings=True).strip()
 
 
 def tables(text: str, start: str) -> dict[str, Any]:
-    """Return what the file holds; raises ParameterError, which says what to `start` from, where it is no TOML."""
+    """Return what the file holds; raises ParameterError, which says what to `start` from, if it is not TOML."""
     try:
         return parse_toml("TOML", text.encode(), ParameterError)
     except ParameterError as error:

@@ -37,7 +37,7 @@ def discrimination(part: Performance) -> tuple[Figure, Figure]:
 
 
 def of_part(part: Performance, measure: str) -> Figure:
-    """Return a figure of the model card under the suite's name; not disclosed where it does not apply."""
+    """Return a figure of the model card under the suite's name; not disclosed if it does not apply."""
     estimate = part.figure(measure)
     if estimate is None:
         return Figure(measure, None)

@@ -35,7 +35,7 @@ class Monitored:
     reference : str
         The part of the kept scores that scores are compared with; empty if none are kept.
     brier : float or None
-        Mean squared error of the probability; of models of two outcomes, where outcomes are known.
+        Mean squared error of the probability; of models of two outcomes, if outcomes are known.
     tenths : tuple of Calibration
         Predicted against observed, each of 20 people or more.
     unexamined : tuple of (str, str)

@@ -154,7 +154,7 @@ def region_gaps(test: dict[Key, tuple[Slice, ...]], training: dict[Key, tuple[Sl
 
 
 def periods(times: NDArray[np.str_], max_periods: int) -> tuple[tuple[Group, ...], NDArray[np.intp]]:
-    """Neighbouring days, months or years in at most so many groups of about equal size and 20 records or more, the earliest first.
+    """Return neighbouring days, months or years in at most `max_periods` groups of similar size, 20 records or more, the earliest first.
 
     Parameters
     ----------
@@ -245,5 +245,5 @@ def _names(feature_slices: Sequence[Slice]) -> list[tuple[str, str]]:
 
 
 def _z(many: int) -> float:
-    """Standard errors on either side so that so many intervals hold together with 95 %."""
+    """Standard errors on either side so that this many intervals hold together with 95 %."""
     return NormalDist().inv_cdf(1 - TAILS[0] / max(many, 1))

@@ -1,7 +1,7 @@
 """The suite's tests and thresholds as data, an operator's file on top, and the verdict of each test. Pure: knows figures, no model.
 
 An operator's file may tighten a threshold, set one where the suite has none, make another test a floor, and switch off what is no floor.
-It can loosen nothing; what was switched off stands in the result with the reason given.
+It can loosen nothing; what was switched off is in the result with the reason given.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class MeasureLimits(_Part):
     sense : {"min", "max"}
         Whether smaller or larger values are worse.
     warn, fail : float or None
-        The test warns or fails if the whole interval lies beyond it.
+        The test warns or fails if the whole interval is beyond it.
     """
 
     measure: str
@@ -79,7 +79,7 @@ class MeasureLimits(_Part):
         return self.warn if self.fail is None else self.fail
 
     def worse(self, value: float, than: float) -> bool:
-        """Return whether a value lies beyond another in the bad direction."""
+        """Return whether a value is beyond another in the bad direction."""
         return value < than if self.sense == "min" else value > than
 
 
@@ -118,7 +118,7 @@ class OperatorConfig(_Part):
     time : str
         The feature, of any party, that says when a record is from.
     attributes : tuple of str
-        Protected features beside those that the rules find.
+        Protected features in addition to those that the rules find.
     limits : dict of str to OwnLimit
         Measure → tighter thresholds.
     floors : tuple of str
@@ -144,7 +144,7 @@ class Figure:
     value : float or None
         None if too few people are behind it to be disclosed.
     low, high : float or None
-        Its interval, where it has one.
+        Its interval, if it has one.
     n : int
         Records behind it; 0 if it is about the model alone.
     party, feature : str
@@ -167,7 +167,7 @@ class Figure:
     apart: tuple[str, ...] = ()
 
     def ends(self, sense: Sense) -> tuple[float | None, float | None]:
-        """Return the best and the worst end of its interval; its value twice, where it has none."""
+        """Return the best and the worst end of its interval; its value twice, if it has none."""
         low = self.value if self.low is None else self.low
         high = self.value if self.high is None else self.high
         return (high, low) if sense == "min" else (low, high)
@@ -200,7 +200,7 @@ class Tested:
     missing : str
         Why it was not provided; empty if it was.
     because : str
-        The operator's reason, where it was switched off.
+        The operator's reason, if it was switched off.
     figures : tuple of Judged
         All of them, the worst first.
     """
@@ -349,7 +349,7 @@ class Suite:
 
 
 def overall(tested: Sequence[Tested]) -> Overall:
-    """Return the whole suite's verdict: failed by any test; incomplete where a floor is missing that has something to measure."""
+    """Return the whole suite's verdict: failed by any test; incomplete if a floor is missing that has something to measure."""
     verdicts = {test.verdict for test in tested}
     if "fail" in verdicts:
         return "fail"
@@ -362,7 +362,7 @@ def overall(tested: Sequence[Tested]) -> Overall:
 def verdict_of(limit: MeasureLimits, figure: Figure) -> Verdict:
     """Return what one figure shows, by its interval: every measure is judged so.
 
-    It fails or warns if the whole interval lies beyond the limit. It passes if the whole interval lies within the last limit, which rules a
+    It fails or warns if the whole interval is beyond the limit. It passes if the whole interval is within the last limit, which rules a
     failure out, and the figure itself within the first one. In between the records do not decide. A figure that is not disclosed is
     not provided.
     """
@@ -391,7 +391,7 @@ def judge(limit: MeasureLimits, figure: Figure) -> Judged:
 
 
 def _badness(judged: Judged) -> tuple[int, float]:
-    """Worst verdict first, then how far the figure itself lies in the bad direction of its limit."""
+    """Worst verdict first, then how far the figure itself is in the bad direction of its limit."""
     value = judged.figure.value
     bound = next((b for b in (judged.fail, judged.warn) if b is not None), 0.0)
     if value is None:

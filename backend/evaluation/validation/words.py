@@ -27,7 +27,7 @@ def about_in_words(say: Say, figure: Figure, feature: str, party: str, codes: Ma
     feature, party : str
         As they are shown; empty if the figure is about neither.
     codes : mapping of str to str
-        Code of the feature → what it stands for; of Cramér's V: attribute → what it means.
+        Code of the feature → its meaning; of Cramér's V: attribute → what it means.
     """
     measure = say(f"validation.measure_{figure.measure}")
     if figure.feature:
@@ -73,7 +73,7 @@ def rest_in_words(say: Say, apart: Collection[str], codes: Mapping[str, str]) ->
     say : callable
         A catalogue.
     codes : mapping of str to str
-        Code of the feature → what it stands for; empty if no dictionary lists them.
+        Code of the feature → its meaning; empty if no dictionary lists them.
     """
     listed, without_value = members_of_rest(apart, codes)
     names = list(dict.fromkeys(codes[code] for code in listed))  # several codes may have one text
@@ -92,7 +92,7 @@ def rest_in_words(say: Say, apart: Collection[str], codes: Mapping[str, str]) ->
 
 
 def value_in_words(say: Say, figure: Figure, show: Callable[[float], str]) -> str:
-    """Return the value in its unit, with its interval and how many records are behind it; a dash where it is not disclosed.
+    """Return the value in its unit, with its interval and how many records are behind it; a dash if it is not disclosed.
 
     Parameters
     ----------

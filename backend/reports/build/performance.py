@@ -69,7 +69,7 @@ def _merge(first: Calibration, second: Calibration, shares: bool) -> Calibration
 
 
 def _curve(part: Performance) -> tuple[report.CutoffLine, ...]:
-    """Points of ROC with enough people between each two, the widest gap (KS) among them where it is not at an end."""
+    """Points of ROC with enough people between each two, the widest gap (KS) among them if it is not at an end."""
     roc = part.separation
     if roc is None:
         return ()

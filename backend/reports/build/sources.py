@@ -65,7 +65,7 @@ class Sources(ModelView):
     bases : mapping of (claim, feature) to Basis
         What that was measured on.
     retrained : tuple of SideBySide
-        The model beside the one it replaces, and those that replace it.
+        The model next to the one it replaces, and those that replace it.
     validation : Validation, optional
         The suite's last run.
     monitored : Monitored, optional
@@ -75,7 +75,7 @@ class Sources(ModelView):
     details : DetailsSection, optional
         What the operator provided.
     challenger : SideBySide, optional
-        The model beside the one that it names as challenger.
+        The model next to the one that it names as challenger.
     dossiers : tuple of DossierSection
         What Hosts signed about their columns, as the Guest took it in.
     policy, policy_version : Policy, PolicyVersion or None

@@ -67,7 +67,7 @@ def _may_break(left_letter: str, right_letter: str) -> bool:
 
 
 def _cut(piece: str, width: Callable[[str], float], room: float) -> int:
-    """Return how much of a word too long for a line stands on the first: up to a sign that joins its parts, else as much as fits."""
+    """Return how much of a word too long for a line is on the first: up to a sign that joins its parts, else as much as fits."""
     width_so_far = 0.0
     fits = 0
     soft = 0

@@ -70,7 +70,7 @@ def pages(outline: Outline, language: str, time: datetime) -> FPDF:
 
 
 def _remark(pdf: Page, following: Sequence[Block]) -> float:
-    """Millimetres of the remark that comes next, which stands on a page with the end of what it is about; 0 if none does."""
+    """Millimetres of the remark that comes next, which is on one page with the end of what it is about; 0 if none does."""
     match following:
         case [Paragraph(text, "note")] if (height := pdf.height(text, SIZE)) <= BEGINNING:
             return height
@@ -78,9 +78,9 @@ def _remark(pdf: Page, following: Sequence[Block]) -> float:
 
 
 def _together(pdf: Page, blocks: Sequence[Block]) -> float:
-    """Millimetres of what stands on one page with a heading: headings and sentences below it, and what they head, or its beginning.
+    """Return the millimetres of what is on one page with a heading: headings and sentences below it, and what they head, or its beginning.
 
-    Of a sentence that comes first likewise, where a table or code follows; else 0.
+    Of a sentence that comes first likewise, if a table or code follows; else 0.
     """
     headings = 0.0
     below = 0.0
@@ -98,7 +98,7 @@ def _together(pdf: Page, blocks: Sequence[Block]) -> float:
             continue
         height = _height(pdf, block)
         below += height if height <= KEPT_TOGETHER_MM or isinstance(block, Bars | Panels) else BEGINNING
-        # however many headings stand above, so that the last of them does not go to another page than the first
+        # however many headings are above, so that the last of them does not go to another page than the first
         if not isinstance(block, Paragraph) or below > BEGINNING:
             break
     return headings + below
@@ -180,9 +180,9 @@ def _draw(pdf: Page, block: Block, words: Catalogue, remark: float = 0.0) -> Non
 
 
 def _table(pdf: Page, table: Table, size: float, remark: float = 0.0) -> None:
-    """Draw rows with a line below each; one that fits no page goes on on the next, and the head stands on every page.
+    """Draw rows with a line below each; one that fits no page goes on on the next, and the head is on every page.
 
-    A `remark` of so many millimetres stands on a page with the last row.
+    A remark of `remark` millimetres is on one page with the last row.
     """
     widths = [pdf.epw * width / sum(table.widths) for width in table.widths]
     bolds = [[bool(not table.head and i == 0) for i in range(len(widths))], [True] * len(widths)]

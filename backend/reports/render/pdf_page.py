@@ -21,12 +21,12 @@ LINE_MM = 4.6
 INK = (34, 48, 60)
 FAINT = (85, 96, 106)
 RED = (163, 39, 30)
-PAGES_PLACEHOLDER = "0{nb}0"  # stands for how many pages there are, and is set apart from Chinese as a number is
+PAGES_PLACEHOLDER = "0{nb}0"  # is replaced by the number of pages, and is set apart from Chinese as a number is
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 
 def in_a_row(i: int, n: int) -> int:
-    """Return how many of `n` lines, or rows, stand on one page from line `i` on, so that the first and the last are on none alone."""
+    """Return how many of `n` lines, or rows, are on one page from line `i` on, so that the first and the last are on none alone."""
     if i == 0:
         return n if n <= 3 else 2
     return 2 if i == n - 2 else 1
@@ -225,7 +225,7 @@ class Page(FPDF):
         return self.lines_of(line, width - 4)[0].rstrip() + "…"
 
     def _fitting(self, line: str, width: float) -> str:
-        """Return the end of a line that is too long: there stands what tells one model from another."""
+        """Return the end of a line that is too long: the end tells one model from another."""
         if self.wide(line) <= width:
             return line
         return "… " + self.lines_of(line[::-1], width - 6)[0][::-1]

@@ -462,7 +462,7 @@ def _line(write: Writer, m: Evidence) -> str:
 
 
 def _basis(write: Writer, on: Basis) -> str:
-    """On how many records; of decisions on which, and at which cut-off; and when, where that was before."""
+    """Say on how many records; of decisions on which, and at which cut-off; and when, if on an earlier day."""
     earlier_day = write("before", day=on.measured) if on.measured else ""
     if on.cutoff is None:
         return write("on", n=whole(on.n)) + earlier_day
@@ -558,7 +558,7 @@ def rates(write: Writer, sides: Sequence[tuple[str, Sequence[Evidence]]]) -> Tab
 
 
 def retrained(write: Writer) -> list[Block]:
-    """Each model that was retrained beside the one that it replaces."""
+    """Each retrained model next to the one that it replaces."""
     blocks: list[Block] = []
     for pair in write.content.retrained:
         blocks += [Heading(write("beside", before=pair.before, after=pair.after), 2), *_beside(write, pair)]

@@ -1,4 +1,4 @@
-"""What stands beside rates by group: scores compared without a cut-off, and selection over a range of cut-offs. Knows the report alone."""
+"""What is next to rates by group: scores compared without a cut-off, and selection over a range of cut-offs. Knows the report alone."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _cutoffs(write: Writer, measures: Sequence[Evidence]) -> list[Block]:
 
 
 def in_words(write: Writer, ratios: Sequence[Evidence]) -> str:
-    """Between which values the ratios lie, and at how many cut-offs one is below four fifths."""
+    """Say between which values the ratios are, and at how many cut-offs one is below four fifths."""
     values = []
     below = set()
     for m in ratios:

@@ -15,7 +15,7 @@ VALIDATORS = ("test", "outcomes", "monitoring", "change", "leak", "quality", "pr
 
 
 class OpenPoint(NamedTuple):
-    """One thing that somebody has to do, by `day` found."""
+    """One thing that has to be done, by `day` found."""
 
     gravity: str
     point: str

@@ -1,6 +1,6 @@
 """Sections on what people have to say: what the model is for, its data, tests, monitoring and validation; and what each standard asks.
 
-A field that was not provided reads "not provided"; nothing stands in for it. Knows the report alone.
+A field that was not provided reads "not provided"; nothing replaces it. Knows the report alone.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from backend.results import NOBODY
 SENSITIVITY = ("noise", "missing_feature", "host_out", "weak_spots")
 """Tests of the suite that change the inputs and look at the scores."""
 
-DETAIL_PREFIXES = {"state": "states.step_", "override": "report."}  # action → where the names of its details stand
+DETAIL_PREFIXES = {"state": "states.step_", "override": "report."}  # action → the prefix of the keys of its details
 
 
 def said(write: Writer) -> DetailsSection:
@@ -29,7 +29,7 @@ def said(write: Writer) -> DetailsSection:
 
 
 def not_provided(write: Writer) -> tuple[str, ...]:
-    """Return the operator's fields that are empty; what the suite measured of sensitivity stands in for a text about it."""
+    """Return the operator's fields that are empty; what the suite measured of sensitivity replaces a text about it."""
     empty = missing(write.content.details, [p.name for p in write.content.parties])
     return tuple(name for name in empty if name != "sensitivity" or not verdicts_of(write, SENSITIVITY))
 
@@ -45,7 +45,7 @@ def undocumented(write: Writer) -> list[str]:
 
 
 def _facts(write: Writer, names: Iterable[str]) -> Facts:
-    """What was provided; what was not stands among the open points."""
+    """What was provided; what was not is among the open points."""
     details = said(write)
     rows = []
     for name in names:
@@ -166,7 +166,7 @@ def _table(write: Writer, rows: Iterable[T], *columns: tuple[str, int, Callable[
 
 
 def tests(write: Writer) -> list[Block]:
-    """On the latest period, beside a challenger, and under changes of the inputs."""
+    """On the latest period, next to a challenger, and under changes of the inputs."""
     words = write.words
     pair = write.content.challenger
     blocks: list[Block] = [
@@ -206,7 +206,7 @@ def _latest(write: Writer) -> str:
 
 
 def monitoring(write: Writer) -> list[Block]:
-    """The plan, what sets it off, and how far predictions have moved within the data at hand."""
+    """The plan, what sets it off, and how far predictions have moved within the data of this model."""
     performance = write.content.performance
     lines = performance.stability if performance else ()
     moved = sum(line.psi > line.chance for line in lines)

@@ -76,7 +76,7 @@ def directions_in_words(write: Writer) -> str:
 
 
 def _ages(write: Writer, f: Finding) -> str:
-    """Return what the check of elderly ages came to; how it was made stands with the finding."""
+    """Return what the check of elderly ages came to; how it was made is said with the finding."""
     if f.ages and f.usage.splits:
         return verdict_in_words(write.words, f.ages)
     return elderly(write, f)

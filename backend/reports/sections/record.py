@@ -173,7 +173,7 @@ def _holds(write: Writer, line: SignOffLine) -> bool:
 
 
 def audit(write: Writer) -> list[Block]:
-    """The log as it stood."""
+    """The log as of the report."""
     issued = write.report.issued
     log = write.report.issued.audit
     witnesses = write.enumerated(map(write.party, log.witnesses)) or write("no_witness")

@@ -10,7 +10,7 @@ from backend.reports.sections.writer import Writer, percent
 
 
 def summary(write: Writer) -> list[Block]:
-    """The verdict, whether somebody approved and signed, the line that decides, and where no breach was shown."""
+    """The verdict, whether it was approved and signed, the line that decides, and where no breach was shown."""
     verdict = write.report.issued.verdict
     tone: Literal["finding", "plain"] = "plain" if verdict.state == "no_breach" else "finding"
     if write.content.identity.synthetic:
@@ -43,7 +43,7 @@ def _without_breach(write: Writer) -> list[Block]:
 
 
 def _signed(write: Writer) -> Paragraph:
-    """Return how many people stand by this very content."""
+    """Return how many people signed this content off."""
     signed = sum(s.covers for s in write.report.issued.sign_offs)
     return Paragraph(write("status_signed" if signed else "status_unsigned", n=signed))
 
@@ -77,7 +77,7 @@ def _policy(write: Writer) -> Paragraph:
 
 
 def _standing(write: Writer) -> list[Block]:
-    """What the model is called, and whether somebody approved it."""
+    """What the model is called, and whether it was approved."""
     standing = write.report.issued.standing
     approved = {"person": standing.approved_by or "", "day": (standing.approved_at or "")[:10]}
     if standing.state == "in_use" and standing.approved_by is None:

@@ -52,7 +52,7 @@ class Writer:
         return self._titles.get(name, name)
 
     def says(self, who: str, text: str) -> str:
-        """Return what is said of somebody or something, after a colon."""
+        """Return a name, a colon and what is said about it."""
         return self.words("words.says", who=who, said=text)
 
     def role(self, role: str) -> str:
@@ -72,7 +72,7 @@ class Writer:
         return self.words.unit(feature.unit, feature.meaning)
 
     def codes(self, feature: FeatureLine) -> dict[str, str]:
-        """Return what a feature's codes stand for."""
+        """Return the meanings of a feature's codes."""
         return self.words.texts(feature.codes)
 
     def feature(self, name: str) -> str:

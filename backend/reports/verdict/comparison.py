@@ -237,7 +237,7 @@ def _within_chance(figure: Figure) -> bool:
 def difference_of(first: Figure, second: Figure) -> tuple[float, float]:
     """Return the interval of `second` less `first` from the intervals of both (Zou and Donner 2008), as if of different people.
 
-    Both are of the same people, whose differences are smaller: the interval is wider than need be, and claims no change that is none.
+    Both are of the same people, whose differences are smaller: the interval is wider than need be, and claims no change without one.
     """
     moved = second.value - first.value
     below = hypot(second.value - _low(second), _high(first) - first.value)

@@ -95,7 +95,7 @@ class Fact:
     about : str
         Name of the feature or id of the test; empty for a fact about the whole model.
     state : {"broken", "undecided", "not_measured", "no_breach"}
-        A rule or a limit is broken; nobody can say yet (a person has to decide, or there are too few records); nobody measured it;
+        A rule or a limit is broken; it is open (a person has to decide, or there are too few records); it was not measured;
         it was measured and no breach was shown.
     title : Text
         A few words, as a headline names it.
@@ -155,7 +155,7 @@ def named(titles: Sequence[Text | Remark | str], max_titles: int = TITLES_NAMED)
 
 
 def _headline(facts: Sequence[Fact]) -> Text:
-    """Return the sentence that stands first wherever the model is shown."""
+    """Return the first sentence wherever the model is shown."""
     state = facts[0].state if facts else "not_measured"
     titles = [fact.title for fact in facts if fact.state == state]
     counts = []

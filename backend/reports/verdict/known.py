@@ -77,5 +77,5 @@ class Known:
 
 
 def has_meaning(feature: Feature) -> bool:
-    """Return whether somebody wrote a meaning, in either language; a stand-in made of the column's name is none."""
+    """Return whether the owner gave a meaning, in either language; a text made of the column's name does not count."""
     return feature.described or bool(feature.meaning.zh)

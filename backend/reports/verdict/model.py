@@ -1,4 +1,4 @@
-"""Facts about the model itself: tests, quality, directions, meanings, what its scores tell, and whether somebody set the line."""
+"""Facts about the model itself: tests, quality, directions, meanings, what its scores tell, and whether the line was set."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def _directions(model: Known) -> Iterator[Fact]:
 
 
 def _meanings(model: Known) -> Fact:
-    """Return of how many features somebody wrote what they mean."""
+    """Return how many features have a meaning."""
     n_offered = len(model.offered)
     bare = [feature.name for _, feature in model.offered if not has_meaning(feature)]
     in_use = [name for name in bare if model.splits.get(name, 0)]

@@ -1,7 +1,7 @@
-"""Facts about groups of people: who is accepted how often, what stands in for a protected feature, whether old age costs anything.
+"""Facts about groups of people: who is accepted how often, proxies of a protected feature, whether old age costs anything.
 
 Acceptance is judged at the line of the model's policy. As long as no line was set, it is judged along all cut-offs that were
-measured: no single one of them decides about anybody.
+measured: no single one of them decides about a person.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Comparison:
 
     @property
     def state(self) -> State:
-        """Return how the ratio and its interval lie to four fifths."""
+        """Return how the ratio and its interval compare with four fifths."""
         if self.high < FOUR_FIFTHS:
             return "broken"
         return "undecided" if self.low < FOUR_FIFTHS else "no_breach"
@@ -74,7 +74,7 @@ def outcome_facts(model: Known) -> Iterator[Fact]:
 
 
 def line_is_set(model: Known, feature: str) -> bool:
-    """Return whether a feature's groups were measured at a line that somebody set and that still holds."""
+    """Return whether a feature's groups were measured at a line that was set and is still in force."""
     basis = model.bases.get((DISPARITY, feature))
     return basis is not None and model.policy.is_set and basis.policy == model.policy.version
 
@@ -96,7 +96,7 @@ def comparisons(rows: Sequence[Evidence], *, along: bool) -> tuple[Comparison, .
 
 
 def _widening(comparisons: int) -> float:
-    """Return by what factor an interval of 95 % has to be wider so that so many hold together (Bonferroni)."""
+    """Return by what factor an interval of 95 % has to be wider so that this many hold together (Bonferroni)."""
     if comparisons < 2:
         return 1.0
     return NormalDist().inv_cdf(1 - TAILS[0] / comparisons) / Z
@@ -136,7 +136,7 @@ def reference_of(rows: Sequence[Evidence]) -> Text:
 
 
 def smallest_gap(row: Evidence) -> float:
-    """Return the smallest difference of two shares that so many records would have shown, from the interval of the measured one.
+    """Return the smallest difference of two shares that this number of records would have shown, from the interval of the measured one.
 
     It is 2.80 standard errors: a difference as large is found with 80 % at a level of 5 %.
     """
