@@ -146,7 +146,7 @@ class Asking:
 
     def sums(self, marks, wanted, max_groups, known=(), min_size=20):
         self.questions.send(marks, list(wanted), on_piece=self.on_piece)
-        return self.questions.ask(wanted, max_groups, known=known, min_size=min_size)
+        return self.questions.ask(wanted, max_groups, known_groups=known, min_size=min_size)
 
     def borne_by(self, marks, max_groups):
         return self.questions.borne_by([1] * marks, max_groups)

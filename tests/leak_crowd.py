@@ -291,7 +291,7 @@ class Candidate:
             return tape.reply  # refused before the gate, which alone has records
         kind = gate.kinds[type(message)]
         session = self.host._sessions.of(message.conversation, GUEST)
-        asked = gate.asked(GUEST, message, session)
+        asked = gate.request_of(GUEST, message, session)
         try:
             ask = kind.rule(asked)
         except GlassleafError as error:

@@ -120,7 +120,7 @@ class PlainReasons:
         """Return a person's numbers as they come to each Host, and as the last one leaves them."""
         factors: dict[str, AnyFactors] = {**self._factors}
         return self._through(
-            self.compiled, guest_columns, factors, {host: answers.kept for host, answers in decided.items()}
+            self.compiled, guest_columns, factors, {host: answers.holds for host, answers in decided.items()}
         )
 
     def drops(self, guest_columns: Columns, decided: Mapping[str, Decided]) -> list[Numbers]:

@@ -177,12 +177,12 @@ class GuestRuntime:
         links: Callable[[], dict[str, LinkState]] = dict,
         on_receipts: OnReceipts | None = None,
         workers: Workers | None = None,
-        named: float | None = None,
+        named_share: float | None = None,
     ) -> None:
         self.federation = federation
         self.journal = journal
-        if named is not None:
-            self.named = named
+        if named_share is not None:
+            self.named = named_share
         elif federation.synthetic:
             self.named = 0.0
         else:
@@ -306,13 +306,15 @@ class GuestRuntime:
         self, name: str, transcript: Sequence[TranscriptEntry], receipts: Mapping[str, ConversationReceipt]
     ) -> None:
         if self._on_receipts is not None and (self._witnesses or any(self._decides(host) for host in self.hosts)):
-            own = [
-                (one.sender, one.receiver, one.kind, one.bytes, 0.0)
-                for one in transcript
-                if self.guest.name in (one.sender, one.receiver)
-                and one.bytes  # without bytes it is the link's own word
+            own_entries = [
+                (entry.sender, entry.receiver, entry.kind, entry.bytes, 0.0)
+                for entry in transcript
+                if self.guest.name in (entry.sender, entry.receiver)
+                and entry.bytes  # without bytes it is the link's own word
             ]
-            self._on_receipts(name, own, {host: (one, self._witnesses[host]) for host, one in receipts.items()})
+            self._on_receipts(
+                name, own_entries, {host: (entry, self._witnesses[host]) for host, entry in receipts.items()}
+            )
 
     def _decides(self, host: str) -> bool:
         """Whether its operator is asked: by default at a real Host, and not in a simulation."""
@@ -326,14 +328,14 @@ class GuestRuntime:
         model_id: str,
         purpose: str,
         rows: int,
-        named: tuple[float, float] = NOT_MEASURED,
+        identified: tuple[float, float] = NOT_MEASURED,
     ) -> None:
-        """Ask those of `hosts` whose operators decide, before anybody is counted, whether a model may be asked about.
+        """Ask those of `hosts` whose operators decide whether a model may be used, before any person is counted.
 
-        `named` is the share of scores that fit one path only, and the largest that was allowed. Raises as
+        `identified` is the share of scores that fit one path only, and the largest share that was allowed. Raises as
         :func:`backend.protocols.approvals.guest.ask`.
         """
-        question = AskApproval(session.name, model_id, purpose, rows, *named)
+        question = AskApproval(session.name, model_id, purpose, rows, *identified)
         self._ask_operators(session, dict.fromkeys(hosts, question))
 
     def ask_training(
@@ -346,30 +348,30 @@ class GuestRuntime:
     def open_model(
         self,
         hosts: tuple[str, ...],
-        asked: AskedTraining,
+        training_terms: AskedTraining,
         sealed_as: str,
         released_as: str,
         model: GuestModel,
-        named: float,
+        identified: float,
     ) -> dict[str, str]:
         """Have the Hosts open the halves that they keep sealed; return the hashes of what they keep.
 
-        `asked` are the terms of the training, as :meth:`ask_training` has them: what a Host's operator has withdrawn stays sealed. Raises
-        as :func:`backend.protocols.sealing.guest.release`.
+        `training_terms` are those of :meth:`ask_training`: a half whose approval a Host's operator has withdrawn stays sealed. Raises as
+        :func:`backend.protocols.sealing.guest.release`.
         """
         session = self.open_session(hosts, counted=False)
         try:
-            self.ask_training(session, *asked)
-            return release(session, sealed_as, released_as, model, named)
+            self.ask_training(session, *training_terms)
+            return release(session, sealed_as, released_as, model, identified)
         finally:
             session.close()
 
-    def _ask_operators(self, session: Session, asked: Mapping[str, AskTraining | AskApproval]) -> None:
-        deciding = {host: one for host, one in asked.items() if self._decides(host)}
+    def _ask_operators(self, session: Session, questions: Mapping[str, AskTraining | AskApproval]) -> None:
+        deciding = {host: question for host, question in questions.items() if self._decides(host)}
         try:
-            for allowed in ask(session, self.guest.name, deciding) if deciding else ():
-                terms = {name: value for name, value in asdict(allowed).items() if name != "conversation"}
-                self._note_approval(allowed.host, allowed.number, "granted", terms)
+            for grant in ask(session, self.guest.name, deciding) if deciding else ():
+                terms = {name: value for name, value in asdict(grant).items() if name != "conversation"}
+                self._note_approval(grant.host, grant.number, "granted", terms)
         except ApprovalPending as waits:
             self.note_waiting(waits)
             raise

@@ -344,10 +344,12 @@ class HostParty:
             return None
         receipt = sign_receipt(conversation, self.name, session.stated, self._signing)
         guest = session.guest
-        kept = Receipt(conversation, self.name, guest, receipt.entries, "", self._signing.public, receipt.signature)
+        stored_receipt = Receipt(
+            conversation, self.name, guest, receipt.entries, "", self._signing.public, receipt.signature
+        )
         try:
             if self._receipts is not None:
-                self._receipts.keep(kept)
+                self._receipts.keep(stored_receipt)
         except StoreError as error:  # the conversation is over, and nobody waits for this
             _log.warning("%s: a receipt was not kept: %s", self.name, error)
         return receipt
@@ -391,10 +393,10 @@ class HostParty:
             return accountant is not None and not is_current(accountant, self._partial_models, row)
 
         if self.requests is None:
-            wanted = []
+            sampled = []
         else:
-            wanted = sampled_rows(self.requests, rows)
-        return host_half(self.name, wanted, self._partial_models, self._gate.table, self._gate.noise, changed)
+            sampled = sampled_rows(self.requests, rows)
+        return host_half(self.name, sampled, self._partial_models, self._gate.table, self._gate.noise, changed)
 
     def registered(self, model_id: str) -> Registered:
         """What the Guest has told of its partial model, for an auditor."""
@@ -466,10 +468,10 @@ class HostParty:
 
     def _session(self, sender: str, message: Message) -> HostSession | None:
         """The conversation that a message belongs to: its sender's own, or the one in which another Host passes something on."""
-        own = self._sessions.find(message.conversation, sender)
-        if own is None and self._is_passed_on(message):
+        own_session = self._sessions.find(message.conversation, sender)
+        if own_session is None and self._is_passed_on(message):
             return self._sessions.find(message.conversation)
-        return own
+        return own_session
 
     def _is_passed_on(self, message: Message) -> bool:
         """Return whether other Hosts may send a message of this kind, too."""
@@ -486,11 +488,11 @@ class HostParty:
         with self._sessions.serving(guest, message.conversation):
             yield from handler(sender, message) or ()
 
-    def _state_purpose(self, sender: str, asked: StatePurpose) -> Answer:
-        session = self._sessions.of(asked.conversation, sender)
+    def _state_purpose(self, sender: str, message: StatePurpose) -> Answer:
+        session = self._sessions.of(message.conversation, sender)
         session.purpose = ""
-        agreed = answer_purpose(asked, MEASURES if self._measures is None else self._measures)
-        session.purpose = asked.purpose if agreed.agreed else ""
+        agreed = answer_purpose(message, MEASURES if self._measures is None else self._measures)
+        session.purpose = message.purpose if agreed.agreed else ""
         yield sender, agreed
 
     def _offer_key(self, sender: str, offer: OfferKey) -> None:
@@ -503,11 +505,11 @@ class HostParty:
     def _cipher(self, scheme: str, key: bytes) -> PublicSide:
         """Checked and made ready once per key; who brings a known one does not wait for another's."""
         offered = scheme, key
-        known = self._ciphers.get(offered)
-        if known is not None:
+        opened_before = self._ciphers.get(offered)
+        if opened_before is not None:
             with self._opening, suppress(KeyError):  # another key may have taken its place meanwhile
                 self._ciphers.move_to_end(offered)
-            return known[0]
+            return opened_before[0]
         with self._opening:
             if offered not in self._ciphers:
                 opened = open_offer(scheme, key, self._key_floor, self._pool, self._tables, self._products)
@@ -522,9 +524,9 @@ class HostParty:
         keep_head(self._store, sender, keep)
         yield sender, kept_heads(self._store, sender, keep.conversation, MAX_ENTRIES + 1, 1)
 
-    def _ask_audit_heads(self, sender: str, asked: AskAuditHeads) -> Answer:
-        self._sessions.of(asked.conversation, sender)
-        yield sender, kept_heads(self._store, sender, asked.conversation, asked.below, asked.most)
+    def _ask_audit_heads(self, sender: str, message: AskAuditHeads) -> Answer:
+        self._sessions.of(message.conversation, sender)
+        yield sender, kept_heads(self._store, sender, message.conversation, message.below, message.most)
 
     def _acknowledge(self, sender: str, message: Acknowledge) -> None:
         if self.accountant is not None:
@@ -550,8 +552,8 @@ def _all_kinds() -> Kinds:
     }
 
 
-def _counts(answer: HeldRecords, asked: int) -> tuple[int, int, int]:
+def _counts(answer: HeldRecords, n_people: int) -> tuple[int, int, int]:
     """Of the people asked about: answered, not held, held and refused for a limit."""
-    held = sum(byte.bit_count() for byte in answer.held)
+    n_records = sum(byte.bit_count() for byte in answer.held)
     spent = sum(byte > 0 for byte in answer.spent)
-    return held - spent, asked - held, spent
+    return n_records - spent, n_people - n_records, spent

@@ -130,7 +130,7 @@ class HostHalf:
             }
             for row in self.rows
         ]
-        sums = [{**vars(one), "values": dict(one.values), "about": dict(one.about)} for one in self.sums]
+        sums = [{**vars(entry), "values": dict(entry.values), "about": dict(entry.about)} for entry in self.sums]
         return json.dumps({"host": self.host, "models": dict(self.models), "rows": rows, "sums": sums})
 
 
@@ -139,7 +139,7 @@ def load_half(text: str) -> HostHalf:
     try:
         body = json.loads(text)
         rows = tuple(_row(row) for row in body["rows"])
-        sums = tuple(_sums(one) for one in body["sums"])
+        sums = tuple(_sums(entry) for entry in body["sums"])
         models = {str(name): str(model) for name, model in body["models"].items()}
         return HostHalf(str(body["host"]), models, rows, sums)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -232,19 +232,19 @@ def host_half(
         index = table.row_of.get(row.subject)
         values: dict[str, Value] = {}
         if index is not None:
-            own = table.columns_of(np.array([index]), sorted(served.features))
-            values = {name: _plain(column[0]) for name, column in own.items()}
+            own_columns = table.columns_of(np.array([index]), sorted(served.features))
+            values = {name: _plain(column[0]) for name, column in own_columns.items()}
         layout = served.model.layout
-        added = 0
+        dither = 0
         vector = row.vector
         shares = None
         if row.kind == REASONS and row.vector:
             vector, shares, *_ = msgpack.unpackb(row.vector)
         if row.kind == SCORE and served.plan.last and layout is not None:
             width = max(row.dither, half_units(noise.width, layout.dither_bits))
-            held = np.array([index is not None])
+            has_record = np.array([index is not None])
             if width:
-                [added] = noise.dithers(served.structure, layout, (row.subject,), held, width)
+                [dither] = noise.dithers(served.structure, layout, (row.subject,), has_record, width)
         half.append(
             HostRow(
                 row.kind,
@@ -255,14 +255,14 @@ def host_half(
                 row.subject,
                 index is not None,
                 values,
-                added,
+                dither,
                 changed(row),
                 row.public_key,
                 vector,
                 None if shares is None else tuple(shares),
             )
         )
-    return HostHalf(host, texts, tuple(half), tuple(one for one in sums if one is not None))
+    return HostHalf(host, texts, tuple(half), tuple(sums_of_row for sums_of_row in sums if sums_of_row is not None))
 
 
 def _half_of_sums(
@@ -280,12 +280,12 @@ def _half_of_sums(
     else:
         features = sorted(about["kinds"])
     rows = table.row_of.of(people)
-    held = (rows >= 0).tolist()
+    has_record = (rows >= 0).tolist()
     values = {}
     for name, column in table.columns_of(rows[rows >= 0], features).items():
-        found = iter(column)
-        values[name] = [_plain(next(found)) if here else None for here in held]
-    return HostSums(row.kind, row.model_id, row.request, people, tuple(held), values, about, changed)
+        values_found = iter(column)
+        values[name] = [_plain(next(values_found)) if here else None for here in has_record]
+    return HostSums(row.kind, row.model_id, row.request, people, tuple(has_record), values, about, changed)
 
 
 def _plain(value: Any) -> Value:

@@ -205,23 +205,24 @@ class HostSessions:
             return session
 
     def find(self, conversation: str, guest: str = "") -> HostSession | None:
-        """The conversation of that name and Guest, if it is open; without a Guest, the only one of that name."""
+        """Return the open conversation of a name and Guest; without a Guest, the only one of that name. None if there is none."""
         with self._lock:
             if guest:
                 return self._open.get((guest, conversation))
-            named = [session for (_, name), session in self._open.items() if name == conversation]
-            return named[0] if len(named) == 1 else None
+            sessions = [session for (_, name), session in self._open.items() if name == conversation]
+            return sessions[0] if len(sessions) == 1 else None
 
     def running(self, quiet: float) -> tuple[Running, ...]:
-        """Conversations of :meth:`busy`, the one that was opened first at the front."""
+        """Return the conversations of :meth:`busy`, in the order in which they were opened."""
         with self._lock:
             now = self._clock()
-            found = []
+            conversations = []
             for (guest, name), session in self._open.items():
                 silent = 0.0 if session.at_work else now - session.used
                 if silent < quiet:
-                    found.append(Running(name, guest, session.last, session.messages, silent, session.stopped))
-            return tuple(found)
+                    running = Running(name, guest, session.last, session.messages, silent, session.stopped)
+                    conversations.append(running)
+            return tuple(conversations)
 
     def stop(self, id_: str) -> bool:
         """Answer nothing more of the conversation with that :attr:`Running.id`; False if it is not open."""
@@ -414,10 +415,10 @@ class HostModels:
     def check_owner(self, model_id: str, guest: str) -> None:
         """Raise SecurityError if another Guest's model has this id already."""
         if self._store.content_hash(model_id):
-            known = self.find(model_id)
+            model_here = self.find(model_id)
         else:
-            known = None
-        if known is not None and known.model.guest != guest:
+            model_here = None
+        if model_here is not None and model_here.model.guest != guest:
             raise SecurityError("model_of_another_guest")
 
     def get(self, model_id: str) -> ServedModel:
@@ -456,9 +457,9 @@ class HostModels:
         return self._served[model_id]
 
 
-def members(ids: Sequence[str], held: Flags) -> tuple[str, ...]:
-    """Those of some people of whom a record is held."""
-    return tuple(i for i, known in zip(ids, held.tolist(), strict=True) if known)
+def members(ids: Sequence[str], has_record: Flags) -> tuple[str, ...]:
+    """Return the people of whom there is a record."""
+    return tuple(i for i, is_known in zip(ids, has_record.tolist(), strict=True) if is_known)
 
 
 def digest_of(*parts: bytes | str | float | Sequence[str]) -> str:

@@ -106,7 +106,7 @@ class Lanes:
         """Of conversations that never end, those in which nothing happened for longest are forgotten here."""
         over = len(self._conversations) - KEPT
         if over > 0:
-            idle = [name for name, kept in self._conversations.items() if kept.idle]
+            idle = [name for name, conversation in self._conversations.items() if conversation.idle]
         else:
             idle = []
         for name in idle[:over]:
@@ -127,8 +127,8 @@ class Lanes:
         return sum(thread.name == f"{self._name}-{lane}" for thread in self._threads)
 
     def _work(self, lane: Lane) -> None:
-        while (taken := self._next(lane)) is not None:
-            name, conversation, delivery = taken
+        while (next_item := self._next(lane)) is not None:
+            name, conversation, delivery = next_item
             try:
                 self._answer(delivery)
             finally:

@@ -345,7 +345,7 @@ class AskedSums:
         with self._written_down(question) as write_question:
             with work.part(0.0, MARKED):
                 progress = self._sessions.progress
-                questions.send(marks, question.receivers, largest=largest, on_piece=progress, before=write_question)
+                questions.send(marks, question.receivers, largest=largest, on_piece=progress, on_made=write_question)
             with work.part(MARKED, 1.0):
                 answers, late = self._answers(questions, question, len(marks), work.reached)
         return answers, {**refused, **late}
@@ -415,7 +415,7 @@ class AskedSums:
             reached(number / len(question.asked))
             try:
                 tables = questions.ask(
-                    {host: (name,)}, self.max_groups, source, min_size=question.min_size, known=known_groups
+                    {host: (name,)}, self.max_groups, source, min_size=question.min_size, known_groups=known_groups
                 )
             except (HostRefused, QuestionRefused) as error:  # another process was first
                 refused[host, name] = error

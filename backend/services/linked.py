@@ -68,7 +68,7 @@ def linked_runtime(
             OwnTranscript(wire),
             HostsOperator(),
             witnesses=witnesses,
-            named=floors_of(agreement).named_share,
+            named_share=floors_of(agreement).named_share,
             on_close=wire.shut_down,
             links=wire.links,
             **options,

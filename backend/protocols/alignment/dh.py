@@ -60,7 +60,7 @@ class BlindedIds:
     """The Guest's ids, blinded once for all Hosts, as far as they have been asked for."""
 
     def __init__(self, guest: str, ids: Sequence[str]) -> None:
-        self.ids = encoded(ids, own=guest)
+        self.ids = encoded(ids, guest=guest)
         self._blinded = bytearray()
         self._inverses = bytearray()
 
@@ -137,13 +137,13 @@ class DhGuest:
         """Step 4: ``(n,)`` the position of each id in the Host's list, -1 where it is not there."""
         if self._taken < self._pieces:
             raise SecurityError("answers_missing", asked=self._pieces, got=self._taken)
-        own, listed = (np.frombuffer(tags, dtype=f"S{TAG}") for tags in (self._own, self._listed))
+        guest_tags, listed = (np.frombuffer(tags, dtype=f"S{TAG}") for tags in (self._own, self._listed))
         order = np.argsort(listed)
         in_order = listed[order]
         if (in_order[1:] == in_order[:-1]).any():
             raise SecurityError("record_listed_twice")
-        places = np.minimum(np.searchsorted(in_order, own), len(order) - 1)
-        return np.where(in_order[places] == own, order[places], -1)
+        places = np.minimum(np.searchsorted(in_order, guest_tags), len(order) - 1)
+        return np.where(in_order[places] == guest_tags, order[places], -1)
 
 
 class DhHost(HostIds):

@@ -46,8 +46,8 @@ def align(session: Session, guest: str, ids: Sequence[str], method: str) -> tupl
         session.send(host, StartAlignment(session.name, method, len(ids), side.open()))
     started = session.expect_each(AlignmentStarted, session.hosts)
     # 2 hidden ids, and their answers
-    left = {host: side.opened(started[host].records, started[host].opening) for host, side in sides.items()}
-    _exchange(session, sides, left)
+    n_missing = {host: side.opened(started[host].records, started[host].opening) for host, side in sides.items()}
+    _exchange(session, sides, n_missing)
     # 3 the rows that all hold, which each Host is told of its own
     positions = {host: side.positions() for host, side in sides.items()}
     rows = joint_rows(guest, ids, positions)
@@ -63,13 +63,13 @@ def align(session: Session, guest: str, ids: Sequence[str], method: str) -> tupl
     )
 
 
-def _exchange(session: Session, sides: Mapping[str, GuestSide], left: dict[str, int]) -> None:
-    """Send each Host its pieces of hidden ids, one ahead so that both parties work at once; `left` counts the answers to come."""
+def _exchange(session: Session, sides: Mapping[str, GuestSide], n_missing: dict[str, int]) -> None:
+    """Send each Host its pieces of hidden ids, one ahead so that both parties work at once; `n_missing` counts the answers to come."""
     pieces = {host: side.pieces() for host, side in sides.items()}
     first = next(iter(sides), "")
     blinded = 0
-    pieces_in_all = sum(left.values())
-    of_one = left.get(first, 0)
+    pieces_in_all = sum(n_missing.values())
+    of_one = n_missing.get(first, 0)
 
     def ask(host: str) -> None:
         nonlocal blinded
@@ -80,17 +80,17 @@ def _exchange(session: Session, sides: Mapping[str, GuestSide], left: dict[str, 
             report()
 
     def report() -> None:
-        answered = len(sides) * (1 - sum(left.values()) / pieces_in_all)
+        answered = len(sides) * (1 - sum(n_missing.values()) / pieces_in_all)
         work.reached((BLINDED * blinded / of_one + (1 - BLINDED) * answered) / (BLINDED + (1 - BLINDED) * len(sides)))
 
     for host in sides:
         ask(host)
         ask(host)
-    while any(left.values()):
+    while any(n_missing.values()):
         host, message = session.expect(HiddenAnswer)
-        if not left.get(host):
+        if not n_missing.get(host):
             raise SecurityError("answered_out_of_turn", host=host)
         ask(host)
         sides[host].take(message.answer)
-        left[host] -= 1
+        n_missing[host] -= 1
         report()

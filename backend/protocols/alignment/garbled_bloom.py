@@ -122,7 +122,7 @@ class BloomGuest:
     """The Guest's side towards one Host."""
 
     def __init__(self, guest: str, ids: Sequence[str]) -> None:
-        self._ids = encoded(ids, own=guest)
+        self._ids = encoded(ids, guest=guest)
         self._transfer = TransferReceiver()
         self._sent = self._taken = 0
 
@@ -166,9 +166,9 @@ class BloomGuest:
         """Step 4: ``(n,)`` the position of each id in the Host's list, -1 where it is not there."""
         if self._taken < len(self._spans):
             raise SecurityError("answers_missing", asked=len(self._spans), got=self._taken)
-        found = add_up(self._filter, self._slots)
-        held = (found[:, :2] == self._prints).all(axis=1)
-        return check_positions(np.where(held, found[:, 2].astype(np.intp), -1), self._records)
+        restored = add_up(self._filter, self._slots)
+        is_listed = (restored[:, :2] == self._prints).all(axis=1)
+        return check_positions(np.where(is_listed, restored[:, 2].astype(np.intp), -1), self._records)
 
 
 class BloomHost(HostIds):

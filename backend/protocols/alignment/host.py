@@ -24,7 +24,7 @@ class _Alignment:
     side: HostSide
 
 
-def read_start(asked: Asked) -> Ask:
+def read_start(request: Asked) -> Ask:
     """Read which way ids are to be aligned; for a training its operator is asked first.
 
     Raises
@@ -32,7 +32,7 @@ def read_start(asked: Asked) -> Ask:
     SecurityError
         If no training was asked for, and the conversation measures nothing that this Host has agreed to.
     """
-    approval = None if asked.session.purpose else training_request(asked)
+    approval = None if request.session.purpose else training_request(request)
     return Ask(opens=IDS, approval=approval)
 
 
@@ -46,14 +46,14 @@ def answer_start(permit: Permit, opened: Opened, message: StartAlignment, noise:
     )
 
 
-def read_hidden(asked: Asked) -> Ask:
+def read_hidden(request: Asked) -> Ask:
     """Read hidden ids of the alignment in progress."""
-    return Ask(subject=asked.session.need(_Alignment, "no_alignment").side)
+    return Ask(subject=request.session.need(_Alignment, "no_alignment").side)
 
 
-def read_joint(asked: Asked) -> Ask:
+def read_joint(request: Asked) -> Ask:
     """Read which ids of the alignment in progress are joint."""
-    return Ask(opens=IDS, subject=asked.session.need(_Alignment, "no_alignment").side)
+    return Ask(opens=IDS, subject=request.session.need(_Alignment, "no_alignment").side)
 
 
 def answer_hidden(permit: Permit, opened: Opened, message: HiddenIds, noise: Noise) -> Reply:

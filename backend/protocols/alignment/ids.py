@@ -17,13 +17,13 @@ from backend.protocols.transport.packing import from_bitmap, to_bitmap
 MAX_ID = 0xFFFF  # bytes; RFC 9497 §3.3.1 counts an input in two bytes
 
 
-def encoded(ids: Sequence[str], *, own: str = "") -> list[bytes]:
+def encoded(ids: Sequence[str], *, guest: str = "") -> list[bytes]:
     """Ids as UTF-8, in the order given.
 
     Parameters
     ----------
     ids : sequence of str, ``(n,)``
-    own : str
+    guest : str
         The Guest's name, if the ids are its own: errors may then show one. What a Host raises travels to the Guest, so
         that it names positions only.
 
@@ -32,7 +32,7 @@ def encoded(ids: Sequence[str], *, own: str = "") -> list[bytes]:
     FederationError
         No ids, too many, one that is too long, or one that two records share.
     """
-    who = own or "The Host"
+    who = guest or "The Host"
     if not ids:
         raise FederationError("no_records_to_align", party=who)
     if len(ids) > MAX_ROWS:
@@ -43,11 +43,13 @@ def encoded(ids: Sequence[str], *, own: str = "") -> list[bytes]:
         raise FederationError("id_too_long", party=who, record=longest + 1, bytes=len(data[longest]), most=MAX_ID)
     first: dict[bytes, int] = {}
     for row, value in enumerate(data):
-        before = first.setdefault(value, row)
-        if before != row:
-            if own:
-                raise FederationError("aligned_id_twice_here", party=who, first=before + 1, second=row + 1, id=ids[row])
-            raise FederationError("aligned_id_twice", party=who, first=before + 1, second=row + 1)
+        first_row = first.setdefault(value, row)
+        if first_row != row:
+            if guest:
+                raise FederationError(
+                    "aligned_id_twice_here", party=who, first=first_row + 1, second=row + 1, id=ids[row]
+                )
+            raise FederationError("aligned_id_twice", party=who, first=first_row + 1, second=row + 1)
     return data
 
 
@@ -65,8 +67,8 @@ def secret_order(n: int) -> NDArray[np.intp]:
 
 def check_positions(positions: NDArray[np.intp], records: int) -> NDArray[np.intp]:
     """``(n,)`` positions in the Host's list, -1 where it has none; raises SecurityError for a position outside it or given twice."""
-    found = positions[positions >= 0]
-    if len(found) and (found.max() >= records or len(np.unique(found)) < len(found)):
+    listed = positions[positions >= 0]
+    if len(listed) and (listed.max() >= records or len(np.unique(listed)) < len(listed)):
         raise SecurityError("unknown_record_listed")
     return positions
 
@@ -89,14 +91,14 @@ def joint_rows(guest: str, ids: Sequence[str], positions: Mapping[str, NDArray[n
     FederationError
         A Host holds none of the ids, or no id is held by all.
     """
-    held = np.ones(len(ids), dtype=bool)
+    in_all = np.ones(len(ids), dtype=bool)
     for host, position in positions.items():
         if not (position >= 0).any():
             raise FederationError("host_holds_no_id", host=host, guest=guest, records=len(ids))
-        held &= position >= 0
-    if not held.any():
+        in_all &= position >= 0
+    if not in_all.any():
         raise FederationError("no_id_in_common", guest=guest, records=len(ids), hosts=tuple(positions))
-    return common_order(ids, np.flatnonzero(held))
+    return common_order(ids, np.flatnonzero(in_all))
 
 
 def common_order(ids: Sequence[str], rows: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -143,7 +145,7 @@ class HostIds:
         """
         if self._answered < self._pieces or not self._pieces:
             raise SecurityError("marked_before_alignment")
-        chosen = self._order[from_bitmap(joint, self.records)]
-        if not 1 <= len(chosen) <= self._asked:
-            raise SecurityError("other_records_marked", marked=len(chosen), asked=self._asked)
-        return common_order(self._ids, chosen)
+        joint_rows = self._order[from_bitmap(joint, self.records)]
+        if not 1 <= len(joint_rows) <= self._asked:
+            raise SecurityError("other_records_marked", marked=len(joint_rows), asked=self._asked)
+        return common_order(self._ids, joint_rows)

@@ -45,15 +45,20 @@ class TransferReceiver:
     def accept(self, replies: bytes) -> None:
         """Base transfers, last step: both seeds of every column, a·B and a·(B − A)."""
         for number, reply in enumerate(split(replies, COLUMNS)):
-            zero = multiply(self._secret, reply)
-            one = multiply(self._secret, subtract(reply, self.offer))
-            self._seeds.append((_seed(number, self.offer, reply, zero), _seed(number, self.offer, reply, one)))
+            seed_of_0 = multiply(self._secret, reply)
+            seed_of_1 = multiply(self._secret, subtract(reply, self.offer))
+            self._seeds.append(
+                (_seed(number, self.offer, reply, seed_of_0), _seed(number, self.offer, reply, seed_of_1))
+            )
         self._transcript = self.offer + replies
 
     def choose(self, number: int, choices: NDArray[np.bool_]) -> bytes:
         """Message `number`: per column G(k⁰) ⊕ G(k¹) ⊕ choices, ``16·n`` bytes (ALSZ13)."""
         packed = np.packbits(choices)
-        columns = [_stream(zero, number, len(packed)) ^ _stream(one, number, len(packed)) for zero, one in self._seeds]
+        columns = [
+            _stream(seed_of_0, number, len(packed)) ^ _stream(seed_of_1, number, len(packed))
+            for seed_of_0, seed_of_1 in self._seeds
+        ]
         return (np.stack(columns) ^ packed).tobytes()
 
     def choose_either(self, number: int, choices: NDArray[np.bool_]) -> bytes:
@@ -63,8 +68,8 @@ class TransferReceiver:
         """
         packed = np.frombuffer(np.packbits(choices).tobytes() + os.urandom(HASH_BITS // 8), dtype=np.uint8)
         columns = self.choose(number, np.unpackbits(packed).astype(bool))
-        own = np.stack([packed, *(_stream(zero, number, len(packed)) for zero, _ in self._seeds)])
-        return columns + _hashes(_challenge(self._transcript, number, columns), own).tobytes()
+        rows = np.stack([packed, *(_stream(zero, number, len(packed)) for zero, _ in self._seeds)])
+        return columns + _hashes(_challenge(self._transcript, number, columns), rows).tobytes()
 
     def receive(self, number: int, first: int, choices: NDArray[np.bool_], blob: bytes, width: int) -> Bytes:
         """The chosen strings.
@@ -87,10 +92,10 @@ class TransferReceiver:
         n = len(choices)
         check_length(blob, n, width)
         rows = _rows([_stream(zero, number, -(-n // 8)) for zero, _ in self._seeds], n)
-        chosen = np.flatnonzero(choices)
+        chosen_rows = np.flatnonzero(choices)
         received = np.zeros((n, width), dtype=np.uint8)
         masked = np.frombuffer(blob, dtype=np.uint8).reshape(n, width)
-        received[chosen] = masked[chosen] ^ _pads(first + chosen, rows[chosen], width)
+        received[chosen_rows] = masked[chosen_rows] ^ _pads(first + chosen_rows, rows[chosen_rows], width)
         return received
 
     def receive_either(self, number: int, first: int, choices: NDArray[np.bool_], blob: bytes, width: int) -> Bytes:
@@ -160,10 +165,10 @@ class TransferSender:
 
     def _check(self, number: int, columns: list[Bytes], blob: bytes) -> None:
         """h(q_j) = h(t_j) ⊕ s_j·h(x) of every column j, x the choices and s the secret ones (KOS15, revised, Figure 10)."""
-        found = _hashes(_challenge(self._transcript, number, blob[:-HASHES]), np.stack(columns))
+        hashes = _hashes(_challenge(self._transcript, number, blob[:-HASHES]), np.stack(columns))
         x, *t = np.frombuffer(blob[-HASHES:], dtype=np.uint8).reshape(1 + COLUMNS, -1)
         expected = np.stack(t) ^ np.outer(np.array(self._bits(), dtype=np.uint8), x)
-        if not hmac.compare_digest(expected.tobytes(), found.tobytes()):
+        if not hmac.compare_digest(expected.tobytes(), hashes.tobytes()):
             raise SecurityError("transfer_columns_differ")
 
     def _bits(self) -> list[int]:

@@ -36,7 +36,7 @@ def training_terms(
     terms: dict[str, AskTraining] = {}
     for host in session.hosts:
         left_out = tuple(f.name for f in federation.party(host).features if f.name in exclude)
-        asked = AskTraining(
+        question = AskTraining(
             conversation=session.name,
             algorithm=parameters.ALGORITHM,
             trees=trees,
@@ -49,8 +49,8 @@ def training_terms(
         )
         if isinstance(parameters, OpBoostParameters):
             noise = parameters.noise
-            asked = replace(
-                asked,
+            question = replace(
+                question,
                 map=noise.map,
                 mechanism=noise.mechanism,
                 epsilon=float(noise.epsilon),
@@ -58,11 +58,13 @@ def training_terms(
                 alpha=float(noise.alpha),
                 levels=noise.levels,
             )
-        terms[host] = asked
+        terms[host] = question
     return terms
 
 
-def ask(session: Session, guest: str, asked: Mapping[str, AskTraining | AskApproval]) -> tuple[ApprovalGranted, ...]:
+def ask(
+    session: Session, guest: str, questions: Mapping[str, AskTraining | AskApproval]
+) -> tuple[ApprovalGranted, ...]:
     """Ask Hosts' operators; return what those that decide allow.
 
     Every answer is taken before one that is not a grant ends the conversation: an answer that is left behind would be in one side's
@@ -70,7 +72,7 @@ def ask(session: Session, guest: str, asked: Mapping[str, AskTraining | AskAppro
 
     Parameters
     ----------
-    asked : mapping of str to AskTraining or AskApproval
+    questions : mapping of str to AskTraining or AskApproval
         Host → what it is asked.
 
     Raises
@@ -82,23 +84,23 @@ def ask(session: Session, guest: str, asked: Mapping[str, AskTraining | AskAppro
     SecurityError
         If a Host answers about something else, or its signature does not hold.
     """
-    for host, question in asked.items():
+    for host, question in questions.items():
         session.send(host, question)
     answers: dict[str, ApprovalGranted] = {}
     refusals: list[HostRefused] = []
-    while len(answers) + len(refusals) < len(asked):
+    while len(answers) + len(refusals) < len(questions):
         try:
             host, answer = session.expect(ApprovalGranted)
         except HostRefused as error:
             refusals.append(error)
             continue
-        if host in answers or host not in asked:
+        if host in answers or host not in questions:
             raise SecurityError("answered_out_of_turn", host=host)
         answers[host] = answer
     if refusals:
-        raise _first(refusals, list(asked))
+        raise _first(refusals, list(questions))
     granted = []
-    for host, question in asked.items():
+    for host, question in questions.items():
         if answers[host].number:
             _check(host, guest, question, answers[host])
             granted.append(answers[host])
@@ -113,14 +115,14 @@ def _first(refusals: Sequence[HostRefused], hosts: Sequence[str]) -> HostRefused
     return min(refusals, key=lambda refusal: hosts.index(str(refusal.values["host"])))
 
 
-def _check(host: str, guest: str, asked: AskTraining | AskApproval, answer: ApprovalGranted) -> None:
+def _check(host: str, guest: str, question: AskTraining | AskApproval, answer: ApprovalGranted) -> None:
     """Raise SecurityError if a grant is for something else than what was asked, or not signed by its Host."""
-    if isinstance(asked, AskTraining):
+    if isinstance(question, AskTraining):
         purpose = TRAINING
-        name = asked.algorithm
+        name = question.algorithm
     else:
-        purpose = asked.purpose
-        name = asked.model_id
+        purpose = question.purpose
+        name = question.model_id
     if (answer.host, answer.guest, answer.purpose, answer.name) != (host, guest, purpose, name):
         raise SecurityError("allowed_something_else", host=host)
     if not is_signed_approval(answer):

@@ -56,37 +56,37 @@ class ApprovalRequests:
         if error is None and grant.state == GRANTED:
             self.approvals.grant_scores(grant, about_model(session.guest, SCORING, model_id, served, 0))
 
-    def _ask_training(self, sender: str, asked: AskTraining) -> Answer:
-        session = self.sessions.of(asked.conversation, sender)
-        session.keep(AskTraining, asked)
+    def _ask_training(self, sender: str, message: AskTraining) -> Answer:
+        session = self.sessions.of(message.conversation, sender)
+        session.keep(AskTraining, message)
         if self.approvals is None:
-            yield sender, ApprovalGranted(asked.conversation, "", sender, 0, TRAINING, asked.algorithm)
+            yield sender, ApprovalGranted(message.conversation, "", sender, 0, TRAINING, message.algorithm)
             return
-        found = self.approvals.ask(about_training(session.guest, asked, self.facts))
-        yield sender, self.approvals.answer(found, asked.conversation, asked.algorithm)
+        approval = self.approvals.ask(about_training(session.guest, message, self.facts))
+        yield sender, self.approvals.answer(approval, message.conversation, message.algorithm)
 
-    def _ask_approval(self, sender: str, asked: AskApproval) -> Answer:
-        session = self.sessions.of(asked.conversation, sender)
-        if asked.purpose not in (SCORING, REASONS, *MEASURES):
-            raise SecurityError("unknown_purpose", purpose=asked.purpose, known=(SCORING, REASONS, *MEASURES))
+    def _ask_approval(self, sender: str, message: AskApproval) -> Answer:
+        session = self.sessions.of(message.conversation, sender)
+        if message.purpose not in (SCORING, REASONS, *MEASURES):
+            raise SecurityError("unknown_purpose", purpose=message.purpose, known=(SCORING, REASONS, *MEASURES))
         if self.approvals is None:
-            yield sender, ApprovalGranted(asked.conversation, "", sender, 0, asked.purpose, asked.model_id)
+            yield sender, ApprovalGranted(message.conversation, "", sender, 0, message.purpose, message.model_id)
             return
-        if self.partial_models.sealed(asked.model_id) is not None:
-            raise SecurityError("model_sealed", model=asked.model_id)
-        served = self.partial_models.get(asked.model_id)
+        if self.partial_models.sealed(message.model_id) is not None:
+            raise SecurityError("model_sealed", model=message.model_id)
+        served = self.partial_models.get(message.model_id)
         if session.guest != served.model.guest:
             raise SecurityError("model_of_another_guest")
-        found = self.approvals.ask(
+        approval = self.approvals.ask(
             about_model(
                 session.guest,
-                asked.purpose,
-                asked.model_id,
+                message.purpose,
+                message.model_id,
                 served,
-                max(0, asked.rows),
-                (asked.named, asked.most_named),
-                imported=not self.partial_models.grew(asked.model_id),
+                max(0, message.rows),
+                (message.named, message.most_named),
+                imported=not self.partial_models.grew(message.model_id),
             )
         )
         # what was allowed under another name is the same model
-        yield sender, self.approvals.answer(found, asked.conversation, asked.model_id)
+        yield sender, self.approvals.answer(approval, message.conversation, message.model_id)

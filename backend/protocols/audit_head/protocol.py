@@ -119,9 +119,9 @@ def keep_head(store: PartyStore, whose: str, report: KeepAuditHead) -> None:
     base = proved[0].number
     if base > last.number:
         raise SecurityError("audit_digests_missing", party=whose, got=base + 1, expected=last.number + 1)
-    known = {head.number: head.hash for head in proved}
+    proved_hashes = {head.number: head.hash for head in proved}
     for head in store.audit_heads(whose, report.number + 1, max(1, report.number - base + 1)):
-        if known.get(head.number, head.hash) != head.hash:
+        if proved_hashes.get(head.number, head.hash) != head.hash:
             raise _fork(whose, head.number)
     if report.number > last.number:
         store.put_audit_head(whose, KeptHead(report.number, report.hash, report.public_key, report.signature))

@@ -88,15 +88,17 @@ class RlweEncryption:
         self.ciphertexts = len(key.parameters) * load.ciphertexts(key.bits)
 
     def encrypted(self, columns: Columns, people: int = 1) -> bytes:
-        """``(features, rows)``: what is the Guest's own, and the base for what is a Host's."""
-        own, base = self._numbers(columns, people)
-        return self._key.encrypt(np.concatenate([own, np.tile(base, (sum(self._shape.features[1:]), 1))]))
+        """Encrypt ``(features, rows)``: the Guest's numbers for its features, and the base for the Hosts' features."""
+        guest_rows, base = self._numbers(columns, people)
+        return self._key.encrypt(np.concatenate([guest_rows, np.tile(base, (sum(self._shape.features[1:]), 1))]))
 
     def _numbers(self, columns: Columns, people: int) -> tuple[IntArray, IntArray]:
-        """``(own features, rows)`` and ``(rows,)``; columns are ``(n,)`` each, a person has entries · points + 1 rows."""
+        """Return the Guest's numbers, ``(own features, rows)``, and the base, ``(rows,)``; a person has entries · points + 1 rows."""
         terms = self._compiled.encode(columns, people)
-        own = np.concatenate([terms.own, terms.constant[:, np.newaxis]], axis=1)
-        return own.reshape(people * self._compiled.rows, own.shape[2]).T, np.pad(terms.base, ((0, 0), (0, 1))).ravel()
+        guest_numbers = np.concatenate([terms.own, terms.constant[:, np.newaxis]], axis=1)
+        return guest_numbers.reshape(people * self._compiled.rows, guest_numbers.shape[2]).T, np.pad(
+            terms.base, ((0, 0), (0, 1))
+        ).ravel()
 
     def opened(self, blob: bytes) -> list[int]:
         """Blinded numbers may be any residues modulo T."""

@@ -140,21 +140,21 @@ class ReasonsClient:
         groups: tuple[int, ...] = (),
         sideless: Collection[str] = (),
     ) -> Named:
-        """Names of up to `count` reasons of every person, columns ``(n,)`` each.
+        """Return the names of up to `count` reasons of every person, columns ``(n,)`` each.
 
         Parameters
         ----------
         below : collection of str
-            Features of which is asked whether the value is below its median; of the others, whether it is above. No Host learns it.
+            Features that may be named if the value is below its median; all others may be if it is above. No Host learns them.
         groups : tuple of int
-            The reason of each of the items, where several are one (:class:`ReasonShape`).
+            The reason of each item, if several items are one reason (:class:`ReasonShape`).
         sideless : collection of str
-            Features that may be named whatever their side: codes, and what must not be left out. No Host learns it.
+            Features that may be named on either side of the median: codes, and features that must not be left out. No Host learns them.
 
         Raises
         ------
         ParameterError
-            The key is none that names are ranked under, or too short.
+            Names cannot be ranked under this kind of key, or it is too short.
         SecurityError, PartyUnreachable, Cancelled
             See :meth:`backend.protocols.transport.channel.Session.expect`.
         """
@@ -170,24 +170,24 @@ class ReasonsClient:
         answers = self._session.expect_each(HeldRecords, compiled.chain)
         refused = _refused(answers, len(people.ids))
         masks = {host: answer.masks for host, answer in answers.items()}
-        asked = self._sides(people, below, sideless, masks)
+        sides_of_people = self._sides(people, below, sideless, masks)
         names: list[tuple[tuple[str, str], ...] | None] = []
         for i in range(len(people.ids)):
             if i in refused:
                 names.append(None)
                 continue
-            known = None if self._run is None else self._run.batch(i).answer
-            if known is not None:
-                found = [(party, feature) for party, feature in msgpack.unpackb(known)]
+            stored_names = None if self._run is None else self._run.batch(i).answer
+            if stored_names is not None:
+                named_features = [(party, feature) for party, feature in msgpack.unpackb(stored_names)]
             else:
-                ranking = RankingGuest(encryption.opened, shape.ranking, asked[i])
-                found = self._named(people, i, encryption, ranking)
+                ranking = RankingGuest(encryption.opened, shape.ranking, sides_of_people[i])
+                named_features = self._named(people, i, encryption, ranking)
                 if self._run is not None:
-                    self._run.answered(i, msgpack.packb(found))
-            names.append(tuple(found))
+                    self._run.answered(i, msgpack.packb(named_features))
+            names.append(tuple(named_features))
         self._on_stage("done", self._guest, len(people.ids))
         if self._run is not None:
-            # before they are handed over: an auditor may draw any of them
+            # Stored before the names are returned: an auditor may draw any of them.
             about = count, groups, tuple(sorted(below)), tuple(sorted(sideless))
             self._run.state(request, self._statement(people, *about, names).dump())
         return Named(names, refused, encryption.ciphertexts, self._timings.seconds)
@@ -201,23 +201,28 @@ class ReasonsClient:
         sideless: tuple[str, ...],
         names: Sequence[tuple[tuple[str, str], ...] | None],
     ) -> NamesStatement:
-        """Return what an auditor is told of names."""
+        """Return the statement for an auditor about names."""
         compiled = self._compiled
         number_of = {item: i for i, item in enumerate(compiled.items)}
-        named = tuple(None if found is None else tuple(number_of[item] for item in found) for found in names)
+        numbers_of_names = tuple(
+            None if names_of_person is None else tuple(number_of[item] for item in names_of_person)
+            for names_of_person in names
+        )
         background = compiled.background
-        own = self._own_columns(people)
-        return NamesStatement(self._model_id, background, count, groups, below, sideless, own, named)
+        guest_columns = self._own_columns(people)
+        return NamesStatement(
+            self._model_id, background, count, groups, below, sideless, guest_columns, numbers_of_names
+        )
 
     def _own_columns(self, people: PartyTable) -> Columns:
         """Return this party's values that the model uses."""
-        own = [feature for _, feature in self._compiled.items[: self._compiled.own]]
-        return {name: people.columns[name] for name in own}
+        features = [feature for _, feature in self._compiled.items[: self._compiled.own]]
+        return {name: people.columns[name] for name in features}
 
     def _sides(
         self, people: PartyTable, below: Collection[str], sideless: Collection[str], masks: Mapping[str, bytes]
     ) -> NDArray[np.bool_]:
-        """``(people, 4, features)``: shares of above and of below, own ones or a Host's masks; whether below is asked about, or no side."""
+        """Return ``(people, 4, features)``: shares of above and of below (or a Host's masks), whether below is asked about, or no side."""
         compiled = self._compiled
         n = len(people.ids)
         out = np.zeros((n, OWN, len(compiled.items)), dtype=bool)
@@ -227,10 +232,10 @@ class ReasonsClient:
         )
         begin = compiled.own
         for host in compiled.chain[:-1]:
-            own = sum(party == host for party, _ in compiled.items)
-            bits = from_bitmap(masks[host], n * own * 2).reshape(n, own, 2)
-            out[:, :2, begin : begin + own] = bits.transpose(0, 2, 1)
-            begin += own
+            n_features = sum(party == host for party, _ in compiled.items)
+            bits = from_bitmap(masks[host], n * n_features * 2).reshape(n, n_features, 2)
+            out[:, :2, begin : begin + n_features] = bits.transpose(0, 2, 1)
+            begin += n_features
         out[:, 2] = [name in below for name in names]
         out[:, 3] = [name in sideless for name in names]
         return out
@@ -338,8 +343,8 @@ class ReasonsClient:
         with self._timings.measured("rank", host):
             session.send(host, ChooseLabels(session.name, ranking.choose(shares)))
             largest = ranking.names(session.expect_each(GarbledRanking, [host])[host].circuit)
-        found = [self._compiled.items[k] for k in largest]
-        return sorted(found, key=lambda item: item[1])
+        named_features = [self._compiled.items[k] for k in largest]
+        return sorted(named_features, key=lambda item: item[1])
 
 
 def _refused(answers: Mapping[str, HeldRecords], n: int) -> dict[int, Remark]:

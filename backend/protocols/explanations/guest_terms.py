@@ -84,18 +84,18 @@ class CompiledTerms:
         features = {(t, i): s.feature for t, tree in enumerate(model.trees) for i, s in tree.splits.items()}
         self._shares = left_shares(model, background)
         self._owner = {(t, i): s.owner for t, tree in enumerate(model.trees) for i, s in tree.splits.items()}
-        used = {
+        features_of_party = {
             party: sorted({f for k, f in features.items() if self._owner[k] == party})
             for party in (model.guest, *self.chain)
         }
-        self.items = tuple((party, name) for party, names in used.items() for name in names)
-        self._counts = tuple(len(names) for names in used.values())
-        own = {key: name for key, name in features.items() if key in model.rules}
-        rows = [factors_of(path, own, self._shares) for path in paths(model.trees)]
+        self.items = tuple((party, name) for party, names in features_of_party.items() for name in names)
+        self._counts = tuple(len(names) for names in features_of_party.values())
+        guest_splits = {key: name for key, name in features.items() if key in model.rules}
+        rows = [factors_of(path, guest_splits, self._shares) for path in paths(model.trees)]
         self.factors = Factors(model.rules, rows)
         weights = leaf_weights(model)
         entry = [self._entries if e is None else e for leaves in folding.entry_of_leaf for e in leaves]
-        self._at = np.array(entry), used[model.guest]
+        self._at = np.array(entry), features_of_party[model.guest]
         self._by_entry, self._by_feature = self.matrices(weights, self.factors)
         self._weight_sum = float(np.abs(weights).sum())
 
@@ -106,18 +106,19 @@ class CompiledTerms:
     def matrices(
         self, weights: NDArray[np.float64], factors: Factors, groups: tuple[int, ...] = ()
     ) -> tuple[csr_array, csr_array]:
-        """What adds leaves up by entry, and factors by entry and own feature, times the leaves' weights; what has no entry comes last.
+        """Return the matrices that sum leaves by entry, and factors by entry and own feature, times the leaves' weights.
 
-        A factor is named by its feature; if there are `groups`, by the reason that features belong to, and counts for each of them.
+        Leaves without an entry come last. A factor is named by its feature, or with `groups` by the reasons of that feature; it counts for
+        each of them.
         """
-        entry, own = self._at
+        entry, features = self._at
         row = factors.row
-        names = [str(group) for group in groups] if groups else own
+        names = [str(group) for group in groups] if groups else features
         of, item = members(factors, names)
-        size = (self._entries + 1) * len(own), len(row)
+        size = (self._entries + 1) * len(features), len(row)
         return (
             csr_array((weights, (entry, np.arange(len(entry)))), shape=(self._entries + 1, len(entry))),
-            csr_array((weights[row[of]], (entry[row[of]] * len(own) + item, of)), shape=size),
+            csr_array((weights[row[of]], (entry[row[of]] * len(features) + item, of)), shape=size),
         )
 
     @property
@@ -167,21 +168,21 @@ class CompiledTerms:
         return shares_of(self.model, self._shares, host)
 
     def encode(self, columns: Columns, n: int = 1) -> Terms:
-        """The numbers of `n` people; columns are ``(n,)`` each."""
+        """Return the numbers of `n` people; columns are ``(n,)`` each."""
         size = self._entries + 1, self._counts[0]
         base = np.empty((n, self._entries, len(self._points)))
-        own = np.empty((n, size[0], len(self._points), size[1]))
+        by_feature = np.empty((n, size[0], len(self._points), size[1]))
         points = list(enumerate(zip(self._points.tolist(), self._point_weights.tolist(), strict=True)))
-        for rows, kept in self.factors.blocks(columns, n):
+        for rows, holds in self.factors.blocks(columns, n):
             for k, (x, weight) in points:
-                base[rows, :, k] = weight * (self._by_entry @ self.factors.whole(kept, x))[:-1].T
-                own[rows, :, k] = weight * (self._by_feature @ self.factors.parts(kept, x)).T.reshape(
-                    kept.shape[1], *size
+                base[rows, :, k] = weight * (self._by_entry @ self.factors.whole(holds, x))[:-1].T
+                by_feature[rows, :, k] = weight * (self._by_feature @ self.factors.parts(holds, x)).T.reshape(
+                    holds.shape[1], *size
                 )
         return Terms(
             units(base.reshape(n, self.rows - 1), TERM_BITS),
-            units(own[:, :-1].reshape(n, self.rows - 1, size[1]), TERM_BITS),
-            units(own[:, -1].sum(axis=1), TERM_BITS),
+            units(by_feature[:, :-1].reshape(n, self.rows - 1, size[1]), TERM_BITS),
+            units(by_feature[:, -1].sum(axis=1), TERM_BITS),
         )
 
 
@@ -198,11 +199,11 @@ class CompiledDrops:
         self._terms = terms
         self.chain = terms.chain
         model = terms.model
-        own = groups[: terms.own]
+        guest_groups = groups[: terms.own]
         names = [feature for _, feature in terms.items[: terms.own]]
-        self._factors = merged_factors(model.rules, paths(model.trees), names, own)
+        self._factors = merged_factors(model.rules, paths(model.trees), names, guest_groups)
         rounded = quantise(leaf_weights(model), model.score_bits) / float(1 << model.score_bits)
-        self._by_entry, self._by_feature = terms.matrices(rounded, self._factors, own)
+        self._by_entry, self._by_feature = terms.matrices(rounded, self._factors, guest_groups)
 
     @property
     def rows(self) -> int:
@@ -215,15 +216,17 @@ class CompiledDrops:
         return self._terms.rows
 
     def encode(self, columns: Columns, n: int = 1) -> Terms:
-        """The numbers of `n` people; columns are ``(n,)`` each."""
+        """Return the numbers of `n` people; columns are ``(n,)`` each."""
         terms = self._terms
         size = (self._terms.entries + 1, self._terms.own)
         base = np.empty((n, terms.entries))
         changes = np.empty((n, *size))
         moved_there = self._factors.blocks(moved(columns, terms.model.medians), n)
-        for (rows, here), (_, there) in zip(self._factors.blocks(columns, n), moved_there, strict=True):
-            base[rows] = (self._by_entry @ self._factors.whole(here, 1.0))[:-1].T
-            changes[rows] = (self._by_feature @ self._factors.changes(here, there)).T.reshape(here.shape[1], *size)
+        for (rows, holds_now), (_, holds_moved) in zip(self._factors.blocks(columns, n), moved_there, strict=True):
+            base[rows] = (self._by_entry @ self._factors.whole(holds_now, 1.0))[:-1].T
+            changes[rows] = (self._by_feature @ self._factors.changes(holds_now, holds_moved)).T.reshape(
+                holds_now.shape[1], *size
+            )
         return Terms(units(base, TERM_BITS), units(changes[:, :-1], TERM_BITS), units(changes[:, -1], TERM_BITS))
 
 

@@ -74,8 +74,8 @@ class Reasons:
     compiled: CompiledFactors
     shape: ReasonShape
     weighting: Weighting | PersonWeighting
-    asked: AskReasons | AskCohort
-    held: Flags
+    question: AskReasons | AskCohort
+    has_record: Flags
     digest: str
     approval: Approval
     missing: set[int] = field(default_factory=set)
@@ -98,7 +98,7 @@ class Reasons:
             together = 1
         else:
             together = self.weighting.together
-        people = range(index, min(index + together, len(self.held)))
+        people = range(index, min(index + together, len(self.has_record)))
         if index % together or not people or not self.missing.issuperset(people):
             raise SecurityError("terms_of_other_person")
         self.missing.difference_update(people)
@@ -106,7 +106,7 @@ class Reasons:
 
     def are_first(self, people: range) -> bool:
         """Return whether the terms that were just taken are the first ones of a cohort."""
-        return len(self.missing) + len(people) == len(self.held)
+        return len(self.missing) + len(people) == len(self.has_record)
 
 
 @dataclass(frozen=True, repr=False)
@@ -135,88 +135,88 @@ class _Terms:
 # Rules: what the gate reads of a message. No value of a record is here.
 
 
-def read_reasons(asked: Asked) -> Ask:
-    """Step 1 for names. Everybody is a question of their own, since their terms come one after the other.
+def read_reasons(request: Asked) -> Ask:
+    """Step 1 for names. Each person is a separate question, since their terms arrive one after the other.
 
-    Nothing is booked about people without a record, but their terms are bound to the question as anybody's.
+    Nothing is booked about people without a record, but their terms are bound to the question like all others.
 
     Raises
     ------
     SecurityError
         If another party than the model's Guest asks, or for another shape.
     """
-    message: AskReasons = asked.message
-    served = _served(asked)
-    reasons = _question(asked, served)
+    message: AskReasons = request.message
+    served = _served(request)
+    reasons = _question(request, served)
     disclosed = reasons.shape.told
     charges = []
-    for i, held in enumerate(reasons.held.tolist()):
-        people = message.ids[i : i + 1] if held else ()
+    for i, has_record in enumerate(reasons.has_record.tolist()):
+        people = message.ids[i : i + 1] if has_record else ()
         name = of_person(message.request, i)
-        question = _booked(asked.session, served, REASONS, people, disclosed, name)
+        question = _booked(request.session, served, REASONS, people, disclosed, name)
         charges.append(Charge(question, record_of=served.features))
     return Ask(
         approval=reasons.approval,
         amount=len(message.ids),
         volume_of=message.request,
         charges=charges,
-        held=reasons.held,
+        has_record=reasons.has_record,
         subject=reasons,
     )
 
 
-def read_cohort(asked: Asked) -> Ask:
-    """Step 1 for sums: all of the people, each for the first time within the window, or nobody.
+def read_cohort(request: Asked) -> Ask:
+    """Step 1 for sums: all people must be asked about for the first time within the window, or the message is refused.
 
-    They are booked with the first terms (:func:`read_terms`): what is broken off before has told nothing.
+    They are booked with the first terms (:func:`read_terms`): a question that ends before has revealed nothing.
 
     Raises
     ------
     SecurityError
-        As :func:`read_reasons`; if too few people have a record, one is named twice, or sums could say too much.
+        As :func:`read_reasons`; if too few people have a record, one is named twice, or sums could reveal too much.
     """
-    message: AskCohort = asked.message
-    served = _served(asked)
-    people = members(message.ids, asked.roster.held(message.ids))
+    message: AskCohort = request.message
+    served = _served(request)
+    people = members(message.ids, request.roster.held(message.ids))
     if len(set(message.ids)) < len(message.ids):
         raise SecurityError("cohort_names_twice")
-    least = asked.floors.people(MIN_PEOPLE)
-    if len(people) < least:
-        raise SecurityError("small_cohort", least=least)
+    min_people = request.floors.people(MIN_PEOPLE)
+    if len(people) < min_people:
+        raise SecurityError("small_cohort", least=min_people)
     shape = shape_of(message)
     disclosed = shape.sums_bits(len(message.ids))
-    _check_sums(asked, served, shape, len(people), disclosed)
-    reasons = _question(asked, served)
-    reasons.cohort = _booked(asked.session, served, COHORT, people, disclosed, message.request)
+    _check_sums(request, served, shape, len(people), disclosed)
+    reasons = _question(request, served)
+    reasons.cohort = _booked(request.session, served, COHORT, people, disclosed, message.request)
     return Ask(
         approval=reasons.approval,
         amount=len(message.ids),
         volume_of=message.request,
-        charges=[Charge(reasons.cohort, whole=True, only_look=True)],
-        held=reasons.held,
+        charges=[Charge(reasons.cohort, all_or_none=True, only_look=True)],
+        has_record=reasons.has_record,
         subject=reasons,
     )
 
 
-def _served(asked: Asked) -> ServedModel:
-    """Return the model; raise SecurityError if another party than its Guest asks, or about nobody."""
-    served = asked.models.get(asked.message.model_id)
-    if not asked.sender == asked.session.guest == served.model.guest:
+def _served(request: Asked) -> ServedModel:
+    """Return the model; raise SecurityError if another party than its Guest asks, or the message names no person."""
+    served = request.models.get(request.message.model_id)
+    if not request.sender == request.session.guest == served.model.guest:
         raise SecurityError("reasons_by_other_than_guest")
-    if not asked.message.ids:
+    if not request.message.ids:
         raise SecurityError("reasons_of_no_person")
     return served
 
 
-def _question(asked: Asked, served: ServedModel) -> Reasons:
-    """Return the question; raise SecurityError if its sizes do not fit the model, or no key that can weigh was offered."""
-    message: AskReasons | AskCohort = asked.message
-    session = asked.session
+def _question(request: Asked, served: ServedModel) -> Reasons:
+    """Return the question; raise SecurityError if its sizes do not fit the model, or no suitable key was offered."""
+    message: AskReasons | AskCohort = request.message
+    session = request.session
     plan = served.plan
     compiled = CompiledFactors(served.model, served.step, message.shares)
     counts = message.features
-    own = counts[served.index + 1 :][:1]
-    if len(counts) != plan.hosts + 1 or min(counts) < 0 or own != (len(compiled.names),):
+    n_features = counts[served.index + 1 :][:1]
+    if len(counts) != plan.hosts + 1 or min(counts) < 0 or n_features != (len(compiled.names),):
         raise SecurityError("features_do_not_fit")
     shape = shape_of(message)
     weighting: Weighting | PersonWeighting
@@ -225,8 +225,8 @@ def _question(asked: Asked, served: ServedModel) -> Reasons:
     else:
         weighting = PersonWeighting(session.cipher, compiled, shape, plan)
     digest = hashlib.sha256(session.key + encode(replace(message, conversation=""))).hexdigest()
-    approval = model_request(asked, served, APPROVED_REASONS, len(message.ids))
-    return Reasons(served, compiled, shape, weighting, message, asked.roster.held(message.ids), digest, approval)
+    approval = model_request(request, served, APPROVED_REASONS, len(message.ids))
+    return Reasons(served, compiled, shape, weighting, message, request.roster.held(message.ids), digest, approval)
 
 
 def _booked(
@@ -236,127 +236,127 @@ def _booked(
     return Question(session.guest, request, kind, served.structure, people, min(disclosed, capacity), capacity)
 
 
-def _check_sums(asked: Asked, served: ServedModel, shape: ReasonShape, people: int, bits: float) -> None:
-    """Raise SecurityError if sums could say how too many of a cohort's people answer here (docs/decisions/groups.md).
+def _check_sums(request: Asked, served: ServedModel, shape: ReasonShape, people: int, bits: float) -> None:
+    """Raise SecurityError if sums could reveal the answers of too many of a cohort's people (docs/decisions/groups.md).
 
-    All answers about one person take `capacity` bits; sums may carry a share of what it takes to name all people's.
+    All answers about one person take `capacity` bits; sums may carry a share of the bits for all people.
     """
-    message: AskCohort = asked.message
+    message: AskCohort = request.message
     layout = served.model.layout
     scale = 0 if layout is None else max(0, layout.scale)
-    most = shape.scale + MAGNITUDE_BITS + scale
-    if message.value_bits > most:
-        raise SecurityError("values_too_long", bits=message.value_bits, most=most)
-    share = asked.floors.named_share
+    max_bits = shape.scale + MAGNITUDE_BITS + scale
+    if message.value_bits > max_bits:
+        raise SecurityError("values_too_long", bits=message.value_bits, most=max_bits)
+    share = request.floors.named_share
     each = share * served.model.capacity
     if share and bits > people * each:
-        wanted = ceil(bits / each) if each else 0
-        raise SecurityError("cohort_could_name", bits=round(bits), people=len(message.ids), wanted=wanted)
+        min_people = ceil(bits / each) if each else 0
+        raise SecurityError("cohort_could_name", bits=round(bits), people=len(message.ids), wanted=min_people)
 
 
-def read_terms(asked: Asked) -> Ask:
-    """Step 2: read whose terms have come, and open the records of these people.
+def read_terms(request: Asked) -> Ask:
+    """Step 2: read the people of the terms, and open their records.
 
-    A cohort is booked whole with its first terms, before a row of it is opened. Its question is bound without its terms, which are too many
-    to be kept for a repetition: it has one answer, whatever terms come. Terms for names are bound to the question about their person.
+    All of a cohort is booked with its first terms, before a row of it is opened. Its question is bound without its terms, which are too
+    large to be kept for a repetition: it has one answer for all terms. Terms for names are bound to the question about their person.
 
     Raises
     ------
     SecurityError
-        If they come from another party than they should, or nobody waits for them.
+        If they come from the wrong party, or are not expected.
     """
-    message: ReasonTerms = asked.message
-    reasons = asked.session.need(Reasons, "terms_before_reasons")
+    message: ReasonTerms = request.message
+    reasons = request.session.need(Reasons, "terms_before_reasons")
     served = reasons.served
-    if asked.sender != served.preceding:
+    if request.sender != served.preceding:
         raise SecurityError("terms_of_other_sender", sender=served.preceding)
     people = reasons.take(message.person)
-    # A Host before this one made new bytes of the same question.
+    # The preceding Host makes new bytes of the same question.
     if served.index:
         digest = message.question
     else:
         digest = digest_of(reasons.digest, message.terms)
     charges = []
     if reasons.cohort is None:
-        reasons.name = of_person(reasons.asked.request, message.person)
+        reasons.name = of_person(reasons.question.request, message.person)
         binds = (reasons.name, digest)
     else:
         binds = (reasons.cohort.request, reasons.digest)
         if reasons.are_first(people):
-            charges.append(Charge(reasons.cohort, whole=True))
-    ids = tuple(reasons.asked.ids[i] for i in people)
+            charges.append(Charge(reasons.cohort, all_or_none=True))
+    ids = tuple(reasons.question.ids[i] for i in people)
     return Ask(
         opens={"people": Rows(ids=ids, columns=served.features)},
         approval=reasons.approval,
         charges=charges,
         binds=binds,
         reply="" if reasons.cohort is None else reasons.cohort.request,
-        held=reasons.held[people.start : people.stop],
-        sample=_sample(asked, reasons, ids),
+        has_record=reasons.has_record[people.start : people.stop],
+        sample=_sample(request, reasons, ids),
         sums=_sample_of_sums(reasons) if charges else None,
         subject=_Terms(reasons, digest),
     )
 
 
-def _sample(asked: Asked, reasons: Reasons, ids: tuple[str, ...]) -> Sample | None:
+def _sample(request: Asked, reasons: Reasons, ids: tuple[str, ...]) -> Sample | None:
     """Return one person's terms, of which some are stored for an auditor, at every Host of the chain.
 
-    Under RLWE there is nothing that a Guest could open, so that the person's place in the question is stored alone.
+    Under RLWE the Guest could open nothing, so only the person's place in the question is stored.
     """
-    cipher = asked.session.cipher
-    request = "" if reasons.cohort is not None else reasons.asked.request
+    cipher = request.session.cipher
+    request_id = "" if reasons.cohort is not None else reasons.question.request
     key = b""
     terms = b""
-    if isinstance(cipher, PaillierPublicSide) and (request or not reasons.served.index):
+    if isinstance(cipher, PaillierPublicSide) and (request_id or not reasons.served.index):
         key = cipher.key.to_bytes()
-        terms = asked.message.terms
-    if not request and not terms:
+        terms = request.message.terms
+    if not request_id and not terms:
         return None
-    sizes = reasons.asked.shares, reasons.asked.features, reasons.asked.value_bits
-    if isinstance(reasons.asked, AskReasons):
-        groups = reasons.asked.groups
+    sizes = reasons.question.shares, reasons.question.features, reasons.question.value_bits
+    if isinstance(reasons.question, AskReasons):
+        groups = reasons.question.groups
     else:
         groups = ()
     row: bytes = msgpack.packb([terms, *sizes, groups])
-    first = asked.message.person
-    return Sample(reasons.asked.model_id, REASONS, key, ids, lambda _: row, request, first=first)
+    first = request.message.person
+    return Sample(reasons.question.model_id, REASONS, key, ids, lambda _: row, request_id, first=first)
 
 
 def _sample_of_sums(reasons: Reasons) -> Sample | None:
-    """Return what a cohort's sums were about, when they are booked; None if the Guest has no name for the question."""
-    asked = reasons.asked
-    if not asked.request:
+    """Return the question behind a cohort's sums, stored when they are booked; None if the Guest has no name for it."""
+    question_asked = reasons.question
+    if not question_asked.request:
         return None
-    question = packed_question(asked.ids, shares=asked.shares)
-    return Sample(asked.model_id, COHORT, b"", (), lambda _: question, asked.request)
+    question = packed_question(question_asked.ids, shares=question_asked.shares)
+    return Sample(question_asked.model_id, COHORT, b"", (), lambda _: question, question_asked.request)
 
 
-def read_ranking(asked: Asked) -> Ask:
-    """Read that a ranking begins; raise SecurityError if no names were asked for, or another Host ranks."""
-    reasons = asked.session.need(Reasons, "ranking_before_reasons")
-    if asked.sender != asked.session.guest or reasons.cohort is not None or not reasons.served.plan.last:
+def read_ranking(request: Asked) -> Ask:
+    """Read the start of a ranking; raise SecurityError if no names were requested, or another Host ranks."""
+    reasons = request.session.need(Reasons, "ranking_before_reasons")
+    if request.sender != request.session.guest or reasons.cohort is not None or not reasons.served.plan.last:
         raise SecurityError("ranking_opened_out_of_turn")
     return Ask(approval=reasons.approval, subject=reasons)
 
 
-def read_labels(asked: Asked) -> Ask:
+def read_labels(request: Asked) -> Ask:
     """Read which ranking ends. The answer is counted, since a question is ranked :data:`RANKED` times at most.
 
-    A question is repeated in the same terms, but what else goes into a ranking is the Guest's word: one that shifted its shares, again and
-    again, would find out how large each contribution is.
+    A question is repeated with the same terms, but a ranking's other inputs are the Guest's word: a Guest that shifted its shares again
+    and again would find out the size of each contribution.
 
     Raises
     ------
     SecurityError
-        If none was begun.
+        If no ranking was begun.
     """
-    ranking = asked.session.need(Ranking, "labels_of_no_ranking")
-    if asked.sender != asked.session.guest:
+    ranking = request.session.need(Ranking, "labels_of_no_ranking")
+    if request.sender != request.session.guest:
         raise SecurityError("labels_by_other_than_guest")
-    asked.session.drop(Ranking)
+    request.session.drop(Ranking)
     charges = []
     if ranking.question:
-        question = Question(asked.session.guest, ranking.question, REASONS, ranking.structure, ())
+        question = Question(request.session.guest, ranking.question, REASONS, ranking.structure, ())
         charges.append(Charge(question, times=RANKED))
     return Ask(charges=charges, subject=ranking)
 
@@ -397,8 +397,11 @@ def answer_terms(permit: Permit, opened: Opened, message: ReasonTerms, noise: No
 
 def _people(records: Records) -> list[tuple[Columns, bool]]:
     """Return the columns of each of some people, ``(1,)`` each, and whether there is a record."""
-    held = records.held.tolist()
-    return [({name: column[i : i + 1] for name, column in records.columns.items()}, held[i]) for i in range(len(held))]
+    has_record = records.has_record.tolist()
+    return [
+        ({name: column[i : i + 1] for name, column in records.columns.items()}, has_record[i])
+        for i in range(len(has_record))
+    ]
 
 
 def _weigh_person(permit: Permit, terms: _Terms, message: ReasonTerms, records: Records) -> Reply:
@@ -408,19 +411,19 @@ def _weigh_person(permit: Permit, terms: _Terms, message: ReasonTerms, records: 
     weighting = reasons.weighting
     if not isinstance(weighting, PersonWeighting):
         raise SecurityError("names_in_place_of_sums")
-    ((columns, held),) = _people(records)
-    decided = Decided.of(reasons.compiled, weighting.drop_factors, columns, held)
-    before = _sides_before(reasons, message.sides)
+    ((columns, has_record),) = _people(records)
+    decided = Decided.of(reasons.compiled, weighting.drop_factors, columns, has_record)
+    sides_before = _sides_before(reasons, message.sides)
     if reasons.masks is not None:
-        own = decided.sides ^ reasons.masks[message.person]
-        sides = to_bitmap(np.concatenate([before, own]).ravel())
+        masked_sides = decided.sides ^ reasons.masks[message.person]
+        sides = to_bitmap(np.concatenate([sides_before, masked_sides]).ravel())
         passed_on = weighting.passed_on(message.terms, decided)
         yield served.following, ReasonTerms(message.conversation, message.person, passed_on, terms.digest, sides)
         return
     # The Guest's own features come first, of which it needs no share from here.
     none = np.zeros((reasons.shape.features[0], 2), dtype=bool)
     reasons.values_enc = weighting.values(message.terms, decided)
-    reasons.sides = np.concatenate([none, before, decided.sides]).T
+    reasons.sides = np.concatenate([none, sides_before, decided.sides]).T
     yield from _share(permit, reasons)
 
 
@@ -437,17 +440,17 @@ def _weigh_cohort(permit: Permit, terms: _Terms, message: ReasonTerms, records: 
     weighting = reasons.weighting
     if isinstance(weighting, PersonWeighting):
         raise SecurityError("sums_in_place_of_names")
-    kept = np.concatenate([reasons.compiled.decide(*person) for person in _people(records)], axis=1)
+    holds = np.concatenate([reasons.compiled.decide(*person) for person in _people(records)], axis=1)
     if not served.plan.last:
-        passed_on = weighting.passed_on(message.terms, kept)
+        passed_on = weighting.passed_on(message.terms, holds)
         yield served.following, ReasonTerms(message.conversation, message.person, passed_on, terms.digest)
         return
-    reasons.values_enc = weighting.values(message.terms, kept, reasons.values_enc)
+    reasons.values_enc = weighting.values(message.terms, holds, reasons.values_enc)
     if not reasons.missing:
         permit.session.drop(Reasons)
         sums = permit.stored
         if sums is None:
-            sums = weighting.sums(reasons.values_enc, len(reasons.held), noise.below)
+            sums = weighting.sums(reasons.values_enc, len(reasons.has_record), noise.below)
         yield served.following, ContributionSums(message.conversation, sums)
 
 
@@ -488,8 +491,8 @@ REASONS_KINDS = {
 }
 
 
-def shape_of(asked: AskReasons | AskCohort) -> ReasonShape:
-    """Return the sizes that were asked for."""
-    if isinstance(asked, AskCohort):
-        return ReasonShape(asked.features, 1, asked.value_bits)
-    return ReasonShape(asked.features, asked.names, asked.value_bits, asked.groups)
+def shape_of(question: AskReasons | AskCohort) -> ReasonShape:
+    """Return the requested sizes."""
+    if isinstance(question, AskCohort):
+        return ReasonShape(question.features, 1, question.value_bits)
+    return ReasonShape(question.features, question.names, question.value_bits, question.groups)

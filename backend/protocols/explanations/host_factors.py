@@ -57,34 +57,36 @@ class CompiledFactors:
         self.points, _ = quadrature(model.skeletons)
         self.medians = model.medians
         self.rules = model.rules
-        self.factors = Factors(model.rules, [factors_of(own, features, share_of) for own in step.host_conditions])
-        own = [self.names.index(name) for name in self.factors.features]
-        self.where = self.factors.row, np.array(own, dtype=np.intp)
+        self.factors = Factors(
+            model.rules, [factors_of(positions, features, share_of) for positions in step.host_conditions]
+        )
+        positions = [self.names.index(name) for name in self.factors.features]
+        self.where = self.factors.row, np.array(positions, dtype=np.intp)
 
     @property
     def key_points(self) -> int:
         """Points for which RLWE keys are made."""
         return len(self.points)
 
-    def decide(self, columns: Columns, held: bool) -> NDArray[np.bool_]:
-        """1_h of one person, ``(m, 1)``; columns are ``(1,)`` each and count as missing if no record is held."""
-        (_, kept), *_ = self.factors.blocks(columns, 1, np.array([held]))
-        return kept.copy()  # the next block overwrites it
+    def decide(self, columns: Columns, has_record: bool) -> NDArray[np.bool_]:
+        """Return 1_h of one person, ``(m, 1)``; columns are ``(1,)`` each and count as missing without a record."""
+        (_, holds), *_ = self.factors.blocks(columns, 1, np.array([has_record]))
+        return holds.copy()  # the next block overwrites it
 
-    def others(self, kept: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Factor of every entry and point for what is somebody else's, ``(n, entries, points)``: multiples of 2^-COEFFICIENT_BITS.
+    def others(self, holds: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Return the factor of every entry and point for other parties' numbers, ``(n, entries, points)``, in units of 2^-COEFFICIENT_BITS.
 
         Parameters
         ----------
-        kept : ndarray of bool
-            Of `n` people, side by side, as :meth:`decide` gives it of each.
+        holds : ndarray of bool
+            :meth:`decide` of `n` people, next to each other.
         """
-        whole = np.stack([self.factors.whole(kept, x).T for x in self.points.tolist()], axis=2)
-        return units(whole, COEFFICIENT_BITS)
+        products = np.stack([self.factors.whole(holds, x).T for x in self.points.tolist()], axis=2)
+        return units(products, COEFFICIENT_BITS)
 
-    def own(self, kept: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Factor of every own feature on an entry's paths at every point, ``(n, m, points)``; :attr:`where` says which those are."""
-        parts = np.stack([self.factors.parts(kept, x).T for x in self.points.tolist()], axis=2)
+    def own(self, holds: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Return the factor of every own feature on an entry's paths at every point, ``(n, m, points)``, in the order of :attr:`where`."""
+        parts = np.stack([self.factors.parts(holds, x).T for x in self.points.tolist()], axis=2)
         return units(parts, COEFFICIENT_BITS)
 
 
@@ -112,21 +114,21 @@ class CompiledDropFactors:
         """The keys are those of contributions, which hold more."""
         return len(self._compiled.points)
 
-    def decide(self, columns: Columns, held: bool) -> NDArray[np.bool_]:
-        """What one person's own values, and the medians next to them, answer; columns are ``(1,)`` each."""
+    def decide(self, columns: Columns, has_record: bool) -> NDArray[np.bool_]:
+        """Return 1_h of one person's values, and of the medians in their place; columns are ``(1,)`` each."""
         decided = []
         for values in (columns, moved(columns, self._compiled.medians)):
-            (_, kept), *_ = self._factors.blocks(values, 1, np.array([held]))
-            decided.append(kept.copy())  # the next block overwrites it
+            (_, holds), *_ = self._factors.blocks(values, 1, np.array([has_record]))
+            decided.append(holds.copy())  # the next block overwrites it
         return np.stack(decided)
 
-    def others(self, kept: NDArray[np.bool_]) -> NDArray[np.int64]:
+    def others(self, holds: NDArray[np.bool_]) -> NDArray[np.int64]:
         """As :meth:`CompiledFactors.others`, ``(n, entries, 1)``."""
-        return units(self._factors.whole(kept[0], 1.0).T[:, :, np.newaxis], COEFFICIENT_BITS)
+        return units(self._factors.whole(holds[0], 1.0).T[:, :, np.newaxis], COEFFICIENT_BITS)
 
-    def own(self, kept: NDArray[np.bool_]) -> NDArray[np.int64]:
+    def own(self, holds: NDArray[np.bool_]) -> NDArray[np.int64]:
         """As :meth:`CompiledFactors.own`, ``(n, m, 1)``."""
-        changes = self._factors.changes(kept[0], kept[1])[self._of]
+        changes = self._factors.changes(holds[0], holds[1])[self._of]
         return units(changes.T[:, :, np.newaxis], COEFFICIENT_BITS)
 
 
@@ -145,12 +147,12 @@ class Decided:
         ``(own features, 2)``: whether the value is above its median, and whether below.
     """
 
-    kept: Flags
+    holds: Flags
     drops: Flags
     sides: Flags
 
     @classmethod
-    def of(cls, compiled: CompiledFactors, drops: CompiledDropFactors, columns: Columns, held: bool) -> Decided:
-        """Columns are ``(1,)`` each."""
-        lying = sides(compiled.names, columns, compiled.medians, 1)[:, :, 0] & held
-        return cls(compiled.decide(columns, held), drops.decide(columns, held), lying)
+    def of(cls, compiled: CompiledFactors, drops: CompiledDropFactors, columns: Columns, has_record: bool) -> Decided:
+        """Decide one person; columns are ``(1,)`` each."""
+        of_values = sides(compiled.names, columns, compiled.medians, 1)[:, :, 0] & has_record
+        return cls(compiled.decide(columns, has_record), drops.decide(columns, has_record), of_values)

@@ -72,14 +72,14 @@ def _rules_by_feature(model: GuestModel) -> dict[str, list[SplitRule]]:
 
 
 def _first_alike(rules: Sequence[SplitRule], value: Value) -> Value:
-    """The missing value, or the lowest threshold or first category, that every rule answers as it does `value`."""
+    """Return the missing value, lowest threshold or first category to which every rule gives the same answer as to `value`."""
     thresholds = [rule.threshold for rule in rules if rule.threshold is not None]
     if thresholds:
         if value is None or np.isnan(float(value)):
             return None
         return max((t for t in thresholds if t <= float(value)), default=min(thresholds) - 1.0)
-    known = sorted({category for rule in rules for category in rule.left_categories | rule.right_categories})
-    alike = [c for c in (None, *known) if all(_goes_left(rule, c) == _goes_left(rule, value) for rule in rules)]
+    categories = sorted({category for rule in rules for category in rule.left_categories | rule.right_categories})
+    alike = [c for c in (None, *categories) if all(_goes_left(rule, c) == _goes_left(rule, value) for rule in rules)]
     return alike[0]
 
 

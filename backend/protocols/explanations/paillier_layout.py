@@ -63,15 +63,15 @@ class PaillierLayout:
         return sum(len(self.packs(p)) for p in range(party))
 
     def layout(self, party: int) -> list[int]:
-        """Features per number that the last Host ranks: packs of earlier parties, then its own features one by one."""
-        packs = [held for p in range(party) for held in self.packs(p)]
+        """Return the number of features in each number that the last Host ranks: packs of earlier parties, then its features one by one."""
+        packs = [size for p in range(party) for size in self.packs(p)]
         return [*packs, *[1] * self.shape.features[party]]
 
     def packed(self, numbers: list[int]) -> list[int]:
-        """A number a Guest feature, row by row → packs, row by row."""
+        """Return packs, row by row, of one number a Guest feature, row by row."""
         values = iter(numbers)
         rows = len(numbers) // max(1, self.shape.features[0])
-        return [sum(next(values) << (self.slot * i) for i in range(held)) for held in self.packs(0) * rows]
+        return [sum(next(values) << (self.slot * i) for i in range(size)) for size in self.packs(0) * rows]
 
     @property
     def plain_bits(self) -> int:
@@ -81,9 +81,9 @@ class PaillierLayout:
     def unpacked(self, numbers: list[int]) -> list[int]:
         """Return a number a feature from decrypted packs and single numbers, each with what the last Host added above it."""
         out: list[int] = []
-        for number, held in zip(numbers, self.layout(len(self.shape.features) - 1), strict=True):
-            for i in range(held):
-                last = i == held - 1
+        for number, size in zip(numbers, self.layout(len(self.shape.features) - 1), strict=True):
+            for i in range(size):
+                last = i == size - 1
                 above = number >> (self.slot * i)
                 out.append(above if last else above & ((1 << self.slot) - 1))
         return out

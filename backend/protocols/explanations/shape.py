@@ -123,18 +123,18 @@ class ReasonShape:
 
 
 def names_bits(features: int, names: int) -> float:
-    """Return what so many names out of so many features tell about a person at most.
+    """Return the most bits that `names` names out of `features` features reveal about a person.
 
-    That is log2 of the number of answers for each time that the question is ranked: a Guest may rank again with other numbers. There are
-    fewer names if fewer contributions are above 0.
+    They are log2 of the number of answers, for each time that the question may be ranked: a Guest may rank again with other numbers.
+    There are fewer names if fewer contributions are above 0.
 
     Examples
     --------
     >>> names_bits(1, 1) == 2 * log2(2)
     True
     """
-    most = max(min(names, features), 0)
-    return RANKED * log2(sum(comb(max(features, 0), k) for k in range(most + 1)))
+    max_names = max(min(names, features), 0)
+    return RANKED * log2(sum(comb(max(features, 0), k) for k in range(max_names + 1)))
 
 
 def units(values: NDArray[np.float64], bits: int) -> NDArray[np.int64]:

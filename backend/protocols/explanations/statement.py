@@ -93,8 +93,10 @@ def load_names(text: str) -> NamesStatement:
     try:
         body = json.loads(text)
         columns = _unpacked(body["columns"])
-        named = tuple(None if one is None else tuple(map(int, one)) for one in body["named"])
-        _check_lengths(columns, named)
+        names: list[tuple[int, ...] | None] = []
+        for numbers in body["named"]:
+            names.append(None if numbers is None else tuple(map(int, numbers)))
+        _check_lengths(columns, names)
         return NamesStatement(
             str(body["model"]),
             _background(body),
@@ -103,7 +105,7 @@ def load_names(text: str) -> NamesStatement:
             tuple(map(str, body["below"])),
             tuple(map(str, body["sideless"])),
             columns,
-            named,
+            tuple(names),
         )
     except (KeyError, TypeError, ValueError, AttributeError, zlib.error) as error:
         raise SecurityError("statement_unreadable") from error

@@ -62,54 +62,54 @@ class PaillierWeighting:
             self._layout.packs(0)
         )
 
-    def values(self, terms: bytes, kept: NDArray[np.bool_], before: Any = None) -> list[Any]:
-        """Values of all features of one person, added to those `before`; at the last Host, and they stay there.
+    def values(self, terms: bytes, holds: NDArray[np.bool_], previous: Any = None) -> list[Any]:
+        """Return the values of all features of one person, added to the `previous` ones; they stay at the last Host, which computes them.
 
-        They lie as :meth:`PaillierLayout.layout` says; raises SecurityError if the message is none.
+        Their layout is :meth:`PaillierLayout.layout`. Raises SecurityError if `terms` are damaged.
         """
         base_enc, packs_enc, constant_enc = self._load(terms)
-        factors = self._compiled.others(kept).ravel().tolist()
+        factors = self._compiled.others(holds).ravel().tolist()
         width = self._width
         sums: list[Weighted] = [(range(g, len(packs_enc), width), factors) for g in range(width)]
         theirs = self._side.weighted_sums(packs_enc, sums)
-        for g, one in enumerate(constant_enc):
-            theirs[g] = self._plus(theirs[g], one)
-        own: _Sums = defaultdict(lambda: ([], []))
-        for entry, feature, units in self._own(kept):
-            _extend(own[feature], self._at(entry), units)
-        mine = self._side.weighted_sums(base_enc, [own[h] for h in range(self._shape.features[self._party])])
+        for g, constant in enumerate(constant_enc):
+            theirs[g] = self._plus(theirs[g], constant)
+        own_sums: _Sums = defaultdict(lambda: ([], []))
+        for entry, feature, units in self._own(holds):
+            _extend(own_sums[feature], self._at(entry), units)
+        mine = self._side.weighted_sums(base_enc, [own_sums[h] for h in range(self._shape.features[self._party])])
         values = [*theirs, *mine]
-        if before is None:
+        if previous is None:
             return values
-        return [self._plus(*pair) for pair in zip(before, values, strict=True)]
+        return [self._plus(*pair) for pair in zip(previous, values, strict=True)]
 
-    def blinded(self, values: Any, added: Sequence[int]) -> tuple[bytes, list[int]]:
-        """One person's values for the ranking: 2^tie_bits·value plus what is added, several features to a ciphertext, and shares of them.
+    def blinded(self, values: Any, addends: Sequence[int]) -> tuple[bytes, list[int]]:
+        """Return one person's values for the ranking, 2^tie_bits·value plus `addends`, several features a ciphertext, and shares of them.
 
         Raises SecurityError under plaintext.
         """
         if not isinstance(self._side, PaillierPublicSide):
             raise SecurityError("key_cannot_rank")
-        return PackedBlinds(self._side, self._spread(values), self._layout.packing).blinded(added)
+        return PackedBlinds(self._side, self._spread(values), self._layout.packing).blinded(addends)
 
     def sums(self, values: Any, people: int, below: Below) -> bytes:
         """Return a cohort's values for the Guest, refreshed, with random numbers below their last digit and above their width."""
         slot = self._layout.slot
-        added = []
-        for held in self._layout.layout(self._party):
+        addends = []
+        for size in self._layout.layout(self._party):
             # of the last feature in a pack, all that the plaintext has room for
-            rooms = [1 << slot] * (held - 1) + [1 << (self._layout.plain_bits - slot * (held - 1))]
+            rooms = [1 << slot] * (size - 1) + [1 << (self._layout.plain_bits - slot * (size - 1))]
             blinds = [blind(self._shape, people, room, below) << (slot * i) for i, room in enumerate(rooms)]
-            added.append(sum(blinds))
-        return self._side.refreshed(values, added)
+            addends.append(sum(blinds))
+        return self._side.refreshed(values, addends)
 
-    def passed_on(self, terms: bytes, kept: NDArray[np.bool_]) -> bytes:
-        """One person's numbers for the next Host, added up by what conditions remain; packs of this Host's features are new."""
+    def passed_on(self, terms: bytes, holds: NDArray[np.bool_]) -> bytes:
+        """Return one person's numbers for the next Host, added up by the remaining conditions; packs of this Host's features are new."""
         base_enc, packs_enc, constant_enc = self._load(terms)
         step = self._compiled.step
         points = self._points
         width = self._width
-        factors = self._compiled.others(kept).ravel().tolist()
+        factors = self._compiled.others(holds).ravel().tolist()
         count = step.n_out * points
         on: _Sums = defaultdict(lambda: ([], []))
         for entry, out in enumerate(step.target):
@@ -119,39 +119,39 @@ class PaillierWeighting:
         theirs = self._side.weighted_sums(
             packs_enc, [([i * width + g for i in on[o][0]], on[o][1]) for o in range(count) for g in range(width)]
         )
-        mine = self._own_packs(base_enc, kept)
-        packs_out = [one for o in range(count) for one in (*theirs[o * width : (o + 1) * width], *mine[o])]
+        mine = self._own_packs(base_enc, holds)
+        packs_out = [pack for o in range(count) for pack in (*theirs[o * width : (o + 1) * width], *mine[o])]
         return self._side.refreshed([*base_out, *packs_out, *constant_enc])
 
-    def _own_packs(self, base_enc: Any, kept: NDArray[np.bool_]) -> list[list[Any]]:
-        """Packs of this Host's features, per outgoing entry and point."""
+    def _own_packs(self, base_enc: Any, holds: NDArray[np.bool_]) -> list[list[Any]]:
+        """Return packs of this Host's features, by outgoing entry and point."""
         step = self._compiled.step
         points = self._points
         count = self._shape.features[self._party]
-        own: _Sums = defaultdict(lambda: ([], []))
-        for entry, feature, units in self._own(kept):
+        own_sums: _Sums = defaultdict(lambda: ([], []))
+        for entry, feature, units in self._own(holds):
             for k, (i, unit) in enumerate(zip(self._at(entry), units, strict=True)):
-                _extend(own[(step.target[entry] * points + k) * count + feature], [i], [unit])
+                _extend(own_sums[(step.target[entry] * points + k) * count + feature], [i], [unit])
         out = []
         for position in range(step.n_out * points):
-            values = iter(self._side.weighted_sums(base_enc, [own[position * count + h] for h in range(count)]))
-            packs = [[next(values) for _ in range(held)] for held in self._layout.packs(self._party)]
+            values = iter(self._side.weighted_sums(base_enc, [own_sums[position * count + h] for h in range(count)]))
+            packs = [[next(values) for _ in range(size)] for size in self._layout.packs(self._party)]
             out.append([self._side.joined(pack, self._layout.slot) for pack in packs])
         return out
 
-    def _own(self, kept: NDArray[np.bool_]) -> list[tuple[int, int, list[int]]]:
-        """Entry, own feature, and its factor at every point."""
+    def _own(self, holds: NDArray[np.bool_]) -> list[tuple[int, int, list[int]]]:
+        """Return entry, own feature, and the feature's factor at every point."""
         entries, features = self._compiled.where
-        return list(zip(entries.tolist(), features.tolist(), self._compiled.own(kept)[0].tolist(), strict=True))
+        return list(zip(entries.tolist(), features.tolist(), self._compiled.own(holds)[0].tolist(), strict=True))
 
     def _spread(self, values: Sequence[Any]) -> list[Any]:
-        """A number a feature, as the ranking takes them; it adds up 2^(slot·i) · number i.
+        """Return a number a feature for the ranking, which adds up 2^(slot·i) · number i.
 
-        A pack stands where its first feature does, and zeros where its others do.
+        A pack is at the position of its first feature; zeros are at those of its other features.
         """
         (zero,) = self._side.weighted_sums([], [((), ())])
         sizes = self._layout.layout(self._party)
-        return [one for value, held in zip(values, sizes, strict=True) for one in (value, *[zero] * (held - 1))]
+        return [number for value, size in zip(values, sizes, strict=True) for number in (value, *[zero] * (size - 1))]
 
     def _plus(self, left: Any, right: Any) -> Any:
         return self._side.weighted_sums([left, right], [((0, 1), (1, 1))])[0]
@@ -196,18 +196,18 @@ class RlweWeighting:
         self.together = load.together(side.bits)
         self.ciphertexts = len(side.sides) * load.ciphertexts(side.bits)
 
-    def passed_on(self, terms: bytes, kept: NDArray[np.bool_]) -> bytes:
-        """As many ciphertexts as came."""
-        return self._side.refreshed(self._weighted(terms, kept))
+    def passed_on(self, terms: bytes, holds: NDArray[np.bool_]) -> bytes:
+        """Return the weighted ciphertexts for the next Host, as many as arrived."""
+        return self._side.refreshed(self._weighted(terms, holds))
 
-    def values(self, terms: bytes, kept: NDArray[np.bool_], before: Any = None) -> Weighed:
-        """One ciphertext a key: the slots of a feature add up to its value, for the ranking times 2^tie_bits."""
-        return self._side.total(self._weighted(terms, kept), before)
+    def values(self, terms: bytes, holds: NDArray[np.bool_], previous: Any = None) -> Weighed:
+        """Return one ciphertext a key: the slots of a feature add up to its value, for the ranking times 2^tie_bits."""
+        return self._side.total(self._weighted(terms, holds), previous)
 
-    def blinded(self, values: Any, added: Sequence[int]) -> tuple[bytes, list[int]]:
-        """Masked slots that add up to the numbers, each blinded modulo T."""
-        blinds = [secrets.randbelow(self._side.modulus) for _ in added]
-        reply = self._side.reply(values, self._features, [a + r for a, r in zip(added, blinds, strict=True)])
+    def blinded(self, values: Any, addends: Sequence[int]) -> tuple[bytes, list[int]]:
+        """Return masked slots that add up to the numbers, each blinded modulo T, and shares of them."""
+        blinds = [secrets.randbelow(self._side.modulus) for _ in addends]
+        reply = self._side.reply(values, self._features, [a + r for a, r in zip(addends, blinds, strict=True)])
         return reply, [self._ranking.against(r) for r in blinds]
 
     def sums(self, values: Any, people: int, below: Below) -> bytes:
@@ -217,27 +217,27 @@ class RlweWeighting:
     def _blinds(self, people: int, below: Below) -> list[int]:
         return [blind(self._shape, people, self._side.modulus, below) for _ in range(self._features)]
 
-    def _weighted(self, terms: bytes, kept: NDArray[np.bool_]) -> Weighed:
-        return self._side.weighted(terms, self._factors(kept) << self._lift, self._plan.index == 0)
+    def _weighted(self, terms: bytes, holds: NDArray[np.bool_]) -> Weighed:
+        return self._side.weighted(terms, self._factors(holds) << self._lift, self._plan.index == 0)
 
-    def _factors(self, kept: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """``(features, rows)``, laid out as the Guest's numbers; if nothing of this Host's stands, 1."""
-        others, own = self._parts(kept)
+    def _factors(self, holds: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Return factors in the layout of the Guest's numbers, ``(features, rows)``; 1 without a condition of this Host."""
+        others, own_factors = self._parts(holds)
         table = np.tile(others, (self._features, 1))
-        table[self._first : self._first + len(own)] = own
+        table[self._first : self._first + len(own_factors)] = own_factors
         return table
 
-    def _parts(self, kept: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Factors for what is somebody else's, ``(rows,)``, and for own features, ``(features, rows)``, person after person."""
+    def _parts(self, holds: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return factors for other parties' numbers, ``(rows,)``, and for own features, ``(features, rows)``, person after person."""
         entries, features = self._compiled.where
         points = len(self._compiled.points)
-        people = kept.shape[-1]
+        people = holds.shape[-1]
         names = len(self._compiled.names)
         rows = len(self._origin) * points
-        others = self._compiled.others(kept)[:, self._origin].reshape(people, rows)
-        own = np.zeros((names, people, len(self._compiled.step.host_conditions), points), dtype=np.int64)
-        own[features, :, entries] = self._compiled.own(kept).transpose(1, 0, 2)
-        parts = own[:, :, self._origin].reshape(names, people, rows)
+        others = self._compiled.others(holds)[:, self._origin].reshape(people, rows)
+        own_factors = np.zeros((names, people, len(self._compiled.step.host_conditions), points), dtype=np.int64)
+        own_factors[features, :, entries] = self._compiled.own(holds).transpose(1, 0, 2)
+        parts = own_factors[:, :, self._origin].reshape(names, people, rows)
         return (
             np.pad(others, ((0, 0), (0, 1)), constant_values=1 << COEFFICIENT_BITS).ravel(),
             np.pad(parts, ((0, 0), (0, 0), (0, 1))).reshape(names, people * (rows + 1)),
@@ -253,9 +253,9 @@ class RowWeighting(RlweWeighting):
         super().__init__(side, compiled, shape, plan, people)
         self._rows = RowProducts(side, *shape.features)
 
-    def values(self, terms: bytes, kept: NDArray[np.bool_], before: Any = None) -> Totals:
-        """A ciphertext a key for the Guest's features, and one for each of the Host's."""
-        return self._rows.add(terms, *self._parts(kept), before)
+    def values(self, terms: bytes, holds: NDArray[np.bool_], previous: Any = None) -> Totals:
+        """Return a ciphertext a key for the Guest's features, and one for each feature of the Host."""
+        return self._rows.add(terms, *self._parts(holds), previous)
 
     def sums(self, values: Totals, people: int, below: Below) -> bytes:
         """Return each of them with all but the sums hidden."""
@@ -282,12 +282,12 @@ class PersonWeighting:
     def values(self, terms: bytes, decided: Decided) -> tuple[Any, Any]:
         """At the last Host: both as the parts give them."""
         first, second = self._cut(terms)
-        return self._contributions.values(first, decided.kept), self._drops.values(second, decided.drops)
+        return self._contributions.values(first, decided.holds), self._drops.values(second, decided.drops)
 
     def passed_on(self, terms: bytes, decided: Decided) -> bytes:
         """One person's numbers for the next Host."""
         first, second = self._cut(terms)
-        return self._contributions.passed_on(first, decided.kept) + self._drops.passed_on(second, decided.drops)
+        return self._contributions.passed_on(first, decided.holds) + self._drops.passed_on(second, decided.drops)
 
     def ranking(self, values: tuple[Any, Any], sides: Flags, shape: ReasonShape) -> RankingHost:
         """Who ranks contributions, of those that drops and this Host's shares of `sides`, ``(2, n)``, make eligible."""

@@ -34,23 +34,23 @@ class GroupSumsClient(Protocol):
     def sums(
         self,
         marks: Sequence[Counts],
-        wanted: Wanted,
+        features: Wanted,
         max_groups: int,
-        known: Sequence[Group] = (),
+        known_groups: Sequence[Group] = (),
         min_size: int = MIN_GROUP,
     ) -> dict[tuple[str, str], GroupTable]:
-        """Of the Guest's marks, 0 or 1; `known` groups are those that bear them, of at least so many records."""
+        """Return sums of the Guest's 0/1 marks; `known_groups` are the groups, of at least `min_size` records, that can bear them."""
 
     def borne_by(self, marks: int, max_groups: int) -> int:
         """As of :meth:`GroupQuestions.borne_by`, of so many marks of 0 or 1."""
 
-    def ahead(self, wanted: Wanted, max_groups: int, min_size: int) -> None:
-        """Raise what a Host would refuse sums of the Guest's marks with, of groups of at least so many records."""
+    def ahead(self, features: Wanted, max_groups: int, min_size: int) -> None:
+        """Raise the error with which a Host would refuse sums of the Guest's marks by groups of at least `min_size` records."""
 
     def sums_of_host(
-        self, source: tuple[str, str, int, int], wanted: Wanted, max_groups: int
+        self, source: tuple[str, str, int, int], features: Wanted, max_groups: int
     ) -> tuple[tuple[Group, ...], dict[tuple[str, str], GroupTable]]:
-        """Groups of a Host's feature, at most so many, of at least so many records, and sums of its own marks of all but the last."""
+        """Return a Host's groups of a feature, limited in number and size by `source`, and sums of its marks of all but the last group."""
 
 
 class ContingencyTable:
@@ -87,8 +87,8 @@ class ContingencyTable:
         self._max_groups = max_groups
         self._bins = bins
         self._at = at
-        own = [group(f, columns[f.name], bins) for party, f in others if party == guest]
-        self._own = [g for g in own if g.groups]
+        guest_features = [group(f, columns[f.name], bins) for party, f in others if party == guest]
+        self._own = [g for g in guest_features if g.groups]
         self._bearing, self._least = self._bearable(self._own)
         self._asked: dict[str, list[str]] = {}
         for party, f in others:
@@ -112,13 +112,16 @@ class ContingencyTable:
     def _of_guest(self, feature: Feature) -> tuple[tuple[Group, ...], Tables]:
         grouped = group(feature, self._columns[feature.name], self._max_groups)
         _check(feature.name, grouped.groups)
-        tables = {(self._guest, own.feature): _cross_tabulated(grouped, own) for own in self._own}
+        tables = {
+            (self._guest, guest_feature.feature): _cross_tabulated(grouped, guest_feature)
+            for guest_feature in self._own
+        }
         if self._asked:
             tables |= _completed_all(self._client.sums(_flags(grouped), self._asked, self._bins))
         return grouped.groups, tables
 
     def _of_host(self, host: str, feature: str) -> tuple[tuple[Group, ...], Tables]:
-        if self._bearing:  # asked for last, after all that takes long
+        if self._bearing:  # checked first, since these sums are requested last, after the long work
             self._client.ahead({host: (feature,)}, self._max_groups, self._least)
         self._at("marks", host)
         source = host, feature, self._max_groups, self._least
@@ -127,40 +130,40 @@ class ContingencyTable:
         tables = _completed_all(of_hosts)
         borne = self._borne(groups)
         if borne:
-            flags = [flag for own in borne for flag in _flags(own)]
-            wanted = {host: (feature,)}
-            table = self._client.sums(flags, wanted, self._max_groups, groups, self._least).get((host, feature))
+            flags = [flag for guest_feature in borne for flag in _flags(guest_feature)]
+            features = {host: (feature,)}
+            table = self._client.sums(flags, features, self._max_groups, groups, self._least).get((host, feature))
             if table is None or table.groups != groups:
                 raise SecurityError("two_reports_of_feature", host=host, feature=feature)
-            ends = np.cumsum([len(own.groups) - 1 for own in borne])[:-1]
-            for own, sums in zip(borne, np.split(table.sums, ends), strict=True):
-                tables[self._guest, own.feature] = _completed(sums, groups).T
+            ends = np.cumsum([len(guest_feature.groups) - 1 for guest_feature in borne])[:-1]
+            for guest_feature, sums in zip(borne, np.split(table.sums, ends), strict=True):
+                tables[self._guest, guest_feature.feature] = _completed(sums, groups).T
         return groups, tables
 
     def _bearable(self, features: Sequence[Grouped]) -> tuple[list[Grouped], int]:
-        """Features of the Guest, in their order, that a Host's groups of a quarter of the records can bear; how large these have to be."""
-        kept = list[Grouped]()
+        """Return the Guest's features, in order, that a Host's groups of a quarter of the records can bear, and the groups' least size."""
+        bearable = list[Grouped]()
         marks = 0
-        least = MIN_GROUP
-        for own in features:
-            more = marks + len(own.groups) - 1
+        min_size = MIN_GROUP
+        for guest_feature in features:
+            more = marks + len(guest_feature.groups) - 1
             size = self._client.borne_by(more, self._max_groups)
-            if size <= max(MIN_GROUP, len(own.index) // 4):
-                kept = [*kept, own]
+            if size <= max(MIN_GROUP, len(guest_feature.index) // 4):
+                bearable = [*bearable, guest_feature]
                 marks = more
-                least = max(MIN_GROUP, size)
-        return kept, least
+                min_size = max(MIN_GROUP, size)
+        return bearable, min_size
 
     def _borne(self, groups: Sequence[Group]) -> list[Grouped]:
-        """The Guest's features that can be related to groups of these sizes without saying who is in them, in their order."""
+        """Return the Guest's features, in order, that can be related to groups of these sizes without revealing their members."""
         sizes = [g.n for g in groups]
         spread = tuple[float, ...]()
         borne = []
-        for own in self._bearing:
-            more = (*spread, *spread_of(_flags(own)))
+        for guest_feature in self._bearing:
+            more = (*spread, *spread_of(_flags(guest_feature)))
             if leaves_unknown(more, sizes):
                 spread = more
-                borne.append(own)
+                borne.append(guest_feature)
         return borne
 
 

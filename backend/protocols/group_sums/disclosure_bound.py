@@ -30,9 +30,11 @@ def spread_of(marks: Sequence[Counts]) -> tuple[float, ...]:
 
 
 def disclosed_bits(spread: Sequence[float], n: int, k: int) -> float:
-    """Upper bound of what the sums over a group of `k` of `n` records tell of it, bits; a mark that all share tells nothing."""
+    """Return an upper bound, in bits, of what the sums over `k` of `n` records reveal about this group; a constant mark reveals nothing."""
     share = k * (n - k) / max(1, n - 1)
-    return sum(0.5 * log2(2 * pi * e * (share * own + 1 / 12)) for own in spread if own > 0)
+    return sum(
+        0.5 * log2(2 * pi * e * (share * spread_of_mark + 1 / 12)) for spread_of_mark in spread if spread_of_mark > 0
+    )
 
 
 def log2_divisions(n: int, sizes: Sequence[int]) -> float:

@@ -32,15 +32,15 @@ def place_of(column: NDArray[np.generic]) -> int:
 def present_values(column: NDArray[np.generic]) -> NDArray[np.generic]:
     """Return the values of a column without the missing ones, which are NaN or None."""
     if column.dtype == object:
-        there = np.array([value is not None for value in column], dtype=bool)
+        is_present = np.array([value is not None for value in column], dtype=bool)
     else:
-        there = ~np.isnan(column.astype(np.float64))
-    present: NDArray[np.generic] = column[there]
+        is_present = ~np.isnan(column.astype(np.float64))
+    present: NDArray[np.generic] = column[is_present]
     return present
 
 
 def range_of(place: int) -> tuple[int, int | None]:
-    """Return the fewest and the most distinct values of a place; None = no end.
+    """Return the smallest and the largest number of distinct values of a place; None = no upper end.
 
     Examples
     --------
@@ -48,5 +48,5 @@ def range_of(place: int) -> tuple[int, int | None]:
     ((3, 10), (1001, None))
     """
     fewest = LADDER[place - 1] + 1 if place else 0
-    most = LADDER[place] if place < len(LADDER) else None
-    return fewest, most
+    largest = LADDER[place] if place < len(LADDER) else None
+    return fewest, largest

@@ -96,15 +96,15 @@ def group(feature: Feature, column: NDArray[np.generic], max_groups: int, min_si
     return Grouped(feature.name, groups, group_of[index])
 
 
-def features_of(name: str, known: Container[str] = ()) -> tuple[str, ...]:
-    """Return the two features of what is asked or was measured of both together, else the one feature.
+def features_of(name: str, feature_names: Container[str] = ()) -> tuple[str, ...]:
+    """Return the features of a question's or measurement's name: two if it is about both together, else one.
 
     Examples
     --------
     >>> features_of("age × gender"), features_of("age")
     (('age', 'gender'), ('age',))
     """
-    return (name,) if name in known else tuple(name.split(PAIR))
+    return (name,) if name in feature_names else tuple(name.split(PAIR))
 
 
 def most_groups(name: str, max_groups: int) -> int:
@@ -152,7 +152,7 @@ def group_together(first: Grouped, second: Grouped, min_size: int) -> Grouped:
 
 
 def cell_name(of_features: tuple[Sequence[Group], Sequence[Group]], sides: tuple[Group, Group]) -> str:
-    """Return the name of those who are in one group of each of two features; of a bin it says of how many.
+    """Return the name of the people in one group of each of two features; a bin's part states the number of bins, too.
 
     Examples
     --------
@@ -161,11 +161,11 @@ def cell_name(of_features: tuple[Sequence[Group], Sequence[Group]], sides: tuple
     >>> cell_name((bins, codes), (bins[1], codes[0]))
     '[["bin", "2/2"], ["code", "f"]]'
     """
-    named = []
+    side_names = []
     for groups, side in zip(of_features, sides, strict=True):
         bins = sum(group.kind == "bin" for group in groups)
-        named.append([side.kind, f"{side.name}/{bins}" if side.kind == "bin" else side.name])
-    return json.dumps(named, ensure_ascii=False)
+        side_names.append([side.kind, f"{side.name}/{bins}" if side.kind == "bin" else side.name])
+    return json.dumps(side_names, ensure_ascii=False)
 
 
 def sides_of(cell: Group) -> tuple[Group, Group]:
@@ -184,9 +184,9 @@ def sides_of(cell: Group) -> tuple[Group, Group]:
 
 
 def _side(kind: str, name: str) -> Group:
-    """Return a group of one feature as a cell names it; raise ValueError if there is none such."""
-    named = kind in ("bin", "code")
-    if kind not in OF_A_SIDE or not isinstance(name, str) or named != bool(name):
+    """Return a group of one feature as a cell names it; raise ValueError if no group has this name."""
+    has_name = kind in ("bin", "code")
+    if kind not in OF_A_SIDE or not isinstance(name, str) or has_name != bool(name):
         raise ValueError(kind)
     if kind == "bin":
         place, of = map(int, name.split("/"))
@@ -201,10 +201,10 @@ def is_in_years(feature: Feature) -> bool:
 
 
 def is_age(feature: Feature) -> bool:
-    """Return whether a feature says that it is a person's age in years, by its tag or its words, which everybody may read."""
-    said = f"{feature.name} {feature.meaning.en} {feature.meaning.zh}"
-    named = feature.sensitivity.strip().casefold() == "age" or AGE.search(said) is not None
-    return named and is_in_years(feature)
+    """Return whether a feature is a person's age in years, by its tag or its name and meaning, which all parties may read."""
+    words = f"{feature.name} {feature.meaning.en} {feature.meaning.zh}"
+    is_named_age = feature.sensitivity.strip().casefold() == "age" or AGE.search(words) is not None
+    return is_named_age and is_in_years(feature)
 
 
 def read_groups(message: Sequence[WireGroup], records: int) -> tuple[Group, ...]:
@@ -215,54 +215,56 @@ def read_groups(message: Sequence[WireGroup], records: int) -> tuple[Group, ...]
     return groups
 
 
-def are_as_asked(groups: Sequence[Group], most: int, least: int) -> bool:
+def are_as_asked(groups: Sequence[Group], max_groups: int, min_size: int) -> bool:
     """Return whether a Host could have made these groups of a feature by :func:`group`.
 
-    There are two or more, of `least` records each. Either bins are numbered from 1, or codes are named once each; at most `most` of them.
-    Those without a value and the rest follow, once each.
+    There are two or more, of `min_size` records each. Bins are numbered from 1, or codes are named once each; there are at most
+    `max_groups` of them. The groups of missing values and of the remaining codes follow, once each.
 
     Examples
     --------
-    >>> are_as_asked([Group("bin", "1", 30), Group("bin", "2", 25), Group("missing", "", 20)], most=2, least=20)
+    >>> groups = [Group("bin", "1", 30), Group("bin", "2", 25), Group("missing", "", 20)]
+    >>> are_as_asked(groups, max_groups=2, min_size=20)
     True
-    >>> are_as_asked([Group("bin", "2", 30), Group("bin", "1", 45)], most=2, least=20)
+    >>> are_as_asked([Group("bin", "2", 30), Group("bin", "1", 45)], max_groups=2, min_size=20)
     False
     """
-    if len(groups) < 2 or min(g.n for g in groups) < least:
+    if len(groups) < 2 or min(g.n for g in groups) < min_size:
         return False
     kinds = [g.kind for g in groups]
-    named = [g for g in groups if g.kind in ("bin", "code")]
-    names = [g.name for g in named]
+    bins_or_codes = [g for g in groups if g.kind in ("bin", "code")]
+    names = [g.name for g in bins_or_codes]
     ends = [[], ["missing"]]
     if "bin" in kinds:
-        expected = [str(number) for number in range(1, len(named) + 1)]
+        expected = [str(number) for number in range(1, len(bins_or_codes) + 1)]
         ends += [["elderly"], ["elderly", "missing"]]
     else:
         expected = list(dict.fromkeys(names))
         ends += [["rest"], ["missing", "rest"]]
-    of_one_kind = len({g.kind for g in named}) <= 1
-    return of_one_kind and names == expected and len(names) <= most and kinds[len(named) :] in ends
+    of_one_kind = len({g.kind for g in bins_or_codes}) <= 1
+    return of_one_kind and names == expected and len(names) <= max_groups and kinds[len(bins_or_codes) :] in ends
 
 
-def are_cells_as_asked(groups: Sequence[Group], most: int, least: int) -> bool:
+def are_cells_as_asked(groups: Sequence[Group], max_groups: int, min_size: int) -> bool:
     """Return whether a Host could have made these groups of two features together by :func:`group_together`.
 
-    There are two or more, of `least` records each: cells of at most `most` bins or codes of each feature, once each, then the rest.
+    There are two or more, of `min_size` records each: cells of at most `max_groups` bins or codes of each feature, once each, then
+    possibly the remaining cells as one group.
 
     Raises
     ------
     SecurityError
         As :func:`sides_of`.
     """
-    if len(groups) < 2 or min(g.n for g in groups) < least:
+    if len(groups) < 2 or min(g.n for g in groups) < min_size:
         return False
     cells = groups[:-1] if groups[-1].kind == "rest" else groups
     if {g.kind for g in cells} != {"cell"} or len({g.name for g in cells}) < len(cells):
         return False
     for side in zip(*map(sides_of, cells), strict=True):
-        named = {g for g in side if g.kind in ("bin", "code")}
-        ends = {g.name.partition("/")[2] for g in named if g.kind == "bin"}
-        if len(named) > most or len({g.kind for g in named}) > 1 or len(ends) > 1:
+        bins_or_codes = {g for g in side if g.kind in ("bin", "code")}
+        ends = {g.name.partition("/")[2] for g in bins_or_codes if g.kind == "bin"}
+        if len(bins_or_codes) > max_groups or len({g.kind for g in bins_or_codes}) > 1 or len(ends) > 1:
             return False
     return True
 
@@ -272,29 +274,30 @@ def to_wire(groups: Sequence[Group]) -> tuple[WireGroup, ...]:
     return tuple((g.kind, g.name, g.n) for g in groups)
 
 
-def merged(groups: Sequence[Group], most: int) -> tuple[tuple[Group, ...], NDArray[np.intp]]:
-    """Groups put together until there are at most so many bins or codes, and which of them each was put into.
+def merged(groups: Sequence[Group], max_groups: int) -> tuple[tuple[Group, ...], NDArray[np.intp]]:
+    """Merge groups until there are at most `max_groups` bins or codes; return them, and for each old group the index of its new one.
 
-    Whoever has sums by group has sums by these, too: neighbours of equal frequency together, the rarest codes with all small ones.
+    Sums by the old groups give sums by the new ones: neighbouring bins of equal frequency are merged, and the rarest codes with the rest.
     """
     bins = [k for k, g in enumerate(groups) if g.kind == "bin"]
     codes = sorted((k for k, g in enumerate(groups) if g.kind == "code"), key=lambda k: -groups[k].n)
-    few = min(len(bins), most)
-    rare = set(codes[most:])
-    named = [
-        ("bin", str(bins.index(k) * few // len(bins) + 1))
-        if g.kind == "bin"
-        else ("rest", "")
-        if k in rare
-        else (g.kind, g.name)
-        for k, g in enumerate(groups)
-    ]
-    order = sorted(dict.fromkeys(named), key=lambda one: one[0] == "rest")  # stable: the rest comes last
-    index = np.array([order.index(one) for one in named], dtype=np.intp)
+    few = min(len(bins), max_groups)
+    rare = set(codes[max_groups:])
+    new_names: list[tuple[str, str]] = []
+    for k, g in enumerate(groups):
+        if g.kind == "bin":
+            new_names.append(("bin", str(bins.index(k) * few // len(bins) + 1)))
+        elif k in rare:
+            new_names.append(("rest", ""))
+        else:
+            new_names.append((g.kind, g.name))
+    order = sorted(dict.fromkeys(new_names), key=lambda new_name: new_name[0] == "rest")  # stable: the rest comes last
+    index = np.array([order.index(new_name) for new_name in new_names], dtype=np.intp)
     sizes = np.bincount(index, weights=[g.n for g in groups], minlength=len(order))
-    return tuple(
-        Group(cast(GroupKind, kind), name, int(n)) for (kind, name), n in zip(order, sizes, strict=True)
-    ), index
+    new_groups = []
+    for (kind, name), n in zip(order, sizes, strict=True):
+        new_groups.append(Group(cast(GroupKind, kind), name, int(n)))
+    return tuple(new_groups), index
 
 
 Runs = list[tuple[GroupKind, str, list[int]]]  # kind and name of each group, and the bins or codes in it
@@ -306,7 +309,7 @@ def _bins(
     """Equal-frequency bins; small ones join their smaller neighbour, few missing values the smallest bin."""
     elderly = np.zeros(len(column), dtype=bool)
     if is_age(feature):
-        # One bin less in every table: groups of an age then tell no more about anybody than those of another number.
+        # One bin less in every table, so that groups of an age reveal no more about a person than those of another number.
         max_groups = max(max_groups - 1, 2)
         elderly = column.astype(np.float64) >= ELDERLY
         if min(elderly.sum(), (column.astype(np.float64) < ELDERLY).sum()) < min_size:
@@ -323,14 +326,14 @@ def _bins(
         low = min(smallest, min(neighbours, key=lambda i: count[i]))
         runs[low : low + 2] = [runs[low] + runs[low + 1]]
         count[low : low + 2] = [count[low] + count[low + 1]]
-    named: Runs = [("bin", str(number), run) for number, run in enumerate(runs, 1)]
+    named_runs: Runs = [("bin", str(number), run) for number, run in enumerate(runs, 1)]
     if elderly.any():
-        named.append(("elderly", "", [bins.count + 1]))
+        named_runs.append(("elderly", "", [bins.count + 1]))
     if sizes[bins.count] >= min_size:
-        named.append(("missing", "", [bins.count]))
+        named_runs.append(("missing", "", [bins.count]))
     else:
         runs[count.index(min(count))].append(bins.count)
-    return named, index
+    return named_runs, index
 
 
 def _codes(

@@ -128,7 +128,7 @@ class GroupQuestions:
         guest: str,
         key: PairKeySide,
         rows: NDArray[np.bool_],
-        named: float = 0.0,
+        named_share: float = 0.0,
         journal: Journal | None = None,
     ) -> None:
         self._journal = journal
@@ -136,7 +136,7 @@ class GroupQuestions:
         self._guest = guest
         self._key = key
         self._rows = rows
-        self._named = named
+        self._named = named_share
         self.records = int(np.count_nonzero(rows))
         self._sent: dict[str, _Sent] = {}  # by whose marks they are
 
@@ -155,8 +155,8 @@ class GroupQuestions:
         hosts: Collection[str],
         *,
         largest: Sequence[int] | None = None,
-        on_piece: Callable[[int, int], None] = lambda done, total: None,
-        before: Callable[[SentMarks], None] = lambda made: None,
+        on_piece: Callable[[int, int], None] = lambda n_done, total: None,
+        on_made: Callable[[SentMarks], None] = lambda made: None,
     ) -> None:
         """Step 1: the Guest's own marks, encrypted, the same bytes to every one of `hosts`.
 
@@ -165,11 +165,11 @@ class GroupQuestions:
         marks : sequence of ndarray of int64
             ``(records,)`` each.
         largest : sequence of int, optional
-            The largest value each may have; 1 by default.
+            The largest value of each mark; 1 by default.
         on_piece : callable
-            Called with how many ciphertexts are done, of how many.
-        before : callable
-            Called with what is about to be sent.
+            Called with the number of ciphertexts that are done, and of all.
+        on_made : callable
+            Called with the encrypted marks before they are sent.
 
         Raises
         ------
@@ -187,36 +187,39 @@ class GroupQuestions:
         )
         on_piece(total, total)
         totals = tuple(int(mark.sum()) for mark in marks)
-        made = SentMarks(pack_rows(self._rows), pairs, bounds, totals, spread_of(marks), key_in_words(self._key))
-        before(made)
-        self.repeat(made, hosts)
+        sent_marks = SentMarks(pack_rows(self._rows), pairs, bounds, totals, spread_of(marks), key_in_words(self._key))
+        on_made(sent_marks)
+        self.repeat(sent_marks, hosts)
         self._sent[self._guest] = replace(self._sent[self._guest], marks=tuple(marks))
 
-    def repeat(self, made: SentMarks, hosts: Collection[str]) -> None:
-        """Step 1 in bytes that were made before, about the same records; in pieces."""
-        if made.key != key_in_words(self._key) or made.rows != pack_rows(self._rows):
+    def repeat(self, sent_marks: SentMarks, hosts: Collection[str]) -> None:
+        """Repeat step 1 with bytes that were encrypted earlier, about the same records; in pieces."""
+        if sent_marks.key != key_in_words(self._key) or sent_marks.rows != pack_rows(self._rows):
             raise ParameterError("marks_of_other_records")
-        layout = slots(made.largest, self.records, self._key.bits)
+        layout = slots(sent_marks.largest, self.records, self._key.bits)
         name = self._session.name
-        widths = [len(blob) // max(1, self.records) for blob in made.pairs]
-        for part in pieces(self.records, len(made.pairs), self._key.bits):
+        widths = [len(blob) // max(1, self.records) for blob in sent_marks.pairs]
+        for part in pieces(self.records, len(sent_marks.pairs), self._key.bits):
             self._session.check()
             blobs = tuple(
-                blob[part.start * width : part.stop * width] for blob, width in zip(made.pairs, widths, strict=True)
+                blob[part.start * width : part.stop * width]
+                for blob, width in zip(sent_marks.pairs, widths, strict=True)
             )
-            begun = part.start > 0
-            piece = MoreGroupPairs(name, blobs) if begun else GroupPairs(name, made.rows, half_of(layout), blobs)
+            is_first = part.start > 0
+            piece = (
+                MoreGroupPairs(name, blobs) if is_first else GroupPairs(name, sent_marks.rows, half_of(layout), blobs)
+            )
             for host in hosts:
                 self._session.send(host, piece)
-        self._sent[self._guest] = _Sent(layout, made.largest, made.totals, made.spread)
+        self._sent[self._guest] = _Sent(layout, sent_marks.largest, sent_marks.totals, sent_marks.spread)
 
     def _encrypted(
-        self, numbers: list[int], half: int, done: int, total: int, on_piece: Callable[[int, int], None]
+        self, numbers: list[int], half: int, n_done: int, total: int, on_piece: Callable[[int, int], None]
     ) -> Iterator[bytes]:
-        """Ciphertexts of a number a record, the `done`-th and following of all."""
+        """Yield ciphertexts of a number a record; `n_done` ciphertexts came before them."""
         for part in chunks(len(numbers), LOOK):
             self._session.check()
-            on_piece(done + part.start, total)
+            on_piece(n_done + part.start, total)
             yield self._key.encrypt_joined(numbers[part.start : part.stop], half)
 
     def would_answer(self, host: str, features: Sequence[str], max_groups: int, min_size: int = MIN_GROUP) -> None:
@@ -261,31 +264,31 @@ class GroupQuestions:
 
     def ask(
         self,
-        wanted: Mapping[str, Sequence[str]],
+        features_of: Mapping[str, Sequence[str]],
         max_groups: int,
         source: str | None = None,
         *,
         min_size: int = MIN_GROUP,
-        known: Sequence[Group] = (),
+        known_groups: Sequence[Group] = (),
     ) -> dict[tuple[str, str], GroupTable]:
         """Step 2: sums of the marks that `source` (default the Guest) has sent, by groups of the Hosts' features.
 
         Parameters
         ----------
-        wanted : mapping of str to sequence of str
+        features_of : mapping of str to sequence of str
             Host → its features; two together are named as :func:`backend.protocols.group_sums.grouping.features_of` reads them.
         max_groups : int
             Bins or codes a feature.
         min_size : int
-            Records of the smallest group; a Host merges those below its own minimum in any case. More are asked for where sums of the
-            marks could say who is in a smaller one (:mod:`backend.protocols.group_sums.disclosure_bound`).
-        known : sequence of Group
-            The groups, where they are known, of `min_size` records or more: then the marks are those that groups of these sizes bear.
+            Records of the smallest group; a Host merges those below its own minimum in any case. It is raised if sums of the marks could
+            reveal the members of a smaller group (:mod:`backend.protocols.group_sums.disclosure_bound`).
+        known_groups : sequence of Group
+            The groups of `min_size` records or more, if they are known; the marks must be those that groups of these sizes can bear.
 
         Returns
         -------
         dict of (str, str) to GroupTable
-            (Host, feature); a feature without at least two groups is left out. Nobody is asked if there can be none.
+            By (Host, feature); a feature without at least two groups is left out. No Host is asked if no feature can have two groups.
 
         Raises
         ------
@@ -293,24 +296,24 @@ class GroupQuestions:
             See :meth:`Session.expect`; or an answer's groups or sums do not add up to what was sent.
         """
         sender = source or self._guest
-        asked = {host: tuple(features) for host, features in wanted.items() if features}
-        if not known:
-            names = [name for features in asked.values() for name in features]
-            most = max((most_groups(name, max_groups) for name in names), default=max_groups)
-            min_size = self.least_asked(most, sender, min_size)
+        features_by_host = {host: tuple(features) for host, features in features_of.items() if features}
+        if not known_groups:
+            names = [name for features in features_by_host.values() for name in features]
+            max_of_all = max((most_groups(name, max_groups) for name in names), default=max_groups)
+            min_size = self.least_asked(max_of_all, sender, min_size)
             if min_size > self.records // 2:
                 return {}
-        for host, features in asked.items():
+        for host, features in features_by_host.items():
             self._session.send(host, AskGroupSums(self._session.name, sender, features, max_groups, min_size))
-        answers = self._session.expect_each(GroupSums, asked)
-        found = {}
-        for host, features in asked.items():
+        answers = self._session.expect_each(GroupSums, features_by_host)
+        tables = {}
+        for host, features in features_by_host.items():
             for feature, table in self._read(host, features, sender, answers[host], max_groups, min_size).items():
                 self._state(
                     name_of_sums(self._session.name, host, sender, feature, max_groups, min_size), sender, table
                 )
-                found[host, feature] = table
-        return found
+                tables[host, feature] = table
+        return tables
 
     def _state(self, name: str, sender: str, table: GroupTable) -> None:
         """Write down how sums came about."""
@@ -364,10 +367,10 @@ class GroupQuestions:
         raise WrongAnswer("groups_not_as_asked", host=host, feature=feature)
 
     def _read(
-        self, host: str, asked: tuple[str, ...], sender: str, answer: GroupSums, max_groups: int, min_size: int
+        self, host: str, features: tuple[str, ...], sender: str, answer: GroupSums, max_groups: int, min_size: int
     ) -> dict[str, GroupTable]:
         sent = self._sent[sender]
-        fits = len(answer.features) == len(answer.groups) == len(set(answer.features) & set(asked))
+        fits = len(answer.features) == len(answer.groups) == len(set(answer.features) & set(features))
         batches = sent.layout[-1].number + 1 if answer.features else 0
         if not fits or answer.source != sender or len(answer.sums) != batches:
             raise SecurityError("answered_out_of_turn", host=host)

@@ -127,39 +127,39 @@ class HostGroups:
 # Rules: what the gate reads of a message. No value of a record is here.
 
 
-def read_pairs(asked: Asked) -> Ask:
-    """Read whom pairs are of.
+def read_pairs(request: Asked) -> Ask:
+    """Read the people of encrypted pairs.
 
     Raises
     ------
     SecurityError
-        If they come before the joint records, or their sums could name too many people.
+        If they come before the joint records, or their sums could identify too many people.
     """
-    message: GroupPairs = asked.message
-    groups = _groups(asked)
+    message: GroupPairs = request.message
+    groups = _groups(request)
     longest = longest_half(groups.cipher.bits)
     if not 1 <= message.half <= longest:
         raise SecurityError("half_too_long", half=message.half, most=longest)
     people = len(groups.rows_of(message.rows))
     bits = carried(len(message.pairs), message.half)
-    share = asked.floors.named_share
+    share = request.floors.named_share
     if share and bits > share * people:  # before memory is spent on them
         raise SecurityError("marks_too_long", bits=bits, people=people)
     return Ask(subject=groups)
 
 
-def _groups(asked: Asked) -> HostGroups:
-    """Return what was sent before; raise SecurityError if joint records or a key are missing."""
-    session = asked.session
+def _groups(request: Asked) -> HostGroups:
+    """Return the pairs that were sent so far; raise SecurityError if joint records or a key are missing."""
+    session = request.session
     if session.rows is None or not isinstance(session.cipher, PairPublicSide):
         raise SecurityError("groups_before_alignment")
-    before = session.kept(HostGroups)
-    return session.keep(HostGroups, before or HostGroups(session.rows, session.cipher, session.key))
+    previous = session.kept(HostGroups)
+    return session.keep(HostGroups, previous or HostGroups(session.rows, session.cipher, session.key))
 
 
-def read_more_pairs(asked: Asked) -> Ask:
-    """Read the next piece; raise SecurityError if its sender has begun none."""
-    return Ask(subject=_groups(asked).sent_by(asked.sender))
+def read_more_pairs(request: Asked) -> Ask:
+    """Read the next piece; raise SecurityError if its sender sent no first piece."""
+    return Ask(subject=_groups(request).sent_by(request.sender))
 
 
 @dataclass(frozen=True, repr=False)
@@ -180,80 +180,80 @@ class _Wanted:
     only_look: bool = False
 
 
-def read_sums(asked: Asked) -> Ask:
-    """Read whose pairs are summed by which features. The sizes of a feature's groups are booked, and its sums.
+def read_sums(request: Asked) -> Ask:
+    """Read the party whose pairs are summed, and the features. The sizes of a feature's groups are booked, and its sums.
 
     Raises
     ------
     SecurityError
-        If a feature is not this Host's, or sums could say of too many people that they are in a group.
+        If a feature is not this Host's, or sums could reveal the group of too many people.
     """
-    message: AskGroupSums = asked.message
-    groups = _groups(asked)
-    columns = _columns(asked, message.features)
-    _check_features(asked, columns)
+    message: AskGroupSums = request.message
+    groups = _groups(request)
+    columns = _columns(request, message.features)
+    _check_features(request, columns)
     marked = groups.sent_by(message.source)
-    min_size = max(asked.floors.people(MIN_GROUP), message.least)
+    min_size = max(request.floors.people(MIN_GROUP), message.least)
     bits = carried(len(marked.pairs.batches), marked.half)
     people = len(marked.rows)
-    # By numbers alone that the Guest has sent: the refusal tells nothing of this Host's records, and nobody is counted.
-    most = max((most_groups(name, message.most) for name in message.features), default=message.most)
-    wanted = least_size(bits, people, most, asked.floors.named_share)
-    if bits and min_size < wanted:
-        raise SecurityError("sums_could_name_people", bits=bits, people=people, wanted=wanted, min_size=min_size)
-    only_look = message.source == asked.sender and not marked.pairs.batches
+    # This uses only numbers that the Guest has sent: the refusal reveals nothing of this Host's records, and no person is counted.
+    max_groups = max((most_groups(name, message.most) for name in message.features), default=message.most)
+    min_allowed = least_size(bits, people, max_groups, request.floors.named_share)
+    if bits and min_size < min_allowed:
+        raise SecurityError("sums_could_name_people", bits=bits, people=people, wanted=min_allowed, min_size=min_size)
+    only_look = message.source == request.sender and not marked.pairs.batches
     amount = 0 if only_look else people
-    counting = _Counting(asked, asked.roster.ids(marked.rows), min_size, only_look)
+    counting = _Counting(request, request.roster.ids(marked.rows), min_size, only_look)
     charges = []
     for feature in message.features:
         charges += counting.sizes(feature)
-        # Sums of other numbers of the same people would tell whose number changed.
+        # Sums of other numbers of the same people would reveal whose number changed.
         charges.append(counting.numbers(("sums", message.source, feature), marked.digest.hexdigest()))
     return Ask(
         opens={} if only_look else {"people": Rows(rows=marked.rows, columns=columns)},
-        # The operator reads how many people it will be, also if the Guest only asks whether it would be answered.
-        approval=sums_request(asked, people),
+        # The operator sees the number of people, also if the Guest only asks whether the question would be answered.
+        approval=sums_request(request, people),
         amount=amount,
         volumes=[counting.name(("groups", feature)) for feature in message.features],
         charges=charges,
-        sums=None if only_look else _sample(asked, message.features, message.source, counting),
+        sums=None if only_look else _sample(request, message.features, message.source, counting),
         subject=_Wanted(groups, marked.rows, min_size, only_look),
     )
 
 
-def _sample(asked: Asked, features: Sequence[str], source: str, counting: _Counting) -> Sample:
-    """Return what sums were about, or which groups were marked (`source` is empty), for an auditor who has all values."""
-    columns = [asked.features[name] for name in _columns(asked, features)]
+def _sample(request: Asked, features: Sequence[str], source: str, counting: _Counting) -> Sample:
+    """Return the question behind sums, or behind marked groups (`source` is empty), for an auditor who has all values."""
+    columns = [request.features[name] for name in _columns(request, features)]
     kinds = {column.name: column.kind.value for column in columns}
     ages = [column.name for column in columns if is_age(column)]
     about = {"features": features, "kinds": kinds, "ages": ages, "source": source}
-    sizes = {"most": asked.message.most, "least": asked.message.least, "smallest": counting.min_size}
+    sizes = {"most": request.message.most, "least": request.message.least, "smallest": counting.min_size}
     question = packed_question(counting.people, **about, **sizes)
-    return Sample("", GROUPS, b"", (), lambda _: question, asked.message.conversation)
+    return Sample("", GROUPS, b"", (), lambda _: question, request.message.conversation)
 
 
-def _columns(asked: Asked, names: Iterable[str]) -> tuple[str, ...]:
-    """Return the features that some questions read: each is about one feature, or about two together; more are no feature's name."""
+def _columns(request: Asked, names: Iterable[str]) -> tuple[str, ...]:
+    """Return the features that some questions read: each question is about one feature, or about two together."""
     columns = list[str]()
     for name in names:
-        parts = features_of(name, asked.features)
+        parts = features_of(name, request.features)
         columns += parts if len(parts) == 2 else [name]
     return tuple(columns)
 
 
-def _check_features(asked: Asked, features: Sequence[str]) -> None:
-    """Raise SecurityError if a feature is none of this Host's or named twice, or the groups are too many or too few."""
-    most = asked.message.most
+def _check_features(request: Asked, features: Sequence[str]) -> None:
+    """Raise SecurityError if a feature is not this Host's or is named twice, or the groups are too many or too few."""
+    max_groups = request.message.most
     low, high = GROUP_LIMITS
-    if len(asked.features.keys() & set(features)) < len(features) or not low <= most <= high:
-        raise SecurityError("groups_not_possible", groups=most, least=low, most=high)
+    if len(request.features.keys() & set(features)) < len(features) or not low <= max_groups <= high:
+        raise SecurityError("groups_not_possible", groups=max_groups, least=low, most=high)
 
 
 @dataclass(frozen=True, repr=False)
 class _Counting:
     """What one message asks about some people, as it is booked before it is answered; or only looked at."""
 
-    asked: Asked
+    request: Asked
     people: tuple[str, ...]
     min_size: int
     only_look: bool = False
@@ -269,10 +269,10 @@ class _Counting:
         follow by subtraction.
         """
         charges = []
-        columns = _columns(self.asked, (name,))
+        columns = _columns(self.request, (name,))
         for column in columns:
-            numeric = self.asked.features[column].kind is FeatureKind.NUMERIC
-            bits = grouping_bits(len(self.people), self.asked.message.most, self.min_size, numeric=numeric)
+            numeric = self.request.features[column].kind is FeatureKind.NUMERIC
+            bits = grouping_bits(len(self.people), self.request.message.most, self.min_size, numeric=numeric)
             charges.append(self._charge(("groups", column), name if len(columns) > 1 else "", bits))
         return charges
 
@@ -282,84 +282,84 @@ class _Counting:
 
     def name(self, about: tuple[str, ...], digest: str = "") -> str:
         """Return the name of a question, the same if it is repeated."""
-        message: AskGroupSums | AskGroupPairs = self.asked.message
+        message: AskGroupSums | AskGroupPairs = self.request.message
         how = f"{self.min_size} {message.most} {digest}".rstrip()
-        return digest_of(self.asked.session.guest, about, self.people, how)
+        return digest_of(self.request.session.guest, about, self.people, how)
 
     def _charge(self, about: tuple[str, ...], digest: str, bits: float) -> Charge:
         name = self.name(about, digest)
-        question = Question(self.asked.session.guest, name, GROUPS, digest_of(about), self.people, bits, bits)
-        return Charge(question, whole=True, only_look=self.only_look, digest="" if self.only_look else name)
+        question = Question(self.request.session.guest, name, GROUPS, digest_of(about), self.people, bits, bits)
+        return Charge(question, all_or_none=True, only_look=self.only_look, digest="" if self.only_look else name)
 
 
-def read_marks(asked: Asked) -> Ask:
-    """Read of which feature groups are sent encrypted, and to whom.
+def read_marks(request: Asked) -> Ask:
+    """Read the feature whose groups are sent encrypted, and the receivers.
 
-    Sums of the same bytes are the same question to whoever adds them up, also after a Guest was killed: the bytes are stored.
+    The bytes are stored. So sums of them stay the same question to the Host that adds them up, even if the Guest's process was killed.
 
     Raises
     ------
     SecurityError
         If the feature is not this Host's, or the Guest itself is among the receivers.
     """
-    message: AskGroupPairs = asked.message
-    groups = _groups(asked)
-    _check_features(asked, (message.feature,))
-    if asked.session.guest in message.receivers:
+    message: AskGroupPairs = request.message
+    groups = _groups(request)
+    _check_features(request, (message.feature,))
+    if request.session.guest in message.receivers:
         raise SecurityError("groups_to_guest")
     if len(set(message.receivers)) < len(message.receivers):
         raise SecurityError("groups_sent_twice")
     rows = groups.rows_of(message.rows)
-    min_size = max(asked.floors.people(MIN_GROUP), message.least)
-    counting = _Counting(asked, asked.roster.ids(rows), min_size)
+    min_size = max(request.floors.people(MIN_GROUP), message.least)
+    counting = _Counting(request, request.roster.ids(rows), min_size)
     charges = counting.sizes(message.feature)
     reply = ""
     if message.receivers:
-        # Nothing is disclosed to those who cannot read it; sums of it are booked by whoever adds it up.
+        # The receivers cannot read the marks; sums of them are booked by the Host that adds them up.
         key = sha256(groups.key).hexdigest()
         charges.append(counting.numbers(("pairs", message.feature), key))
         reply = counting.name(("pairs", message.feature), key)
     return Ask(
         opens={"people": Rows(rows=rows, columns=(message.feature,))},
-        approval=sums_request(asked, len(rows)),
+        approval=sums_request(request, len(rows)),
         amount=len(rows),
         volumes=[counting.name(("groups", message.feature))],
         charges=charges,
-        sums=_sample(asked, (message.feature,), "", counting),
+        sums=_sample(request, (message.feature,), "", counting),
         reply=reply,
         subject=_Wanted(groups, rows, min_size),
     )
 
 
-def read_distinct(asked: Asked) -> Ask:
-    """Read of which feature, among which people, distinct values are counted.
+def read_distinct(request: Asked) -> Ask:
+    """Read the feature and the people whose distinct values are counted.
 
-    One more person's value adds one to the count or none, so that an answer tells one bit about a person. Of other people with one of
-    these among them nothing is answered within the window: two counts would tell whether that one's value is a new one.
+    One more person's value adds one to the count or nothing, so that an answer reveals one bit about a person. A question about other
+    people that include one of these is refused within the window: two counts would reveal whether that person's value is a new one.
 
     Raises
     ------
     SecurityError
         If the feature is not this Host's, or the people are fewer than the Host insists on.
     """
-    message: AskDistinct = asked.message
-    groups = _groups(asked)
-    if message.feature not in asked.features:
+    message: AskDistinct = request.message
+    groups = _groups(request)
+    if message.feature not in request.features:
         raise SecurityError("not_a_feature_here", feature=message.feature)
     rows = groups.rows_of(message.rows)
-    least = asked.floors.people(MIN_GROUP)
-    if len(rows) < least:
-        raise SecurityError("too_few_people_counted", people=len(rows), least=least)
-    people = asked.roster.ids(rows)
+    min_people = request.floors.people(MIN_GROUP)
+    if len(rows) < min_people:
+        raise SecurityError("too_few_people_counted", people=len(rows), least=min_people)
+    people = request.roster.ids(rows)
     about = ("distinct", message.feature)
-    guest = asked.session.guest
+    guest = request.session.guest
     name = digest_of(guest, about, people)
     question = Question(guest, name, GROUPS, digest_of(about), people, DISTINCT_BITS, DISTINCT_BITS)
     return Ask(
         opens={"people": Rows(rows=rows, columns=(message.feature,))},
-        # A volume counts people whose groups are summed; of these nobody is summed.
-        approval=sums_request(asked, len(rows)),
-        charges=[Charge(question, whole=True, digest=name)],
+        # A volume counts people whose groups are summed; here nothing is summed.
+        approval=sums_request(request, len(rows)),
+        charges=[Charge(question, all_or_none=True, digest=name)],
         reply=name,
     )
 
@@ -370,7 +370,7 @@ def read_distinct(asked: Asked) -> Ask:
 def answer_pairs(permit: Permit, opened: Opened, message: GroupPairs, noise: Noise) -> Reply:
     """Take the first piece of encrypted pairs."""
     groups: HostGroups = permit.ask.subject
-    groups.take_pairs(permit.asked.sender, message)
+    groups.take_pairs(permit.request.sender, message)
     return iter(())
 
 
@@ -383,29 +383,29 @@ def answer_more_pairs(permit: Permit, opened: Opened, message: MoreGroupPairs, n
 
 def answer_sums(permit: Permit, opened: Opened, message: AskGroupSums, noise: Noise) -> Reply:
     """Add up a party's pairs by the groups of some features, refreshed; features without groups are left out."""
-    wanted: _Wanted = permit.ask.subject
-    if wanted.only_look:
+    subject: _Wanted = permit.ask.subject
+    if subject.only_look:
         yield permit.guest, GroupSums(message.conversation, message.source, (), (), ())
         return
-    grouped = [_grouped(permit, opened["people"], name, wanted.min_size) for name in message.features]
-    yield permit.guest, sums_by(wanted.groups, message, grouped)
+    grouped = [_grouped(permit, opened["people"], name, subject.min_size) for name in message.features]
+    yield permit.guest, sums_by(subject.groups, message, grouped)
 
 
 def answer_distinct(permit: Permit, opened: Opened, message: AskDistinct, noise: Noise) -> Reply:
-    """Say about how many distinct values a feature has."""
+    """Answer the approximate number of distinct values of a feature."""
     place = permit.stored
     if place is None:
         place = bytes([place_of(opened["people"].columns[message.feature])])
-    least = permit.floors.people(MIN_GROUP)
-    yield permit.guest, DistinctValues(message.conversation, message.feature, place, least)
+    min_people = permit.floors.people(MIN_GROUP)
+    yield permit.guest, DistinctValues(message.conversation, message.feature, place, min_people)
 
 
 def _grouped(permit: Permit, people: Records, feature: str, min_size: int) -> Grouped:
     """Return the groups of a feature, or of two together, among some people."""
-    most = permit.asked.message.most
+    max_groups = permit.request.message.most
     grouped = []
-    for name in _columns(permit.asked, (feature,)):
-        grouped.append(group(permit.asked.features[name], people.columns[name], most, min_size))
+    for name in _columns(permit.request, (feature,)):
+        grouped.append(group(permit.request.features[name], people.columns[name], max_groups, min_size))
     if len(grouped) == 1:
         return grouped[0]
     return group_together(grouped[0], grouped[1], min_size)
@@ -415,26 +415,28 @@ def sums_by(groups: HostGroups, message: AskGroupSums, grouped: Sequence[Grouped
     """Return sums by groups that were made."""
     marked = groups.sent_by(message.source)
     batches = marked.pairs.batches
-    made = [g for g in grouped if g.groups]
+    grouped_features = [g for g in grouped if g.groups]
     # SecureBoost eq. 2, with one tree node of all records and a feature's groups as its bins
-    node = np.arange(len(marked.rows), dtype=np.intp), [(g.index, len(g.groups)) for g in made]
+    node = np.arange(len(marked.rows), dtype=np.intp), [(g.index, len(g.groups)) for g in grouped_features]
     return GroupSums(
         message.conversation,
         message.source,
-        tuple(g.feature for g in made),
-        tuple(to_wire(g.groups) for g in made),
-        tuple(groups.cipher.bin_sums(pairs, [node], marked.half, alone=True)[0] for pairs in batches) if made else (),
+        tuple(g.feature for g in grouped_features),
+        tuple(to_wire(g.groups) for g in grouped_features),
+        tuple(groups.cipher.bin_sums(pairs, [node], marked.half, alone=True)[0] for pairs in batches)
+        if grouped_features
+        else (),
     )
 
 
 def make_marks(permit: Permit, opened: Opened, message: AskGroupPairs, noise: Noise) -> bytes:
-    """Return which group each of some joint records is in, encrypted under the Guest's key: as many bytes of each number.
+    """Return the group of each of some joint records, encrypted under the Guest's key: the same number of bytes for each number.
 
-    Every group but the last is a mark of 0 or 1; nothing is encrypted if there are no groups. A hash of the marks comes first.
+    Every group but the last is a mark of 0 or 1; without groups nothing is encrypted. A hash of the marks comes first.
     """
-    wanted: _Wanted = permit.ask.subject
-    cipher = wanted.groups.cipher
-    grouped = _grouped(permit, opened["people"], message.feature, wanted.min_size)
+    subject: _Wanted = permit.ask.subject
+    cipher = subject.groups.cipher
+    grouped = _grouped(permit, opened["people"], message.feature, subject.min_size)
     marks = [(grouped.index == k).astype(np.int64) for k in range(len(grouped.groups) - 1)]
     ones = [1] * len(marks)
     layout = slots(ones, len(grouped.index), cipher.bits)
@@ -457,26 +459,26 @@ def _encrypted(cipher: Any, numbers: Sequence[int], half: int) -> bytes:
 
 
 def answer_marks(permit: Permit, opened: Opened, message: AskGroupPairs, noise: Noise) -> Reply:
-    """Send the marks to the receivers, and say to the Guest which groups there are.
+    """Send the marks to the receivers, and the groups to the Guest.
 
     Raises
     ------
     QuestionRefused
-        If the marks were sent before, and are others now.
+        If the marks were sent before, and differ now.
     """
-    wanted: _Wanted = permit.ask.subject
-    grouped = _grouped(permit, opened["people"], message.feature, wanted.min_size)
+    subject: _Wanted = permit.ask.subject
+    grouped = _grouped(permit, opened["people"], message.feature, subject.min_size)
     if message.receivers:
-        made = permit.stored or b""
-        if made[:MARKS] != _digest_of_marks(grouped):
+        stored_marks = permit.stored or b""
+        if stored_marks[:MARKS] != _digest_of_marks(grouped):
             raise QuestionRefused("records_changed")
-        for piece in in_pieces(wanted.groups.cipher, message, grouped, made[MARKS:]):
-            yield from _hand_on(permit, wanted.groups, message, piece)
+        for piece in in_pieces(subject.groups.cipher, message, grouped, stored_marks[MARKS:]):
+            yield from _hand_on(permit, subject.groups, message, piece)
     yield permit.guest, GroupPairsSent(message.conversation, message.feature, to_wire(grouped.groups))
 
 
 def in_pieces(
-    cipher: PairPublicSide, message: AskGroupPairs, grouped: Grouped, made: bytes
+    cipher: PairPublicSide, message: AskGroupPairs, grouped: Grouped, marks_enc: bytes
 ) -> Iterator[GroupPairs | MoreGroupPairs]:
     """Yield messages with encrypted marks."""
     records = len(grouped.index)
@@ -485,8 +487,8 @@ def in_pieces(
     else:
         layout = ()
     batches = layout[-1].number + 1 if layout else 0
-    width = len(made) // max(1, batches * records)
-    blobs = [made[k * records * width : (k + 1) * records * width] for k in range(batches)]
+    width = len(marks_enc) // max(1, batches * records)
+    blobs = [marks_enc[k * records * width : (k + 1) * records * width] for k in range(batches)]
     for part in pieces(records, batches, cipher.bits):
         cut = tuple(blob[part.start * width : part.stop * width] for blob in blobs)
         if part.start:
@@ -497,7 +499,7 @@ def in_pieces(
 
 def _hand_on(permit: Permit, groups: HostGroups, message: AskGroupPairs, piece: GroupPairs | MoreGroupPairs) -> Reply:
     """Send a piece to each receiver; take it if this Host is one."""
-    host = permit.asked.models.host
+    host = permit.request.models.host
     for receiver in message.receivers:
         if receiver != host:
             yield receiver, piece

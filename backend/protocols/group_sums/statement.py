@@ -62,6 +62,6 @@ def load_groups(text: str) -> GroupStatement:
         raise SecurityError("statement_unreadable") from error
 
 
-def name_of_sums(conversation: str, host: str, source: str, feature: str, most: int, least: int) -> str:
-    """Return the name under which both parties find sums again."""
-    return json.dumps([conversation, host, source, feature, most, least])
+def name_of_sums(conversation: str, host: str, source: str, feature: str, max_groups: int, min_size: int) -> str:
+    """Return the name by which both parties identify sums."""
+    return json.dumps([conversation, host, source, feature, max_groups, min_size])

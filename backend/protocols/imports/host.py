@@ -25,7 +25,7 @@ from backend.trees.folding import fold_structure
 from backend.trees.serialization import dump_host, load_host
 
 
-def read_import(asked: Asked) -> Ask:
+def read_import(request: Asked) -> Ask:
     """Read a half of an imported model, for the Host's operator to decide about.
 
     Raises
@@ -33,46 +33,46 @@ def read_import(asked: Asked) -> Ask:
     SecurityError
         If it is no half of this Host, names other parties or features, or has a layout in which dither has no room.
     """
-    message: KeepImport = asked.message
-    model = _read(asked, message.partial_model)
-    asked.models.check_owner(message.model_id, asked.sender)
-    if asked.models.grew(message.model_id):
+    message: KeepImport = request.message
+    model = _read(request, message.partial_model)
+    request.models.check_owner(message.model_id, request.sender)
+    if request.models.grew(message.model_id):
         raise SecurityError("import_over_trained_model")
     served = ServedModel(model, fold_structure(model.skeletons, model.guest, model.hosts), 0)
-    approval = about_model(asked.session.guest, IMPORT, message.model_id, served, 0, imported=True)
+    approval = about_model(request.session.guest, IMPORT, message.model_id, served, 0, imported=True)
     # What its operator looks at: nothing is in the store yet.
     approval.about["partial_model"] = dump_host(model)
     # Sent again because another Host's operator decides later, it uses no volume.
     return Ask(approval=approval, amount=1, volume_of=f"import {served.structure[:40]}", subject=model)
 
 
-def _read(asked: Asked, text: str) -> HostModel:
+def _read(request: Asked, text: str) -> HostModel:
     """Return the half without what the Guest could know of the Host's hash, or state of its records."""
     try:
         model = load_host(text)
     except ModelError as error:
         raise SecurityError("import_unreadable") from error
-    host = asked.models.host
+    host = request.models.host
     parties = (model.guest, *model.hosts)
-    own = set()
+    own_splits = set()
     owners = set()
     for tree, skeleton in enumerate(model.skeletons):
         for node, fork in skeleton.forks.items():
             owners.add(fork.owner)
             if fork.owner == host:
-                own.add((tree, node))
-    fits = model.host == host and model.guest == asked.sender and len(set(parties)) == len(parties)
+                own_splits.add((tree, node))
+    fits = model.host == host and model.guest == request.sender and len(set(parties)) == len(parties)
     if not fits or not owners | {host} <= set(parties):
         raise SecurityError("model_of_other_parties")
-    if own != set(model.rules):
+    if own_splits != set(model.rules):
         raise SecurityError("model_of_other_splits")
-    unknown = {rule.feature for rule in model.rules.values()} - set(asked.features)
+    unknown = {rule.feature for rule in model.rules.values()} - set(request.features)
     if unknown:
         raise SecurityError("import_of_unknown_features", features=tuple(sorted(unknown)))
     if model.layout is None:
         raise SecurityError("impossible_layout")
-    least = 0 if asked.floors.synthetic else asked.floors.score_bits
-    return replace(model, layout=check_layout(model.layout, least), salt="", medians={})
+    min_digits = 0 if request.floors.synthetic else request.floors.score_bits
+    return replace(model, layout=check_layout(model.layout, min_digits), salt="", medians={})
 
 
 def answer_import(permit: Permit, opened: Opened, message: KeepImport, noise: Noise) -> Reply:
@@ -85,7 +85,7 @@ def answer_import(permit: Permit, opened: Opened, message: KeepImport, noise: No
 
 def store_import(models: HostModels, permit: Permit, reply: Message) -> None:
     """Store an imported half; it has no day on which it was trained here."""
-    message: KeepImport = permit.asked.message
+    message: KeepImport = permit.request.message
     model = permit.session.need(HostModel, "no_training")
     models.put(model, message.model_id)
     permit.session.drop(HostModel)

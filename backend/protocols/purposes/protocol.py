@@ -44,11 +44,11 @@ def state_purpose(session: Session, purpose: Measure) -> None:
             raise NotAgreed(host, purpose)
 
 
-def answer_purpose(asked: StatePurpose, agreed: Collection[str]) -> PurposeAnswered:
+def answer_purpose(message: StatePurpose, agreed: Collection[str]) -> PurposeAnswered:
     """A Host's answer, by the purposes that it agrees to."""
-    if asked.purpose not in MEASURES:
-        raise SecurityError("unknown_purpose", purpose=asked.purpose, known=MEASURES)
-    return PurposeAnswered(asked.conversation, asked.purpose, asked.purpose in agreed)
+    if message.purpose not in MEASURES:
+        raise SecurityError("unknown_purpose", purpose=message.purpose, known=MEASURES)
+    return PurposeAnswered(message.conversation, message.purpose, message.purpose in agreed)
 
 
 def check_purpose(message: Message, purpose: str) -> None:

@@ -42,7 +42,7 @@ def select(
     *bits, alive = add(gates, left, right)
     if ranked is not None:
         alive = gates.both(alive, ranked)
-    chosen = _largest(gates, bits, alive, k)
+    is_chosen = _largest(gates, bits, alive, k)
     for more in range(k + 1, min(max_names, len(alive)) + 1):
         larger = _largest(gates, bits, alive, more)
         met = np.concatenate([_any(gates, larger[np.array(groups) == group]) for group in dict.fromkeys(groups)])
@@ -51,50 +51,50 @@ def select(
         else:
             fits = gates.flip(met[:1] ^ met[:1])
         # the sets grow, and so do their groups: what does not fit, no larger one does
-        chosen = chosen ^ gates.both(chosen ^ larger, _spread(fits, len(larger)))
-    return chosen
+        is_chosen = is_chosen ^ gates.both(is_chosen ^ larger, _spread(fits, len(larger)))
+    return is_chosen
 
 
 def _any(gates: Gates, bits: Wires) -> Wires:
     """Whether one of ``(m, words)`` bits is 1, ``(1, words)``."""
-    found = bits[:1]
+    any_set = bits[:1]
     for i in range(1, len(bits)):
-        found = found ^ bits[i : i + 1] ^ gates.both(found, bits[i : i + 1])
-    return found
+        any_set = any_set ^ bits[i : i + 1] ^ gates.both(any_set, bits[i : i + 1])
+    return any_set
 
 
 def _largest(gates: Gates, bits: Sequence[Wires], alive: Wires, k: int) -> Wires:
     """Of those `alive`, the k with the largest `bits`, lowest first."""
     if k >= len(alive):
         return alive
-    chosen = alive[:0]
+    is_chosen = alive[:0]
     for bit in [*reversed(bits), None]:
         ones = alive if bit is None else gates.both(alive, bit)  # at the end at most one is undecided, for all differ
-        fits = gates.flip(exceeds(gates, count(gates, chosen ^ ones if len(chosen) else ones), k))
-        taken, rest = np.split(gates.both(np.concatenate([ones, alive]), _spread(fits, 2 * len(alive))), 2)
-        chosen = chosen ^ taken if len(chosen) else taken
-        alive = ones ^ rest  # they fit: those with 0 stay undecided; they do not: those with 0 are out
-    return chosen
+        fits = gates.flip(exceeds(gates, count(gates, is_chosen ^ ones if len(is_chosen) else ones), k))
+        settled, undecided = np.split(gates.both(np.concatenate([ones, alive]), _spread(fits, 2 * len(alive))), 2)
+        is_chosen = is_chosen ^ settled if len(is_chosen) else settled
+        alive = ones ^ undecided  # they fit: those with 0 stay undecided; they do not: those with 0 are out
+    return is_chosen
 
 
-def eligible(gates: Gates, signs: tuple[Wires, Wires], own: Wires, other: Wires) -> Wires:
+def eligible(gates: Gates, signs: tuple[Wires, Wires], guest_shares: Wires, host_shares: Wires) -> Wires:
     """Of each number, whether its second number is above 0 and its value is on the side asked about, or no side is asked about.
 
     Parameters
     ----------
     signs : two Wires, ``(width, n, words)`` each
         Two shares of the second numbers, whose highest bit is 1 if they are above 0.
-    own : Wires, ``(4, n, words)``
+    guest_shares : Wires, ``(4, n, words)``
         The Guest's shares of *above* and *below*; whether it asks about below; whether it asks about neither.
-    other : Wires, ``(2, n, words)``
+    host_shares : Wires, ``(2, n, words)``
         The Host's shares of above and below.
     """
     *_, positive = add(gates, *signs)
-    above = own[0] ^ other[0]
-    below = own[1] ^ other[1]
-    side = above ^ gates.both(own[2], above ^ below)
+    above = guest_shares[0] ^ host_shares[0]
+    below = guest_shares[1] ^ host_shares[1]
+    side = above ^ gates.both(guest_shares[2], above ^ below)
     true = gates.both(positive, side)
-    either: Wires = true ^ own[3] ^ gates.both(true, own[3])
+    either: Wires = true ^ guest_shares[3] ^ gates.both(true, guest_shares[3])
     return either
 
 
@@ -113,9 +113,9 @@ def outputs(gates: Gates, left: Wires, right: Wires, shape: RankingShape) -> Wir
     ranked = None
     if shape.marked:
         signs = left[width * n : 2 * width * n], right[width * n : 2 * width * n]
-        own, other = (side[2 * width * n :].reshape(-1, n, words) for side in (left, right))
+        guest_sides, host_sides = (side[2 * width * n :].reshape(-1, n, words) for side in (left, right))
         both = signs[0].reshape(width, n, words), signs[1].reshape(width, n, words)
-        ranked = eligible(gates, both, own, other)
+        ranked = eligible(gates, both, guest_sides, host_sides)
     return select(gates, numbers[0], numbers[1], shape.k, shape.max_names, shape.groups, ranked)
 
 
@@ -139,9 +139,9 @@ def count(gates: Gates, bits: Wires) -> list[Wires]:
         carries = []
         while len(bits) > 2:
             third = len(bits) // 3
-            a, b, c, rest = np.split(bits, [third, 2 * third, 3 * third])
+            a, b, c, remaining = np.split(bits, [third, 2 * third, 3 * third])
             carries.append(a ^ gates.both(a ^ b, a ^ c))
-            bits = np.concatenate([a ^ b ^ c, rest])
+            bits = np.concatenate([a ^ b ^ c, remaining])
         if len(bits) == 2:
             carries.append(gates.both(bits[:1], bits[1:]))
             bits = bits[:1] ^ bits[1:]
@@ -175,5 +175,5 @@ def gates_needed(shape: RankingShape) -> int:
 
 def lengths(shape: RankingShape) -> tuple[int, ...]:
     """Bytes of the four parts of the last message: the Guest's labels (transferred), the Host's, gates, decoding."""
-    own, other = shape.inputs
-    return 2 * LABEL * own, LABEL * other, TABLE * gates_needed(shape), DECODING * shape.n
+    guest_inputs, host_inputs = shape.inputs
+    return 2 * LABEL * guest_inputs, LABEL * host_inputs, TABLE * gates_needed(shape), DECODING * shape.n

@@ -81,9 +81,11 @@ class RankingGuest:
         self._turns.take(3)
         shape = self._shape
         transferred, theirs, tables, decoding = cut(circuit, lengths(shape))
-        own = self._transfer.receive_either(0, 0, self._choices, transferred, LABEL).tobytes()
+        guest_labels = self._transfer.receive_either(0, 0, self._choices, transferred, LABEL).tobytes()
         gates = Evaluator(tables)
-        left, right = (read_labels(labels, count) for labels, count in zip((own, theirs), shape.inputs, strict=True))
+        left, right = (
+            read_labels(labels, count) for labels, count in zip((guest_labels, theirs), shape.inputs, strict=True)
+        )
         bits = gates.decode(outputs(gates, left, right, shape), decoding)
         names = tuple(int(i) for i in np.flatnonzero(bits))
         if not shape.possible(names):

@@ -62,9 +62,9 @@ class RankingHost:
         shape = self._shape
         self._transfer = TransferSender(offer)
         lift = (1 << (shape.width - 1)) - (1 << shape.tie_bits)
-        made = [blinded([t + lift for t in secret_order(shape.n).tolist()]) for blinded in self._blinded]
-        self._shares = [shares for _, shares in made]
-        return self._transfer.replies + b"".join(blinded_enc for blinded_enc, _ in made)
+        blinds = [blinded([t + lift for t in secret_order(shape.n).tolist()]) for blinded in self._blinded]
+        self._shares = [shares for _, shares in blinds]
+        return self._transfer.replies + b"".join(blinded_enc for blinded_enc, _ in blinds)
 
     def garble(self, choices: bytes) -> bytes:
         """Steps 3 and 4: garble the circuit; both labels of the Guest's wires go by oblivious transfer.
@@ -76,7 +76,7 @@ class RankingHost:
         gates = Garbler()
         left, right = (gates.wires(count) for count in shape.inputs)
         transferred = self._transfer.send_either(0, 0, gates.pairs(left), choices)
-        own = np.concatenate([*(shape.bits(shares).ravel() for shares in self._shares), self._sides])
-        theirs = gates.labels(right, own)
+        host_bits = np.concatenate([*(shape.bits(shares).ravel() for shares in self._shares), self._sides])
+        theirs = gates.labels(right, host_bits)
         decoding = gates.decoding(outputs(gates, left, right, shape))
         return transferred + theirs + gates.tables + decoding

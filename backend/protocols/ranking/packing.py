@@ -50,14 +50,14 @@ class RankingPacking:
 
     def join(self, numbers: Sequence[int]) -> list[int]:
         """``(n,)`` numbers below 2^width → plaintexts, the first number lowest."""
-        rest = iter(numbers)
-        return [sum(next(rest) << (self.slot * s) for s in range(held)) for held in self.slots]
+        remaining = iter(numbers)
+        return [sum(next(remaining) << (self.slot * s) for s in range(count)) for count in self.slots]
 
     def split(self, packed: Sequence[int]) -> list[int]:
         """Plaintexts from 0 to n - 1 → the digits of each; inverse of :meth:`join`."""
         digit = (1 << self.slot) - 1
-        held = zip(packed, self.slots, strict=True)
-        return [number >> (self.slot * s) & digit for number, count in held for s in range(count)]
+        counts = zip(packed, self.slots, strict=True)
+        return [number >> (self.slot * s) & digit for number, count in counts for s in range(count)]
 
 
 class PackedBlinds:
@@ -82,10 +82,10 @@ class PackedBlinds:
         self._values_enc = tuple(values_enc)
         self._packing = packing
 
-    def blinded(self, added: Sequence[int]) -> tuple[bytes, list[int]]:
+    def blinded(self, addends: Sequence[int]) -> tuple[bytes, list[int]]:
         """2^tie_bits·v + added in slots, several to a ciphertext, each refreshed and blinded modulo n; and the Host's shares of them.
 
-        No `added` is smaller than 2^tie_bits·|v|.
+        No `addends` is smaller than 2^tie_bits·|v|.
         """
         packing = self._packing
         key = self._side.key
@@ -94,12 +94,12 @@ class PackedBlinds:
         blinded_enc = []
         shares = list[int]()
         fresh = self._side.obfuscators.take(len(packing.slots))
-        for held, plain, obfuscator in zip(packing.slots, packing.join(added), fresh, strict=True):
+        for count, plain, obfuscator in zip(packing.slots, packing.join(addends), fresh, strict=True):
             blind = secrets.randbelow(int(key.n))
-            packed_enc = self._side.joined([next(values_enc) for _ in range(held)], packing.slot)
+            packed_enc = self._side.joined([next(values_enc) for _ in range(count)], packing.slot)
             mask_enc = key.encrypt_with(plain + blind, obfuscator)
             blinded_enc.append(gmpy2.powmod(packed_enc, ties, key.n2) * mask_enc % key.n2)
-            shares += [packing.shape.against(blind, s) for s in range(held)]
+            shares += [packing.shape.against(blind, s) for s in range(count)]
         return key.dump(blinded_enc), shares
 
 

@@ -81,11 +81,11 @@ class RankingShape:
             return (2 * numbers + OWN * self.n, 2 * numbers + OTHER * self.n)
         return (numbers, numbers)
 
-    def sides(self, given: Bits | None, rows: int) -> Bits:
+    def sides(self, bits: Bits | None, rows: int) -> Bits:
         """What a side states beside its numbers, in a row: ``(rows, n)`` bits where the shape is marked; raises ParameterError else."""
-        if (None if given is None else given.shape) != ((rows, self.n) if self.marked else None):
+        if (None if bits is None else bits.shape) != ((rows, self.n) if self.marked else None):
             raise ParameterError("ranking_sides_do_not_fit", numbers=self.n)
-        return np.zeros(0, dtype=bool) if given is None else given.ravel()
+        return np.zeros(0, dtype=bool) if bits is None else bits.ravel()
 
     def possible(self, names: Sequence[int]) -> bool:
         """Return whether a ranking can name these numbers."""

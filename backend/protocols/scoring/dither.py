@@ -41,13 +41,13 @@ def headroom(bits: int) -> int:
     return half_units(MAX_DITHER, bits)
 
 
-def check_layout(layout: Layout, least: int = 0) -> Layout:
+def check_layout(layout: Layout, min_digits: int = 0) -> Layout:
     """Return the layout that a Guest reported.
 
     Parameters
     ----------
-    least : int
-        Fewest binary digits of a score: with fewer the dither has no room, and a score is booked at next to nothing.
+    min_digits : int
+        The smallest number of binary digits of a score: with fewer, dither has no room and a score would be booked at nearly 0 bits.
 
     Raises
     ------
@@ -58,20 +58,21 @@ def check_layout(layout: Layout, least: int = 0) -> Layout:
     fits = 0 <= layout.score_bits <= 53 and layout.slot_bits in slot_bits and 1 <= layout.slots <= MAX_SLOTS
     if not fits or abs(layout.scale) > MAX_SCALE:
         raise SecurityError("impossible_layout")
-    if layout.score_bits < least:
-        raise SecurityError("few_score_bits", got=layout.score_bits, least=least)
+    if layout.score_bits < min_digits:
+        raise SecurityError("few_score_bits", got=layout.score_bits, least=min_digits)
     return layout
 
 
-def dithers(secret: str, layout: Layout, ids: Sequence[str], held: NDArray[np.bool_], half: int) -> list[int]:
-    """What is added to each person's packed score.
+def dithers(secret: str, layout: Layout, ids: Sequence[str], has_record: NDArray[np.bool_], half: int) -> list[int]:
+    """Return the number that is added to each person's packed score.
 
     Parameters
     ----------
     secret : str
-        The Host's alone, one a structure.
-    held : ndarray of bool
-        ``(n,)``: who has a record here. Others' scores the Guest may work out; their number must not be that of a later record.
+        The Host's secret, one a structure.
+    has_record : ndarray of bool
+        ``(n,)``: whether the Host has a record of the person. The Guest may compute the score of a person without a record; the number
+        must therefore differ from that after a record is added.
     half : int
         Numbers are uniform from -half to half.
 
@@ -83,11 +84,11 @@ def dithers(secret: str, layout: Layout, ids: Sequence[str], held: NDArray[np.bo
     span = 2 * half + 1
     length = WORD * layout.slots
     numbers = []
-    for person, known in zip(ids, held.tolist(), strict=True):
-        drawn = shake_256(f"dither\0{secret}\0{int(known)}\0{person}".encode()).digest(length)
+    for person, is_known in zip(ids, has_record.tolist(), strict=True):
+        digest = shake_256(f"dither\0{secret}\0{int(is_known)}\0{person}".encode()).digest(length)
         packed = 0
         for slot in range(layout.slots):
-            word = int.from_bytes(drawn[WORD * slot : WORD * (slot + 1)], "little")
+            word = int.from_bytes(digest[WORD * slot : WORD * (slot + 1)], "little")
             packed += (word % span - half) << (layout.slot_bits * slot)
         numbers.append(packed)
     return numbers

@@ -99,16 +99,16 @@ class CompiledGuest:
         Parameters
         ----------
         canaries : ndarray of int64, optional
-            ``(trees, n)``: what rides above the candidate leaves of each tree.
+            ``(trees, n)``: numbers that ride above the candidate leaves of each tree.
         offsets : ndarray of int64, optional
-            ``(n,)``: what binds each score to its request; set to 0 for people whose leaf of the tree that carries it stays at the Guest.
+            ``(n,)``: numbers that bind each score to its request; set to 0 for people whose leaf of the carrying tree stays at the Guest.
 
         Returns
         -------
         constant : list of int
             ``(n,)``: base score and candidate leaves without a Host condition.
         entries : ndarray of int32 or int64, or of Python's integers where several outputs or canaries share a number
-            ``(n, n_entries)``: what is encrypted; one entry's samples lie side by side in memory.
+            ``(n, n_entries)``: the numbers to encrypt; one entry's samples are next to each other in memory.
         """
         sums = np.empty((len(self._lines), n), dtype=self._dtype)
         if canaries is None:
@@ -116,13 +116,13 @@ class CompiledGuest:
         else:
             above = np.empty((self._constant + 1, n), dtype=np.int64)
         bound = np.zeros((len(self._bound_leaves), n), dtype=bool)
-        for rows, kept in self._candidates.blocks(columns, n):
+        for rows, open_leaves in self._candidates.blocks(columns, n):
             # eq. 8: w_(j,k) where leaf j is a candidate, added up by entry
-            sums[:, rows] = self._units @ kept
+            sums[:, rows] = self._units @ open_leaves
             if offsets is not None:
-                bound[:, rows] = kept[self._bound_leaves]
+                bound[:, rows] = open_leaves[self._bound_leaves]
             if above is not None and canaries is not None:
-                above[:, rows] = self._by_entry @ np.where(kept, canaries[self._tree_of, rows], 0)
+                above[:, rows] = self._by_entry @ np.where(open_leaves, canaries[self._tree_of, rows], 0)
         packed: NDArray[Any] = sums
         if self.packing.slots > 1:
             entry, slot = np.divmod(self._lines, self.packing.slots)
@@ -159,26 +159,26 @@ class CompiledGuest:
         return self.packing.margins(units)
 
     def impossible(self, units: Sequence[int], columns: Columns, dither: int = 0) -> NDArray[np.bool_]:
-        """Sums that no choice of one candidate leaf a tree comes near: a Host has returned something else (Fed-EINI Proposition 1).
+        """Return which sums no choice of one candidate leaf a tree can give: a Host has returned another number (Fed-EINI Proposition 1).
 
         Parameters
         ----------
         units : sequence of int
             ``(n,)``: decrypted sums, the constant added.
         columns : mapping of str to ndarray
-            The Guest's, ``(n,)`` each.
+            The Guest's columns, ``(n,)`` each.
         dither : int
             Units by which the last Host may have moved a sum.
 
         Returns
         -------
         ndarray of bool
-            ``(n,)``: whether an output lies below the sum of the trees' smallest candidates or above that of their largest, by more.
+            ``(n,)``: whether an output is more than `dither` below the sum of the trees' smallest candidates, or above that of the largest.
         """
         out = ~self.packing.readable(units)
         sums = self.packing.unpack([0 if bad else unit for unit, bad in zip(units, out, strict=True)]).T
-        for rows, kept in self._candidates.blocks(columns, len(units)):
-            low, high = self._spans.of(kept)
+        for rows, open_leaves in self._candidates.blocks(columns, len(units)):
+            low, high = self._spans.of(open_leaves)
             out[rows] |= ((sums[:, rows] < low - dither) | (sums[:, rows] > high + dither)).any(axis=0)
         return out
 
@@ -200,17 +200,17 @@ class _Spans:
         self._slots, self._of_slot = np.unique(groups[0, first], return_index=True)
         self._base = packing.unpack([packing.base]).T
 
-    def of(self, kept: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """``(n_leaves, n)`` candidates → smallest and largest sums, base scores included, ``(slots, n)`` each."""
+    def of(self, open_leaves: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the smallest and largest sums of ``(n_leaves, n)`` candidates, base scores included, ``(slots, n)`` each."""
         far = self._far
-        if kept.shape[1] <= FEW:
-            candidates = kept[self._leaf]
+        if open_leaves.shape[1] <= FEW:
+            candidates = open_leaves[self._leaf]
             low = np.minimum.reduceat(np.where(candidates, self._unit, far), self._first)
             high = np.maximum.reduceat(np.where(candidates, self._unit, -far), self._first)
             return self._summed(low), self._summed(high)
-        low, high = np.empty((2, len(self._trees), kept.shape[1]), dtype=self._unit.dtype)
+        low, high = np.empty((2, len(self._trees), open_leaves.shape[1]), dtype=self._unit.dtype)
         for k, tree in enumerate(self._trees):  # some ten lines at a time stay in the core's cache
-            candidates = kept[self._leaf[tree]]
+            candidates = open_leaves[self._leaf[tree]]
             unit = self._unit[tree]
             np.where(candidates, unit, far).min(axis=0, out=low[k])
             np.where(candidates, unit, -far).max(axis=0, out=high[k])
@@ -229,30 +229,30 @@ class CompiledHost:
         self._m = len(step.host_conditions)
         self._conditions = Conjunctions(rules, step.host_conditions)
 
-    def decide(self, columns: Columns, held: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """``(n, m)``, one entry's samples side by side in memory.
+    def decide(self, columns: Columns, has_record: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return the Host's 0/1, ``(n, m)``; one entry's samples are next to each other in memory.
 
         Parameters
         ----------
         columns : mapping of str to ndarray
-            ``(n,)`` each; rows that are not `held` count as missing.
-        held : ndarray of bool
-            ``(n,)``.
+            ``(n,)`` each.
+        has_record : ndarray of bool
+            ``(n,)``: a row without a record counts as missing.
         """
-        keep = np.empty((self._m, len(held)), dtype=bool)
-        for rows, kept in self._conditions.blocks(columns, len(held), held):
-            keep[:, rows] = kept
+        keep = np.empty((self._m, len(has_record)), dtype=bool)
+        for rows, holds in self._conditions.blocks(columns, len(has_record), has_record):
+            keep[:, rows] = holds
         return keep.T
 
 
 def host_plan(folding: Folding, index: int) -> FoldPlan:
-    """Stage 2 at Host `index` of the chain, eq. 10 and 13: which entries it masks and which become one."""
+    """Return the plan of stage 2 at Host `index` of the chain, eq. 10 and 13: the entries that it masks and those that become one."""
     step = folding.steps[index]
     origin: Sequence[int] = range(folding.n_entries)
     for earlier in folding.steps[:index]:
         origin = [earlier.target[e] for e in origin]
-    own = tuple(bool(conditions) for conditions in step.host_conditions)
-    return FoldPlan(step.target, own, step.n_out, tuple(origin), index, len(folding.steps))
+    is_own = tuple(bool(conditions) for conditions in step.host_conditions)
+    return FoldPlan(step.target, is_own, step.n_out, tuple(origin), index, len(folding.steps))
 
 
 def refreshed(folding: Folding) -> dict[str, int]:

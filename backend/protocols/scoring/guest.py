@@ -56,8 +56,8 @@ REPORTED = 256  # ciphertexts encrypted between two reports, a fraction of a sec
 OnStage = Callable[[str, str, int], None]  # stage, party at work, samples done
 
 
-def ignore_stages(stage: str, party: str, done: int) -> None:
-    """Nobody follows."""
+def ignore_stages(stage: str, party: str, n_done: int) -> None:
+    """Follow no stages."""
 
 
 @dataclass
@@ -188,11 +188,13 @@ class ScoringClient:
         self._before = len(self.session.transcript())
         self._encrypted_pieces = 0.0
         self._work_done: dict[str, float] = {}  # stage → rows, weighed by WORK
-        begun = range(len(self._batches)) if self._chain else ()
-        self._journal: dict[int, Batch] = {} if self.run is None else self.run.batches(begun)
-        asked = [b for i, b in enumerate(self._batches) if i not in self._journal or self._journal[i].answer is None]
-        self._rows = sum(b.stop - b.start for b in asked)
-        self._pieces = sum(len(key.pieces(b.stop - b.start, self._entries)) for b in asked)
+        batches_to_begin = range(len(self._batches)) if self._chain else ()
+        self._journal: dict[int, Batch] = {} if self.run is None else self.run.batches(batches_to_begin)
+        unanswered = [
+            b for i, b in enumerate(self._batches) if i not in self._journal or self._journal[i].answer is None
+        ]
+        self._rows = sum(b.stop - b.start for b in unanswered)
+        self._pieces = sum(len(key.pieces(b.stop - b.start, self._entries)) for b in unanswered)
 
     def score(self) -> Scored:
         """Steps 1 to 6 for every batch.
@@ -200,17 +202,19 @@ class ScoringClient:
         Raises
         ------
         SecurityError
-            A Host refused, or a score is none that the model can give.
+            A Host refused, or a score is impossible for the model.
         Cancelled, PartyUnreachable
             See :meth:`backend.protocols.transport.channel.Session.expect`.
         """
         self.on_stage("encode", self.guest, 0)
         entries = self._decision_vectors()
         if not self._chain:
-            deque(entries, maxlen=0)  # every leaf is among the constants
+            # Without Hosts every leaf is among the constants: exhaust the iterator, which adds them to the scores.
+            deque(entries, maxlen=0)
             return Scored(self._units, {}, 0, self._timings)
-        for host in () if self.offered else self._chain:
-            self.session.send(host, OfferKey(self.session.name, self.key.scheme, self.key.offer()))
+        if not self.offered:
+            for host in self._chain:
+                self.session.send(host, OfferKey(self.session.name, self.key.scheme, self.key.offer()))
         with closing(self._encrypted(entries)) as vectors_enc:
             self._report()
             for number, batch in enumerate(self._batches):
@@ -253,7 +257,7 @@ class ScoringClient:
         self.session.send(last, Acknowledge(self.session.name, (request,)))
 
     def _statement(self, batch: slice, dither: int) -> ScoreStatement:
-        """Return what an auditor is told of a batch that was answered."""
+        """Return the statement for an auditor about a batch that was answered."""
         refused = [i - batch.start for i in self._refused if batch.start <= i < batch.stop]
         columns = {name: self.table.columns[name][batch] for name in self.compiled.features}
         return ScoreStatement(
@@ -264,15 +268,15 @@ class ScoringClient:
             self._canaries is not None,
             self._offsets[batch],
             columns,
-            {host: known[batch] for host, known in self._held.items()},
+            {host: flags[batch] for host, flags in self._held.items()},
         )
 
     def _answer_bytes(self, batch: slice, dither: int) -> bytes:
-        """What the journal keeps of a batch that was answered."""
+        """Return the journal's entry of a batch that was answered."""
         refused = {i - batch.start: why.plain() for i, why in self._refused.items() if batch.start <= i < batch.stop}
-        held = {host: to_bitmap(known[batch]) for host, known in self._held.items()}
+        bitmaps = {host: to_bitmap(flags[batch]) for host, flags in self._held.items()}
         units = [str(unit) for unit in self._units[batch]]  # may be longer than msgpack's integers
-        packed: bytes = msgpack.packb([units, held, refused, dither, self._days])
+        packed: bytes = msgpack.packb([units, bitmaps, refused, dither, self._days])
         return packed
 
     def _from_journal(self, number: int, batch: slice) -> bool:
@@ -280,9 +284,9 @@ class ScoringClient:
         if number not in self._journal or (answer := self._journal[number].answer) is None:
             return False
         self._recalled += batch.stop - batch.start
-        units, held, refused, dither, days = msgpack.unpackb(answer, strict_map_key=False)
+        units, bitmaps, refused, dither, days = msgpack.unpackb(answer, strict_map_key=False)
         self._units[batch] = [int(unit) for unit in units]
-        for host, bitmap in held.items():
+        for host, bitmap in bitmaps.items():
             self._held[host][batch] = from_bitmap(bitmap, batch.stop - batch.start)
         self._refused |= {batch.start + i: read_plain(why) for i, why in refused.items()}
         self._dither = max(self._dither, dither)
@@ -295,10 +299,10 @@ class ScoringClient:
             if number in self._journal and self._journal[number].answer is not None:
                 continue
             began = time.perf_counter()
-            own = self.table.take(np.arange(batch.start, batch.stop))
+            table = self.table.take(np.arange(batch.start, batch.stop))
             above = None if self._canaries is None else self._canaries[:, batch]
             offsets = self._draw_offsets(number, batch)
-            constants, entries = self.compiled.encode(own.columns, len(own.ids), above, offsets)
+            constants, entries = self.compiled.encode(table.columns, len(table.ids), above, offsets)
             if offsets is not None:
                 self._offsets[batch] = offsets
                 self._centre(entries)
@@ -314,11 +318,11 @@ class ScoringClient:
         """Return the numbers that bind a batch's scores to its request; None without a cipher."""
         if not self._modulus:
             return None
-        known = self._journal.get(number)
-        if known is None:
+        batch_in_journal = self._journal.get(number)
+        if batch_in_journal is None:
             request = f"{self._nonce} {number}"
         else:
-            request = known.request
+            request = batch_in_journal.request
         return request_offsets(self.key.seed, request, batch.stop - batch.start, self._modulus, below=self._hidden)
 
     def _centre(self, entries: NDArray[Any]) -> None:
@@ -354,37 +358,37 @@ class ScoringClient:
         self._encrypted_pieces += 1
 
     def _report(self, stage: str = "encrypt", rows: int = 0) -> None:
-        """Report the share that is done of what the journal did not have, once `rows` more have passed a stage."""
+        """Report the share of the unanswered batches that is done, once `rows` more have passed a stage."""
         if stage == "encrypt" and self._pieces:
-            done = WORK["encrypt"] * self._rows * self._encrypted_pieces / self._pieces
+            rows_done = WORK["encrypt"] * self._rows * self._encrypted_pieces / self._pieces
         else:
-            done = self._work_done.get(stage, 0.0) + WORK[stage] * rows
-        self._work_done[stage] = done
+            rows_done = self._work_done.get(stage, 0.0) + WORK[stage] * rows
+        self._work_done[stage] = rows_done
         a_row = WORK["encrypt"] + WORK["mask"] * len(self._chain) + WORK["decrypt"]
         work.reached(sum(self._work_done.values()) / (a_row * max(self._rows, 1)))
 
     def _send(self, number: int, batch: slice, vectors_enc: Iterator[bytes]) -> None:
-        """Step 2: push ⟦W_Guest⟧ to the first Host; what the journal has was encrypted before."""
+        """Step 2: push ⟦W_Guest⟧ to the first Host; pieces in the journal are sent again as they were encrypted."""
         ids = self.table.ids[batch]
         name = self.session.name
         pieces = len(self.key.pieces(len(ids), self._entries))
-        known = self._journal.get(number)
+        batch_in_journal = self._journal.get(number)
         for i in range(pieces):
             self.session.check()
             self.on_stage("encrypt", self.guest, batch.start + len(ids) * i // pieces)
             with self._timings.measured("encrypt", self.guest):
                 vectors = next(vectors_enc)
             self._report()
-            if self.run is not None and known is not None:
-                if i < len(known.sent):
-                    vectors = known.sent[i]
+            if self.run is not None and batch_in_journal is not None:
+                if i < len(batch_in_journal.sent):
+                    vectors = batch_in_journal.sent[i]
                 else:
                     vectors = self.run.sending(number, i, vectors)
             message: Message = MoreVectors(name, vectors)
             if i == 0:
                 shape = ids, self._entries, pieces, vectors
                 bits = self._sum_bits
-                request = "" if known is None else known.request
+                request = "" if batch_in_journal is None else batch_in_journal.request
                 message = DecisionVectors(name, self.model_id, *shape, request=request, sum_bits=bits)
             self.session.send(self._chain[0], message)
 

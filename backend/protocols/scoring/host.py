@@ -103,54 +103,54 @@ class Batch:
 # Rules: what the gate reads of a message. No value of a record is here.
 
 
-def read_vectors(asked: Asked) -> Ask:
-    """Step 1: read the first piece of a batch; what is booked is a score of everybody who has a record here.
+def read_vectors(request: Asked) -> Ask:
+    """Step 1: read the first piece of a batch; a score of each person with a record here is booked.
 
     Raises
     ------
     SecurityError
         If it comes from another party, before a key, or in another shape.
     """
-    message: DecisionVectors = asked.message
-    served = asked.models.get(message.model_id)
-    cipher = _check(asked, served)
-    held = asked.roster.held(message.ids)
+    message: DecisionVectors = request.message
+    served = request.models.get(message.model_id)
+    cipher = _check(request, served)
+    has_record = request.roster.held(message.ids)
     opens = {"people": Rows(ids=message.ids, columns=served.features, charged=True)}
-    other = asked.session.kept(OtherValues)
-    if other is not None:
-        other.check(message.ids, held)
-        opens["sources"] = Rows(ids=other.sources_of(message.ids), columns=other.features)
+    other_values = request.session.kept(OtherValues)
+    if other_values is not None:
+        other_values.check(message.ids, has_record)
+        opens["sources"] = Rows(ids=other_values.sources_of(message.ids), columns=other_values.features)
     question = replace(message, vectors=b"", conversation="")
     if served.index == 0:
-        question = replace(question, dither=0, spent=b"", question="")  # a Guest has no say in these
-    if other is not None:
-        question = replace(question, request="")  # with other values it is another question, whatever it is called
-    digest = hashlib.sha256(asked.session.key + encode(question))
+        question = replace(question, dither=0, spent=b"", question="")  # a Guest must not set these
+    if other_values is not None:
+        question = replace(question, request="")  # with other values it is another question, whatever its request id
+    digest = hashlib.sha256(request.session.key + encode(question))
     digest.update(message.vectors)
     if message.pieces == 1:
-        whole = question.question or digest.hexdigest()
+        digest_of_batch = question.question or digest.hexdigest()
     else:
-        whole = ""
-    score = _counted(asked.session, question, served, held)
+        digest_of_batch = ""
+    score = _counted(request.session, question, served, has_record)
     return Ask(
         opens=opens,
-        approval=model_request(asked, served, SCORING, len(message.ids)),
+        approval=model_request(request, served, SCORING, len(message.ids)),
         amount=len(message.ids),
         volume_of=question.request,
-        charges=[Charge(score, digest=whole, record_of=served.features)],
-        others=[] if other is None else other.charges(asked.session.guest, served, score),
+        charges=[Charge(score, digest=digest_of_batch, record_of=served.features)],
+        others=[] if other_values is None else other_values.charges(request.session.guest, served, score),
         reply=question.request if message.pieces == 1 else "",
-        held=held,
-        sample=_sample(asked, question, cipher),
-        subject=_Vectors(served, cipher, question, digest, other),
+        has_record=has_record,
+        sample=_sample(request, question, cipher),
+        subject=_Vectors(served, cipher, question, digest, other_values),
     )
 
 
-def _check(asked: Asked, served: ServedModel) -> PublicSide:
+def _check(request: Asked, served: ServedModel) -> PublicSide:
     """Return the cipher; raise SecurityError if vectors come from another party, before a key or in another shape."""
-    message: DecisionVectors = asked.message
-    cipher = asked.session.cipher
-    if asked.session.guest != served.model.guest or asked.sender != served.preceding:
+    message: DecisionVectors = request.message
+    cipher = request.session.cipher
+    if request.session.guest != served.model.guest or request.sender != served.preceding:
         raise SecurityError("vectors_of_other_sender", sender=served.preceding)
     if cipher is None:
         raise SecurityError("no_key_offered")
@@ -170,26 +170,29 @@ def _check(asked: Asked, served: ServedModel) -> PublicSide:
     return cipher
 
 
-def _counted(session: HostSession, question: DecisionVectors, served: ServedModel, held: Flags) -> Question:
-    """Return what is booked: a score of everybody held, by the structure of the trees.
+def _counted(session: HostSession, question: DecisionVectors, served: ServedModel, has_record: Flags) -> Question:
+    """Return the booked question: a score of each person with a record, by the structure of the trees.
 
-    How many bits a score has is the Guest's word; this Host knows its scale, and counts no less than a range of 1 has.
+    The Guest states the bits of a score; this Host knows the score's scale, and counts at least the bits of a range of 1.
     """
     capacity = served.model.capacity
     layout = served.model.layout
     floor = layout.score_bits if layout is not None else capacity
-    disclosed = min(capacity, max(question.sum_bits, floor) if question.sum_bits else capacity)
-    people = members(question.ids, held)
+    if question.sum_bits:
+        disclosed = min(capacity, max(question.sum_bits, floor))
+    else:
+        disclosed = capacity
+    people = members(question.ids, has_record)
     return Question(session.guest, question.request, SCORE, served.structure, people, disclosed, capacity)
 
 
-def _sample(asked: Asked, question: DecisionVectors, cipher: PublicSide) -> Sample | None:
+def _sample(request: Asked, question: DecisionVectors, cipher: PublicSide) -> Sample | None:
     """Return the rows of which some are stored for an auditor.
 
-    Every Host of a chain keeps what came to it. Without a person's own ciphertexts, as under RLWE, the person's place is kept alone.
+    Every Host of a chain keeps the message that it received. Under RLWE a person has no separate ciphertexts: only the place is kept.
     """
-    message: DecisionVectors = asked.message
-    request = question.request
+    message: DecisionVectors = request.message
+    request_id = question.request
     if isinstance(cipher, PaillierPublicSide):
         size = message.entries * cipher.key.width
         if len(message.vectors) == len(message.ids) * size:
@@ -198,13 +201,13 @@ def _sample(asked: Asked, question: DecisionVectors, cipher: PublicSide) -> Samp
                 return message.vectors[i * size : (i + 1) * size]
 
             key = cipher.key.to_bytes()
-            return Sample(message.model_id, SCORE, key, message.ids, row, request, question.dither)
-    if not request:
+            return Sample(message.model_id, SCORE, key, message.ids, row, request_id, question.dither)
+    if not request_id:
         return None
-    return Sample(message.model_id, SCORE, b"", message.ids, lambda i: b"", request, question.dither)
+    return Sample(message.model_id, SCORE, b"", message.ids, lambda i: b"", request_id, question.dither)
 
 
-def read_more(asked: Asked) -> Ask:
+def read_more(request: Asked) -> Ask:
     """Read the next piece; with the last one the question is bound to its bytes.
 
     Raises
@@ -212,15 +215,15 @@ def read_more(asked: Asked) -> Ask:
     SecurityError
         If it belongs to no batch, or comes from another party than the first piece.
     """
-    message: MoreVectors = asked.message
-    batch = asked.session.need(Batch, "piece_of_no_batch")
-    if asked.sender != batch.vectors.served.preceding:
+    message: MoreVectors = request.message
+    batch = request.session.need(Batch, "piece_of_no_batch")
+    if request.sender != batch.vectors.served.preceding:
         raise SecurityError("piece_of_other_sender")
     batch.vectors.digest.update(message.vectors)
     if batch.missing > 1:
         return Ask(subject=batch)
     question = batch.vectors.question
-    # a Host before this one made new bytes of the same question
+    # The preceding Host makes new bytes of the same question.
     digest = question.question or batch.vectors.digest.hexdigest()
     return Ask(binds=(question.request, digest), reply=question.request, subject=batch)
 
@@ -240,22 +243,22 @@ def answer_vectors(permit: Permit, opened: Opened, message: DecisionVectors, noi
     if vectors.other is not None:
         columns = {**columns, **vectors.other.columns(opened["sources"], message.ids)}
         vectors.other.note_told(served, permit.ask.charges[0].question)
-    keep = served.compiled.decide(columns, people.held)
+    keep = served.compiled.decide(columns, people.has_record)
     plan = served.plan
     spent = permit.spent
     if spent.any():
-        # nothing of such a person goes on, not even what carries other Hosts' conditions alone
+        # No entry of such a person is passed on, not even one with other Hosts' conditions alone.
         keep = np.where(spent, False, keep.T | ~np.array(plan.is_own, dtype=bool)[:, None]).T
         plan = replace(plan, is_own=(True,) * len(plan.is_own))
     if vectors.question.spent:
         spent = spent | from_bitmap(vectors.question.spent, len(spent))
-    # Step 4, as far as vectors have come.
+    # Step 4, for the vectors that have arrived.
     dither = _half_units(permit, vectors, noise)
     if plan.last:
-        added = _added(vectors, message.ids, people.held, spent, dither, noise)
+        addends = _added(vectors, message.ids, people.has_record, spent, dither, noise)
     else:
-        added = []
-    batch = Batch(vectors, message.pieces, spent, dither, vectors.cipher.start_fold(keep, plan, added))
+        addends = []
+    batch = Batch(vectors, message.pieces, spent, dither, vectors.cipher.start_fold(keep, plan, addends))
     permit.session.keep(Batch, batch)
     yield from _take_piece(permit, batch, message.conversation, message.vectors)
 
@@ -270,16 +273,18 @@ def _half_units(permit: Permit, vectors: _Vectors, noise: Noise) -> int:
     layout = vectors.served.model.layout
     if layout is None:
         return 0
-    if not permit.asked.counted:
+    if not permit.request.counted:
         return vectors.question.dither
     return max(vectors.question.dither, half_units(noise.width, layout.dither_bits))
 
 
-def _added(vectors: _Vectors, ids: tuple[str, ...], held: Flags, spent: Flags, dither: int, noise: Noise) -> list[int]:
-    """Return what is added to each person's sum: its dither, and a random multiple of 2^sum_bits.
+def _added(
+    vectors: _Vectors, ids: tuple[str, ...], has_record: Flags, spent: Flags, dither: int, noise: Noise
+) -> list[int]:
+    """Return the number that is added to each person's sum: dither, and a random multiple of 2^sum_bits.
 
-    Dither is the same whenever the person is asked about; with other values, one a person and source. What the Guest put above the width
-    that it announced, and that was booked, is not read there.
+    Dither is the same whenever the person is asked about; with other values, it is one a person and source. The random multiple hides
+    all bits above the width that the Guest announced and that was booked.
     """
     layout = vectors.served.model.layout
     numbers = [0] * len(ids)
@@ -287,16 +292,16 @@ def _added(vectors: _Vectors, ids: tuple[str, ...], held: Flags, spent: Flags, d
         names = ids
         if vectors.other is not None:
             names = vectors.other.identities(ids, vectors.served.features)
-        numbers = noise.dithers(vectors.served.structure, layout, names, held, dither)
+        numbers = noise.dithers(vectors.served.structure, layout, names, has_record, dither)
     width = vectors.question.sum_bits
     above = hidden_above(width, vectors.cipher.room) if width else 0
-    added = []
+    addends = []
     for number, refused in zip(numbers, spent.tolist(), strict=True):
         if refused:
-            added.append(0)  # an empty score would show its number
+            addends.append(0)  # an empty score would show its number
         else:
-            added.append(number + ((1 + noise.below(above)) << width if above else 0))
-    return added if any(added) else []
+            addends.append(number + ((1 + noise.below(above)) << width if above else 0))
+    return addends if any(addends) else []
 
 
 def _take_piece(permit: Permit, batch: Batch, conversation: str, vectors: bytes) -> Reply:
@@ -341,10 +346,10 @@ SCORING_KINDS = {
 
 
 def decision(table: PartyTable, served: ServedModel, person: str) -> PersonAtHost:
-    """Steps 3 and 4 about one person, for this Host's own operator; nothing is sent and nothing counted."""
-    known = person in table.row_of
+    """Return steps 3 and 4 about one person, for this Host's operator; no message is sent and no question counted."""
+    is_known = person in table.row_of
     rows = np.array([table.row_of.get(person, 0)], dtype=np.intp)
     columns = table.take(rows).columns
-    keep = served.compiled.decide(columns, np.array([known]))[0]
-    entries = tuple(bool(kept) if own else None for kept, own in zip(keep, served.plan.is_own, strict=True))
-    return PersonAtHost({name: column[0] for name, column in columns.items()} if known else {}, entries)
+    keep = served.compiled.decide(columns, np.array([is_known]))[0]
+    entries = tuple(bool(keeps) if is_own else None for keeps, is_own in zip(keep, served.plan.is_own, strict=True))
+    return PersonAtHost({name: column[0] for name, column in columns.items()} if is_known else {}, entries)

@@ -113,18 +113,18 @@ class Packing:
         return packed
 
     def unpack(self, packed: Sequence[int]) -> IntArray:
-        """``(n,)`` packed sums → ``(n, slots)`` units."""
+        """Return the units, ``(n, slots)``, of ``(n,)`` packed sums."""
         if self.slots == 1:
             return np.array(packed, dtype=np.int64).reshape(-1, 1)
         out = np.empty((len(packed), self.slots), dtype=np.int64)
         mask = (1 << self.width) - 1
         half = 1 << (self.width - 1)
         for i, number in enumerate(packed):
-            rest = int(number)
+            remaining = int(number)
             for s in range(self.slots):
-                low = (rest & mask) - ((rest & half) << 1)
+                low = (remaining & mask) - ((remaining & half) << 1)
                 out[i, s] = low
-                rest = (rest - low) >> self.width
+                remaining = (remaining - low) >> self.width
         return out
 
     def readable(self, packed: Sequence[int]) -> NDArray[np.bool_]:
@@ -144,10 +144,10 @@ class Packing:
 
 
 def request_offsets(seed: bytes, request: str, n: int, modulus: int, *, below: bool = False) -> IntArray:
-    """Return the numbers, ``(n,)``, that bind each person's score to its request: what comes back for another request is off by chance.
+    """Return the numbers, ``(n,)``, that bind each person's score to its request: an answer to another request is off by a random number.
 
-    Every candidate leaf of one tree carries the person's number, so that a sum of one leaf a tree holds it once. It is a keyed function
-    of the request and the person's place in it, so that a request that is repeated after a crash is read in the same way.
+    Every candidate leaf of one tree carries the person's number, so that a sum of one leaf a tree contains it once. It is a keyed function
+    of the request and the person's place in it, so that the answer to a request repeated after a crash is read in the same way.
 
     Parameters
     ----------
@@ -157,19 +157,19 @@ def request_offsets(seed: bytes, request: str, n: int, modulus: int, *, below: b
         Begin at minus three quarters of them, not at 0: so there is as much room above a sum as without
         (:func:`backend.crypto.fixedpoint.hidden_above`).
     """
-    drawn = shake_256(seed + f"request\0{request}".encode()).digest(8 * n)
+    digest = shake_256(seed + f"request\0{request}".encode()).digest(8 * n)
     span = min(modulus, 1 << OFFSET_BITS)
-    words = (np.frombuffer(drawn, dtype="<u8") % np.uint64(span)).astype(np.int64)
+    words = (np.frombuffer(digest, dtype="<u8") % np.uint64(span)).astype(np.int64)
     return words - (3 * span // 4 if below else 0)
 
 
 def canaries(seed: bytes, model_id: str, ids: Sequence[str], trees: int) -> IntArray:
-    """``(trees, n)`` numbers of some people, a keyed function of model and person, so that an auditor can be shown them again."""
+    """Return ``(trees, n)`` numbers: a keyed function of model and person, so that the Guest can show them to an auditor later."""
     width = CANARY_BITS // 8
     out = np.empty((trees, len(ids)), dtype=np.int64)
     for i, person in enumerate(ids):
-        drawn = shake_256(seed + f"canary\0{model_id}\0{person}".encode()).digest(trees * width)
+        digest = shake_256(seed + f"canary\0{model_id}\0{person}".encode()).digest(trees * width)
         padded = np.zeros((trees, 8), dtype=np.uint8)
-        padded[:, :width] = np.frombuffer(drawn, dtype=np.uint8).reshape(trees, width)
+        padded[:, :width] = np.frombuffer(digest, dtype=np.uint8).reshape(trees, width)
         out[:, i] = padded.view("<i8").ravel()
     return out

@@ -50,22 +50,25 @@ class OtherValues:
     from_all: bool = False
     told: dict[str, dict[str, float]] = field(default_factory=dict, repr=False)
 
-    def check(self, ids: Sequence[str], held: Flags) -> None:
-        """Raise SecurityError if a person with a record was not among those who were named."""
-        if any(known and i not in self.sources for i, known in zip(ids, held.tolist(), strict=True)):
+    def check(self, ids: Sequence[str], has_record: Flags) -> None:
+        """Raise SecurityError if a person with a record is missing in the message that named the people."""
+        if any(is_known and i not in self.sources for i, is_known in zip(ids, has_record.tolist(), strict=True)):
             raise SecurityError("other_people_permuted")
 
     def charges(self, guest: str, served: ServedModel, score: Question) -> list[Charge]:
-        """Return what is booked, beside scores, about everybody whose values may be used for them.
+        """Return the charges, in addition to scores, about each person whose values may be used for other people.
 
-        A person is the source of one of the people, so that all scores of that one bound what is told about the source; a record that
-        may be drawn for several people, all scores together. Neither can tell more than the values of these features say.
+        If a person is the source for one other person, the scores of that one bound what is revealed about the source. If a record may be
+        drawn for several people, all scores together do. Neither can reveal more than the values of these features.
         """
-        before = self._told(served.structure, ())
-        now = self._told(served.structure, self._sourced(score.people), score.bits)
-        most = sum(served.model.capacities.get(name, 0.0) for name in self.features)
-        bits = min(now, most) - min(before, most)
-        people = (EVERYBODY,) if self.from_all else tuple(i for i, source in self.sources.items() if source is not None)
+        bits_before = self._told(served.structure, ())
+        bits_now = self._told(served.structure, self._sourced(score.people), score.bits)
+        max_bits = sum(served.model.capacities.get(name, 0.0) for name in self.features)
+        bits = min(bits_now, max_bits) - min(bits_before, max_bits)
+        if self.from_all:
+            people: tuple[str, ...] = (EVERYBODY,)
+        else:
+            people = tuple(i for i, source in self.sources.items() if source is not None)
         if not people or bits <= 0.0:
             return []
         capacity = served.model.capacity
@@ -104,17 +107,20 @@ class OtherValues:
             columns[name] = np.where(blank, nothing[column.dtype == object], column)
         return columns
 
-    def identities(self, ids: Sequence[str], used: Collection[str]) -> tuple[str, ...]:
-        """A person and whose values of the `used` features they get; their own id where they keep all of those.
+    def identities(self, ids: Sequence[str], model_features: Collection[str]) -> tuple[str, ...]:
+        """Return a name for each person and the source of their values of `model_features`; the person's id if all values are their own.
 
-        Who is asked about again with the same values is the same again, so that no number that is drawn for them averages out.
+        The same person with the same values has the same name, so that repeated questions do not average the numbers drawn for it.
         """
-        moved = sorted(set(self.features) & set(used))
-        sources = [self.sources.get(i, i) for i in ids]
-        return tuple(
-            i if not moved or source == i else "\0".join((i, source or "", *moved))
-            for i, source in zip(ids, sources, strict=True)
-        )
+        moved = sorted(set(self.features) & set(model_features))
+        names = []
+        for person in ids:
+            source = self.sources.get(person, person)
+            if not moved or source == person:
+                names.append(person)
+            else:
+                names.append("\0".join((person, source or "", *moved)))
+        return tuple(names)
 
 
 @dataclass(frozen=True, repr=False)
@@ -128,76 +134,76 @@ class _People:
 # Rules: what the gate reads of a message. No value of a record is here.
 
 
-def read_permute(asked: Asked) -> Ask:
-    """Read among whom values of which features are permuted.
+def read_permute(request: Asked) -> Ask:
+    """Read the people and the features whose values are permuted among them.
 
     Raises
     ------
     SecurityError
         If a feature is not this Host's, or too few of the people have a record here.
     """
-    _check_own(asked, asked.message.features)
-    return Ask(subject=_with_record(asked, asked.message.features))
+    _check_own(request, request.message.features)
+    return Ask(subject=_with_record(request, request.message.features))
 
 
-def read_blank(asked: Asked) -> Ask:
-    """Read who is scored without which features: one, or all of this Host's.
+def read_blank(request: Asked) -> Ask:
+    """Read the people who are scored without some features: one feature, or all of this Host's.
 
-    Two scores of a person, one with a feature alone and one without any, would tell the value of that feature.
+    Two scores of a person, one with a feature alone and one without any, would reveal the value of that feature.
 
     Raises
     ------
     SecurityError
         As :func:`read_permute`, and if there are several features but not all.
     """
-    features = asked.message.features
-    _check_own(asked, features)
-    if len(set(features)) > 1 and set(features) != set(asked.features):
-        raise SecurityError("blanked_some_features", got=len(set(features)), features=len(asked.features))
-    return Ask(subject=_with_record(asked, features))
+    features = request.message.features
+    _check_own(request, features)
+    if len(set(features)) > 1 and set(features) != set(request.features):
+        raise SecurityError("blanked_some_features", got=len(set(features)), features=len(request.features))
+    return Ask(subject=_with_record(request, features))
 
 
-def read_ages(asked: Asked) -> Ask:
-    """Read who is scored at ages of which class.
+def read_ages(request: Asked) -> Ask:
+    """Read the people who are scored, and the age class.
 
     Raises
     ------
     SecurityError
         If the feature is not an age in years, or too few of the people have a record here.
     """
-    feature = asked.features.get(asked.message.feature)
+    feature = request.features.get(request.message.feature)
     if feature is None or not is_in_years(feature):
         raise SecurityError("feature_is_not_age")
-    people = _with_record(asked, (feature.name,))
-    # Classes follow from who is 62 or older and from the bins of the others: one place more than those of the bins.
-    bits = column_bits(asked.records + 1)
+    people = _with_record(request, (feature.name,))
+    # Classes follow from the set of people of 62 or older and the bins of the others: one place more than those of the bins.
+    bits = column_bits(request.records + 1)
     structure = sha256(f"ages {feature.name}".encode()).hexdigest()
-    charge = Charge(Question(asked.session.guest, "", TABLE, structure, (EVERYBODY,), bits, bits))
+    charge = Charge(Question(request.session.guest, "", TABLE, structure, (EVERYBODY,), bits, bits))
     return Ask(opens={"ages": Rows(columns=(feature.name,))}, others=[charge], subject=people)
 
 
-def _check_own(asked: Asked, features: Sequence[str]) -> None:
-    if not features or not set(features) <= set(asked.features):
+def _check_own(request: Asked, features: Sequence[str]) -> None:
+    if not features or not set(features) <= set(request.features):
         raise SecurityError("feature_of_other_party")
 
 
-def _with_record(asked: Asked, features: tuple[str, ...]) -> _People:
-    """Return the people who have a record; what was asked last counts.
+def _with_record(request: Asked, features: tuple[str, ...]) -> _People:
+    """Return the people who have a record; the last such message counts.
 
     Raises
     ------
     SecurityError
-        If another party than the Guest asks, or too few people have a record. The refusal does not say how many have one.
+        If another party than the Guest asks, or too few people have a record. The refusal does not state their number.
     """
-    if asked.sender != asked.session.guest:
+    if request.sender != request.session.guest:
         raise SecurityError("permuted_by_other_than_guest")
-    asked.session.drop(OtherValues)
-    ids = tuple(dict.fromkeys(asked.message.ids))
-    held = asked.roster.held(ids).tolist()
-    people = tuple(person for person, known in zip(ids, held, strict=True) if known)
-    least = asked.floors.people(MIN_PEOPLE)
-    if len(people) < least:
-        raise SecurityError("few_people_to_permute", least=least)
+    request.session.drop(OtherValues)
+    ids = tuple(dict.fromkeys(request.message.ids))
+    has_record = request.roster.held(ids).tolist()
+    people = tuple(person for person, is_known in zip(ids, has_record, strict=True) if is_known)
+    min_people = request.floors.people(MIN_PEOPLE)
+    if len(people) < min_people:
+        raise SecurityError("few_people_to_permute", least=min_people)
     return _People(people, features)
 
 
@@ -220,16 +226,16 @@ def answer_blank(permit: Permit, opened: Opened, message: BlankValues, noise: No
 
 
 def answer_ages(permit: Permit, opened: Opened, message: AssignAges, noise: Noise) -> Reply:
-    """Give everybody the age of a record in the class, each drawn by itself; their own if there are no classes.
+    """Give each person the age of a record of the class, drawn separately for each; the person's own age if there are no classes.
 
-    Scores are charged alike in both cases, so that the account says nothing of who is how old.
+    Scores are charged alike in both cases, so that the account reveals no ages.
     """
     people: _People = permit.ask.subject
     ages = opened["ages"]
     min_size = permit.floors.people(MIN_GROUP)
-    classes = age_classes(permit.asked.features[message.feature], ages.columns[message.feature], min_size)
-    own = {person: person for person in people.ids}
-    permit.session.keep(OtherValues, OtherValues(people.features, own, from_all=True))
+    classes = age_classes(permit.request.features[message.feature], ages.columns[message.feature], min_size)
+    own_sources = {person: person for person in people.ids}
+    permit.session.keep(OtherValues, OtherValues(people.features, own_sources, from_all=True))
     if classes:
         if not 0 <= message.place < len(classes):
             raise SecurityError("unknown_age_class", place=message.place, classes=len(classes))

@@ -64,13 +64,13 @@ class ScoreStatement:
             "canaries": self.canaries,
             "offsets": packed_column(self.offsets),
             "columns": columns,
-            "held": {host: to_bitmap(known).hex() for host, known in self.held.items()},
+            "held": {host: to_bitmap(flags).hex() for host, flags in self.held.items()},
         }
         return json.dumps(body)
 
 
 def load_statement(text: str) -> ScoreStatement:
-    """Return a statement that was dumped; raise SecurityError if it is none."""
+    """Read a statement that was dumped; raises SecurityError if `text` is not one."""
     try:
         body = json.loads(text)
         n = len(body["units"])
@@ -83,7 +83,7 @@ def load_statement(text: str) -> ScoreStatement:
             bool(body["canaries"]),
             unpacked_column(body["offsets"], "<i8"),
             columns,
-            {str(host): from_bitmap(bytes.fromhex(known), n) for host, known in body["held"].items()},
+            {str(host): from_bitmap(bytes.fromhex(bitmap), n) for host, bitmap in body["held"].items()},
         )
         sizes = {len(column) for column in [statement.offsets, *columns.values()]}
         if sizes != {n}:

@@ -22,12 +22,12 @@ def at_bits(model: GuestModel, score_bits: int) -> GuestModel:
     return replace(model, score_bits=score_bits, bands=bands)
 
 
-def release(session: Session, sealed_as: str, released_as: str, model: GuestModel, named: float) -> dict[str, str]:
+def release(session: Session, sealed_as: str, released_as: str, model: GuestModel, identified: float) -> dict[str, str]:
     """Have every Host of the conversation open the half that it keeps as `sealed_as`; return their content hashes.
 
     Parameters
     ----------
-    named : float
+    identified : float
         Share of scores that fit one path only; -1 = not measured.
 
     Raises
@@ -38,6 +38,6 @@ def release(session: Session, sealed_as: str, released_as: str, model: GuestMode
     layout = Packing(model).layout
     numbers = layout.score_bits, layout.slots, layout.slot_bits, layout.scale
     guest_hash = content_hash(dump_guest(model))
-    session.broadcast(ReleaseModel(session.name, sealed_as, released_as, *numbers, guest_hash, named))
-    kept = session.expect_each(ModelKept, session.hosts)
-    return {host: kept[host].content_hash for host in session.hosts}
+    session.broadcast(ReleaseModel(session.name, sealed_as, released_as, *numbers, guest_hash, identified))
+    answers = session.expect_each(ModelKept, session.hosts)
+    return {host: answers[host].content_hash for host in session.hosts}

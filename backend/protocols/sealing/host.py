@@ -32,7 +32,7 @@ class _Release:
     half: HostModel
 
 
-def read_release(asked: Asked) -> Ask:
+def read_release(request: Asked) -> Ask:
     """Read which sealed model is to be opened.
 
     Raises
@@ -41,33 +41,33 @@ def read_release(asked: Asked) -> Ask:
         If it is not sealed or not this Guest's, more scores fit one path than its training was approved for, or its scores would be
         finer than they were trained.
     """
-    message: ReleaseModel = asked.message
-    approval = training_request(asked)
-    models = asked.models
-    models.check_owner(message.model_id, asked.sender)
-    models.check_owner(message.released_as, asked.sender)
+    message: ReleaseModel = request.message
+    approval = training_request(request)
+    models = request.models
+    models.check_owner(message.model_id, request.sender)
+    models.check_owner(message.released_as, request.sender)
     if models.is_open(message.released_as):
         # The same model was opened before, and trained once more.
-        known = models.half(message.released_as)
-        if known.guest_hash != message.guest_hash:
+        opened_before = models.half(message.released_as)
+        if opened_before.guest_hash != message.guest_hash:
             raise SecurityError("model_kept_already")
-        return Ask(approval=approval, subject=_Release(known))
-    kept = models.sealed(message.model_id)
-    if kept is None and not models.is_open(message.model_id):
+        return Ask(approval=approval, subject=_Release(opened_before))
+    seal = models.sealed(message.model_id)
+    if seal is None and not models.is_open(message.model_id):
         raise SecurityError("model_not_sealed", model=message.model_id)
     # Coarser scores of a model that is open tell less than its own.
-    if kept is not None:
-        if approval is not None and approval.subject != kept.training:
+    if seal is not None:
+        if approval is not None and approval.subject != seal.training:
             raise SecurityError("release_of_another_training", model=message.model_id)
-        if message.named != NOT_MEASURED[0] and not 0.0 <= message.named <= kept.most_named:
-            raise SecurityError("release_names_too_many", named=message.named, most=kept.most_named)
+        if message.named != NOT_MEASURED[0] and not 0.0 <= message.named <= seal.most_named:
+            raise SecurityError("release_names_too_many", named=message.named, most=seal.most_named)
     sealed = models.half(message.model_id)
-    least = 0 if asked.floors.synthetic else asked.floors.score_bits
-    layout = check_layout(Layout(message.score_bits, message.slots, message.slot_bits, message.scale), least)
-    before = sealed.layout
-    if before is None or layout.score_bits > before.score_bits:
+    min_digits = 0 if request.floors.synthetic else request.floors.score_bits
+    layout = check_layout(Layout(message.score_bits, message.slots, message.slot_bits, message.scale), min_digits)
+    trained_layout = sealed.layout
+    if trained_layout is None or layout.score_bits > trained_layout.score_bits:
         raise SecurityError("release_of_finer_scores", bits=layout.score_bits)
-    if (layout.slots, layout.scale) != (before.slots, before.scale):
+    if (layout.slots, layout.scale) != (trained_layout.slots, trained_layout.scale):
         raise SecurityError("impossible_layout")
     return Ask(approval=approval, subject=_Release(replace(sealed, layout=layout, guest_hash=message.guest_hash)))
 
@@ -83,7 +83,7 @@ def answer_release(
 
 def store_release(models: HostModels, permit: Permit, reply: Message) -> None:
     """Store the half under its new name, open."""
-    message: ReleaseModel = permit.asked.message
+    message: ReleaseModel = permit.request.message
     release: _Release = permit.ask.subject
     if not isinstance(reply, ModelKept):
         return

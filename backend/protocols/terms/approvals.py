@@ -166,18 +166,18 @@ class Approvals:
         return None
 
     def _use(self, approval: Approval, amount: int, question: tuple[str, str] | None) -> SecurityError | None:
-        """Take from a grant's volume; return what to raise if too little of it, or of the agreement's, is left."""
+        """Take from a grant's volume; return the error to raise if it, or the agreement's volume, is too small."""
         if approval.purpose == TRAINING:
             max_per_day = 0
         else:
             max_per_day = self._volume(approval.purpose)
         if self.book.use(approval.number, amount, question, max_per_day) != NOT_ENOUGH:
             return None
-        used = self.book.used(approval.number)
-        if used + amount > approval.per_day:
-            return SecurityError("approved_volume_reached", per_day=approval.per_day, used=used, amount=amount)
-        used = self.book.used_for(approval.purpose)
-        return SecurityError("agreed_volume_reached", per_day=max_per_day, used=used, amount=amount)
+        amount_used = self.book.used(approval.number)
+        if amount_used + amount > approval.per_day:
+            return SecurityError("approved_volume_reached", per_day=approval.per_day, used=amount_used, amount=amount)
+        amount_used = self.book.used_for(approval.purpose)
+        return SecurityError("agreed_volume_reached", per_day=max_per_day, used=amount_used, amount=amount)
 
     def answer(self, approval: Approval, conversation: str, name: str) -> ApprovalGranted | ApprovalPending:
         """Return what the Guest gets about a request that was neither denied nor withdrawn; `name` is the Guest's for it.
@@ -284,19 +284,19 @@ class Approvals:
         self.log.add("approval", {"what": what, **body, "salt": secrets.token_hex(16)}, actor, role)
 
 
-def model_request(asked: Asked, served: ServedModel, usual: str, rows: int) -> Approval:
-    """Return what a Host's operator decides about for a question on a model.
+def model_request(request: Asked, served: ServedModel, usual: str, rows: int) -> Approval:
+    """Return the request that a Host's operator decides about for a question on a model.
 
     Parameters
     ----------
     usual : str
-        What the question is for, if the conversation states no purpose.
+        The question's purpose, if the conversation states none.
     rows : int
-        People that it is about.
+        The number of people that it is about.
     """
-    purpose = asked.session.purpose or usual
-    imported = not asked.models.grew(asked.message.model_id)
-    return about_model(asked.session.guest, purpose, asked.message.model_id, served, rows, imported=imported)
+    purpose = request.session.purpose or usual
+    imported = not request.models.grew(request.message.model_id)
+    return about_model(request.session.guest, purpose, request.message.model_id, served, rows, imported=imported)
 
 
 def about_model(
@@ -305,14 +305,14 @@ def about_model(
     model_id: str,
     served: ServedModel,
     rows: int,
-    named: tuple[float, float] = NOT_MEASURED,
+    identified: tuple[float, float] = NOT_MEASURED,
     *,
     imported: bool = False,
 ) -> Approval:
-    """Return a request about a model: one structure is one request, whatever the model is called.
+    """Return a request about a model: one structure is one request, even under several names of the model.
 
-    `imported` says that the model did not grow here; the operator reads it as a word.
-    `named` is the Guest's word about how many scores fit one path only; it is stored for the operator to read, and bounds nothing.
+    `imported`: the model did not grow here; the operator can read that.
+    `identified`: the Guest's statement of the share of scores that fit one path only, for the operator to read; it bounds nothing.
     """
     model = served.model
     about = {
@@ -324,55 +324,55 @@ def about_model(
         "hosts": list(model.hosts),
         "imported": imported,
     }
-    if 0.0 <= named[0] <= 1.0 and 0.0 <= named[1] <= 1.0:
-        about["named"], about["most_named"] = named
+    if 0.0 <= identified[0] <= 1.0 and 0.0 <= identified[1] <= 1.0:
+        about["named"], about["most_named"] = identified
     return Approval(guest, purpose, served.structure, model_id[:40], about)
 
 
-def sums_request(asked: Asked, rows: int) -> Approval | None:
-    """Return what a Host's operator decides about for sums by a feature's groups; None if it does not decide about them.
+def sums_request(request: Asked, rows: int) -> Approval | None:
+    """Return the request that a Host's operator decides about for sums by a feature's groups; None if it does not decide about them.
 
-    They name no model, so that a grant is for a purpose.
+    Sums name no model, so that a grant is for a purpose.
     """
-    if not asked.sums:
+    if not request.sums:
         return None
-    purpose = asked.session.purpose
+    purpose = request.session.purpose
     subject = sha256(statement("sums by group", purpose)).hexdigest()
     about: dict[str, Any] = {"rows": rows}
     if purpose == SCREENING:
-        about["features"] = len(asked.features)
-        about["bits"] = screening_bits(asked.features.values(), rows)
-        about["least"] = asked.floors.people(MIN_GROUP)
-    return Approval(asked.session.guest, purpose, subject, "sums by group", about)
+        about["features"] = len(request.features)
+        about["bits"] = screening_bits(request.features.values(), rows)
+        about["least"] = request.floors.people(MIN_GROUP)
+    return Approval(request.session.guest, purpose, subject, "sums by group", about)
 
 
-def training_request(asked: Asked) -> Approval | None:
-    """Return what a Host's operator decides about for a message of a training; None if no operator is asked.
+def training_request(request: Asked) -> Approval | None:
+    """Return the request that a Host's operator decides about for a message of a training; None if no operator is asked.
 
     Raises
     ------
     SecurityError
         If the conversation asked for no training.
     """
-    if not asked.operator:
+    if not request.operator:
         return None
-    training = asked.session.need(AskTraining, "training_not_asked_for")
-    return about_training(asked.session.guest, training, asked.facts)
+    training = request.session.need(AskTraining, "training_not_asked_for")
+    return about_training(request.session.guest, training, request.facts)
 
 
-def about_training(guest: str, asked: AskTraining, facts: TableFacts) -> Approval:
+def about_training(guest: str, training: AskTraining, facts: TableFacts) -> Approval:
     """Return a request about a training: the same terms are one request."""
-    subject, about = _training_terms(guest, asked, facts)
-    return Approval(guest, TRAINING, subject, asked.algorithm[:40], dict(about))
+    subject, about = _training_terms(guest, training, facts)
+    return Approval(guest, TRAINING, subject, training.algorithm[:40], dict(about))
 
 
 @lru_cache(maxsize=64)  # every message of a training is read against the same terms
-def _training_terms(guest: str, asked: AskTraining, facts: TableFacts) -> tuple[str, Mapping[str, Any]]:
-    """Return what makes it the same request, and what the operator reads."""
-    terms: dict[str, Any] = {part.name: getattr(asked, part.name) for part in fields(asked)}
+def _training_terms(guest: str, training: AskTraining, facts: TableFacts) -> tuple[str, Mapping[str, Any]]:
+    """Return the subject, which is the same for the same request, and the terms that the operator reads."""
+    terms: dict[str, Any] = {part.name: getattr(training, part.name) for part in fields(training)}
     del terms["conversation"]
-    terms["exclude"] = sorted(asked.exclude)
+    terms["exclude"] = sorted(training.exclude)
     subject = sha256(statement("training", *(f"{name}={value!r}" for name, value in sorted(terms.items())))).hexdigest()
-    # What it costs, for the operator's process, which has no records.
-    price = {"structure": approved_structure(guest, asked, facts), "features": len(facts.used(asked.exclude))}
+    # The price, for the operator's process, which has no records.
+    price = {"structure": approved_structure(guest, training, facts), "features": len(facts.used(training.exclude))}
     return subject, {**terms, **price, "rows": facts.records}

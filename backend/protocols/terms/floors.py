@@ -34,9 +34,9 @@ class Floors:
     score_bits: int = SCORE_BITS
     joint_share: float = 0.5
 
-    def people(self, least: int) -> int:
-        """Return the fewest people behind a number of a protocol that itself asks for `least`."""
-        return max(least, self.group_size)
+    def people(self, min_people: int) -> int:
+        """Return the smallest number of people behind a number of a protocol that itself asks for `min_people`."""
+        return max(min_people, self.group_size)
 
     @property
     def named_share(self) -> float:

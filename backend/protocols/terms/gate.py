@@ -73,7 +73,7 @@ class Gate:
     simulated: bool = False
 
     def answer(self, sender: str, message: Message, session: HostSession | None) -> Reply:
-        """Yield what answers a message: the handler's reply, or that the operator has not decided yet.
+        """Yield the answers to a message: the handler's reply, or that the operator has not decided yet.
 
         Raises
         ------
@@ -91,8 +91,8 @@ class Gate:
             return
         opened = self.records(permit)
         if kind.makes is not None and permit.stored is None:
-            made = kind.makes(permit, opened, message, self.noise)
-            permit = replace(permit, stored=self._kept(permit, made))
+            answer_bytes = kind.makes(permit, opened, message, self.noise)
+            permit = replace(permit, stored=self._kept(permit, answer_bytes))
         for receiver, reply in kind.handler(permit, opened, message, self.noise):
             if kind.store is not None:
                 kind.store(self.models, permit, reply)
@@ -106,12 +106,12 @@ class Gate:
         SecurityError
             If it is refused.
         """
-        # 1. What the message, the floors and the history say.
-        asked = self.asked(sender, message, session)
+        # 1. Decide by the message, the floors and the history.
+        request = self.request_of(sender, message, session)
         self._check_open(message, kind)
-        ask = kind.rule(asked)
-        # 2. What the operator and the account say.
-        counted = asked.counted
+        ask = kind.rule(request)
+        # 2. Decide by the operator and the account.
+        counted = request.counted
         accountant = self.accountant if counted else None
         waiting = None
         error = None
@@ -129,7 +129,7 @@ class Gate:
                 elif error is None:
                     charged = [self._charge_about(accountant, charge, session, message) for charge in ask.charges]
                     for charge in ask.others:
-                        self._charge(accountant, replace(charge, whole=True), message.conversation)
+                        self._charge(accountant, replace(charge, all_or_none=True), message.conversation)
                     stored = self._bound(accountant, ask, session.guest, charged)
                     self._sample(ask, charged)
                     self._note(ask, session.guest)
@@ -139,7 +139,7 @@ class Gate:
         if waiting is not None:
             return ApprovalPending(message.conversation, waiting.number, waiting.asked)
         limits = None if accountant is None else accountant.limits
-        return Permit(asked, ask, tuple(charged), stored, limits)
+        return Permit(request, ask, tuple(charged), stored, limits)
 
     def _check_open(self, message: Message, kind: Kind) -> None:
         """Raise SecurityError if a message is about a model that is kept sealed; a simulation may measure it without counting."""
@@ -149,7 +149,7 @@ class Gate:
         if self.models.sealed(model_id) is not None:
             raise SecurityError("model_sealed", model=model_id)
 
-    def asked(self, sender: str, message: Message, session: HostSession) -> Asked:
+    def request_of(self, sender: str, message: Message, session: HostSession) -> Asked:
         """Return a message as a rule reads it."""
         counted = not self.simulated or self.sessions.counts(message.conversation)
         return Asked(
@@ -205,15 +205,17 @@ class Gate:
             return ask.approval
         return None
 
-    def _approved(self, ask: Ask, wanted: Approval | None, guest: str) -> tuple[Approval | None, SecurityError | None]:
-        """Return what the operator has decided about a request, and why it is refused; None if nobody is asked."""
-        if self.approvals is None or wanted is None:
+    def _approved(
+        self, ask: Ask, approval: Approval | None, guest: str
+    ) -> tuple[Approval | None, SecurityError | None]:
+        """Return the operator's decision about a request, and the error if it is refused; None if no operator is asked."""
+        if self.approvals is None or approval is None:
             return None, None
         counted = self.accountant is not None and self.accountant.limits.counted
         decided: tuple[Approval | None, SecurityError | None] = (None, None)
-        for request in ask.volumes or (ask.volume_of,):
-            question = (guest, request) if counted and request else None
-            decided = self.approvals.decide(wanted, ask.amount, question)
+        for request_id in ask.volumes or (ask.volume_of,):
+            question = (guest, request_id) if counted and request_id else None
+            decided = self.approvals.decide(approval, ask.amount, question)
             if decided[1] is not None:
                 break
         return decided
@@ -258,13 +260,13 @@ class Gate:
         elif charge.digest:
             spent, reply = accountant.count_bound(question, charge.digest)
         else:
-            spent = accountant.count(question, all_or_none=charge.whole)
+            spent = accountant.count(question, all_or_none=charge.all_or_none)
         if not spent.any():
             return Charged(spent, np.zeros(len(spent), dtype=np.uint8), reply)
         # A repeated question was refused then, whatever the limits leave now.
         reached = np.maximum(accountant.reached(question), 1)
         reached[~spent] = 0
-        if charge.whole:
+        if charge.all_or_none:
             raise self._over(accountant, charge, spent, reached)
         return Charged(spent, reached, reply)
 
@@ -296,7 +298,7 @@ class Gate:
         return next((charge.reply for charge in charged if charge.reply is not None), None)
 
     def _sample(self, ask: Ask, charged: list[Charged]) -> None:
-        """Store a sample of what came, of people who are answered about."""
+        """Store a sample of the message, of people whose question is answered."""
         sample = ask.sample
         if self.requests is None:
             return
@@ -305,13 +307,13 @@ class Gate:
         if sums is not None:
             body = sums.body(0)
             self.requests.note(sums.model_id, ("",), b"", (body,), sums.kind, request=sums.request, records=records)
-        if sample is None or ask.held is None:
+        if sample is None or ask.has_record is None:
             return
-        answered = ask.held.copy()
-        # Of a question about all of its people or nobody, nobody is over a limit.
-        some = [done.spent for charge, done in zip(ask.charges, charged, strict=True) if not charge.whole]
+        answered = ask.has_record.copy()
+        # In a question about all of its people or none, no person is over a limit.
+        some = [booked.spent for charge, booked in zip(ask.charges, charged, strict=True) if not charge.all_or_none]
         if some:
-            answered[ask.held] = ~np.concatenate(some)
+            answered[ask.has_record] = ~np.concatenate(some)
         indices = np.flatnonzero(answered).tolist()
         ids = [sample.ids[i] for i in indices]
         bodies = [sample.body(i) for i in indices]
@@ -351,7 +353,7 @@ class Gate:
     def _kept(self, permit: Permit, body: bytes) -> bytes:
         """Store what is about to leave, if it may be asked for again; return what is stored already, if the question was answered."""
         request = permit.ask.reply
-        if not request or self.accountant is None or not permit.asked.counted:
+        if not request or self.accountant is None or not permit.request.counted:
             return body
         return self.accountant.keep_reply(permit.guest, request, body)
 

@@ -28,8 +28,8 @@ class Noise(Protocol):
 
     width: float
 
-    def dithers(self, structure: str, layout: Layout, people: Sequence[str], held: Flags, half: int) -> list[int]:
-        """Return what is added to each person's score: uniform from -half to half, the same whenever the same person is asked about."""
+    def dithers(self, structure: str, layout: Layout, people: Sequence[str], has_record: Flags, half: int) -> list[int]:
+        """Return the dither of each person's score: uniform from -half to half, the same in every question about the person."""
 
     def secret(self, purpose: str) -> bytes:
         """Return 32 bytes that only this Host knows, the same for the same purpose over restarts."""
@@ -64,10 +64,10 @@ class HostNoise:
         self.secret = secret
         self._random = secrets.SystemRandom()
 
-    def dithers(self, structure: str, layout: Layout, people: Sequence[str], held: Flags, half: int) -> list[int]:
-        """Return what is added to each person's score."""
+    def dithers(self, structure: str, layout: Layout, people: Sequence[str], has_record: Flags, half: int) -> list[int]:
+        """Return the dither of each person's score."""
         of_structure = hmac.digest(self.secret("dither"), structure.encode(), "sha256").hex()
-        return dithers(of_structure, layout, people, held, half)
+        return dithers(of_structure, layout, people, has_record, half)
 
     def shuffled(self, items: Sequence[T]) -> list[T]:
         """Return the items in a uniform random order."""

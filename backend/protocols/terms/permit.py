@@ -1,4 +1,4 @@
-"""What a Host's gate allows one message. A rule reads the message, the gate decides, a handler gets the permit."""
+"""The permit of a Host's gate for one message. A rule reads the message, the gate decides, a handler gets the permit."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Asked:
-    """A message as a rule reads it: with the conversation's state and who has a record, without a value of anybody.
+    """A message as a rule reads it: with the conversation's state and who has a record, but without a value of any person.
 
     Attributes
     ----------
     sender : str
-        The party that the wire proves to have sent it.
+        The party that sent the message; the wire proves it.
     session : HostSession
         The conversation; its state is the history that a rule decides by.
     counted : bool
-        Whether questions of this conversation count; a simulation measures without.
+        Whether questions of this conversation count; they do not if a simulation measures.
     facts : TableFacts
-        What prices depend on.
+        The facts that prices depend on.
     operator : bool
         Whether this Host asks its operator.
     sums : bool
         Whether its operator decides about sums by group, too.
     features : mapping of str to Feature
-        The Host's, by name: what the dictionary says of them.
+        The Host's features in the dictionary, by name.
     """
 
     sender: str
@@ -71,21 +71,21 @@ class Charge:
 
     Attributes
     ----------
-    whole : bool
-        About all of its people, or the message is refused; otherwise those over a limit are left out.
+    all_or_none : bool
+        Whether the message is refused if one of the people is over a limit; otherwise people over a limit are left out.
     only_look : bool
-        Look whether it would be answered, and book nothing.
+        Check whether the question would be answered, and book nothing.
     digest : str
-        SHA-256 of the bytes that it came in, if all have come: it is bound to them.
+        SHA-256 of the question's bytes, if all have arrived: the question is bound to them.
     times : int
-        How often the question is answered at most, each time with an answer of its own; 0 = once, and then with the same answer.
+        The number of times that the question is answered at most, each time anew; 0 = once, and then with the same answer.
     record_of : collection of str
         Features that are the person's record to the model. With a score its version is stored; reasons are refused, and not booked, if
         the record has changed since. Empty = neither.
     """
 
     question: Question
-    whole: bool = False
+    all_or_none: bool = False
     only_look: bool = False
     digest: str = ""
     times: int = 0
@@ -94,16 +94,16 @@ class Charge:
 
 @dataclass(frozen=True, repr=False)
 class Charged:
-    """What became of a charge: ``(people,)`` each.
+    """The result of a charge: ``(people,)`` each.
 
     Attributes
     ----------
     spent : ndarray of bool
-        About whom a limit was reached, so that nothing is answered.
+        Whether a limit about the person was reached, so that nothing is answered.
     reached : ndarray of uint8
-        Which limit, by its number in :data:`backend.store.accountant.LIMITS`.
+        The limit, by its number in :data:`backend.store.accountant.LIMITS`.
     reply : bytes, optional
-        The answer that the same question got before.
+        The stored answer to the same question.
     """
 
     spent: Flags
@@ -115,7 +115,7 @@ class Charged:
 class Sample:
     """Bytes of a question, person by person, of which the Host stores a secret sample for an auditor.
 
-    A question about sums is one row, about nobody alone (:func:`backend.store.request_log.packed_question`).
+    A question about sums is one row for all people together (:func:`backend.store.request_log.packed_question`).
 
     Attributes
     ----------
@@ -139,40 +139,40 @@ class Sample:
 
 @dataclass(frozen=True, repr=False)
 class Ask:
-    """What a message asks for, as its rule has read it.
+    """The parts of a message's question, as its rule has read them.
 
     Attributes
     ----------
     opens : mapping of str to Rows
-        What the handler needs of the table, by names of the rule's own.
+        The parts of the table that the handler needs, by names that the rule chooses.
     approval : Approval, optional
-        What the Host's operator decides about; None = nothing.
+        The request that the Host's operator decides about; None = no request.
     amount : int
         People, or trainings, that are taken from the approval's volume.
     volume_of : str
-        The request id under which a repeated question uses no volume; empty = each one does.
+        The request id under which a repeated question uses no volume; empty = each question uses volume.
     volumes : sequence of str
-        The same of several questions in one message, of which each takes the amount; empty = it is one question.
+        The request ids of several questions in one message, of which each takes the amount; empty = it is one question.
     charges : sequence of Charge
-        What is booked about the people asked about. Those of one message are booked all together or not at all.
+        The charges about the people asked about. Those of one message are booked all together or not at all.
     others : sequence of Charge
-        What is booked about people whose records enter the answer without being asked about; all of it, or the message is refused.
+        The charges about other people whose records enter the answer; all are booked, or the message is refused.
     binds : (str, str), optional
-        Request id and digest of a question that was booked before and whose bytes are now all there.
+        Request id and digest of a question that was booked before and whose bytes have all arrived now.
     reply : str
-        The request id under which the answer is stored until the Guest has it; empty = it is not.
-    held : ndarray of bool, optional
-        ``(n,)``: of which of the people asked about there is a record.
+        The request id under which the answer is stored until the Guest has it; empty = it is not stored.
+    has_record : ndarray of bool, optional
+        ``(n,)``: whether there is a record of each of the people asked about.
     sample : Sample, optional
-        Of those who are answered about.
+        A sample of the people whose question is answered.
     sums : Sample, optional
-        What a question about sums is about: one row, always stored.
+        The question behind sums: one row, always stored.
     notes : sequence of Note
-        What a training must be asked for in the same way if it comes again. They are stored all together or not at all.
+        Terms that a repeated training must have again. They are stored all together or not at all.
     spends : Spending, optional
         The noise whose ranks are sent.
     subject : object
-        What the rule has worked out and the handler goes on with.
+        The rule's result, for the handler.
     """
 
     opens: Mapping[str, Rows] = field(default_factory=dict)
@@ -184,7 +184,7 @@ class Ask:
     others: Sequence[Charge] = ()
     binds: tuple[str, str] | None = None
     reply: str = ""
-    held: Flags | None = None
+    has_record: Flags | None = None
     sample: Sample | None = None
     sums: Sample | None = None
     notes: Sequence[Note] = ()
@@ -194,17 +194,17 @@ class Ask:
 
 @dataclass(frozen=True, repr=False)
 class Permit:
-    """What the gate has allowed one message. Only a gate makes one.
+    """The gate's permit for one message. Only a gate makes one.
 
     Attributes
     ----------
     charged : tuple of Charged
         One for each charge of the rule.
     stored : bytes, optional
-        The answer that this question got before; the handler sends it again.
+        The stored answer to this question; the handler sends it again.
     """
 
-    asked: Asked
+    request: Asked
     ask: Ask
     charged: tuple[Charged, ...]
     stored: bytes | None
@@ -213,47 +213,47 @@ class Permit:
     @property
     def guest(self) -> str:
         """Return the Guest of the conversation."""
-        return self.asked.session.guest
+        return self.request.session.guest
 
     @property
     def session(self) -> HostSession:
         """Return the conversation's state."""
-        return self.asked.session
+        return self.request.session
 
     @property
     def floors(self) -> Floors:
         """Return the Host's floors."""
-        return self.asked.floors
+        return self.request.floors
 
     @property
-    def held(self) -> Flags:
-        """Return of which of the people asked about there is a record, ``(n,)``."""
-        if self.ask.held is None:
+    def has_record(self) -> Flags:
+        """Return whether there is a record of each of the people asked about, ``(n,)``."""
+        if self.ask.has_record is None:
             return np.zeros(0, dtype=bool)
-        return self.ask.held
+        return self.ask.has_record
 
     @property
     def spent(self) -> Flags:
-        """Return about which of the people a limit was reached, ``(n,)``."""
-        spent = np.zeros(len(self.held), dtype=bool)
+        """Return whether a limit about each of the people was reached, ``(n,)``."""
+        spent = np.zeros(len(self.has_record), dtype=bool)
         if self.charged:
-            spent[self.held] = np.concatenate([charged.spent for charged in self.charged])
+            spent[self.has_record] = np.concatenate([charged.spent for charged in self.charged])
         return spent
 
     def held_records(self) -> HeldRecords:
-        """Return the message that says of whom there is a record, and about whom which limit was reached."""
-        conversation = self.asked.message.conversation
+        """Return the message with the people who have a record, and the limits that were reached."""
+        conversation = self.request.message.conversation
         spent = self.spent
         if self.limits is None or not spent.any():
-            return HeldRecords(conversation, to_bitmap(self.held))
+            return HeldRecords(conversation, to_bitmap(self.has_record))
         reached = np.zeros(len(spent), dtype=np.uint8)
-        reached[self.held] = np.concatenate([charged.reached for charged in self.charged])
+        reached[self.has_record] = np.concatenate([charged.reached for charged in self.charged])
         reached[~spent] = 0
         kind = self.ask.charges[0].question.kind
         answers, total = self.limits.of(kind)
         return HeldRecords(
             conversation,
-            to_bitmap(self.held),
+            to_bitmap(self.has_record),
             reached.tobytes(),
             answers,
             total,

@@ -114,14 +114,14 @@ def facts_of_table(features: Collection[str], ids: Collection[str]) -> TableFact
     return TableFacts(tuple(features), len(ids), sha256("\0".join(ids).encode(errors="surrogatepass")).hexdigest())
 
 
-def approved_structure(guest: str, asked: AskTraining, facts: TableFacts) -> str:
-    """Return what a training that was approved is booked under: all that its answers follow from, besides the records.
+def approved_structure(guest: str, training: AskTraining, facts: TableFacts) -> str:
+    """Return the structure that an approved training is booked under: all that its answers depend on, besides the records.
 
-    The training rows are those that came first with the same bins and draw. Another algorithm, or more and deeper trees, tell nothing
-    that the bins of all records do not tell.
+    The training rows are those that came first with the same bins and draw. Another algorithm, or more and deeper trees, reveal nothing
+    beyond the bins of all records.
     """
-    noise = (asked.map, asked.mechanism, asked.epsilon, asked.theta, asked.alpha, asked.levels)
-    parts = (guest, asked.draw, asked.bins, asked.hide_order, sorted(asked.exclude), noise, facts.ids)
+    noise = (training.map, training.mechanism, training.epsilon, training.theta, training.alpha, training.levels)
+    parts = (guest, training.draw, training.bins, training.hide_order, sorted(training.exclude), noise, facts.ids)
     return sha256(repr(parts).encode()).hexdigest()
 
 
@@ -155,17 +155,19 @@ def usual_max_bits(features: int, records: int) -> float:
 
 
 def book_approved(accountant: Accountant, approval: Approval) -> None:
-    """Book a training at the moment when it is approved: everything that it can tell is allowed from now on.
+    """Book a training when it is approved: all that it can reveal is allowed from then on.
 
     Raises
     ------
     SecurityError
-        If it could tell more about somebody than is left of this window's bits.
+        If it could reveal more about a person than the remaining bits of this window.
     """
     about = approval.about
     question = approved_question(approval.guest, "", about["structure"], about["features"], about["rows"])
     if accountant.count(question, all_or_none=True).any():
         limits = accountant.limits
-        told = accountant.given_away((EVERYBODY,))[EVERYBODY]
-        left = max(0.0, limits.bits - told)
-        raise SecurityError("training_beyond_bits", bits=question.bits, left=left, most=limits.bits, days=limits.days)
+        disclosed = accountant.given_away((EVERYBODY,))[EVERYBODY]
+        remaining = max(0.0, limits.bits - disclosed)
+        raise SecurityError(
+            "training_beyond_bits", bits=question.bits, left=remaining, most=limits.bits, days=limits.days
+        )

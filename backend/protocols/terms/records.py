@@ -48,14 +48,14 @@ class Records:
     ----------
     ids : tuple of str
         ``(n,)``.
-    held : ndarray of bool
-        ``(n,)``: of whom there is a record; the values of the others mean nothing.
+    has_record : ndarray of bool
+        ``(n,)``: whether there is a record of each person; the values of people without one have no meaning.
     columns : mapping of str to ndarray
         Feature → ``(n,)`` values.
     """
 
     ids: tuple[str, ...]
-    held: Flags
+    has_record: Flags
     columns: Columns
 
 
@@ -73,9 +73,9 @@ class Roster:
         return len(self._table.ids)
 
     def held(self, ids: Sequence[str]) -> Flags:
-        """Return of whom there is a record, ``(n,)``."""
-        found: Flags = self._table.row_of.of(ids) >= 0
-        return found
+        """Return whether there is a record of each person, ``(n,)``."""
+        has_record: Flags = self._table.row_of.of(ids) >= 0
+        return has_record
 
     def ids(self, rows: NDArray[np.intp] | None = None) -> tuple[str, ...]:
         """Return the ids of some rows, or of all."""
@@ -102,38 +102,40 @@ class Roster:
         return digest.hexdigest()
 
 
-def open_rows(table: PartyTable, wanted: Rows, spent: Flags | None = None) -> Records:
+def open_rows(table: PartyTable, rows_asked: Rows, spent: Flags | None = None) -> Records:
     """Return the rows and columns that were asked for, and no others.
 
     Parameters
     ----------
     spent : ndarray of bool, optional
-        ``(n,)``: people over a limit, who are opened as people without a record.
+        ``(n,)``: people over a limit; they count as people without a record.
     """
-    if wanted.ids is not None:
-        rows = table.row_of.of(wanted.ids)
-        held = rows >= 0
-        if wanted.charged and spent is not None and len(spent) == len(held):
-            held = held & ~spent
-        return Records(wanted.ids, held, _scattered(table.columns_of(rows[held], wanted.columns), held))
-    if wanted.rows is not None:
-        ids = tuple(table.ids[row] for row in wanted.rows.tolist())
-        held = np.ones(len(ids), dtype=bool)
-        return Records(ids, held, table.columns_of(wanted.rows, wanted.columns))
-    if wanted.columns is None:
+    if rows_asked.ids is not None:
+        rows = table.row_of.of(rows_asked.ids)
+        has_record = rows >= 0
+        if rows_asked.charged and spent is not None and len(spent) == len(has_record):
+            has_record = has_record & ~spent
+        return Records(
+            rows_asked.ids, has_record, _scattered(table.columns_of(rows[has_record], rows_asked.columns), has_record)
+        )
+    if rows_asked.rows is not None:
+        ids = tuple(table.ids[row] for row in rows_asked.rows.tolist())
+        has_record = np.ones(len(ids), dtype=bool)
+        return Records(ids, has_record, table.columns_of(rows_asked.rows, rows_asked.columns))
+    if rows_asked.columns is None:
         columns = table.columns
     else:
-        columns = {name: table.columns[name] for name in wanted.columns}
+        columns = {name: table.columns[name] for name in rows_asked.columns}
     return Records(table.ids, np.ones(len(table.ids), dtype=bool), columns)
 
 
-def _scattered(columns: dict[str, NDArray[np.generic]], held: Flags) -> Columns:
-    """Return columns with a missing value for people who are not held, ``(n,)`` each."""
-    if held.all():
+def _scattered(columns: dict[str, NDArray[np.generic]], has_record: Flags) -> Columns:
+    """Return columns with a missing value for people without a record, ``(n,)`` each."""
+    if has_record.all():
         return columns
-    whole: dict[str, NDArray[np.generic]] = {}
+    all_columns: dict[str, NDArray[np.generic]] = {}
     for name, column in columns.items():
-        values = np.full(len(held), None if column.dtype == object else np.nan, dtype=column.dtype)
-        values[held] = column
-        whole[name] = values
-    return whole
+        values = np.full(len(has_record), None if column.dtype == object else np.nan, dtype=column.dtype)
+        values[has_record] = column
+        all_columns[name] = values
+    return all_columns

@@ -55,7 +55,7 @@ class BinnedColumns:
     def take_split(
         self, feature: str, left_bins: Sequence[int], default_left: bool
     ) -> tuple[SplitRule, NDArray[np.bool_]]:
-        """The rule behind a split chosen by bins, and which joint records go left.
+        """Return the rule of a split that was chosen by bins, and which joint records go left.
 
         Raises SecurityError if the feature or a bin does not exist, or ordered bins have a gap.
         """
@@ -67,21 +67,24 @@ class BinnedColumns:
             or not 0 <= left_bins[0] <= left_bins[-1] < bins.count
         ):
             raise SecurityError("unknown_split")
-        left = np.zeros(bins.count + 1, dtype=bool)
-        left[list(left_bins)] = True
-        left[-1] = default_left
+        is_left = np.zeros(bins.count + 1, dtype=bool)
+        is_left[list(left_bins)] = True
+        is_left[-1] = default_left
         true = self._true[feature]
         if bins.feature.kind is Kind.CATEGORICAL:
-            chosen = frozenset(bins.categories[true[b]] for b in left_bins)
+            left_categories = frozenset(bins.categories[true[b]] for b in left_bins)
             rule = SplitRule(
-                feature, default_left, left_categories=chosen, right_categories=frozenset(bins.categories) - chosen
+                feature,
+                default_left,
+                left_categories=left_categories,
+                right_categories=frozenset(bins.categories) - left_categories,
             )
         else:
             if len(left_bins) != left_bins[-1] + 1 or len(left_bins) == bins.count:
                 raise SecurityError("split_with_gap")
-            below = min(true[left_bins[-1]], true[left_bins[-1] + 1])  # the cut lies above this bin
+            below = min(true[left_bins[-1]], true[left_bins[-1] + 1])  # the cut is above this bin
             rule = SplitRule(feature, default_left, threshold=float(bins.cuts[below]), above=bool(true[0] > 0))
-        return rule, left[self._index[feature]]
+        return rule, is_left[self._index[feature]]
 
 
 def _numbering(bins: Bins, shuffled: Shuffled | None) -> NDArray[np.intp]:

@@ -67,7 +67,7 @@ def check_histograms(
         raise WrongAnswer("sums_do_not_add_up", host=host, feature=feature)
 
 
-def check_split_rows(host: str, feature: str, left_sums: IntArray, chosen: IntArray) -> None:
-    """Check 3: raise WrongAnswer if the rows that a Host named left have other sums, ``(channels,)``, than the split was chosen by."""
-    if not np.array_equal(left_sums, chosen):
+def check_split_rows(host: str, feature: str, left_sums: IntArray, expected: IntArray) -> None:
+    """Check 3: raise WrongAnswer if the rows that a Host sends left have other sums than those that chose the split, ``(channels,)``."""
+    if not np.array_equal(left_sums, expected):
         raise WrongAnswer("rows_do_not_fit_sums", host=host, feature=feature)

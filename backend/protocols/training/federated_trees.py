@@ -70,8 +70,8 @@ def start(joint: Joint, bins: int, *, hide_order: bool = False, min_node: int = 
         The Hosts number the bins of a feature upwards or downwards at random (categories: in a random order), so that the Guest does
         not learn which side of a split is the upper one ("shuffle the left and right subtree", Yao et al. App. B).
     min_node : int
-        Fewest people in a node, and in its sibling, of which Hosts are told; each Host may ask for more. Smaller ones are grown from the
-        Guest's features alone.
+        The smallest number of people in a node, and in its sibling, that Hosts may see; each Host may ask for more. Smaller nodes are
+        grown from the Guest's features alone.
 
     Raises
     ------
@@ -80,8 +80,8 @@ def start(joint: Joint, bins: int, *, hide_order: bool = False, min_node: int = 
     """
     session = joint.conversation
     for host in session.hosts:
-        asked = pack_rows(joint.training), bins, joint.excluded[host], hide_order, joint.resumed.request
-        session.send(host, StartTraining(session.name, *asked))
+        parameters = pack_rows(joint.training), bins, joint.excluded[host], hide_order, joint.resumed.request
+        session.send(host, StartTraining(session.name, *parameters))
     columns = BinnedColumns(joint.features[joint.guest], joint.table.columns, joint.training, bins)
     answers_of = session.expect_each(FeatureBins, session.hosts)
     for host, answer in answers_of.items():
@@ -123,8 +123,8 @@ class TreeGrower:
         self._key = joint.key
         self._bins = [count for bins in host_bins.values() for count in bins.bins]
         self._sums = NodeSums(joint, columns, {host: bins for host, bins in host_bins.items() if bins.names})
-        own = tuple((self._guest, b.feature.name) for b in columns.bins)
-        self.features: tuple[FeatureKey, ...] = own + tuple(
+        guest_features = tuple((self._guest, b.feature.name) for b in columns.bins)
+        self.features: tuple[FeatureKey, ...] = guest_features + tuple(
             (host, name) for host, bins in host_bins.items() for name in bins.names
         )
         self.rules: dict[NodeKey, SplitRule] = {}
@@ -159,25 +159,25 @@ class TreeGrower:
         self._sums.fill([(tree, tree.level[0]) for tree in trees])
         work.reached(1 / max(depth, 1))
         for level in range(depth + 1):
-            chosen: list[_Chosen] = []
+            choices: list[_Chosen] = []
             for tree in trees:
                 nodes = tree.level
                 tree.level = []
                 for node in nodes:
                     work.check()
-                    found = self._best(tree.job, node) if level < depth else None
-                    if found is None:
+                    best = self._best(tree.job, node) if level < depth else None
+                    if best is None:
                         tree.end(node)
                     else:
-                        chosen.append(_chosen(tree, node, *found))
-            self._ask_owners([c.split for c in chosen])
-            for c in chosen:
+                        choices.append(_chosen(tree, node, *best))
+            self._ask_owners([c.split for c in choices])
+            for c in choices:
                 self._check_rows(c)
             families = [
                 (c.tree, c.node, *c.tree.divide(c.node, c.split.owner, c.split.chosen.feature, c.best, c.split.left))
-                for c in chosen
+                for c in choices
             ]
-            for c, (tree, _, left, right) in zip(chosen, families, strict=True):
+            for c, (tree, _, left, right) in zip(choices, families, strict=True):
                 if c.split.owner != self._guest or (level + 1 < depth and self._sums.asks(tree.job, left)):
                     self._note_told(tree.job, left, right)
             if level + 1 < depth:
@@ -206,22 +206,22 @@ class TreeGrower:
         winner: tuple[str, str, BestSplit] | None = None
         for key in keys:
             criterion = job.reported if job.reported and key[0] != self._guest else job.criterion
-            found = criterion.best_split(node.histograms[key], job.directions.get(key, 0), node.bounds)
-            if found is not None and (winner is None or found.gain > winner[2].gain):
-                winner = (*key, found)
+            split = criterion.best_split(node.histograms[key], job.directions.get(key, 0), node.bounds)
+            if split is not None and (winner is None or split.gain > winner[2].gain):
+                winner = (*key, split)
         return winner
 
     def _keep_small_nodes(self, job: TreeJob, nodes: Sequence[GrowingNode]) -> None:
-        """Keep siblings from the Hosts if one of them has too few people: the sums of one follow from those of the other."""
-        least = max(self._min_node, self._sums.least_people(job))
-        if any(np.count_nonzero(job.rows[node.rows]) < least for node in nodes):
+        """Hide siblings from the Hosts if one of them has too few people: the sums of one follow from those of the other."""
+        min_people = max(self._min_node, self._sums.least_people(job))
+        if any(np.count_nonzero(job.rows[node.rows]) < min_people for node in nodes):
             for node in nodes:
                 node.untold = True
 
     def _count_choices(self, job: TreeJob, nodes: Sequence[GrowingNode]) -> None:
-        """Count what the splits of these nodes may tell the Hosts about labels; keep the nodes from the Hosts if the bound leaves no room.
+        """Count what the splits of these nodes may reveal about labels to the Hosts; hide the nodes if the bound would be exceeded.
 
-        Of two children both are counted: the sums of one follow from those of the other.
+        Both children of a split are counted: the sums of one follow from those of the other.
         """
         if any(node.untold for node in nodes):
             return
@@ -229,8 +229,8 @@ class TreeGrower:
         for host in self._hosts:
             counted[host] += len(nodes) * self._sums.choice_bits(job, host)
         if job.reported is not None and job.reported.bound is not None:
-            most = job.reported.bound.bits * self._training_rows
-            if max(counted.values(), default=0.0) > most:
+            max_bits = job.reported.bound.bits * self._training_rows
+            if max(counted.values(), default=0.0) > max_bits:
                 for node in nodes:
                     node.untold = True
                 return
@@ -245,8 +245,8 @@ class TreeGrower:
             self.label_bits = max(self.label_bits, *(float(told_bits(c, counts[-1])) for c in counts[:-1]))
 
     def _ask_owners(self, splits: Sequence[_Asked]) -> None:
-        """Step 4: the owners keep the thresholds and answer which records go left."""
-        asked: dict[str, deque[_Asked]] = {host: deque() for host in self._hosts}
+        """Step 4: the owners store the thresholds and answer which records go left."""
+        pending: dict[str, deque[_Asked]] = {host: deque() for host in self._hosts}
         for split in splits:
             chosen = split.chosen
             name = chosen.tree, chosen.node
@@ -261,20 +261,20 @@ class TreeGrower:
                 split.owner,
                 TakeSplit(self._session.name, **vars(chosen), rows=inside, parent=split.parent),
             )
-            asked[split.owner].append(split)
-        for host, split, answer in answers(self._session, SplitRows, asked):
+            pending[split.owner].append(split)
+        for host, split, answer in answers(self._session, SplitRows, pending):
             if (answer.tree, answer.node) != (split.chosen.tree, split.chosen.node):
                 raise SecurityError("answered_out_of_turn", host=host)
             split.left = flags(split.rows[unpack_rows(answer.left, len(split.rows))], self._n)
 
-    def _check_rows(self, chosen: _Chosen) -> None:
-        """Compare the rows that a Host says go left with the sums that chose its split."""
-        split = chosen.split
+    def _check_rows(self, choice: _Chosen) -> None:
+        """Compare the rows that a Host sends left with the sums that chose its split."""
+        split = choice.split
         if split.owner == self._guest:
             return
-        left = split.rows[split.left[split.rows]]
-        left_sums = self._sums.of_some(chosen.tree.job, left)
-        check_split_rows(split.owner, split.chosen.feature, left_sums, chosen.best.left_sums)
+        left_rows = split.rows[split.left[split.rows]]
+        left_sums = self._sums.of_some(choice.tree.job, left_rows)
+        check_split_rows(split.owner, split.chosen.feature, left_sums, choice.best.left_sums)
 
     def take_up(
         self,
@@ -283,16 +283,16 @@ class TreeGrower:
         choices: Mapping[NodeKey, tuple[int, ...]],
         expected: Sequence[Sequence[str]],
     ) -> list[GrownTree]:
-        """Trees that were grown before a break: their splits are named to their owners once more, and nothing is summed.
+        """Return trees that were grown before a break: their splits are sent to their owners once more, and nothing is summed.
 
         Parameters
         ----------
         first : int
-            Number of the first of them.
+            The number of the first tree.
         choices : mapping of (tree, node) to tuple of int
-            :attr:`choices`, as it was.
+            :attr:`choices` before the break.
         expected : sequence of sequence of str
-            Per tree: :func:`routes`, as they were.
+            By tree: :func:`routes` before the break.
 
         Raises
         ------
@@ -313,32 +313,32 @@ class TreeGrower:
                     left_bins = choices[first + i, number]
                     chosen = ChosenSplit(first + i, number, node.feature, left_bins, node.default_left)
                     splits.append((i, node, _Asked(chosen, rows, node.owner, parent)))
-            self._ask_owners([asked for _, _, asked in splits])
+            self._ask_owners([split for _, _, split in splits])
             level = []
-            for i, node, asked in splits:
-                left = asked.left[asked.rows]
-                places[i][asked.rows] = np.where(left, node.left, node.right)
-                level.append((i, node.left, asked.chosen.node, asked.rows[left]))
-                level.append((i, node.right, asked.chosen.node, asked.rows[~left]))
+            for i, node, split in splits:
+                goes_left = split.left[split.rows]
+                places[i][split.rows] = np.where(goes_left, node.left, node.right)
+                level.append((i, node.left, split.chosen.node, split.rows[goes_left]))
+                level.append((i, node.right, split.chosen.node, split.rows[~goes_left]))
             for i in {i for i, _, _ in splits}:
                 if _hash(places[i]) != expected[i][depth]:
-                    owners = {asked.owner for j, _, asked in splits if j == i} - {self._guest}
+                    owners = {split.owner for j, _, split in splits if j == i} - {self._guest}
                     raise WrongAnswer("rows_changed_after_break", hosts=tuple(sorted(owners)))
             depth += 1
         return [GrownTree(tree, place) for tree, place in zip(trees, places, strict=True)]
 
     def _fill_children(self, families: Sequence[Family]) -> None:
-        """Histogram subtraction: request the smaller child only, the other is parent minus child (FL-DT eq. 14)."""
+        """Subtract histograms: request those of the smaller child only; the larger child's are parent minus child (FL-DT eq. 14)."""
         small = [
             min((left, right), key=lambda child: np.count_nonzero(tree.job.rows[child.rows]))
             for tree, _, left, right in families
         ]
         self._sums.fill([(family[0], child) for family, child in zip(families, small, strict=True)])
-        for (tree, parent, left, right), known in zip(families, small, strict=True):
-            other = right if known is left else left
-            other.histograms = {k: parent.histograms[k].minus(sums) for k, sums in known.histograms.items()}
+        for (tree, parent, left, right), smaller in zip(families, small, strict=True):
+            larger = right if smaller is left else left
+            larger.histograms = {k: parent.histograms[k].minus(sums) for k, sums in smaller.histograms.items()}
             of_hosts: dict[str, dict[str, Histogram]] = {}
-            for (party, feature), histogram in other.histograms.items():
+            for (party, feature), histogram in larger.histograms.items():
                 if party != self._guest:
                     of_hosts.setdefault(party, {})[feature] = histogram
             for host, histograms in of_hosts.items():

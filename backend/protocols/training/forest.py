@@ -125,24 +125,26 @@ def grow(joint: Joint, parameters: ForestParameters) -> Grown:
         See :meth:`Session.expect`.
     """
     median = parameters.aggregation == "median"
-    added = 1 if median else parameters.trees
-    check_steps(joint, parameters.score_bits, added)
+    n_added = 1 if median else parameters.trees
+    check_steps(joint, parameters.score_bits, n_added)
     directions = joint.directions(parameters.constraints)
     stops = Stops(parameters.min_gain, parameters.min_samples_split, parameters.min_samples_leaf)
-    sums = label_sums(joint, parameters.criterion, stops, added)
+    sums = label_sums(joint, parameters.criterion, stops, n_added)
     outputs = Outputs(joint.task, joint.classes, "identity", "median" if median else "sum")
     grower = start(joint, parameters.bins, hide_order=parameters.shuffle_sides, min_node=parameters.min_node)
     encrypted = grower.encrypted_share / parameters.trees  # all trees grow on the pairs of one sending
     together = list(chunks(parameters.trees, TOGETHER))
     with work.part(0.0, encrypted):
         grower.send_pairs(sums.batches, guest_only=len(joint.resumed.rounds) >= len(together))
-    forest = _Forest(outputs, added)
+    forest = _Forest(outputs, n_added)
     began = time.perf_counter()
     for index, numbers in enumerate(together):
         joint.conversation.check()
         jobs = [replace(draw_job(joint, parameters, grower, sums, number), directions=directions) for number in numbers]
-        before, after = (encrypted + (1 - encrypted) * n / parameters.trees for n in (numbers.start, numbers.stop))
-        with work.part(before, after):
+        start_share, end_share = (
+            encrypted + (1 - encrypted) * n / parameters.trees for n in (numbers.start, numbers.stop)
+        )
+        with work.part(start_share, end_share):
             grow = partial(grower.grow, jobs, parameters.depth)
             for job, tree in zip(jobs, round_of(joint, grower, index, numbers.start, grow), strict=True):
                 forest.add(tree, job.rows)
@@ -195,9 +197,9 @@ class _Forest:
         Trees of the whole forest if their leaves are to be added up, else 1.
     """
 
-    def __init__(self, outputs: Outputs, added: int) -> None:
+    def __init__(self, outputs: Outputs, n_added: int) -> None:
         self._outputs = outputs
-        self._added = added
+        self._added = n_added
         self.trees: list[GuestTree] = []
         self._tables: list[Floats] = []
         self.leaves: list[NDArray[np.uint16]] = []

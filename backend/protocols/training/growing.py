@@ -123,16 +123,16 @@ class Growing:
         self.leaf[node.rows] = node.number
 
     def divide(
-        self, node: GrowingNode, owner: str, feature: str, best: BestSplit, left: Flags
+        self, node: GrowingNode, owner: str, feature: str, best: BestSplit, joint_left: Flags
     ) -> tuple[GrowingNode, GrowingNode]:
-        """Make a node a split; its children come last in the numbering."""
+        """Turn a node into a split; its children get the next numbers. `joint_left`: which joint records go left, ``(n_joint,)``."""
         number = len(self.nodes)
-        goes_left = left[node.rows]
+        goes_left = joint_left[node.rows]
         cover = self.job.criterion.cover(node.sums)
         self.nodes[node.number] = Split(owner, feature, number, number + 1, best.default_left, best.gain, cover)
         self.nodes += [None, None]
         right = node.sums - best.left_sums
-        # of either: the other is what remains of the parent
+        # Both children are checked: the sums of one are the parent's minus the other's.
         untold = node.untold or not self.job.may_tell(best.left_sums, right)
         children = (
             GrowingNode(

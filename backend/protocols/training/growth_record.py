@@ -30,18 +30,18 @@ ROOT = -1  # the parent of a tree's first node
 OPEN_TREES = 64  # trees of which the rows are in memory; messages about earlier ones are refused
 
 
-def least_people(group_size: int, named: float, bits: int) -> int:
-    """Return the fewest people in a node whose sums are answered.
+def least_people(group_size: int, named_share: float, bits: int) -> int:
+    """Return the smallest number of people in a node whose sums are answered.
 
-    A Guest that gives each person's number a digit of its own reads from the sums by bin the bins of as many people as a sum has bits.
-    They are at most the share `named` of the node (docs/decisions/groups.md).
+    A Guest that gives each person's number a separate digit reads from the sums by bin the bins of as many people as a sum has bits.
+    They are at most the share `named_share` of the node (docs/decisions/groups.md).
 
     Parameters
     ----------
-    named : float
+    named_share : float
         0 = people need no protection.
     bits : int
-        That a sum carries, all batches together.
+        The bits of a sum, all batches together.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def least_people(group_size: int, named: float, bits: int) -> int:
     >>> least_people(20, 0.0, 72)
     20
     """
-    return max(1, group_size, ceil(bits / named) if named else 0)
+    return max(1, group_size, ceil(bits / named_share) if named_share else 0)
 
 
 @dataclass(frozen=True)
@@ -111,15 +111,15 @@ class GrowthRecord:
         self._trees: dict[int, dict[int, _Node]] = {}
         self._closed = -1  # last tree whose rows were forgotten
 
-    def begin_sums(self, tree: int, node: int, parent: int, counted: Flags, least: int) -> None:
-        """Take down that sums of a node are asked for.
+    def begin_sums(self, tree: int, node: int, parent: int, counted: Flags, min_people: int) -> None:
+        """Record a request for the sums of a node.
 
         Parameters
         ----------
         counted : ndarray of bool
             ``(n_joint,)``: the node's rows whose numbers are summed.
-        least : int
-            Fewest people of whom sums are answered.
+        min_people : int
+            The smallest number of people whose sums are answered.
 
         Raises
         ------
@@ -136,9 +136,9 @@ class GrowthRecord:
             others = self._siblings(below, node, bits)
         if here is not None and here.counted is not None and not np.array_equal(here.counted, bits):
             raise SecurityError("node_of_other_rows", tree=tree, node=node)
-        self._check_size(bits, least)
+        self._check_size(bits, min_people)
         if others is not None:
-            self._check_size(others, least)
+            self._check_size(others, min_people)
         self._enter(tree, node, parent)
         here = self._trees[tree][node]
         here.counted = bits
@@ -147,8 +147,8 @@ class GrowthRecord:
             sibling = self._trees[tree][_sibling(node)]
             sibling.counted = others
 
-    def begin_split(self, tree: int, node: int, parent: int, routed: Flags, least: int) -> None:
-        """Take down that a node is split by this Host; `routed` are all of its joint rows. Raises as :meth:`begin_sums`."""
+    def begin_split(self, tree: int, node: int, parent: int, routed: Flags, min_people: int) -> None:
+        """Record that this Host splits a node; `routed` are all of its joint rows. Raises as :meth:`begin_sums`."""
         below = self._placed(tree, node, parent)
         here = self._trees[tree].get(node)
         if here is not None and (here.left is not None or here.children):
@@ -166,7 +166,7 @@ class GrowthRecord:
             raise SecurityError("split_without_sums", tree=tree, node=node)
         if not fits or not np.array_equal(bits & root.counted, here.counted):
             raise SecurityError("node_of_other_rows", tree=tree, node=node)
-        self._check_size(here.counted, least)
+        self._check_size(here.counted, min_people)
         here.routed = bits
 
     def awaits_split(self, tree: int, node: int) -> bool:
@@ -174,14 +174,14 @@ class GrowthRecord:
         here = self._trees.get(tree, {}).get(node)
         return here is not None and here.counted is not None and here.left is None and not here.children
 
-    def split(self, tree: int, node: int, parent: int, routed: Flags, left: Flags) -> None:
-        """Take down how this Host has split a node; `left` are the rows of `routed` that go left, ``(n_joint,)``."""
+    def split(self, tree: int, node: int, parent: int, routed: Flags, goes_left: Flags) -> None:
+        """Record how this Host has split a node; `goes_left` are the rows of `routed` that go left, ``(n_joint,)``."""
         self._open(tree)
         if node not in self._trees[tree]:
             self._enter(tree, node, parent)
         here = self._trees[tree][node]
         here.routed = np.packbits(routed)
-        here.left = np.packbits(left & routed)
+        here.left = np.packbits(goes_left & routed)
 
     def check_model(self, skeletons: Sequence[Skeleton]) -> None:
         """Raise SecurityError unless the trees of a model are those that grew, as far as this Host was told of them."""
@@ -217,8 +217,8 @@ class GrowthRecord:
         above = self._trees[tree].get(parent)
         if above is None or not 0 <= parent < node or above.children not in (0, _first(node)):
             raise SecurityError("unknown_node", tree=tree, node=node)
-        known = self._trees[tree].get(node)
-        if known is None and self._is_child(tree, _first(node)):
+        existing = self._trees[tree].get(node)
+        if existing is None and self._is_child(tree, _first(node)):
             raise SecurityError("unknown_node", tree=tree, node=node)
         if self._terms is not None and above.depth + 1 >= self._terms.depth:
             raise SecurityError("node_too_deep", tree=tree, node=node, depth=self._terms.depth)
@@ -258,10 +258,10 @@ class GrowthRecord:
         return others
 
     @staticmethod
-    def _check_size(bits: NDArray[np.uint8], least: int) -> None:
+    def _check_size(bits: NDArray[np.uint8], min_people: int) -> None:
         people = int(np.bitwise_count(bits).sum())
-        if people < least:
-            raise SecurityError("few_people_in_node", people=people, least=least)
+        if people < min_people:
+            raise SecurityError("few_people_in_node", people=people, least=min_people)
 
 
 def _first(node: int) -> int:

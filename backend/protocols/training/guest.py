@@ -215,8 +215,8 @@ class TrainingClient:
         )
 
     def _model(self, joint: Joint, grown: Grown) -> GuestModel:
-        used = {rule.feature for rule in grown.rules.values()}
-        own = [feature for feature in joint.features[joint.guest] if feature.name in used]
+        features_in_rules = {rule.feature for rule in grown.rules.values()}
+        guest_features = [feature for feature in joint.features[joint.guest] if feature.name in features_in_rules]
         return GuestModel(
             guest=joint.guest,
             hosts=self.session.hosts,
@@ -227,12 +227,12 @@ class TrainingClient:
             rules=grown.rules,
             outputs=grown.outputs.for_labels(joint.labels[joint.training]),
             sides_hidden=grown.sides_hidden,
-            medians=medians(own, joint.table.columns, joint.training),
+            medians=medians(guest_features, joint.table.columns, joint.training),
             bands=_bands(joint, grown),
         )
 
     def _have_kept(self, model_id: str, model: GuestModel) -> dict[str, str]:
-        """Have every Host keep its partial model; returns their content hashes."""
+        """Have every Host store its partial model; return the models' content hashes by Host."""
         session = self.session
         layout = Packing(model).layout
         shapes = tuple(tuple((i, o, left, right) for i, o, left, right in dump_skeleton(s)) for s in model.skeletons)
@@ -240,8 +240,8 @@ class TrainingClient:
         guest_hash = content_hash(dump_guest(model))
         about = model_id, model.guest, model.hosts, shapes, *numbers, guest_hash, self.sealed_at
         session.broadcast(KeepModel(session.name, *about))
-        kept = session.expect_each(ModelKept, session.hosts)
-        return {host: kept[host].content_hash for host in session.hosts}
+        answers = session.expect_each(ModelKept, session.hosts)
+        return {host: answers[host].content_hash for host in session.hosts}
 
     def _scores(self, joint: Joint, grown: Grown, model_id: str, model: GuestModel) -> Scores:
         """Released scores of every part where growing gave them; else the test rows are scored like anybody."""

@@ -68,21 +68,21 @@ NO_TRAINING = "no_training"
 # Rules: what the gate reads of a message. No value of a record is here.
 
 
-def read_start(asked: Asked) -> Ask:
-    """Read what begins a training; what is booked is what its bins can tell about everybody.
+def read_start(request: Asked) -> Ask:
+    """Read the start of a training; all that its bins can reveal about each person is booked.
 
     Raises
     ------
     SecurityError
-        If it is not what was approved, comes before a key or the joint records, or takes too few of them.
+        If it differs from the approved terms, comes before a key or the joint records, or uses too few of them.
     """
-    start: StartTraining = asked.message
-    session = asked.session
-    approval = training_request(asked)
+    start: StartTraining = request.message
+    session = request.session
+    approval = training_request(request)
     approved = session.kept(AskTraining)
     if approval is not None and approved is not None:
         terms = (approved.bins, sorted(approved.exclude), approved.hide_order)
-        _check_terms(asked, (start.bins, sorted(start.exclude), start.hide_order) == terms)
+        _check_terms(request, (start.bins, sorted(start.exclude), start.hide_order) == terms)
     if session.cipher is None:
         raise SecurityError("no_key_before_training")
     if not isinstance(session.cipher, PairPublicSide | NodePublicSide):
@@ -91,35 +91,35 @@ def read_start(asked: Asked) -> Ask:
         raise SecurityError("no_alignment_before_training")
     if not BINS[0] <= start.bins <= BINS[1]:
         raise SecurityError("bins_outside_limits", bins=start.bins, low=BINS[0], high=BINS[1])
-    limited = not asked.floors.synthetic
+    limited = not request.floors.synthetic
     if start.request:
-        given = asked.models.trainings.kept(asked.sender, start.request)
+        earlier_model = request.models.trainings.kept(request.sender, start.request)
     else:
-        given = None
+        earlier_model = None
     history = TrainingHistory(
         start,
         len(session.rows),
         terms=None if approved is None else Terms(approved.trees, approved.depth),
-        group_size=asked.floors.people(PEOPLE) if limited else 1,
-        named=asked.floors.named if limited else 0.0,
+        group_size=request.floors.people(PEOPLE) if limited else 1,
+        named_share=request.floors.named if limited else 0.0,
         stores_nodes=bool(start.request) and limited,
-        has_ended=given is not None and not given.sealed,
+        has_ended=earlier_model is not None and not earlier_model.sealed,
     )
-    features = _features(asked, start.exclude)
+    features = _features(request, start.exclude)
     columns = tuple(feature.name for feature in features)
-    notes = _rows_notes(asked, session.rows, history.training, approved)
+    notes = _rows_notes(request, session.rows, history.training, approved)
     if start.request:
-        # It may go on after a break: the same terms and records, or not at all.
+        # It may continue after a break, but only with the same terms and records.
         terms_and_records = sha256(encode(replace(start, conversation="")))
-        terms_and_records.update(asked.roster.digest(session.rows, columns).encode())
+        terms_and_records.update(request.roster.digest(session.rows, columns).encode())
         notes.append(Note(start.request, terms_and_records.hexdigest(), "training_changed"))
-    question = _question(asked, start.request, features, f"bins {start.bins}", start.training)
+    question = _question(request, start.request, features, f"bins {start.bins}", start.training)
     return Ask(
         opens={"joint": Rows(rows=session.rows, columns=columns)},
         approval=approval,
         amount=1,
         volume_of=start.request,
-        charges=[Charge(question, whole=True)],
+        charges=[Charge(question, all_or_none=True)],
         notes=notes,
         subject=_Beginning(history, features),
     )
@@ -133,13 +133,13 @@ class _Beginning:
     features: Sequence[Feature]
 
 
-def _features(asked: Asked, exclude: Collection[str]) -> list[Feature]:
+def _features(request: Asked, exclude: Collection[str]) -> list[Feature]:
     """Return the Host's features without those that are left out."""
-    return [feature for feature in asked.features.values() if feature.name not in exclude]
+    return [feature for feature in request.features.values() if feature.name not in exclude]
 
 
-def _rows_notes(asked: Asked, rows: NDArray[np.intp], training: Flags, approved: AskTraining | None) -> list[Note]:
-    """Return the note that binds an approval to its training rows; the same bins with others would be a question about the difference.
+def _rows_notes(request: Asked, rows: NDArray[np.intp], training: Flags, approved: AskTraining | None) -> list[Note]:
+    """Return the note that binds an approval to its training rows; the same bins of other rows would reveal the difference.
 
     Raises
     ------
@@ -147,94 +147,94 @@ def _rows_notes(asked: Asked, rows: NDArray[np.intp], training: Flags, approved:
         If too few of the joint records are training rows.
     """
     count = int(np.count_nonzero(training))
-    least = ceil(asked.floors.joint_share * len(rows))
-    if not asked.floors.synthetic and count < least:
-        raise SecurityError("few_training_rows", rows=count, least=least)
+    min_rows = ceil(request.floors.joint_share * len(rows))
+    if not request.floors.synthetic and count < min_rows:
+        raise SecurityError("few_training_rows", rows=count, least=min_rows)
     if approved is None:
         return []
-    chosen = sha256(np.sort(rows[training]).astype("<i8").tobytes()).hexdigest()
-    name = f"rows {approved_structure(asked.session.guest, approved, asked.facts)[:50]}"
-    return [Note(name, chosen, "training_rows_changed", error=SecurityError)]
+    rows_digest = sha256(np.sort(rows[training]).astype("<i8").tobytes()).hexdigest()
+    name = f"rows {approved_structure(request.session.guest, approved, request.facts)[:50]}"
+    return [Note(name, rows_digest, "training_rows_changed", error=SecurityError)]
 
 
-def _question(asked: Asked, request: str, features: Sequence[Feature], *how: bytes | str) -> Question:
-    """Return what is booked for a training: what it can tell about each person. One that goes on is booked once.
+def _question(request: Asked, request_id: str, features: Sequence[Feature], *how: bytes | str) -> Question:
+    """Return the booked question of a training: all that it can reveal about each person. A training that continues is booked once.
 
-    One that was approved was booked then, under what was approved. Otherwise `how` and the joint records are all that its bins follow
-    from, besides the records.
+    An approved training was booked with its approval, under the approved terms. Otherwise its bins depend on `how`, the joint records
+    and the Host's records alone.
     """
-    guest = asked.session.guest
-    approved = asked.session.kept(AskTraining)
+    guest = request.session.guest
+    approved = request.session.kept(AskTraining)
     if approved is not None:
-        structure = approved_structure(guest, approved, asked.facts)
-        return approved_question(guest, request, structure, len(features), asked.records)
-    rows = asked.session.rows
+        structure = approved_structure(guest, approved, request.facts)
+        return approved_question(guest, request_id, structure, len(features), request.records)
+    rows = request.session.rows
     joint = b"" if rows is None else rows.astype("<i8").tobytes()
     names = "\0".join(feature.name for feature in features)
-    return training_question(guest, request, len(features), asked.records, joint, names, *how)
+    return training_question(guest, request_id, len(features), request.records, joint, names, *how)
 
 
-def _check_terms(asked: Asked, fits: bool, trees: Collection[int] = ()) -> None:
-    """Raise SecurityError if a training departs from what the Host's operator has approved."""
-    approved = asked.session.kept(AskTraining)
-    if not asked.operator or approved is None:
+def _check_terms(request: Asked, fits: bool, trees: Collection[int] = ()) -> None:
+    """Raise SecurityError if a training departs from the terms that the Host's operator has approved."""
+    approved = request.session.kept(AskTraining)
+    if not request.operator or approved is None:
         return
     if not fits or not all(0 <= tree < approved.trees for tree in trees):
-        raise SecurityError("beyond_the_training", kind=type(asked.message).__name__)
+        raise SecurityError("beyond_the_training", kind=type(request.message).__name__)
 
 
-def _growing(asked: Asked, trees: Collection[int] = ()) -> TrainingHistory:
-    """Return the training that a message goes on with; raise SecurityError if there is none, or not of these trees."""
-    _check_terms(asked, True, trees)
-    if asked.session.kept(HostRanks) is not None:
+def _growing(request: Asked, trees: Collection[int] = ()) -> TrainingHistory:
+    """Return the training that a message continues; raise SecurityError if there is none, or not of these trees."""
+    _check_terms(request, True, trees)
+    if request.session.kept(HostRanks) is not None:
         raise SecurityError("training_on_ranks")
-    return asked.session.need(TrainingHistory, NO_TRAINING)
+    return request.session.need(TrainingHistory, NO_TRAINING)
 
 
-def _growing_further(asked: Asked, trees: Collection[int]) -> TrainingHistory:
-    """Return the training as :func:`_growing`; raise SecurityError also if it has ended: its splits are named again, no sums answered."""
-    history = _growing(asked, trees)
+def _growing_further(request: Asked, trees: Collection[int]) -> TrainingHistory:
+    """Return the training as :func:`_growing`; raise SecurityError also if it has ended: its splits are repeated, but no sums answered."""
+    history = _growing(request, trees)
     if history.has_ended:
         raise SecurityError("training_not_open")
     return history
 
 
-def _pair_cipher(asked: Asked, code: str) -> PairPublicSide:
+def _pair_cipher(request: Asked, code: str) -> PairPublicSide:
     """Return the key under which pairs are encrypted; raise SecurityError(code) if it encrypts node by node."""
-    cipher = asked.session.cipher
+    cipher = request.session.cipher
     if not isinstance(cipher, PairPublicSide):
         raise SecurityError(code)
     return cipher
 
 
-def read_gradients(asked: Asked) -> Ask:
-    """Read whose numbers come; raise SecurityError if one is no training row."""
-    message: Gradients = asked.message
-    approval = training_request(asked)
-    history = _growing(asked, (message.tree,))
-    _pair_cipher(asked, "gradients_under_node_key")
+def read_gradients(request: Asked) -> Ask:
+    """Read the rows of the numbers; raise SecurityError if one is not a training row."""
+    message: Gradients = request.message
+    approval = training_request(request)
+    history = _growing(request, (message.tree,))
+    _pair_cipher(request, "gradients_under_node_key")
     return Ask(approval=approval, subject=history.training_rows(message.rows))
 
 
-def read_more_gradients(asked: Asked) -> Ask:
+def read_more_gradients(request: Asked) -> Ask:
     """Read the next piece of the numbers; raise SecurityError if none is expected."""
-    approval = training_request(asked)
-    if _growing(asked).pairs is None:
+    approval = training_request(request)
+    if _growing(request).pairs is None:
         raise SecurityError("piece_out_of_order")
     return Ask(approval=approval)
 
 
-def read_bin_sums(asked: Asked) -> Ask:
-    """Read of which nodes sums are asked for; raise SecurityError if the trees have not grown to them, or too few people are in one."""
-    message: AskBinSums = asked.message
-    approval = training_request(asked)
-    history = _growing_further(asked, message.trees)
-    _pair_cipher(asked, "sums_without_gradients")
+def read_bin_sums(request: Asked) -> Ask:
+    """Read the nodes whose sums are requested; raise SecurityError if the trees have not grown to them, or one has too few people."""
+    message: AskBinSums = request.message
+    approval = training_request(request)
+    history = _growing_further(request, message.trees)
+    _pair_cipher(request, "sums_without_gradients")
     parts = (message.trees, message.nodes, message.rows, message.features, message.batches, message.parents)
     if history.pairs is None or len({len(part) for part in parts}) > 1:
         raise SecurityError("sums_without_gradients")
     batches = len(history.pairs.batches)
-    if not all(0 <= batch < batches for wanted in message.batches for batch in wanted):
+    if not all(0 <= batch < batches for requested in message.batches for batch in requested):
         raise SecurityError("sums_without_gradients")
     half = half_slot(int(np.count_nonzero(history.sent)))
     rows = []
@@ -258,74 +258,81 @@ def _node_notes(history: TrainingHistory, name: str, about: bytes) -> list[Note]
     return [Note(f"{history.request}.{name}", sha256(about).hexdigest(), "node_answered_otherwise", MAX_ANSWERS)]
 
 
-def read_node_sums(asked: Asked) -> Ask:
-    """Read of which node sums are asked for, under a key that encrypts node by node; raises as :func:`read_bin_sums`."""
-    message: AskNodeSums = asked.message
-    approval = training_request(asked)
-    history = _growing_further(asked, (message.tree,))
-    cipher = asked.session.cipher
+def read_node_sums(request: Asked) -> Ask:
+    """Read the node whose sums are requested, under a key that encrypts node by node; raises as :func:`read_bin_sums`."""
+    message: AskNodeSums = request.message
+    approval = training_request(request)
+    history = _growing_further(request, (message.tree,))
+    cipher = request.session.cipher
     if not isinstance(cipher, NodePublicSide):
         raise SecurityError("rows_under_pair_key")
     inside = history.training_rows(message.rows)
-    least = history.least(cipher.number_bits * max(message.numbers, 0))
-    history.growth.begin_sums(message.tree, message.node, message.parent, inside, least)
+    min_people = history.least(cipher.number_bits * max(message.numbers, 0))
+    history.growth.begin_sums(message.tree, message.node, message.parent, inside, min_people)
     about = (message.parent, message.rows, message.features, message.numbers)
     notes = _node_notes(history, f"{message.tree}.{message.node}.sums", repr(about).encode())
     return Ask(approval=approval, notes=notes, subject=inside)
 
 
-def read_node_pairs(asked: Asked) -> Ask:
+def read_node_pairs(request: Asked) -> Ask:
     """Read rows of the node that was begun."""
-    approval = training_request(asked)
-    _growing(asked)
+    approval = training_request(request)
+    _growing(request)
     return Ask(approval=approval)
 
 
-def read_split(asked: Asked) -> Ask:
-    """Read which node is split; raise SecurityError if it was split before, or its rows are others than those of its sums."""
-    message: TakeSplit = asked.message
-    approval = training_request(asked)
-    history = _growing(asked, (message.tree,))
+def read_split(request: Asked) -> Ask:
+    """Read which node is split; raise SecurityError if it was split before, or its rows differ from those of its sums."""
+    message: TakeSplit = request.message
+    approval = training_request(request)
+    history = _growing(request, (message.tree,))
     inside = history.rows(message.rows)
     notes = _node_notes(history, f"{message.tree}.{message.node}.split", encode(replace(message, conversation="")))
     if history.request and not history.growth.awaits_split(message.tree, message.node):
-        # It may be the same split as before a break: its sums are not asked for again.
-        trainings = asked.models.trainings
-        if all(trainings.noted(asked.sender, note.name) == note.digest for note in notes):
+        # It may be the same split as before a break: its sums are not requested again.
+        trainings = request.models.trainings
+        if all(trainings.noted(request.sender, note.name) == note.digest for note in notes):
             return Ask(approval=approval, subject=inside)
     history.growth.begin_split(message.tree, message.node, message.parent, inside, history.group_size)
     return Ask(approval=approval, notes=notes, subject=inside)
 
 
-def read_ranks(asked: Asked) -> Ask:
+def read_ranks(request: Asked) -> Ask:
     """Read how values are to be desensitised.
 
     Raises
     ------
     SecurityError
-        If it is not what was approved, comes before the joint records, or all noise together would cost too much.
+        If it differs from the approved terms, comes before the joint records, or all noise together would cost too much.
     """
-    start: StartRanks = asked.message
-    session = asked.session
-    approval = training_request(asked)
+    start: StartRanks = request.message
+    session = request.session
+    approval = training_request(request)
     approved = session.kept(AskTraining)
     if approval is not None and approved is not None:
-        wanted = (approved.map, approved.mechanism, approved.epsilon, approved.theta, approved.alpha, approved.levels)
+        approved_noise = (
+            approved.map,
+            approved.mechanism,
+            approved.epsilon,
+            approved.theta,
+            approved.alpha,
+            approved.levels,
+        )
         noise_asked = (start.map, start.mechanism, start.epsilon, start.theta, start.alpha, start.levels)
         same_features = sorted(approved.exclude) == sorted(start.exclude)
-        _check_terms(asked, approved.bins == 0 and same_features and noise_asked == wanted)
+        _check_terms(request, approved.bins == 0 and same_features and noise_asked == approved_noise)
     if session.rows is None:
         raise SecurityError("no_alignment_before_ranks")
     noise = noise_of(start)
     setting = repr(noise.canonical)
-    features = _features(asked, start.exclude)
-    question = _question(asked, "", features, f"ranks {setting}", *sorted(start.exclude))
+    features = _features(request, start.exclude)
+    question = _question(request, "", features, f"ranks {setting}", *sorted(start.exclude))
     return Ask(
         opens={"all": Rows(columns=tuple(feature.name for feature in features))},
         approval=approval,
         amount=1,
-        charges=[Charge(question, whole=True)],
-        spends=None if asked.floors.synthetic else Spending(setting, noise.epsilon, MAX_EPSILON),
+        charges=[Charge(question, all_or_none=True)],
+        spends=None if request.floors.synthetic else Spending(setting, noise.epsilon, MAX_EPSILON),
         subject=_Ranking(features, noise, session.rows),
     )
 
@@ -339,75 +346,75 @@ class _Ranking:
     rows: NDArray[np.intp]
 
 
-def read_rank_splits(asked: Asked) -> Ask:
-    """Read where ranks are split; raise SecurityError if none were sent."""
-    message: TakeRankSplits = asked.message
-    approval = training_request(asked)
-    _check_terms(asked, True, message.trees)
-    if asked.session.kept(TrainingHistory) is not None:
+def read_rank_splits(request: Asked) -> Ask:
+    """Read where ranks are split; raise SecurityError if no ranks were sent."""
+    message: TakeRankSplits = request.message
+    approval = training_request(request)
+    _check_terms(request, True, message.trees)
+    if request.session.kept(TrainingHistory) is not None:
         raise SecurityError("training_not_on_ranks")
-    asked.session.need(HostRanks, NO_TRAINING)
+    request.session.need(HostRanks, NO_TRAINING)
     return Ask(approval=approval)
 
 
-def read_keep_model(asked: Asked) -> Ask:
-    """Read the model that a training has given.
+def read_keep_model(request: Asked) -> Ask:
+    """Read the model that a training made.
 
     Raises
     ------
     SecurityError
-        If it is not the model that grew here, names other parties, or the training has given another one.
+        If it is not the model that grew here, names other parties, or the training made another model before.
     """
-    message: KeepModel = asked.message
-    approval = training_request(asked)
-    approved = asked.session.kept(AskTraining)
+    message: KeepModel = request.message
+    approval = training_request(request)
+    approved = request.session.kept(AskTraining)
     if approved is not None:
-        _check_terms(asked, len(message.skeletons) <= approved.trees)
-    session = asked.session
+        _check_terms(request, len(message.skeletons) <= approved.trees)
+    session = request.session
     history = session.kept(TrainingHistory)
     if history is None:
         splits = set(session.need(HostRanks, NO_TRAINING).rules)
-        request = ""
+        request_id = ""
     else:
         splits = history.splits
-        request = history.request
-    # Otherwise fewer of the same trees under another name would get round the query budget.
+        request_id = history.request
+    # Otherwise fewer of the same trees under another name would evade the query budget.
     if session.kept(ModelKept) is not None:
         raise SecurityError("model_kept_already")
     digest = sha256(encode(replace(message, conversation=""))).hexdigest()
-    if request:
-        before = asked.models.trainings.kept(asked.sender, request)
+    if request_id:
+        earlier_model = request.models.trainings.kept(request.sender, request_id)
     else:
-        before = None
-    if before is not None and before.digest == digest:
+        earlier_model = None
+    if earlier_model is not None and earlier_model.digest == digest:
         # The answer was lost, or the Guest was killed before it had stored it.
-        return Ask(approval=approval, subject=before)
-    asked.models.check_owner(message.model_id, asked.sender)
+        return Ask(approval=approval, subject=earlier_model)
+    request.models.check_owner(message.model_id, request.sender)
     skeletons = tuple(load_skeleton(forks) for forks in message.skeletons)
-    if before is not None:
-        _check_more_trees(asked.models, before, skeletons)
+    if earlier_model is not None:
+        _check_more_trees(request.models, earlier_model, skeletons)
     if approved is not None and message.most_named not in (approved.most_named, NOT_MEASURED[1]):
         raise SecurityError("beyond_the_training", kind=KeepModel.__name__)
-    own = _own_splits(asked, skeletons)
-    if own != {key for key in splits if key[0] < len(skeletons)}:
+    own_splits = _own_splits(request, skeletons)
+    if own_splits != {key for key in splits if key[0] < len(skeletons)}:
         raise SecurityError("model_of_other_splits")
     if history is not None:
         history.growth.check_model(skeletons)
-    least = 0 if asked.floors.synthetic else asked.floors.score_bits
-    layout = check_layout(Layout(message.score_bits, message.slots, message.slot_bits, message.scale), least)
-    features = tuple(asked.features.values())
+    min_digits = 0 if request.floors.synthetic else request.floors.score_bits
+    layout = check_layout(Layout(message.score_bits, message.slots, message.slot_bits, message.scale), min_digits)
+    features = tuple(request.features.values())
     return Ask(
         opens={"all": Rows(columns=tuple(feature.name for feature in features))},
         approval=approval,
-        subject=_Keeping(digest, request, skeletons, layout, features, message.most_named, before),
+        subject=_Keeping(digest, request_id, skeletons, layout, features, message.most_named, earlier_model),
     )
 
 
-def _check_more_trees(models: HostModels, before: KeptModel, skeletons: Sequence[Skeleton]) -> None:
-    """Raise SecurityError unless a model is the one that the training gave before, still sealed, with more trees."""
-    if not before.sealed or models.sealed(before.model_id) is None:
+def _check_more_trees(models: HostModels, earlier_model: KeptModel, skeletons: Sequence[Skeleton]) -> None:
+    """Raise SecurityError unless a model is the training's earlier one, which is still sealed, with more trees."""
+    if not earlier_model.sealed or models.sealed(earlier_model.model_id) is None:
         raise SecurityError("training_gave_another_model")
-    first = models.half(before.model_id).skeletons
+    first = models.half(earlier_model.model_id).skeletons
     if len(skeletons) <= len(first) or tuple(skeletons[: len(first)]) != tuple(first):
         raise SecurityError("training_gave_another_model")
 
@@ -439,18 +446,18 @@ class _Keeping:
     before: KeptModel | None
 
 
-def _own_splits(asked: Asked, skeletons: Sequence[Skeleton]) -> set[NodeKey]:
+def _own_splits(request: Asked, skeletons: Sequence[Skeleton]) -> set[NodeKey]:
     """Return this Host's splits of a model; raise SecurityError if it names other parties than those of the training."""
-    message: KeepModel = asked.message
+    message: KeepModel = request.message
     parties = (message.guest, *message.hosts)
     owners = {fork.owner for skeleton in skeletons for fork in skeleton.forks.values()}
-    host = asked.models.host
-    if message.guest != asked.sender or len(set(parties)) < len(parties) or not owners | {host} <= set(parties):
+    host = request.models.host
+    if message.guest != request.sender or len(set(parties)) < len(parties) or not owners | {host} <= set(parties):
         raise SecurityError("model_of_other_parties")
-    own: set[NodeKey] = set()
+    own_splits: set[NodeKey] = set()
     for tree, skeleton in enumerate(skeletons):
-        own |= {(tree, node) for node, fork in skeleton.forks.items() if fork.owner == host}
-    return own
+        own_splits |= {(tree, node) for node, fork in skeleton.forks.items() if fork.owner == host}
+    return own_splits
 
 
 # Handlers: what is answered to a message that has a permit.
@@ -554,7 +561,7 @@ class TrainedModel:
 
 
 def answer_keep_model(permit: Permit, opened: Opened, message: KeepModel, noise: Noise) -> Reply:
-    """Make the Host's partial model of the splits that it took; answer its hash."""
+    """Make the Host's partial model from the splits that it stored; answer its hash."""
     session = permit.session
     keeping: _Keeping | KeptModel = permit.ask.subject
     session.drop(TrainedModel)
@@ -564,9 +571,9 @@ def answer_keep_model(permit: Permit, opened: Opened, message: KeepModel, noise:
     training = session.kept(HostTraining) or session.need(HostRanks, NO_TRAINING)
     count = len(keeping.skeletons)
     rules = {key: rule for key, rule in training.rules.items() if key[0] < count}  # early stopping drops trees
-    used = {rule.feature for rule in rules.values()}
+    features_in_rules = {rule.feature for rule in rules.values()}
     model = HostModel(
-        permit.asked.models.host,
+        permit.request.models.host,
         message.guest,
         message.hosts,
         keeping.skeletons,
@@ -574,7 +581,7 @@ def answer_keep_model(permit: Permit, opened: Opened, message: KeepModel, noise:
         noise.salt(),
         keeping.layout,
         message.guest_hash,
-        {name: pair for name, pair in training.medians.items() if name in used},
+        {name: pair for name, pair in training.medians.items() if name in features_in_rules},
     )
     columns = opened["all"].columns
     counts = {feature.name: reference_of(feature, columns[feature.name]) for feature in keeping.features}
@@ -583,7 +590,7 @@ def answer_keep_model(permit: Permit, opened: Opened, message: KeepModel, noise:
 
 
 def store_model(models: HostModels, permit: Permit, reply: Message) -> None:
-    """Store the model that a training has given; one that was stored before stays."""
+    """Store the model that a training made; a model that was stored before stays."""
     session = permit.session
     keeping: _Keeping | KeptModel = permit.ask.subject
     trained = session.kept(TrainedModel)
@@ -599,8 +606,8 @@ def store_model(models: HostModels, permit: Permit, reply: Message) -> None:
         models.put(trained.model, reply.model_id)
         models.note_training(reply.model_id, trained.columns)
         if keeping.request:
-            kept = KeptModel(keeping.digest, reply.content_hash, reply.model_id, sealed)
-            models.trainings.keep(permit.guest, keeping.request, kept)
+            kept_model = KeptModel(keeping.digest, reply.content_hash, reply.model_id, sealed)
+            models.trainings.keep(permit.guest, keeping.request, kept_model)
         if keeping.before is not None:
             models.discard(keeping.before.model_id)
     session.drop(TrainedModel)

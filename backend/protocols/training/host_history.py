@@ -54,14 +54,14 @@ class TrainingHistory:
         *,
         terms: Terms | None = None,
         group_size: int = 1,
-        named: float = 0.0,
+        named_share: float = 0.0,
         stores_nodes: bool = False,
         has_ended: bool = False,
     ) -> None:
         self.request = start.request
         self.training = unpack_rows(start.training, n_joint)
         self.group_size = group_size
-        self.named = named
+        self.named = named_share
         self.stores_nodes = stores_nodes
         self.has_ended = has_ended
         self.growth = GrowthRecord(terms, self.training)

@@ -88,12 +88,12 @@ class HostTraining:
         self._history.begin_pairs(cipher, sent, len(pairs)).add(pairs)
 
     def bin_sums(self, cipher: PairPublicSide, message: AskBinSums, counted: Sequence[Flags]) -> BinSums:
-        """Per node and batch: refreshed encrypted sums by bin of the requested features.
+        """Return refreshed encrypted sums by bin of the requested features, by node and batch.
 
         Parameters
         ----------
         counted : sequence of ndarray of bool
-            Per node, ``(n_joint,)``: its rows.
+            By node, ``(n_joint,)``: its rows.
         """
         history = self._history
         if history.pairs is None:
@@ -106,8 +106,8 @@ class HostTraining:
         sums: dict[tuple[int, int], bytes] = {}
         for batch in sorted({b for batches in message.batches for b in batches}):
             using = [i for i, batches in enumerate(message.batches) if batch in batches]
-            made = cipher.bin_sums(pairs[batch], [nodes[i] for i in using], half)
-            sums |= {(i, batch): blob for i, blob in zip(using, made, strict=True)}
+            sums_of_nodes = cipher.bin_sums(pairs[batch], [nodes[i] for i in using], half)
+            sums |= {(i, batch): blob for i, blob in zip(using, sums_of_nodes, strict=True)}
         answer = tuple(tuple(sums[i, b] for b in batches) for i, batches in enumerate(message.batches))
         return BinSums(message.conversation, message.trees, message.nodes, answer)
 
@@ -116,10 +116,10 @@ class HostTraining:
         return self._position[np.flatnonzero(inside)], self._bins(inside, features_asked)
 
     def _bins(self, inside: Flags, features_asked: bytes) -> BinIndex:
-        """The bins of a node's rows by each requested feature."""
-        asked = from_bitmap(features_asked, len(self._columns.bins))
-        chosen = [b for b, used in zip(self._columns.bins, asked, strict=True) if used]
-        return [(self._columns.index(b.feature.name)[inside], b.count + 1) for b in chosen]
+        """Return the bins of a node's rows by each requested feature."""
+        is_requested = from_bitmap(features_asked, len(self._columns.bins))
+        requested = [b for b, is_used in zip(self._columns.bins, is_requested, strict=True) if is_used]
+        return [(self._columns.index(b.feature.name)[inside], b.count + 1) for b in requested]
 
     def start_node(self, cipher: NodePublicSide, message: AskNodeSums, inside: Flags) -> None:
         """Begin the sums of a node whose rows come next; what was begun before is dropped."""
@@ -128,21 +128,21 @@ class HostTraining:
         self._node = message, cipher.start_sums(bins, message.block, message.numbers)
 
     def take_node(self, message: NodePairs) -> BinSums | None:
-        """Take rows of the node that was begun; its sums once all have come."""
+        """Take rows of the node that was begun; return its sums once all rows have arrived."""
         if self._node is None:
             raise SecurityError("node_rows_unasked")
-        asked, summing = self._node
+        request, summing = self._node
         self._node = None  # a piece that is refused ends the node
         summing.add(message.pairs)
         if summing.complete:
-            return BinSums(message.conversation, (asked.tree,), (asked.node,), ((summing.finish(),),))
-        self._node = asked, summing
+            return BinSums(message.conversation, (request.tree,), (request.node,), ((summing.finish(),),))
+        self._node = request, summing
         return None
 
     def take_split(self, message: TakeSplit, inside: Flags) -> SplitRows:
         """Store the threshold of a split; answer which of the node's joint records, `inside`, go left."""
-        rule, left = self._columns.take_split(message.feature, message.left_bins, message.default_left)
-        self._history.growth.split(message.tree, message.node, message.parent, inside, left)
+        rule, goes_left = self._columns.take_split(message.feature, message.left_bins, message.default_left)
+        self._history.growth.split(message.tree, message.node, message.parent, inside, goes_left)
         self._history.splits.add((message.tree, message.node))
         self.rules[message.tree, message.node] = rule
-        return SplitRows(message.conversation, message.tree, message.node, pack_rows(left[inside]))
+        return SplitRows(message.conversation, message.tree, message.node, pack_rows(goes_left[inside]))

@@ -115,31 +115,34 @@ class Joint:
         return self.weights
 
     def directions(self, constraints: str, *, expected: bool = False) -> dict[FeatureKey, int]:
-        """Which way predictions must go with a feature: as `constraints` say, else (`expected`) as the dictionary expects.
+        """Return the direction of predictions with each constrained feature: from `constraints`, else (`expected`) from the dictionary.
 
-        The Guest needs the order of a feature's bins for it and no threshold.
+        The Guest needs the order of a feature's bins for it, but no threshold.
 
         Raises
         ------
         ParameterError
             There are several classes, or a constrained feature is not offered or has no order.
         """
-        asked = read_constraints(constraints)
-        if self.classes and (asked or expected):
-            name = "constraints" if asked else "monotone"
+        constrained = read_constraints(constraints)
+        if self.classes and (constrained or expected):
+            name = "constraints" if constrained else "monotone"
             raise ParameterError("constraint_with_classes", parameter=name)
         offered = {f.name: (party, f) for party, features in self.features.items() for f in features}
-        for feature in asked:
+        for feature in constrained:
             if feature not in offered:
                 raise ParameterError("constraint_not_offered", feature=feature, offered=tuple(offered))
             if offered[feature][1].kind is Kind.CATEGORICAL:
                 raise ParameterError("constraint_on_categories", feature=feature)
-        found = {
-            (party, f.name): DIRECTIONS[f.expected_direction]
-            for party, f in offered.values()
-            if expected and f.kind is not Kind.CATEGORICAL and f.expected_direction in DIRECTIONS
-        }
-        return found | {(offered[name][0], name): sign for name, sign in asked.items()}
+        directions: dict[FeatureKey, int] = {}
+        if expected:
+            for party, f in offered.values():
+                if f.kind is not Kind.CATEGORICAL and f.expected_direction in DIRECTIONS:
+                    directions[party, f.name] = DIRECTIONS[f.expected_direction]
+        for name, sign in constrained.items():
+            party, _ = offered[name]
+            directions[party, name] = sign
+        return directions
 
     def boosting_outputs(self, trees: int = 0) -> Outputs:
         """Outputs of `trees` boosted trees, which take turns between the classes."""

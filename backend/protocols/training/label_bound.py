@@ -38,9 +38,9 @@ class LabelBound:
     total: IntArray
 
     def allows(self, counts: IntArray) -> NDArray[np.bool_]:
-        """Whether a Host may be told of sets with these ``(classes, …)`` records; sets and their complements go together."""
-        allowed: NDArray[np.bool_] = told_bits(counts, self.total) <= self.bits
-        return allowed
+        """Return whether a Host may see sets with these ``(classes, …)`` records; a set and its complement have the same answer."""
+        is_allowed: NDArray[np.bool_] = told_bits(counts, self.total) <= self.bits
+        return is_allowed
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,14 @@ class BoundedSplits(SecondOrder):
 
     bound: LabelBound | None = None
 
-    def _gain(self, left: IntArray, total: IntArray, direction: int, bounds: Bounds) -> Floats:
-        gain = super()._gain(left, total, direction, bounds)
+    def _gain(self, left_sums: IntArray, total: IntArray, direction: int, bounds: Bounds) -> Floats:
+        gain = super()._gain(left_sums, total, direction, bounds)
         if self.bound is None:
             return gain
-        sides = left[COUNTS:], total[COUNTS:, None, None] - left[COUNTS:]
-        return np.where(self.bound.allows(sides[0]) & self.bound.allows(sides[1]), gain, -np.inf)
+        left_counts = left_sums[COUNTS:]
+        right_counts = total[COUNTS:, None, None] - left_counts
+        is_allowed = self.bound.allows(left_counts) & self.bound.allows(right_counts)
+        return np.where(is_allowed, gain, -np.inf)
 
 
 def choice_bits(bins: Sequence[int], categorical: Sequence[bool]) -> float:
@@ -80,7 +82,7 @@ def choice_bits(bins: Sequence[int], categorical: Sequence[bool]) -> float:
 
 
 def told_bits(counts: IntArray, total: IntArray) -> Floats:
-    """Bits that sets tell about labels.
+    """Return the bits that sets reveal about labels.
 
     Parameters
     ----------
@@ -94,14 +96,14 @@ def told_bits(counts: IntArray, total: IntArray) -> Floats:
     ndarray of float64
         ``(…)``: 0 for no records and for all of them.
     """
-    whole = total.reshape(-1, *[1] * (counts.ndim - 1)).astype(np.float64)
+    totals = total.reshape(-1, *[1] * (counts.ndim - 1)).astype(np.float64)
     inside = counts.astype(np.float64)
-    return np.maximum(_divergence(inside, whole), _divergence(whole - inside, whole))
+    return np.maximum(_divergence(inside, totals), _divergence(totals - inside, totals))
 
 
-def _divergence(counts: Floats, whole: Floats) -> Floats:
-    """Of a set's labels from all labels, Σ p·log₂(p/q)."""
+def _divergence(counts: Floats, totals: Floats) -> Floats:
+    """Return the divergence of a set's labels from all labels, Σ p·log₂(p/q)."""
     share = counts / np.maximum(counts.sum(axis=0), 1.0)
-    ratio = np.divide(share, whole / whole.sum(axis=0), out=np.ones_like(share), where=share > 0)
+    ratio = np.divide(share, totals / totals.sum(axis=0), out=np.ones_like(share), where=share > 0)
     divergence: Floats = (share * np.log2(ratio)).sum(axis=0)
     return divergence

@@ -132,15 +132,15 @@ def check_steps(joint: Joint, score_bits: int, trees: int) -> None:
         values = labels[:, None]
     spread = float(np.sqrt(values.var(axis=0).mean()))
     if spread:
-        needed = int(np.ceil(np.log2(max(1.0, STEPS * np.sqrt(trees) / spread))))
+        min_bits = int(np.ceil(np.log2(max(1.0, STEPS * np.sqrt(trees) / spread))))
     else:
-        needed = 0
-    if score_bits < needed:
+        min_bits = 0
+    if score_bits < min_bits:
         if joint.task == "number":
             raise ParameterError(
-                "steps_too_coarse_for_number", spread=spread, bits=score_bits, trees=trees, needed=needed
+                "steps_too_coarse_for_number", spread=spread, bits=score_bits, trees=trees, needed=min_bits
             )
-        raise ParameterError("steps_too_coarse", spread=spread, bits=score_bits, trees=trees, needed=needed)
+        raise ParameterError("steps_too_coarse", spread=spread, bits=score_bits, trees=trees, needed=min_bits)
 
 
 def leaf_table(tree: GuestTree, outputs: Outputs) -> Floats:

@@ -92,20 +92,20 @@ class NodeSums:
         self._not_negative = np.asarray((self._channels >= 0).all(axis=1))
         if guest_only or not self._host_bins or not isinstance(self._key, PairKeySide):
             return
-        chosen = np.flatnonzero(sent)
+        joint_rows = np.flatnonzero(sent)
         name = self._session.name
-        self._half = half_slot(len(chosen))
-        whole = max(1, len(chosen) * len(batches))
-        for piece in pieces(len(chosen), len(batches), self._key.bits):
-            some = chosen[piece.start : piece.stop]
+        self._half = half_slot(len(joint_rows))
+        n_ciphertexts = max(1, len(joint_rows) * len(batches))
+        for piece in pieces(len(joint_rows), len(batches), self._key.bits):
+            some = joint_rows[piece.start : piece.stop]
             blobs = []
             for i, (g, h) in enumerate(batches):
-                done = piece.start * len(batches) + i * len(some)
-                with work.part(done / whole, (done + len(some)) / whole):
+                n_done = piece.start * len(batches) + i * len(some)
+                with work.part(n_done / n_ciphertexts, (n_done + len(some)) / n_ciphertexts):
                     blobs.append(b"".join(self._encrypted(self._key, g[some], h[some])))
             pairs = tuple(blobs)
-            begun = piece.start > 0
-            message = MoreGradients(name, pairs) if begun else Gradients(name, tree, pack_rows(sent), pairs)
+            is_later = piece.start > 0
+            message = MoreGradients(name, pairs) if is_later else Gradients(name, tree, pack_rows(sent), pairs)
             for host in self._host_bins:
                 self._session.send(host, message)
 
@@ -135,20 +135,20 @@ class NodeSums:
         values: Floats = self._channels[np.array(_channels_of(job))[:, None], rows]
         return values
 
-    def fill(self, wanted: Sequence[Wanted]) -> None:
-        """Step 2: own sums in plaintext, the Hosts' sums decrypted."""
-        asked: dict[str, deque[list[Wanted]]] = {host: deque() for host in self._host_bins}
+    def fill(self, nodes: Sequence[Wanted]) -> None:
+        """Step 2: fill the nodes' histograms, with the Guest's sums in plaintext and the Hosts' sums decrypted."""
+        pending: dict[str, deque[list[Wanted]]] = {host: deque() for host in self._host_bins}
         key = self._key
         if isinstance(key, NodeKeySide):
-            blocks = self._send_nodes(key, wanted, asked)
+            blocks = self._send_nodes(key, nodes, pending)
         else:
             for host in self._host_bins:
-                for piece in self._pieces(host, wanted):
+                for piece in self._pieces(host, nodes):
                     self._session.send(host, self._request(host, piece))
-                    asked[host].append(piece)
-        for tree, node in wanted:
+                    pending[host].append(piece)
+        for tree, node in nodes:
             node.histograms = self._own_histograms(tree, node)
-        for host, piece, answer in answers(self._session, BinSums, asked):
+        for host, piece, answer in answers(self._session, BinSums, pending):
             if isinstance(key, NodeKeySide):
                 self._read_node(key, host, piece[0], blocks, answer)
                 continue
@@ -159,13 +159,13 @@ class NodeSums:
                 node.histograms |= self._checked(host, tree.job, node, self._read_sums(key, host, tree.job, sums))
 
     def _send_nodes(
-        self, key: NodeKeySide, wanted: Sequence[Wanted], asked: Mapping[str, deque[list[Wanted]]]
+        self, key: NodeKeySide, nodes: Sequence[Wanted], pending: Mapping[str, deque[list[Wanted]]]
     ) -> dict[tuple[int, int], int]:
-        """Send the rows of each node, encrypted once for all Hosts; returns by tree and node how many rows share a ciphertext."""
+        """Send the rows of each node, encrypted once for all Hosts; return the number of rows a ciphertext, by tree and node."""
         blocks: dict[tuple[int, int], int] = {}
-        for i, (tree, node) in enumerate(wanted):
+        for i, (tree, node) in enumerate(nodes):
             counts = {host: self._counts(host, tree.job) for host in self._host_bins}
-            hosts = [host for host, used in counts.items() if used]
+            hosts = [host for host, bin_counts in counts.items() if bin_counts]
             if node.untold or not hosts:
                 continue
             work.check()
@@ -179,7 +179,7 @@ class NodeSums:
                 uses = to_bitmap(self._uses(tree.job, host))
                 name = self._session.name, tree.job.number, node.number
                 self._session.send(host, AskNodeSums(*name, inside, uses, block, len(values), node.parent))
-                asked[host].append([wanted[i]])
+                pending[host].append([nodes[i]])
             for pairs in key.encrypt(values, block):
                 work.check()
                 for host in hosts:
@@ -187,9 +187,9 @@ class NodeSums:
         return blocks
 
     def _counts(self, host: str, job: TreeJob) -> list[int]:
-        """Bins of each feature of a Host that a tree may use, that of missing values with them."""
+        """Return the number of bins of each feature of a Host that a tree may use, including the bin of missing values."""
         bins = self._host_bins[host].bins
-        return [count + 1 for count, used in zip(bins, self._uses(job, host), strict=True) if used]
+        return [count + 1 for count, is_used in zip(bins, self._uses(job, host), strict=True) if is_used]
 
     def _numbers_of(self, key: NodeKeySide, job: TreeJob) -> NodeNumbers:
         """How a job's channels share numbers; the same for all its nodes."""
@@ -198,10 +198,10 @@ class NodeSums:
         return NodeNumbers.of(flags, rows, key.flags_a_number(rows))
 
     def _read_node(
-        self, key: NodeKeySide, host: str, wanted: Wanted, blocks: Mapping[tuple[int, int], int], answer: BinSums
+        self, key: NodeKeySide, host: str, requested: Wanted, blocks: Mapping[tuple[int, int], int], answer: BinSums
     ) -> None:
-        """A Host's sums of one node."""
-        tree, node = wanted
+        """Read a Host's sums of one node."""
+        tree, node = requested
         name = tree.job.number, node.number
         if (answer.trees, answer.nodes) != ((name[0],), (name[1],)) or [len(sums) for sums in answer.sums] != [1]:
             raise SecurityError("answered_out_of_turn", host=host)
@@ -227,25 +227,25 @@ class NodeSums:
         return max(floors, default=1)
 
     def choice_bits(self, job: TreeJob, host: str) -> float:
-        """Return what a Host learns at most from the split of one node of a job; see :func:`label_bound.choice_bits`."""
+        """Return the most bits that a Host learns from the split of one node of a job; see :func:`label_bound.choice_bits`."""
         if host not in self._host_bins:
             return 0.0
         bins = self._host_bins[host]
         uses = self._uses(job, host)
-        counts = [count for count, used in zip(bins.bins, uses, strict=True) if used]
-        categorical = [unordered for unordered, used in zip(bins.categorical, uses, strict=True) if used]
+        counts = [count for count, is_used in zip(bins.bins, uses, strict=True) if is_used]
+        categorical = [unordered for unordered, is_used in zip(bins.categorical, uses, strict=True) if is_used]
         return choice_bits(counts, categorical)
 
     def asks(self, job: TreeJob, node: GrowingNode) -> bool:
         """Whether a Host is asked for a node's sums, and so told which records are in it."""
         return not node.untold and any(self._uses(job, host).any() for host in self._host_bins)
 
-    def _pieces(self, host: str, wanted: Sequence[Wanted]) -> Iterator[list[Wanted]]:
-        """The nodes of each request to a Host, so that each is answered within a minute."""
+    def _pieces(self, host: str, nodes: Sequence[Wanted]) -> Iterator[list[Wanted]]:
+        """Yield the nodes of each request to a Host, so that each request is answered within a minute."""
         piece: list[Wanted] = []
         products = sums = 0
         counts = np.array(self._host_bins[host].bins) + 1
-        for tree, node in wanted:
+        for tree, node in nodes:
             uses = self._uses(tree.job, host)
             if node.untold or not uses.any():
                 continue
@@ -294,29 +294,29 @@ class NodeSums:
         )
 
     def _histograms(self, host: str, job: TreeJob, sums: IntArray) -> Histograms:
-        """``(channels, bins)`` sums of a Host's features, one after the other."""
+        """Return the histograms in ``(channels, bins)`` sums of a Host's features, one after the other."""
         bins = self._host_bins[host]
         uses = self._uses(job, host)
         out: Histograms = {}
         begin = 0
-        for name, count, categorical, used in zip(bins.names, bins.bins, bins.categorical, uses, strict=True):
-            if used:
+        for name, count, categorical, is_used in zip(bins.names, bins.bins, bins.categorical, uses, strict=True):
+            if is_used:
                 end = begin + count + 1
                 out[host, name] = Histogram(sums[: job.criterion.channels, begin:end], categorical)
                 begin = end
         return out
 
 
-def answers(session: Session, kind: type[M], asked: Mapping[str, deque[A]]) -> Iterator[tuple[str, A, M]]:
-    """The Hosts' answers as they come, each with what that Host was asked.
+def answers(session: Session, kind: type[M], pending: Mapping[str, deque[A]]) -> Iterator[tuple[str, A, M]]:
+    """Yield the Hosts' answers as they arrive, each with that Host's pending request.
 
     Raises SecurityError if a Host answers without a pending request.
     """
-    while any(asked.values()):
+    while any(pending.values()):
         host, answer = session.expect(kind)
-        if not asked.get(host):
+        if not pending.get(host):
             raise SecurityError("answered_out_of_turn", host=host)
-        yield host, asked[host].popleft(), answer
+        yield host, pending[host].popleft(), answer
 
 
 def _channels_of(job: TreeJob) -> list[int]:

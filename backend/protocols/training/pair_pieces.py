@@ -45,20 +45,20 @@ class IncomingPairs:
         self._due: list[range] | None = [*pieces(records, batches, cipher.bits)][::-1]
 
     def add(self, piece: Sequence[bytes]) -> None:
-        """Take the next piece; one that is refused ends them all.
+        """Take the next piece; a refused piece ends the transfer.
 
         Raises
         ------
         SecurityError
-            It is none of them, or no ciphertexts.
+            The piece is out of order, or does not hold ciphertexts.
         """
         due = self._due
         self._due = None
         if not due or len(piece) != len(self._pairs):
             raise SecurityError("piece_out_of_order")
         n = len(due.pop())
-        before = self._pairs
-        self._pairs = [self._cipher.load_pairs(blob, n, of) for blob, of in zip(piece, before, strict=True)]
+        previous = self._pairs
+        self._pairs = [self._cipher.load_pairs(blob, n, of) for blob, of in zip(piece, previous, strict=True)]
         self._due = due
 
     @property

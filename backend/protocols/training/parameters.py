@@ -96,19 +96,19 @@ def not_a_choice(name: str, value: object, choices: Sequence[object]) -> Remark:
 
 
 def read_constraints(text: str) -> dict[str, int]:
-    """Feature → +1 (predictions never fall as it rises), -1 (they never rise) or 0 (free), from ``limit=-1, delay=+1``.
+    """Read ``limit=-1, delay=+1``: by feature +1 (predictions never fall as it rises), -1 (they never rise) or 0 (free).
 
-    Raises ParameterError if an entry is no feature with a sign, or a feature is named twice.
+    Raises ParameterError if an entry is not a feature with a sign, or a feature is named twice.
     """
-    found: dict[str, int] = {}
+    signs: dict[str, int] = {}
     for entry in filter(None, (part.strip() for part in text.split(","))):
         name, _, sign = (part.strip() for part in entry.rpartition("="))
         if not name or sign not in SIGNS:
             raise ParameterError("constraint_unreadable", entry=entry)
-        if name in found:
+        if name in signs:
             raise ParameterError("constraint_twice", feature=name)
-        found[name] = SIGNS[sign]
-    return found
+        signs[name] = SIGNS[sign]
+    return signs
 
 
 def write_constraints(directions: Mapping[str, int]) -> str:

@@ -159,7 +159,7 @@ class _Boosting:
             return self._grower.grow(jobs, p.depth)
 
     def _draw_rows(self, g: Floats, draw: np.random.Generator) -> tuple[Flags, Floats]:
-        """Training rows that count in this round and their weight, ``(n_joint,)`` each."""
+        """Return the training rows that count in this round and their weight, ``(n_joint,)`` each."""
         p = self._parameters
         training = np.flatnonzero(self._joint.training)
         rows = np.zeros(len(g), dtype=bool)
@@ -173,9 +173,11 @@ class _Boosting:
             return rows, factor
         order = draw.permutation(training)  # random among equal gradients
         order = order[np.argsort(-np.abs(g[order]).sum(axis=1), kind="stable")]
-        top, other = (int(share * len(order)) for share in (p.goss_top, p.goss_other))
-        others = draw.choice(order[top:], max(1, other), replace=False)
-        rows[order[:top]], rows[others] = True, True
+        top = int(p.goss_top * len(order))
+        n_other = int(p.goss_other * len(order))
+        others = draw.choice(order[top:], max(1, n_other), replace=False)
+        rows[order[:top]] = True
+        rows[others] = True
         factor[others] = (len(order) - top) / len(others)
         return rows, factor
 
@@ -189,13 +191,13 @@ class _Boosting:
         return list(zip(flags[::2], flags[1::2], strict=True)), LabelBound(self._parameters.label_bound, total)
 
     def _draw_features(self, draw: np.random.Generator) -> frozenset[FeatureKey] | None:
-        """Features of all parties that may split in this round."""
+        """Return the features of all parties that may split in this round; None = all."""
         share = self._parameters.column_sample
         features = self._grower.features
         if share == 1:
             return None
-        chosen = draw.choice(len(features), max(1, round(share * len(features))), replace=False)
-        return frozenset(features[i] for i in chosen)
+        numbers = draw.choice(len(features), max(1, round(share * len(features))), replace=False)
+        return frozenset(features[i] for i in numbers)
 
     def grown(self, ensemble: _Ensemble) -> Grown:
         """The finished model."""

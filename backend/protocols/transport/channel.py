@@ -156,11 +156,11 @@ class Session:
                 raise PartyUnreachable("no_answer_in_time", hosts=tuple(self.hosts), seconds=self._timeout)
 
     def _tell_of_silence(self, at_work: Collection[str], waited: float) -> None:
-        """Say who has not answered: whoever has not even confirmed what was sent to it, else whoever is at work."""
+        """Report the Hosts that have not answered: those that have not confirmed a message, else those at work."""
         if waited < QUIET_SECONDS:
             return
         quiet = {host: self._wire.quiet(host) for host in self.hosts}
-        silent = {host: found.owing for host, found in quiet.items() if found.owing >= QUIET_SECONDS}
+        silent = {host: state.owing for host, state in quiet.items() if state.owing >= QUIET_SECONDS}
         silent = silent or {host: quiet[host].seconds for host in at_work if host in quiet}
         seconds = min([waited, *silent.values()])
         work.silent(work.Silence(tuple(silent), seconds) if seconds >= QUIET_SECONDS else None)
@@ -170,28 +170,28 @@ class Session:
         return self._wire.transcript(self.name)
 
     def close(self) -> tuple[TranscriptEntry, ...]:
-        """End the conversation, however far it got: Hosts forget it too. Returns its transcript, with what Hosts state of theirs."""
+        """End the conversation at any point, also at the Hosts. Return its transcript, with the Hosts' statements of their messages."""
         notified = set()
         for host in sorted(self._met):
-            # whoever was waited for in vain would state nothing in that time either
+            # A Host that has not answered in time would send no statement either.
             gone = host in self._unanswered or self._wire.quiet(host).owing >= RECEIPT_TIMEOUT
             with suppress(PartyUnreachable):
                 self._wire.send(host, EndConversation(self.name))
                 notified |= set() if gone else {host}
-        transcript = own = self._wire.transcript(self.name)
+        transcript = guest_transcript = self._wire.transcript(self.name)
         if expected := notified & self._witnesses.keys():
             # A process that is killed while it waits for the Hosts has stated its own side.
-            self._on_close(self.name, own, {})
+            self._on_close(self.name, guest_transcript, {})
             with suppress(PartyUnreachable):  # the links have ended
                 self._take_receipts(expected)
             transcript = whole(transcript, self._wire.party, self.receipts)
         self._wire.close(self.name)
         self._wire.forget(self.name)
-        self._on_close(self.name, own, self.receipts)
+        self._on_close(self.name, guest_transcript, self.receipts)
         return transcript
 
     def _take_receipts(self, hosts: Collection[str]) -> None:
-        """Wait a moment for what Hosts state; what is none of theirs, or what else comes so late, is dropped."""
+        """Wait a moment for the Hosts' receipts; a receipt that is not genuine, and any other late message, is dropped."""
         deadline = time.monotonic() + RECEIPT_TIMEOUT
         self._wire.rest(self.name)
         while len(self.receipts) < len(hosts) and time.monotonic() < deadline:
@@ -210,7 +210,7 @@ class Session:
                     self.receipts[host] = receipt
                 else:
                     _log.warning("%s signed no receipt of its own messages; it was dropped", host)
-                    hosts = [other for other in hosts if other != host]
+                    hosts = [witness for witness in hosts if witness != host]
 
 
 def await_links(down: Callable[[], tuple[str, ...]], until: float, cancelled: Callable[[], bool]) -> None:
@@ -226,11 +226,11 @@ def await_links(down: Callable[[], tuple[str, ...]], until: float, cancelled: Ca
 
 
 def _time(stated: str) -> datetime:
-    """When something has happened at another party, by its clock."""
+    """Read a time that another party stated by its clock; raises SecurityError if it has no time zone."""
     try:
-        found = datetime.fromisoformat(stated)
+        time_stated = datetime.fromisoformat(stated)
     except ValueError:
-        found = None
-    if found is None or found.tzinfo is None:
+        time_stated = None
+    if time_stated is None or time_stated.tzinfo is None:
         raise SecurityError("time_not_utc")
-    return found
+    return time_stated

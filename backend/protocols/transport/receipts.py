@@ -32,9 +32,9 @@ def sign_receipt(conversation: str, host: str, entries: Sequence[Stated], key: S
 
 
 def is_genuine(receipt: ConversationReceipt, host: str, public: str) -> bool:
-    """Whether a Host signed a receipt, and states in it its own messages alone."""
-    own = all((sender == host) != (receiver == host) for sender, receiver, *_ in receipt.entries)
-    return own and is_signed(public, receipt.signature, KIND, receipt.conversation, host, _digest(receipt.entries))
+    """Return whether a Host signed a receipt, and states only its own messages in it."""
+    is_own = all((sender == host) != (receiver == host) for sender, receiver, *_ in receipt.entries)
+    return is_own and is_signed(public, receipt.signature, KIND, receipt.conversation, host, _digest(receipt.entries))
 
 
 def _digest(entries: tuple[Stated, ...]) -> str:
@@ -42,17 +42,17 @@ def _digest(entries: tuple[Stated, ...]) -> str:
 
 
 def whole(
-    own: Sequence[TranscriptEntry], guest: str, receipts: Mapping[str, ConversationReceipt]
+    guest_transcript: Sequence[TranscriptEntry], guest: str, receipts: Mapping[str, ConversationReceipt]
 ) -> tuple[TranscriptEntry, ...]:
-    """The Guest's own transcript with what Hosts state that they sent each other, and with their work, in a possible order.
+    """Merge the Guest's transcript with the messages that Hosts state they sent each other, and with their work, in a possible order.
 
-    Each party's messages stay in its own order, and none is taken before it was sent.
+    Each party's messages stay in its order, and no message is taken before it was sent.
     """
     sides = {host: _Side(host, deque((stated, None) for stated in r.entries)) for host, r in receipts.items()}
-    seen: _Queue = deque(((e.sender, e.receiver, e.kind, e.bytes, 0.0), e) for e in own)
-    merge = _Merge({guest: _Side(guest, seen), **sides})
+    guest_queue: _Queue = deque(((e.sender, e.receiver, e.kind, e.bytes, 0.0), e) for e in guest_transcript)
+    merge = _Merge({guest: _Side(guest, guest_queue), **sides})
     while any(side.left for side in merge.sides.values()):
-        # where somebody states that it took what nobody states to have sent, the first such message is taken as it is
+        # If a party states that it took a message which no party states to have sent, the first such message is taken as it is.
         moved = [merge.go_on(side) for side in merge.sides.values()]
         if not any(moved):
             merge.take(next(side for side in merge.sides.values() if side.left))
@@ -78,8 +78,8 @@ class _Merge:
         self._numbers: dict[int, int] = {0: 0}  # in the Guest's own transcript → in the whole one
 
     def go_on(self, side: _Side) -> bool:
-        """Put in what can be put in of one side; whether there was any."""
-        before = len(side.left)
+        """Merge the messages of one side that can be merged now; return whether there were any."""
+        length_before = len(side.left)
         while side.left:
             sender, receiver, *_ = side.left[0][0]
             if sender == side.party:
@@ -88,41 +88,48 @@ class _Merge:
                 self.take(side)
             else:
                 break
-        return len(side.left) < before
+        return len(side.left) < length_before
 
     def _send(self, side: _Side) -> None:
         stated, entry = side.left.popleft()
         number = len(self.made) + 1
         if entry is not None:
-            work = tuple((self._numbers.get(before, 0), seconds) for before, seconds in entry.work)
+            work = tuple((self._numbers.get(earlier, 0), seconds) for earlier, seconds in entry.work)
             self._add(replace(entry, work=work), entry.number)
         else:
             self.made.append(_stated(number, stated, side.taken, self.made))
         self._on_the_way[stated[0], stated[1]].append(number)
 
     def take(self, side: _Side) -> None:
-        """Have the next message of a side taken, whether it was sent or not."""
+        """Mark the next message of a side as taken, whether it was sent or not."""
         stated, entry = side.left.popleft()
         sent = self._on_the_way[stated[0], stated[1]]
         if sent:
             side.taken = sent.popleft()
             if entry is not None:  # shown as it came
                 self._numbers[entry.number] = side.taken
-                stands = self.made[side.taken - 1]
-                self.made[side.taken - 1] = replace(entry, number=side.taken, work=stands.work)
+                merged_entry = self.made[side.taken - 1]
+                self.made[side.taken - 1] = replace(entry, number=side.taken, work=merged_entry.work)
         elif entry is not None:
             side.taken = self._add(replace(entry, work=()), entry.number)
 
-    def _add(self, entry: TranscriptEntry, own: int) -> int:
+    def _add(self, entry: TranscriptEntry, guest_number: int) -> int:
         self.made.append(replace(entry, number=len(self.made) + 1))
-        self._numbers[own] = len(self.made)
+        self._numbers[guest_number] = len(self.made)
         return len(self.made)
 
 
-def _stated(number: int, stated: Stated, after: int, made: Sequence[TranscriptEntry]) -> TranscriptEntry:
-    """A message as its sender states it; nothing of it is shown."""
+def _stated(
+    number: int, stated: Stated, taken_number: int, merged_entries: Sequence[TranscriptEntry]
+) -> TranscriptEntry:
+    """Return the entry of a message from its sender's statement; its content is not shown."""
     sender, receiver, kind, size, seconds = stated
-    known = MESSAGES.get(kind)
-    holds, readable_by = (known.HOLDS, known.READABLE_BY) if known is not None else ("", "")
-    when = made[-1].seconds if made else 0.0
-    return TranscriptEntry(number, sender, receiver, kind, size, when, holds, readable_by, ((after, seconds),))
+    message_class = MESSAGES.get(kind)
+    if message_class is None:
+        holds = ""
+        readable_by = ""
+    else:
+        holds = message_class.HOLDS
+        readable_by = message_class.READABLE_BY
+    when = merged_entries[-1].seconds if merged_entries else 0.0
+    return TranscriptEntry(number, sender, receiver, kind, size, when, holds, readable_by, ((taken_number, seconds),))

@@ -132,17 +132,18 @@ def _run(transcript: Sequence[TranscriptEntry], link: Link) -> float:
 
 
 def _chains(sent: Sequence[TranscriptEntry]) -> tuple[int, int]:
-    """Longest causal chain: by messages that reach the Guest, and by messages."""
+    """Return the length of the longest causal chain: in messages that reach the Guest, and in messages."""
     guest = sent[0].sender if sent else ""
     # by message
     rounds = {0: 0}
     hops = {0: 0}
     behind: dict[str, tuple[int, int]] = {}  # party → rounds and hops behind what it has taken in
     for entry in sent:
-        taken = [number for number, _ in entry.work]
-        before = behind.get(entry.sender, (0, 0))
-        r = max([before[0], *(rounds[number] for number in taken)])
-        h = max([before[1], *(hops[number] for number in taken)])
+        answered = [number for number, _ in entry.work]
+        depth_of_sender = behind.get(entry.sender, (0, 0))
+        r = max([depth_of_sender[0], *(rounds[number] for number in answered)])
+        h = max([depth_of_sender[1], *(hops[number] for number in answered)])
         behind[entry.sender] = (r, h)
-        rounds[entry.number], hops[entry.number] = r + (entry.receiver == guest), h + 1
+        rounds[entry.number] = r + (entry.receiver == guest)
+        hops[entry.number] = h + 1
     return max(rounds.values()), max(hops.values())

@@ -113,46 +113,48 @@ class Transcript:
         self._lock = threading.Lock()
 
     def begin(self, party: str, conversation: str) -> None:
-        """Note a conversation from now on; `party` is at work."""
+        """Record a conversation from now on; `party` is at work."""
         now = time.perf_counter()
         with self._lock:
-            noted = self._conversations.setdefault(conversation, _Conversation(now))
-            noted.clocks.setdefault(party, _Clock(now))
+            conversation_log = self._conversations.setdefault(conversation, _Conversation(now))
+            conversation_log.clocks.setdefault(party, _Clock(now))
 
     def note(self, sender: str, receiver: str, message: Message, size: int, ready: float | None = None) -> int:
-        """Write down one message of `size` bytes, on which work ended when it was `ready` (now, unless given).
+        """Record one message of `size` bytes, on which work ended when it was `ready` (by default now).
 
-        Returns its number; 0 if its conversation is not noted (any more).
+        Return its number; 0 if its conversation is not recorded, or no longer.
         """
         with self._lock:
-            noted = self._conversations.get(message.conversation)
-            if noted is None:
+            conversation_log = self._conversations.get(message.conversation)
+            if conversation_log is None:
                 return 0
             now = time.perf_counter()
             if isinstance(message, OfferKey):
-                noted.scheme = message.scheme
-            hidden: bytes = getattr(message, message.UNREADABLE, b"") if noted.scheme != "none" else b""
+                conversation_log.scheme = message.scheme
+            hidden: bytes = getattr(message, message.UNREADABLE, b"") if conversation_log.scheme != "none" else b""
             hidden_body = body(hidden)
             entries: int = getattr(message, "entries", 0)
             people: tuple[str, ...] = getattr(message, "ids", ())
-            noted.entries.append(
+            conversation_log.entries.append(
                 TranscriptEntry(
-                    number=len(noted.entries) + 1,
+                    number=len(conversation_log.entries) + 1,
                     sender=sender,
                     receiver=receiver,
                     kind=type(message).__name__,
                     bytes=size,
-                    seconds=now - noted.began,
+                    seconds=now - conversation_log.began,
                     holds=message.HOLDS,
                     readable_by=message.READABLE_BY,
-                    work=self._work(noted.clocks.get(sender), round_of(message), now if ready is None else ready),
+                    work=self._work(
+                        conversation_log.clocks.get(sender), round_of(message), now if ready is None else ready
+                    ),
                     sample=hidden_body[:SAMPLE],
                     unreadable=len(hidden),
                     entries=entries,
-                    each=_each(noted.scheme, entries, hidden_body) if len(people) == 1 else (),
+                    each=_each(conversation_log.scheme, entries, hidden_body) if len(people) == 1 else (),
                 )
             )
-            return len(noted.entries)
+            return len(conversation_log.entries)
 
     @staticmethod
     def _work(clock: _Clock | None, round_: int, ready: float) -> tuple[tuple[int, float], ...]:
@@ -164,12 +166,12 @@ class Transcript:
         return clock.work_before(round_)
 
     def take(self, party: str, delivery: Delivery) -> None:
-        """Start the clock of `party`, who works on what came."""
+        """Start the clock of `party`, which works on the delivery."""
         with self._lock:
-            noted = self._conversations.get(delivery.message.conversation)
-            if noted is not None:
+            conversation_log = self._conversations.get(delivery.message.conversation)
+            if conversation_log is not None:
                 now = time.perf_counter()
-                clock = noted.clocks.setdefault(party, _Clock())
+                clock = conversation_log.clocks.setdefault(party, _Clock())
                 clock.stop(now)
                 clock.since = now
                 clock.number = delivery.number
@@ -178,15 +180,15 @@ class Transcript:
     def rest(self, party: str, conversation: str) -> None:
         """Stop the clock of `party`."""
         with self._lock:
-            noted = self._conversations.get(conversation)
-            if noted is not None and party in noted.clocks:
-                noted.clocks[party].stop(time.perf_counter())
+            conversation_log = self._conversations.get(conversation)
+            if conversation_log is not None and party in conversation_log.clocks:
+                conversation_log.clocks[party].stop(time.perf_counter())
 
     def entries(self, conversation: str) -> tuple[TranscriptEntry, ...]:
-        """What was written down so far."""
+        """Return the messages that were recorded so far."""
         with self._lock:
-            noted = self._conversations.get(conversation)
-            return tuple(noted.entries) if noted is not None else ()
+            conversation_log = self._conversations.get(conversation)
+            return tuple(conversation_log.entries) if conversation_log is not None else ()
 
     def forget(self, conversation: str) -> None:
         """Drop a conversation."""

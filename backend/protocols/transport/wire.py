@@ -80,8 +80,8 @@ class LinkState(NamedTuple):
     @classmethod
     def read(cls, plain: Sequence[Any]) -> LinkState:
         """From what :meth:`plain` made; raises ValueError, TypeError if it did not."""
-        up, since, said = plain
-        return cls(bool(up), str(since), read_plain(said))
+        up, since, remark = plain
+        return cls(bool(up), str(since), read_plain(remark))
 
 
 class Wire(Protocol):

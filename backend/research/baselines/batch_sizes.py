@@ -42,18 +42,18 @@ class Lead:
 
 def points(runs: Iterable[Comparison]) -> tuple[BatchTimes, ...]:
     """One point a run that holds both protocols, by size; of two runs of one size the first."""
-    found: dict[int, BatchTimes] = {}
+    by_size: dict[int, BatchTimes] = {}
     for run in runs:
         totals = {row.protocol: row.exchange.total for row in run.rows}
         if all(name in totals for name in PAIR):
-            found.setdefault(run.samples, BatchTimes(run.samples, *(totals[name] for name in PAIR)))
-    return tuple(found[n] for n in sorted(found))
+            by_size.setdefault(run.samples, BatchTimes(run.samples, *(totals[name] for name in PAIR)))
+    return tuple(by_size[n] for n in sorted(by_size))
 
 
 def leads(measured: Sequence[BatchTimes]) -> tuple[Lead, ...]:
     """Which protocol is faster between which sizes."""
     groups = [(wins, list(group)) for wins, group in groupby(measured, lambda point: point.wins)]
-    until = [_crossing(before[-1], after[0]) for (_, before), (_, after) in pairwise(groups)]
+    until = [_crossing(group_before[-1], group_after[0]) for (_, group_before), (_, group_after) in pairwise(groups)]
     return tuple(
         Lead(wins, group[0].samples, group[-1].samples, cross) for (wins, group), cross in zip_longest(groups, until)
     )
@@ -68,8 +68,8 @@ def expected_seconds(runs: Iterable[Comparison], samples: int) -> float:
     return pair * samples / largest.samples
 
 
-def _crossing(one: BatchTimes, other: BatchTimes) -> float:
+def _crossing(first: BatchTimes, second: BatchTimes) -> float:
     """Samples at which two straight lines in a double logarithmic chart meet."""
-    gap, then = (math.log(p.fed_eini / p.by_level) for p in (one, other))
+    gap, then = (math.log(p.fed_eini / p.by_level) for p in (first, second))
     share = gap / (gap - then)
-    return math.exp(math.log(one.samples) * (1 - share) + math.log(other.samples) * share)
+    return math.exp(math.log(first.samples) * (1 - share) + math.log(second.samples) * share)

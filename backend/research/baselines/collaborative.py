@@ -57,9 +57,9 @@ class Collaborative:
                 if sender in inbox.setdefault(message.round, {}):
                     raise SecurityError("answered_out_of_turn", host=sender)
                 inbox[message.round][sender] = message
-            taken = inbox.pop(here, {}).values()
-            rows = np.concatenate([np.zeros(0, dtype=np.intp), *(from_numbers(m.rows, batch.n) for m in taken)])
-            nodes = np.concatenate([np.zeros(0, dtype=np.intp), *(from_numbers(m.nodes, len(trees)) for m in taken)])
+            messages = inbox.pop(here, {}).values()
+            rows = np.concatenate([np.zeros(0, dtype=np.intp), *(from_numbers(m.rows, batch.n) for m in messages)])
+            nodes = np.concatenate([np.zeros(0, dtype=np.intp), *(from_numbers(m.nodes, len(trees)) for m in messages)])
             if len(rows) != len(nodes) or (trees.hop[nodes] != here).any():
                 raise SecurityError("samples_at_other_nodes", round=here)
             rows, nodes = batch.settle(rows, nodes)

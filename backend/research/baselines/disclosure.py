@@ -126,30 +126,30 @@ def by_paths(
     on_path = knowledge.of_hosts[leaves]
     path = float(on_path.sum(axis=1).mean()) if len(leaves) else 0.0
     if len(leaves):
-        named = float((on_path > 0).sum(axis=1).mean())
+        leaves_known = float((on_path > 0).sum(axis=1).mean())
     else:
-        named = 0.0
+        leaves_known = 0.0
     guest = Learned(
         trees.parties[0],
         kinds_for(trees.parties[0], transcript),
         ids=False,
         held=len(hosts),
         directions=path if directions is None else directions,
-        leaves=named,
+        leaves=leaves_known,
         score=0.0,
     )
     out = [guest]
     for host in hosts:
         at = trees.parties.index(host)
-        seen = hosts_see and len(leaves)
+        is_seen = hosts_see and len(leaves)
         out.append(
             Learned(
                 host,
                 kinds_for(host, transcript),
                 ids=True,
                 held=0,
-                directions=float(knowledge.named[at, leaves].sum(axis=1).mean()) if seen else 0.0,
-                leaves=float(knowledge.sole[at, leaves].sum(axis=1).mean()) if seen else 0.0,
+                directions=float(knowledge.named[at, leaves].sum(axis=1).mean()) if is_seen else 0.0,
+                leaves=float(knowledge.sole[at, leaves].sum(axis=1).mean()) if is_seen else 0.0,
                 score=0.0,
             )
         )

@@ -123,16 +123,16 @@ class ForestService:
         SecurityError
             The parties' candidate leaves of a tree do not meet in one leaf (Fed-EINI Proposition 1).
         """
-        asked: dict[int, Future[IntArray]] = {}
+        pending: dict[int, Future[IntArray]] = {}
         for i, (worker, trees) in enumerate(zip(self._workers, self._trees, strict=True)):
             if worker.ready(0.0):
                 part = candidates[:, self._first[trees[0]] : self._first[trees[-1] + 1]]
-                asked[i] = self._threads.submit(worker.values, part)
-        wait(asked.values(), timeout=self._timeout)
-        lost = [i for i, f in asked.items() if not f.done() or isinstance(f.exception(), OSError | EOFError)]
+                pending[i] = self._threads.submit(worker.values, part)
+        wait(pending.values(), timeout=self._timeout)
+        lost = [i for i, f in pending.items() if not f.done() or isinstance(f.exception(), OSError | EOFError)]
         for i in lost:
             self._workers[i].restart()
-        values = {i: future.result() for i, future in asked.items() if i not in lost}
+        values = {i: future.result() for i, future in pending.items() if i not in lost}
         if not values:
             raise PartyUnreachable("no_worker_answered")
         return self._aggregate(values)
@@ -158,10 +158,10 @@ def candidate_leaves(paths: GuestPaths, model_id: str, part: PartyTable, convers
     n = len(part.ids)
     for host in paths.hosts:
         conversation.send(host, AskCandidates(conversation.name, model_id, part.ids))
-    kept = paths.candidates(part.columns, n)
+    candidates = paths.candidates(part.columns, n)
     for answer in conversation.expect_each(CandidateLeaves, paths.hosts).values():
-        kept &= from_bitmap(answer.leaves, n * paths.trees.n_leaves).reshape(n, -1)
-    return kept
+        candidates &= from_bitmap(answer.leaves, n * paths.trees.n_leaves).reshape(n, -1)
+    return candidates
 
 
 class _Worker:

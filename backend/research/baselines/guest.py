@@ -151,9 +151,9 @@ class GuestBatch:
         """Walk through the Guest's own splits and record the leaves reached; returns the samples at a Host's split."""
         trees = self._paths.trees
         nodes = self._walk.on(rows, nodes)
-        done = trees.leaf[nodes] >= 0
-        self._leaves[rows[done], trees.tree[nodes[done]]] = trees.leaf[nodes[done]]
-        return rows[~done], nodes[~done]
+        at_leaf = trees.leaf[nodes] >= 0
+        self._leaves[rows[at_leaf], trees.tree[nodes[at_leaf]]] = trees.leaf[nodes[at_leaf]]
+        return rows[~at_leaf], nodes[~at_leaf]
 
     def expect(self, kind: type[M]) -> tuple[str, M]:
         """The next message of class `kind`; answers about records held may come in between."""
@@ -185,10 +185,10 @@ class Ledger:
         self.leaves = np.empty((n, len(paths.trees.roots)), dtype=np.intp)
         self._held = {h: np.ones(n, dtype=bool) for h in paths.hosts}
 
-    def add(self, rows: range, leaves: Numbers, held: dict[str, NDArray[np.bool_]]) -> None:
+    def add(self, rows: range, leaves: Numbers, has_record: dict[str, NDArray[np.bool_]]) -> None:
         """Add one batch."""
         self.leaves[rows.start : rows.stop] = leaves
-        for host, flags in held.items():
+        for host, flags in has_record.items():
             self._held[host][rows.start : rows.stop] = flags
 
     def outcome(self) -> InferenceOutcome:

@@ -21,7 +21,7 @@ COMPARISONS = "comparisons"  # what they are for
 _paths_of: WeakKeyDictionary[ServedModel, HostPaths] = WeakKeyDictionary()  # compiled once a model
 
 
-def read_people(asked: Asked) -> Ask:
+def read_people(request: Asked) -> Ask:
     """Read who walks the trees in the clear; what is booked is all that a model can tell about a person.
 
     Raises
@@ -29,34 +29,34 @@ def read_people(asked: Asked) -> Ask:
     SecurityError
         If another party than the model's Guest asks.
     """
-    message: StartWalk | AskCandidates = asked.message
-    served = asked.models.get(message.model_id)
-    if asked.sender != served.model.guest:
+    message: StartWalk | AskCandidates = request.message
+    served = request.models.get(message.model_id)
+    if request.sender != served.model.guest:
         raise SecurityError("scored_by_other_than_guest")
-    held = asked.roster.held(message.ids)
+    has_record = request.roster.held(message.ids)
     capacity = served.model.capacity
-    people = members(message.ids, held)
-    question = Question(asked.session.guest, "", SCORE, served.structure, people, capacity, capacity)
+    people = members(message.ids, has_record)
+    question = Question(request.session.guest, "", SCORE, served.structure, people, capacity, capacity)
     return Ask(
         opens={"people": Rows(ids=message.ids, columns=served.features)},
-        approval=model_request(asked, served, COMPARISONS, len(message.ids)),
+        approval=model_request(request, served, COMPARISONS, len(message.ids)),
         amount=len(message.ids),
-        charges=[Charge(question, whole=True)],
-        held=held,
+        charges=[Charge(question, all_or_none=True)],
+        has_record=has_record,
         subject=served,
     )
 
 
-def read_walk(asked: Asked) -> Ask:
+def read_walk(request: Asked) -> Ask:
     """Read where samples stand; raise SecurityError if no walk was begun."""
-    return Ask(subject=asked.session.need(HostWalk, "walk_not_begun"))
+    return Ask(subject=request.session.need(HostWalk, "walk_not_begun"))
 
 
 def answer_start(permit: Permit, opened: Opened, message: StartWalk, noise: Noise) -> Reply:
     """Begin a walk."""
     served: ServedModel = permit.ask.subject
     people = opened["people"]
-    permit.session.keep(HostWalk, _paths(served).start(people.columns, people.held))
+    permit.session.keep(HostWalk, _paths(served).start(people.columns, people.has_record))
     yield permit.guest, permit.held_records()
 
 
@@ -69,14 +69,14 @@ def answer_walk(permit: Permit, opened: Opened, message: AskWalk, noise: Noise) 
 def answer_passed(permit: Permit, opened: Opened, message: PassOn, noise: Noise) -> Reply:
     """Walk on with samples that another party hands over, and hand them to their next owners."""
     walk: HostWalk = permit.ask.subject
-    yield from walk.take(permit.asked.sender, message)
+    yield from walk.take(permit.request.sender, message)
 
 
 def answer_candidates(permit: Permit, opened: Opened, message: AskCandidates, noise: Noise) -> Reply:
     """Say which leaves this Host's splits leave open."""
     served: ServedModel = permit.ask.subject
     people = opened["people"]
-    leaves = _paths(served).candidates(people.columns, people.held)
+    leaves = _paths(served).candidates(people.columns, people.has_record)
     yield permit.guest, CandidateLeaves(message.conversation, permit.held_records().held, leaves)
 
 

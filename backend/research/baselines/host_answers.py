@@ -24,23 +24,23 @@ class HostPaths:
         self._splits = OwnSplits(self.trees, partial_model.rules)
         self._leaves = Conjunctions(partial_model.rules, own_conditions(partial_model.skeletons, partial_model.rules))
 
-    def candidates(self, columns: Columns, held: NDArray[np.bool_]) -> bytes:
+    def candidates(self, columns: Columns, has_record: NDArray[np.bool_]) -> bytes:
         """Candidate leaves (Fed-EINI §III-A; the forest paper's Alg. 5 line 2) as a bitmap, sample by sample."""
-        return to_bitmap(self._leaves.matrix(columns, len(held), held))
+        return to_bitmap(self._leaves.matrix(columns, len(has_record), has_record))
 
-    def start(self, columns: Columns, held: NDArray[np.bool_]) -> HostWalk:
+    def start(self, columns: Columns, has_record: NDArray[np.bool_]) -> HostWalk:
         """Begin a batch."""
-        return HostWalk(self, self._splits, columns, held)
+        return HostWalk(self, self._splits, columns, has_record)
 
 
 class HostWalk:
     """One batch of samples; every round of it is answered once."""
 
-    def __init__(self, paths: HostPaths, splits: OwnSplits, columns: Columns, held: NDArray[np.bool_]) -> None:
+    def __init__(self, paths: HostPaths, splits: OwnSplits, columns: Columns, has_record: NDArray[np.bool_]) -> None:
         self._trees = paths.trees
         self._index = paths.index
-        self._n = len(held)
-        self._walk = splits.walk(columns, self._n, held)
+        self._n = len(has_record)
+        self._walk = splits.walk(columns, self._n, has_record)
         self._rounds = self._trees.handovers()
         self._inbox: dict[int, dict[str, PassOn]] = {}  # round → sender → what it handed over
         self._next = 1  # round to be walked
@@ -70,8 +70,8 @@ class HostWalk:
 
     def _round(self, here: int) -> Iterator[tuple[str, PassOn]]:
         messages = self._inbox[here].values()
-        taken = [self._positions(m.rows, m.nodes, here) for m in messages]
-        rows, nodes = (np.concatenate(part) for part in zip(*taken, strict=True))
+        positions = [self._positions(m.rows, m.nodes, here) for m in messages]
+        rows, nodes = (np.concatenate(part) for part in zip(*positions, strict=True))
         nodes = self._walk.on(rows, nodes)
         conversation = next(iter(messages)).conversation
         takers = (taker for giver, taker in self._rounds[here] if giver == self._index)

@@ -65,24 +65,24 @@ class MultiInteractive:
         rows, nodes = batch.settle(*batch.at_roots(which))
         while len(rows):
             owner = trees.owner[nodes]
-            asked = {trees.parties[p]: np.flatnonzero(owner == p) for p in np.unique(owner)}
-            for host, some in asked.items():
+            rows_of_host = {trees.parties[p]: np.flatnonzero(owner == p) for p in np.unique(owner)}
+            for host, some in rows_of_host.items():
                 at = to_numbers(rows[some], batch.n), to_numbers(nodes[some], len(trees))
                 conversation.send(host, AskWalk(conversation.name, self._one_step, *at))
-            while asked:
+            while rows_of_host:
                 sender, answer = batch.expect(Walked)
-                if sender not in asked:
+                if sender not in rows_of_host:
                     raise SecurityError("answered_out_of_turn", host=sender)
-                some = asked.pop(sender)
+                some = rows_of_host.pop(sender)
                 nodes[some] = _reached(trees, nodes[some], from_numbers(answer.nodes, len(trees)), sender)
             rows, nodes = batch.settle(rows, nodes)
 
 
-def _reached(trees: Trees, before: Numbers, after: Numbers, host: str) -> Numbers:
+def _reached(trees: Trees, old_nodes: Numbers, new_nodes: Numbers, host: str) -> Numbers:
     """A Host's answer, if it leads every sample further down its tree."""
     if (
-        after.shape != before.shape
-        or ((trees.tree[after] != trees.tree[before]) | (trees.depth[after] <= trees.depth[before])).any()
+        new_nodes.shape != old_nodes.shape
+        or ((trees.tree[new_nodes] != trees.tree[old_nodes]) | (trees.depth[new_nodes] <= trees.depth[old_nodes])).any()
     ):
         raise SecurityError("samples_led_elsewhere", host=host)
-    return after
+    return new_nodes

@@ -52,36 +52,36 @@ class OneRound:
         paths = self._paths
         n = len(table.ids)
         ledger = Ledger(paths, n)
-        shown: dict[str, list[bytes]] = {h: [] for h in paths.hosts}
+        bitmaps: dict[str, list[bytes]] = {h: [] for h in paths.hosts}
         for rows in chunks(n, self._together):
             part = table.take(np.arange(rows.start, rows.stop))
             # line 1: ask
             for host in paths.hosts:
                 conversation.send(host, AskCandidates(conversation.name, model_id, part.ids))
-            kept = paths.candidates(part.columns, len(rows))
+            candidates = paths.candidates(part.columns, len(rows))
             # line 2: every Host's candidates
             answers = conversation.expect_each(CandidateLeaves, paths.hosts)
-            held = {h: from_bitmap(answers[h].held, len(rows)) for h in paths.hosts}
+            has_record = {h: from_bitmap(answers[h].held, len(rows)) for h in paths.hosts}
             for host in paths.hosts:
-                kept &= self._matrix(answers[host].leaves, len(rows))
-                shown[host].append(answers[host].leaves)
+                candidates &= self._matrix(answers[host].leaves, len(rows))
+                bitmaps[host].append(answers[host].leaves)
             # line 3: the one leaf that is left in every tree
-            ledger.add(rows, paths.sole(kept), held)
-        return InferenceOutcome(ledger.outcome().scored, partial(self._learned, ledger.leaves, shown))
+            ledger.add(rows, paths.sole(candidates), has_record)
+        return InferenceOutcome(ledger.outcome().scored, partial(self._learned, ledger.leaves, bitmaps))
 
     def _matrix(self, leaves: bytes, n: int) -> NDArray[np.bool_]:
         return from_bitmap(leaves, n * self._paths.trees.n_leaves).reshape(n, -1)
 
     def _learned(
-        self, leaves: Numbers, shown: dict[str, list[bytes]], transcript: Sequence[TranscriptEntry]
+        self, leaves: Numbers, bitmaps: dict[str, list[bytes]], transcript: Sequence[TranscriptEntry]
     ) -> tuple[Learned, ...]:
         paths = self._paths
         n = len(leaves)
-        named = 0
-        for host, blobs in shown.items():
+        directions = 0
+        for host, blobs in bitmaps.items():
             for rows, blob in zip(chunks(n, self._together), blobs, strict=True):
-                named += self._named(host, self._matrix(blob, len(rows)))
-        mean = named / n if n else 0.0
+                directions += self._named(host, self._matrix(blob, len(rows)))
+        mean = directions / n if n else 0.0
         return by_paths(paths.trees, paths.knowledge, leaves, paths.hosts, transcript, directions=mean, hosts_see=False)
 
     def _named(self, host: str, candidates: NDArray[np.bool_]) -> int:

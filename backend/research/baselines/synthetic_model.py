@@ -67,9 +67,9 @@ class Shape:
     hosts: int = 1
 
     def __post_init__(self) -> None:
-        for name, allowed in SHAPE_LIMITS.items():
-            if (value := getattr(self, name)) not in allowed:
-                raise ParameterError("synthetic_shape", name=name, got=value, low=allowed[0], high=allowed[-1])
+        for name, limits in SHAPE_LIMITS.items():
+            if (value := getattr(self, name)) not in limits:
+                raise ParameterError("synthetic_shape", name=name, got=value, low=limits[0], high=limits[-1])
         if self.features // 2 < self.hosts:
             raise ParameterError("synthetic_features_few", got=self.features, expected=2 * self.hosts)
 
@@ -103,10 +103,10 @@ def make_up(shape: Shape, samples: int, seed: int) -> SyntheticModel:
     trees = tuple(_tree(draw, t, shape.depth, features, rules) for t in range(shape.trees))
     ids = tuple(f"r{i}" for i in range(samples))
     tables = {
-        party: PartyTable(party, ids, {f.name: draw.normal(size=samples) for f in own})
-        for party, own in features.items()
+        party: PartyTable(party, ids, {f.name: draw.normal(size=samples) for f in features_of_party})
+        for party, features_of_party in features.items()
     }
-    dictionary = tuple((party, f) for party, own in features.items() for f in own)
+    dictionary = tuple((party, f) for party, features_of_party in features.items() for f in features_of_party)
     model = GuestModel(GUEST, hosts, trees, (0.0,), SCORE_BITS, dictionary, rules[GUEST])
     partial_models = {h: HostModel(h, GUEST, hosts, model.skeletons, rules[h], SYNTHETIC) for h in hosts}
     return SyntheticModel(model, partial_models, tables)
@@ -157,8 +157,8 @@ class SyntheticFederation:
 
     def __init__(self, synthetic: SyntheticModel, key: KeySide, pools: bool) -> None:
         federation = _federation(synthetic.model)
-        own = synthetic.tables[GUEST]
-        self.guest = GuestParty(federation, lambda: own)
+        guest_table = synthetic.tables[GUEST]
+        self.guest = GuestParty(federation, lambda: guest_table)
         self._key = key
         self._hosts = synthetic.model.hosts
         self._network = Network()
@@ -198,10 +198,12 @@ class SyntheticFederation:
     def pools(self) -> tuple[PoolLevel, ...]:
         """Fill level of every party's pool."""
         if isinstance(self._key, PaillierKeySide):
-            own = self._key.obfuscators
+            guest_pool = self._key.obfuscators
         else:
-            own = None
-        guest = PoolLevel(self.guest.name, own.ready if own else 0, own.target if own else 0)
+            guest_pool = None
+        guest = PoolLevel(
+            self.guest.name, guest_pool.ready if guest_pool else 0, guest_pool.target if guest_pool else 0
+        )
         return (guest, *(PoolLevel(name, *host.pool_level()) for name, host in self._simulated.hosts.items()))
 
 

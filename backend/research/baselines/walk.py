@@ -57,20 +57,20 @@ class Trees:
             below: list[int] = []  # splits in the order in which they were entered
             stack = [(0, 0, 0, 0)]  # node, depth, who had the sample before, hops so far
             while stack:
-                node, depth, before, hop = stack.pop()
+                node, depth, previous_owner, hop = stack.pop()
                 i = self.number[t, node]
                 fork = skeleton.forks.get(node)
                 self.tree[i], self.depth[i], self.first[i] = t, depth, leaves
                 self.owner[i] = 0 if fork is None else party[fork.owner]
-                self.hop[i] = hop + (self.owner[i] != before)
+                self.hop[i] = hop + (self.owner[i] != previous_owner)
                 if fork is None:
                     self.leaf[i], self.last[i] = leaves, leaves + 1
                     leaves += 1
                     continue
                 below.append(i)
                 self.left[i], self.right[i] = self.number[t, fork.left], self.number[t, fork.right]
-                after = (depth + 1, int(self.owner[i]), int(self.hop[i]))
-                stack += [(fork.right, *after), (fork.left, *after)]
+                state_below = (depth + 1, int(self.owner[i]), int(self.hop[i]))
+                stack += [(fork.right, *state_below), (fork.left, *state_below)]
             for i in reversed(below):
                 self.last[i] = self.last[self.right[i]]
         self.n_leaves = leaves
@@ -101,9 +101,9 @@ class OwnSplits:
         self._split_index[[trees.number[key] for key in rules]] = np.arange(len(rules))
         self._decisions = Conjunctions(rules, [((tree, node, True),) for tree, node in rules])
 
-    def walk(self, columns: Columns, n: int, held: NDArray[np.bool_] | None = None) -> Walk:
-        """Decide every own split for ``n`` samples; rows that are not `held` count as missing."""
-        return Walk(self.trees, self._split_index, self._decisions.matrix(columns, n, held))
+    def walk(self, columns: Columns, n: int, has_record: NDArray[np.bool_] | None = None) -> Walk:
+        """Decide every own split for ``n`` samples; rows that are not `has_record` count as missing."""
+        return Walk(self.trees, self._split_index, self._decisions.matrix(columns, n, has_record))
 
 
 class Walk:
@@ -117,10 +117,10 @@ class Walk:
         ``(n, n_own)``: whether a sample goes left.
     """
 
-    def __init__(self, trees: Trees, split_index: Numbers, left: NDArray[np.bool_]) -> None:
+    def __init__(self, trees: Trees, split_index: Numbers, goes_left: NDArray[np.bool_]) -> None:
         self._trees = trees
         self._split_index = split_index
-        self._left = left
+        self._left = goes_left
 
     def on(self, rows: Numbers, nodes: Numbers, *, one_step: bool = False) -> Numbers:
         """Move samples down as long as the party decides, or by one split.
@@ -139,8 +139,8 @@ class Walk:
         moving = np.flatnonzero(self._split_index[nodes] >= 0)
         while len(moving):
             at = nodes[moving]
-            left = self._left[rows[moving], self._split_index[at]]
-            nodes[moving] = np.where(left, self._trees.left[at], self._trees.right[at])
+            goes_left = self._left[rows[moving], self._split_index[at]]
+            nodes[moving] = np.where(goes_left, self._trees.left[at], self._trees.right[at])
             if one_step:
                 break
             moving = moving[self._split_index[nodes[moving]] >= 0]

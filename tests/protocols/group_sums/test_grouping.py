@@ -177,7 +177,7 @@ def test_groups_that_are_not_those_of_the_records_are_refused(wrong):
     ],
 )
 def test_groups_that_no_host_makes_of_a_feature_are_told_apart(wrong):
-    assert not are_as_asked([Group(*one) for one in wrong], most=2, least=20)
+    assert not are_as_asked([Group(*one) for one in wrong], max_groups=2, min_size=20)
 
 
 @settings(deadline=None, max_examples=60)

@@ -34,8 +34,8 @@ TABLE = PartyTable("host", ("a", "b", "c"), {"x": np.array([1.0, 2.0, 3.0]), "y"
 
 def test_only_the_rows_and_columns_that_a_rule_named_are_opened():
     people = open_rows(TABLE, Rows(ids=("c", "nobody", "a"), columns=("y",)))
-    assert set(people.columns) == {"y"} and people.held.tolist() == [True, False, True]
-    assert people.columns["y"][people.held].tolist() == [6.0, 4.0] and np.isnan(people.columns["y"][1])
+    assert set(people.columns) == {"y"} and people.has_record.tolist() == [True, False, True]
+    assert people.columns["y"][people.has_record].tolist() == [6.0, 4.0] and np.isnan(people.columns["y"][1])
     spent = np.array([True, False, False])
     fewer = open_rows(TABLE, Rows(ids=("c", "nobody", "a"), columns=("y",), charged=True), spent)
     assert fewer.held.tolist() == [False, False, True] and np.isnan(fewer.columns["y"][:2]).all()

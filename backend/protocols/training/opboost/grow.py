@@ -75,13 +75,13 @@ def grow(joint: Joint, parameters: OpBoostParameters) -> Grown:
     # 2. splits are found on ranks alone: gains of XGBoost depend on the order of values only
     base = joint.base_margins(joint.weight_of_each, parameters.score_bits)
     boosting = _Boosting(joint, parameters, columns, base)
-    whole = boosting.run()
+    whole_trees = boosting.run()
     # 3. each Host gets the ranks of its cuts; the paper has their desensitised values sent back (docs/opboost.md says why not here)
-    rules, cuts = _divide(whole, columns, joint)
+    rules, cuts = _divide(whole_trees, columns, joint)
     for host, splits in cuts.items():
         joint.conversation.send(host, splits)
-    trees = tuple(_guest_tree(tree, columns) for tree in whole)
-    outputs = joint.boosting_outputs(len(whole))
+    trees = tuple(_guest_tree(tree, columns) for tree in whole_trees)
+    outputs = joint.boosting_outputs(len(whole_trees))
     base_scores = tuple(float(b) for b in base)
     return Grown(trees, boosting.margins, rules, base_scores, outputs, units=None)
 
@@ -100,20 +100,20 @@ def _ask_ranks(joint: Joint, parameters: OpBoostParameters) -> list[_Column]:
     """Step 1: every Host desensitises its features and sends ranks."""
     session = joint.conversation
     noise = parameters.noise
-    asked = noise.map, noise.mechanism, float(noise.epsilon), noise.theta, float(noise.alpha), noise.levels
+    noise_terms = noise.map, noise.mechanism, float(noise.epsilon), noise.theta, float(noise.alpha), noise.levels
     for host in session.hosts:
-        session.send(host, StartRanks(session.name, *asked, joint.excluded[host]))
+        session.send(host, StartRanks(session.name, *noise_terms, joint.excluded[host]))
     answers = session.expect_each(Ranks, session.hosts)
     return [column for host in session.hosts for column in _read_ranks(host, answers[host], joint, noise.levels)]
 
 
 def _read_ranks(host: str, answer: Ranks, joint: Joint, levels: int) -> list[_Column]:
-    known = {feature.name for feature in joint.features[host]}
+    names = {feature.name for feature in joint.features[host]}
     columns = []
     if not len(answer.features) == len(answer.counts) == len(answer.ranks):
         raise SecurityError("ranks_do_not_fit", host=host)
     for number, (name, count, blob) in enumerate(zip(answer.features, answer.counts, answer.ranks, strict=True)):
-        if name not in known or not 0 <= count <= levels:
+        if name not in names or not 0 <= count <= levels:
             raise SecurityError("ranks_of_other_feature", host=host)
         ranks = from_numbers(blob, count + 1)
         if len(ranks) != len(joint.parts):
@@ -167,25 +167,25 @@ class _Boosting:
         }
 
     def run(self) -> tuple[WholeTree, ...]:
-        """Grow all rounds, or until early stopping; leaves the margins of the kept trees in `margins`."""
+        """Grow all rounds, or until early stopping; `margins` then holds those of the returned trees."""
         began = time.perf_counter()
         best_loss = np.inf
-        kept = 0
+        best_number = 0
         margins = self.margins
         for number in range(1, self._parameters.trees + 1):
             work.reached((number - 1) / self._parameters.trees)
             self._booster.update(self._training, number - 1)
-            found = self._booster.predict(self._everybody, output_margin=True)
-            margins = found.astype(np.float64).reshape(self.margins.shape)
+            prediction = self._booster.predict(self._everybody, output_margin=True)
+            margins = prediction.astype(np.float64).reshape(self.margins.shape)
             seconds = time.perf_counter() - began
             progress = self._joint.report(number, self._parameters.trees, margins, self._outputs, seconds)
             if progress.log_loss_validation < best_loss or not self._parameters.early_stopping:
                 best_loss = progress.log_loss_validation
-                kept = number
+                best_number = number
                 self.margins = margins
-            if self._parameters.early_stopping and number - kept >= self._parameters.early_stopping:
+            if self._parameters.early_stopping and number - best_number >= self._parameters.early_stopping:
                 break
-        document = json.loads(self._booster[:kept].save_raw("json"))
+        document = json.loads(self._booster[:best_number].save_raw("json"))
         return read_xgboost("the booster", document).trees
 
 
@@ -194,7 +194,7 @@ def _divide(
 ) -> tuple[dict[NodeKey, SplitRule], Mapping[str, TakeRankSplits]]:
     """Step 3: the Guest's own rules, and for each Host the rank cuts of its splits."""
     rules: dict[NodeKey, SplitRule] = {}
-    taken: dict[str, list[tuple[int, int, int, int, bool]]] = {host: [] for host in joint.conversation.hosts}
+    cuts_of: dict[str, list[tuple[int, int, int, int, bool]]] = {host: [] for host in joint.conversation.hosts}
     for t, tree in enumerate(trees):
         for i, node in enumerate(tree):
             if isinstance(node, Leaf):
@@ -204,11 +204,11 @@ def _divide(
                 rules[t, i] = _rule(column, node)
             else:
                 cut = min(max(ceil(node.threshold or 0.0), 0), column.ranks)
-                taken[column.owner].append((t, i, column.number, cut, node.default_left))
+                cuts_of[column.owner].append((t, i, column.number, cut, node.default_left))
     name = joint.conversation.name
     return rules, {
         host: TakeRankSplits(name, *(tuple(part) for part in zip(*splits, strict=True)))
-        for host, splits in taken.items()
+        for host, splits in cuts_of.items()
         if splits
     }
 

@@ -53,12 +53,12 @@ class NoisyColumn:
     categories: frozenset[str] = frozenset()
 
     def rule(self, level: int, default_left: bool) -> SplitRule:
-        """The rule that sends values below `level`, 0 … levels, to the left."""
+        """Return the rule that sends values below `level`, 0 … levels, to the left."""
         if self.category is None:
             return SplitRule(self.feature, default_left, self.mapping.threshold(level))
         sides = (frozenset[str](), self.categories - {self.category}, self.categories)
-        left = sides[min(level, 2)]
-        return SplitRule(self.feature, default_left, None, left, self.categories - left)
+        left_categories = sides[min(level, 2)]
+        return SplitRule(self.feature, default_left, None, left_categories, self.categories - left_categories)
 
 
 class NoisyColumns:
@@ -116,27 +116,27 @@ class NoisyColumns:
 
     def _indicators(self, name: str, column: NDArray[np.generic], noise: Noise) -> list[NoisyColumn]:
         counts = Counter(str(v) for v in column if v is not None)
-        chosen = [category for category, _ in counts.most_common(INDICATORS)]
+        categories = [category for category, _ in counts.most_common(INDICATORS)]
         # A random order, the same every time.
-        chosen.sort(key=lambda category: hmac.digest(self._secret, f"order {name} {category}".encode(), "sha256"))
+        categories.sort(key=lambda category: hmac.digest(self._secret, f"order {name} {category}".encode(), "sha256"))
         missing = np.array([v is None for v in column], dtype=bool)
         out = []
-        for category in chosen:
+        for category in categories:
             flags = np.where(missing, MISSING, column == category).astype(np.int64)
             levels = _noisy(flags, noise, self._words(name, noise, category), flags=True)
             out.append(NoisyColumn(name, levels, YES_OR_NO, category, frozenset(counts)))
         return out
 
 
-def _extremes(known: NDArray[np.float64]) -> tuple[float, float]:
-    """Return the smallest and the largest value: the bounds of a feature that declares none.
+def _extremes(values: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the smallest and the largest value: the bounds of a feature without declared bounds.
 
-    One person can move them, and with them everybody's level. No ε covers that, but the bits do that are booked for a training
+    One person can move them, and with them the level of each other person. No ε covers that, but the bits booked for a training do
     (:func:`backend.protocols.terms.prices.column_bits`).
     """
-    if not len(known):
+    if not len(values):
         return 0.0, 0.0
-    return float(known.min()), float(known.max())
+    return float(values.min()), float(values.max())
 
 
 class SecretWords:
@@ -168,17 +168,19 @@ class SecretWords:
 
 
 def _noisy(levels: IntArray, noise: Noise, words: SecretWords, *, flags: bool = False) -> NDArray[np.int16]:
-    found = levels.astype(np.int16)
-    known = levels != MISSING
+    noisy = levels.astype(np.int16)
+    has_value = levels != MISSING
     draw = noise.desensitise_flags if flags else noise.desensitise
-    first = [words.of_records()[known]]
+    first: list[NDArray[np.uint64]] = [words.of_records()[has_value]]
 
     def drawn(count: int) -> NDArray[np.uint64]:
-        """Return each record's own word at first; ties and second steps take more."""
-        return first.pop() if first and len(first[0]) == count else words.stream(count)
+        """Return one word a record in the first call; ties and second steps take further words."""
+        if first and len(first[0]) == count:
+            return first.pop()
+        return words.stream(count)
 
-    found[known] = draw(levels[known], drawn)
-    return found
+    noisy[has_value] = draw(levels[has_value], drawn)
+    return noisy
 
 
 def noise_of(start: StartRanks) -> Noise:

@@ -102,16 +102,18 @@ class Noise:
         return Fraction(str(self.alpha)) * self.theta * self.step
 
     def desensitise(self, values: IntArray, words: Words = system_words) -> IntArray:
-        """Noisy levels of ``(n,)`` true levels 0 … levels-1, each drawn on its own."""
+        """Draw noisy levels of ``(n,)`` true levels 0 … levels-1, each independently."""
         # Global-Map: dLDP, Pr[y | x] ≤ e^(t·ε)·Pr[y | x'] for |x - x'| ≤ t
         if self.map == "global":
             return Sampler(self.step, self.levels, self.mechanism).draw(values, words)
-        own, position = np.divmod(values, self.theta)
-        partition = own
+        true_partition, position = np.divmod(values, self.theta)
+        partition = true_partition
         # Adj-Map, first step: a partition, by Global-Map under ε_prt; under Local-Map (ε_prt = ∞) it is the value's own
         if self.map == "adj":
-            partition = Sampler(self.jump, self.levels // self.theta, self.mechanism).draw(own, words)
-            position = np.where(partition > own, 0, np.where(partition < own, self.theta - 1, position))
+            partition = Sampler(self.jump, self.levels // self.theta, self.mechanism).draw(true_partition, words)
+            position = np.where(
+                partition > true_partition, 0, np.where(partition < true_partition, self.theta - 1, position)
+            )
         # second step: a value of that partition, by Global-Map under ε_ner
         return partition * self.theta + Sampler(self.step, self.theta, self.mechanism).draw(position, words)
 
@@ -143,10 +145,10 @@ class ValueMap:
         return self.lower + share * (self.upper - self.lower)
 
     def level(self, values: NDArray[np.float64]) -> IntArray:
-        """``(n,)`` levels; MISSING where a value is NaN."""
+        """Return levels, ``(n,)``; MISSING for NaN."""
         # pre-processing of feature values: ⌈s⌉ is the number of integers 0, 1, 2 … below s
-        found = np.searchsorted(self.edges, values, side="left")
-        return np.where(np.isnan(values), MISSING, found).astype(np.int64)
+        levels = np.searchsorted(self.edges, values, side="left")
+        return np.where(np.isnan(values), MISSING, levels).astype(np.int64)
 
     def threshold(self, level: int) -> float:
         """T such that ``value < T`` is equivalent to ``level(value) < level``; `level` is 0 … levels."""

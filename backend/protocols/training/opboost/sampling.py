@@ -74,11 +74,11 @@ class Sampler:
 
     def _from_own_tables(self, values: IntArray, words: Words) -> IntArray:
         # Global-Map's exponential mechanism, whose utility is the distance
-        drawn = words(len(values))
+        random_words = words(len(values))
         noisy = np.empty_like(values)
         for anchor in range(self._size):
             rows = np.flatnonzero(values == anchor)
-            noisy[rows] = _inverted(self._epsilon, self._size, anchor, drawn[rows], words)
+            noisy[rows] = _inverted(self._epsilon, self._size, anchor, random_words[rows], words)
         return noisy
 
     def _by_rejection(self, values: IntArray, words: Words) -> IntArray:
@@ -89,32 +89,32 @@ class Sampler:
         while len(waiting):
             # Lap_Z(λ): Pr[z] = (e^(1/λ) - 1)/(e^(1/λ) + 1)·e^(-|z|/λ), here with λ = 2/ε (docs/opboost.md says why not 1/ε)
             steps = _inverted(self._epsilon, 2 * reach + 1, reach, words(len(waiting)), words) - reach
-            found = values[waiting] + steps
-            inside = (found >= 0) & (found < self._size)
-            noisy[waiting[inside]] = found[inside]
+            candidates = values[waiting] + steps
+            inside = (candidates >= 0) & (candidates < self._size)
+            noisy[waiting[inside]] = candidates[inside]
             waiting = waiting[~inside]  # drawn again, as the paper does
         return noisy
 
 
-def _inverted(epsilon: Fraction, size: int, anchor: int, drawn: NDArray[np.uint64], words: Words) -> IntArray:
-    """The y of each 64-bit beginning of a U."""
+def _inverted(epsilon: Fraction, size: int, anchor: int, random_words: NDArray[np.uint64], words: Words) -> IntArray:
+    """Return the y of each U, of which the first 64 bits are given."""
     table = _table(epsilon, size, anchor)
-    found = np.searchsorted(table, drawn, side="left").astype(np.int64)
-    inside = np.flatnonzero(found < len(table))
-    for i in inside[table[found[inside]] == drawn[inside]]:
-        found[i] = _with_more_bits(epsilon, size, anchor, int(drawn[i]), words)
-    return found
+    drawn_levels = np.searchsorted(table, random_words, side="left").astype(np.int64)
+    inside = np.flatnonzero(drawn_levels < len(table))
+    for i in inside[table[drawn_levels[inside]] == random_words[inside]]:
+        drawn_levels[i] = _with_more_bits(epsilon, size, anchor, int(random_words[i]), words)
+    return drawn_levels
 
 
-def _with_more_bits(epsilon: Fraction, size: int, anchor: int, begun: int, words: Words) -> int:
+def _with_more_bits(epsilon: Fraction, size: int, anchor: int, known_bits: int, words: Words) -> int:
     """Draw more bits until they differ from every F(k) at their precision."""
     bits = WORD
     while True:
-        begun = begun << WORD | int(words(1)[0])
+        known_bits = known_bits << WORD | int(words(1)[0])
         bits = bits + WORD
         floors = thresholds(epsilon, size, anchor, bits)
-        if begun not in floors:
-            return sum(floor < begun for floor in floors)
+        if known_bits not in floors:
+            return sum(floor < known_bits for floor in floors)
 
 
 @lru_cache(maxsize=1 << 13)
@@ -139,24 +139,31 @@ def thresholds(epsilon: Fraction, size: int, anchor: int, bits: int) -> list[int
 
 
 def _floors(epsilon: Fraction, size: int, anchor: int, bits: int, precision: int, up: bool) -> list[int]:
-    """Bounds from below or from above: sums of the weights rounded one way, over their total rounded the other way."""
+    """Return bounds from below or from above: sums of the weights rounded one way, over their total rounded the other way."""
     sums = _sums(epsilon, max(anchor, size - 1 - anchor), precision, up)
-    other = _sums(epsilon, max(anchor, size - 1 - anchor), precision, not up)
-    total = other[anchor + 1] + other[size - anchor] - other[1]
-    left = sums[anchor + 1]
-    below = [left - sums[anchor - k] for k in range(min(anchor, size - 1))]  # k < anchor: distances anchor-k … anchor
-    above = [left + sums[k - anchor + 1] - sums[1] for k in range(anchor, size - 1)]
+    opposite_sums = _sums(epsilon, max(anchor, size - 1 - anchor), precision, not up)
+    total = opposite_sums[anchor + 1] + opposite_sums[size - anchor] - opposite_sums[1]
+    cumulated = sums[anchor + 1]
+    below = [
+        cumulated - sums[anchor - k] for k in range(min(anchor, size - 1))
+    ]  # k < anchor: distances anchor-k … anchor
+    above = [cumulated + sums[k - anchor + 1] - sums[1] for k in range(anchor, size - 1)]
     largest = (1 << bits) - 1  # F(k) < 1 for k < size-1
     return [min(int((part << bits) // total), largest) for part in below + above]
 
 
 @lru_cache(maxsize=64)
 def _sums(epsilon: Fraction, reach: int, precision: int, up: bool) -> list[Any]:
-    """Bounds of Σ_{j<m} exp(-ε·j/2)·2^precision for m = 0 … reach+1, as integers."""
-    direction, whole = (gmpy2.RoundUp, gmpy2.ceil) if up else (gmpy2.RoundDown, gmpy2.floor)
+    """Return bounds of Σ_{j<m} exp(-ε·j/2)·2^precision for m = 0 … reach+1, as integers."""
+    if up:
+        direction = gmpy2.RoundUp
+        to_integer = gmpy2.ceil
+    else:
+        direction = gmpy2.RoundDown
+        to_integer = gmpy2.floor
     sums = [gmpy2.mpz(0)]
     with gmpy2.context(precision=precision + WORD, round=direction):
         for j in range(reach + 1):
             weight = gmpy2.exp(gmpy2.mpfr(gmpy2.mpq(-epsilon * j / 2)))
-            sums.append(sums[-1] + gmpy2.mpz(whole(gmpy2.mul_2exp(weight, precision))))
+            sums.append(sums[-1] + gmpy2.mpz(to_integer(gmpy2.mul_2exp(weight, precision))))
     return sums
