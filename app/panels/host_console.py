@@ -88,7 +88,7 @@ def _links(t: Texts, operator: HostOperator, live: HostLive) -> None:
         if link.up:
             words.append(f":green[●] **{title}** {t('host.connected', since=link.since)}")
         else:
-            why = link.said.values.get("why")
+            why = link.remark.values.get("why")
             if isinstance(why, Remark):
                 cause = markdown(why.sentence(t.language))
             else:

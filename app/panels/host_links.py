@@ -19,6 +19,6 @@ def draw(t: Texts, federation: Federation, links: Mapping[str, LinkState]) -> No
     lines = []
     for link in links.values():
         mark = ":green[●]" if link.up else ":gray[○]"
-        state = link.said.sentence(t.language, lambda name: t.party(federation, name))
+        state = link.remark.sentence(t.language, lambda name: t.party(federation, name))
         lines.append(f"- {mark} {markdown(state)}")
     st.markdown("\n".join(lines))

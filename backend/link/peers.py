@@ -223,7 +223,7 @@ class Peer:
 
     def state(self, now: datetime | None = None) -> Remark:
         """Return the link's state: `shop: down since 14:02, its certificate expired 3 days ago`."""
-        return self.link(now).said
+        return self.link(now).remark
 
     def _said(self, since: str, now: datetime) -> Remark:
         values: dict[str, object] = {"host": self.name, "since": since}

@@ -306,7 +306,7 @@ class _Run:
             if verdict:
                 suspects = []
                 self._opened += 1
-            has_record = statement.held.get(host)
+            has_record = statement.has_record.get(host)
             if has_record is not None and bool(has_record[place]) != row.held:
                 self._differs((host,), Remark("held_otherwise", {"host": host}))
             entries = self._model.passed_on(index, entries, row)

@@ -339,7 +339,7 @@ class HostParty:
             self._approvals.note_model(session, answer.model_id)
 
     def _state(self, conversation: str, session: HostSession) -> ConversationReceipt | None:
-        """Sign and keep what was sent and taken in a conversation that is over; None where this Host states nothing."""
+        """Sign and store the messages that were sent and taken in an ended conversation; None if this Host makes no statement."""
         if self._signing is None or not session.stated:
             return None
         receipt = sign_receipt(conversation, self.name, session.stated, self._signing)
@@ -350,7 +350,7 @@ class HostParty:
         try:
             if self._receipts is not None:
                 self._receipts.keep(stored_receipt)
-        except StoreError as error:  # the conversation is over, and nobody waits for this
+        except StoreError as error:  # the conversation has ended, and no party waits for the receipt
             _log.warning("%s: a receipt was not kept: %s", self.name, error)
         return receipt
 
@@ -386,7 +386,7 @@ class HostParty:
         return decision(self._gate.table, self._partial_models.get(model_id), person)
 
     def half(self, rows: Sequence[LoggedRow]) -> HostHalf:
-        """What it hands an auditor who recomputes answers: of its own sample, and of `rows` of other Hosts' samples."""
+        """Return the half for an auditor who recomputes answers: of its own sample, and of `rows` of other Hosts' samples."""
         accountant = self.accountant
 
         def changed(row: LoggedRow) -> bool:
@@ -467,7 +467,7 @@ class HostParty:
         return self._without_records(handler, sender, guest, message)
 
     def _session(self, sender: str, message: Message) -> HostSession | None:
-        """The conversation that a message belongs to: its sender's own, or the one in which another Host passes something on."""
+        """Return the conversation of a message: its sender's own, or the one in which another Host forwards a message."""
         own_session = self._sessions.find(message.conversation, sender)
         if own_session is None and self._is_passed_on(message):
             return self._sessions.find(message.conversation)
@@ -503,11 +503,11 @@ class HostParty:
         session.key = offer.key
 
     def _cipher(self, scheme: str, key: bytes) -> PublicSide:
-        """Checked and made ready once per key; who brings a known one does not wait for another's."""
+        """Return the cipher of a key, checked and prepared once; a message with a known key does not wait for another key's."""
         offered = scheme, key
         opened_before = self._ciphers.get(offered)
         if opened_before is not None:
-            with self._opening, suppress(KeyError):  # another key may have taken its place meanwhile
+            with self._opening, suppress(KeyError):  # another key may have taken its place
                 self._ciphers.move_to_end(offered)
             return opened_before[0]
         with self._opening:
@@ -553,7 +553,7 @@ def _all_kinds() -> Kinds:
 
 
 def _counts(answer: HeldRecords, n_people: int) -> tuple[int, int, int]:
-    """Of the people asked about: answered, not held, held and refused for a limit."""
+    """Return the number of people that were answered, have no record, and were refused for a limit."""
     n_records = sum(byte.bit_count() for byte in answer.held)
     spent = sum(byte > 0 for byte in answer.spent)
     return n_records - spent, n_people - n_records, spent

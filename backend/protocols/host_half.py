@@ -135,7 +135,7 @@ class HostHalf:
 
 
 def load_half(text: str) -> HostHalf:
-    """Return a half that was dumped; raise SecurityError if it is none."""
+    """Read a half that was dumped; raises SecurityError if `text` is not one."""
     try:
         body = json.loads(text)
         rows = tuple(_row(row) for row in body["rows"])
@@ -212,8 +212,8 @@ def host_half(
     Parameters
     ----------
     rows : sequence of LoggedRow
-        The Host's own sample, and people of other Hosts' samples, which have no ciphertexts here. Those of models in which this Host
-        owns no split, or that are not here any more, are left out.
+        The Host's own sample, and people of other Hosts' samples, which have no ciphertexts here. Rows of models in which this Host owns
+        no split, or that are no longer here, are left out.
     changed : callable
         Whether the records have changed since a question was answered.
     """
@@ -268,7 +268,7 @@ def host_half(
 def _half_of_sums(
     row: LoggedRow, models: HostModels, texts: dict[str, str], table: PartyTable, changed: bool
 ) -> HostSums | None:
-    """Return what the Host holds of the people whom sums were about; None if the model is not here any more."""
+    """Return the Host's values of the people behind sums; None if the model is no longer here."""
     about = question_of(row)
     people = tuple(about.pop("people"))
     if row.model_id:

@@ -16,7 +16,7 @@ from backend.protocols.transport.message import GIB, Lane
 from backend.protocols.transport.messages import EndConversation
 from backend.protocols.transport.wire import Delivery
 
-KEPT = 4096  # conversations of which the lane is remembered between two messages
+MAX_CONVERSATIONS = 4096  # conversations of which the lane is remembered between two messages
 WAITING_BYTES = 2 * GIB  # of messages of one conversation that wait; a training's gradients are the longest
 
 
@@ -50,18 +50,18 @@ SIZES: Mapping[Lane, LaneSize] = {
 class _Conversation:
     """What of one conversation waits, in order.
 
-    `lane` is that of its last message, `held` whether it is queued or answered now, `refused` whether a message of it was.
+    `lane` is that of its last message, `is_taken` whether it is queued or answered now, `refused` whether one of its messages was refused.
     """
 
     lane: Lane = Lane.ONLINE
     letters: deque[tuple[Lane, Delivery]] = field(default_factory=deque)
     bytes: int = 0
-    held: bool = False
+    is_taken: bool = False
     refused: bool = False
 
     @property
     def idle(self) -> bool:
-        return not self.held and not self.letters
+        return not self.is_taken and not self.letters
 
 
 class Lanes:
@@ -89,7 +89,7 @@ class Lanes:
             conversation.lane = lane
             conversation.letters.append((lane, delivery))
             conversation.bytes += delivery.bytes
-            if not conversation.held:
+            if not conversation.is_taken:
                 self._queue(name, conversation)
             self._forget_oldest()
 
@@ -97,14 +97,14 @@ class Lanes:
         if isinstance(delivery.message, EndConversation):
             return  # it makes room
         size = self._sizes[lane]
-        full = not conversation.held and len(self._waiting[lane]) >= size.waiting
+        full = not conversation.is_taken and len(self._waiting[lane]) >= size.waiting
         if full or conversation.refused or conversation.bytes + delivery.bytes > WAITING_BYTES:
             conversation.refused = True
             raise HostBusy("lane_full", size.again, seconds=size.again)
 
     def _forget_oldest(self) -> None:
-        """Of conversations that never end, those in which nothing happened for longest are forgotten here."""
-        over = len(self._conversations) - KEPT
+        """Forget the conversations that have been idle for longest, if there are too many."""
+        over = len(self._conversations) - MAX_CONVERSATIONS
         if over > 0:
             idle = [name for name, conversation in self._conversations.items() if conversation.idle]
         else:
@@ -115,7 +115,7 @@ class Lanes:
     def _queue(self, name: str, conversation: _Conversation) -> None:
         """Have the next message of a conversation answered, in the lane that it belongs to."""
         lane = conversation.letters[0][0]
-        conversation.held = True
+        conversation.is_taken = True
         self._waiting[lane].append(name)
         if len(self._waiting[lane]) > self._idle[lane] and self._workers(lane) < self._sizes[lane].workers:
             thread = threading.Thread(target=self._work, args=(lane,), name=f"{self._name}-{lane}", daemon=True)
@@ -127,13 +127,16 @@ class Lanes:
         return sum(thread.name == f"{self._name}-{lane}" for thread in self._threads)
 
     def _work(self, lane: Lane) -> None:
-        while (next_item := self._next(lane)) is not None:
+        while True:
+            next_item = self._next(lane)
+            if next_item is None:
+                return
             name, conversation, delivery = next_item
             try:
                 self._answer(delivery)
             finally:
                 with self._changed:
-                    conversation.held = False
+                    conversation.is_taken = False
                     if conversation.letters and not self._closed:
                         self._queue(name, conversation)
                     elif isinstance(delivery.message, EndConversation):

@@ -88,7 +88,7 @@ class HostOperation:
         if nearly_all_open():
             reasons.append(Remark("too_many_open").sentence())
         if not self._guest.is_attached:
-            reasons.append(self._guest.link().said.sentence())
+            reasons.append(self._guest.link().remark.sentence())
         return tuple(reasons)
 
     def show(self, where: str) -> None:

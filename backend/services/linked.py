@@ -186,7 +186,7 @@ class GuestWire:
 
     def state(self, party: str) -> Remark | None:
         """Return the state of the link to `party`."""
-        return self.links()[party].said
+        return self.links()[party].remark
 
     def links(self) -> dict[str, LinkState]:
         """Return whether each link is there; raises PartyUnreachable if there are no links to be had."""

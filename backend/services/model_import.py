@@ -297,7 +297,7 @@ def import_model(runtime: GuestRuntime, file: Path, divided: Divided, job: Job[A
         scored = runtime.guest.score(model_id, compiled, runtime.table, PlainKeySide(), session, on_stage=on_stage)
     finally:
         session.close()
-    held_by_all = np.logical_and.reduce([np.ones(len(runtime.table.ids), dtype=bool), *scored.held.values()])
+    held_by_all = np.logical_and.reduce([np.ones(len(runtime.table.ids), dtype=bool), *scored.has_record.values()])
     labels = runtime.labels()[held_by_all]
     margins = compiled.margins(scored.units)[held_by_all]
     metrics = measure(labels, margins, JOINT, model.outputs)

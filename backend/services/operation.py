@@ -66,7 +66,7 @@ class Operation:
             except GlassleafError as error:
                 remarks.append(error.remarks[0])
             else:
-                remarks += [link.said for link in links.values() if not link.up]
+                remarks += [link.remark for link in links.values() if not link.up]
         return tuple(remarks)
 
     def outside(self) -> tuple[tuple[str, Path], ...]:

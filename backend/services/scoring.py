@@ -381,7 +381,7 @@ def score(
         days=scored.days,
         recalled=scored.recalled,
         what_if=request.what_if,
-        notes=(*sheet.notes, *few_held(scores, len(scored.held))),
+        notes=(*sheet.notes, *few_held(scores, len(scored.has_record))),
     )
 
 
@@ -518,7 +518,7 @@ def sample_scores(
     Rows with a problem or a Host's refusal are failed, those in `refused` are refused by the policy, the others are `good`.
     """
     outputs = compiled.outputs
-    chain = tuple(scored.held)
+    chain = tuple(scored.has_record)
     # a refused row is no number of the model
     answered = [0 if k in scored.refused else units for k, units in enumerate(scored.units)]
     margins = compiled.guest.margins(answered)
@@ -532,7 +532,7 @@ def sample_scores(
     margin, best_predictions, expected_margins = (values[at].tolist() for values in (margins, predictions, expected))
     base = compiled.expectation.base[best].tolist()
     every = predictions.tolist()
-    missing = {h: (~has_record).tolist() for h, has_record in scored.held.items()}
+    missing = {h: (~has_record).tolist() for h, has_record in scored.has_record.items()}
     out: list[Score] = []
     index_of = {row: k for k, row in enumerate(good.tolist())}
     for i, sample_id in enumerate(sheet.ids):

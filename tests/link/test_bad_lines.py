@@ -149,8 +149,8 @@ def test_over_a_line_that_loses_everything_the_party_is_named_and_nothing_is_sen
         line.target = links.port
         shop = links.host("shop", port=line.port)
         until(lambda: line.n_lost > 2)
-        until(lambda: shop.links()["bank"].said.values["why"].code != "link_not_yet")
-        assert shop.links()["bank"].said.values["why"].code in ("link_closed_by_peer", "link_unanswered", "link_late")
+        until(lambda: shop.links()["bank"].remark.values["why"].code != "link_not_yet")
+        assert shop.links()["bank"].remark.values["why"].code in ("link_closed_by_peer", "link_unanswered", "link_late")
         with pytest.raises(PartyUnreachable, match=r"shop: down since .*Nothing was sent"):
             bank.send("shop", OfferKey(new_conversation(), "rlwe", b"key"))
 

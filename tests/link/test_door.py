@@ -92,7 +92,7 @@ def greet(made, greeting_):
 
 def cause(wire, peer):
     """Why a link is down."""
-    return wire.links()[peer].said.values.get("why", Remark("link_up"))
+    return wire.links()[peer].remark.values.get("why", Remark("link_up"))
 
 
 def refusal(call):
@@ -214,10 +214,10 @@ def test_an_expired_certificate_is_refused_and_both_sides_and_their_logs_say_who
     renew(links.companies.keys("shop"), days=-3.1)
     shop = links.host("shop")
     until(lambda: cause(shop, "bank").code == "own_certificate_refused")
-    assert "expired 3 days ago" in shop.links()["bank"].said.sentence()
-    assert "已于 3 天前到期" in shop.links()["bank"].said.sentence("zh")
+    assert "expired 3 days ago" in shop.links()["bank"].remark.sentence()
+    assert "已于 3 天前到期" in shop.links()["bank"].remark.sentence("zh")
     until(lambda: cause(bank, "shop").code == "link_not_proven")
-    assert "If it is shop" in bank.links()["shop"].said.sentence()
+    assert "If it is shop" in bank.links()["shop"].remark.sentence()
     assert {("bank", "own_certificate_refused"), ("shop", "link_not_proven")} <= causes_logged(caplog)
     renew(links.companies.keys("shop"))
     links.up(shop)
@@ -243,8 +243,8 @@ def test_a_host_whose_certificate_has_expired_since_it_was_here_is_named_by_the_
     links.wires.remove(bank)
     bank = links.bank()
     assert cause(bank, "shop").code == "shown_certificate_expired"
-    assert "expired 3 days ago" in bank.links()["shop"].said.sentence()
-    assert "已于 3 天前到期" in bank.links()["shop"].said.sentence("zh")
+    assert "expired 3 days ago" in bank.links()["shop"].remark.sentence()
+    assert "已于 3 天前到期" in bank.links()["shop"].remark.sentence("zh")
     assert ("shop", "shown_certificate_expired") in causes_logged(caplog)
     assert cause(bank, "telecom").code == "link_not_called"
     links.up(links.host("shop"))
@@ -267,7 +267,7 @@ def test_a_bank_whose_own_certificate_has_expired_says_so_on_both_sides_and_in_i
     renew(links.companies.keys("bank"), days=-3.1)
     bank = links.bank()
     assert cause(bank, "shop").code == "own_certificate_refused"
-    assert "keys renew" in bank.links()["shop"].said.sentence()
+    assert "keys renew" in bank.links()["shop"].remark.sentence()
     assert ("shop", "own_certificate_refused") in causes_logged(caplog)
     shop = links.host("shop")
     until(lambda: cause(shop, "bank").code == "peer_certificate_expired")

@@ -133,8 +133,8 @@ def test_a_proxy_that_lets_nothing_through_is_named_without_its_password(links, 
         more = named_proxy(monkeypatch, set_in, f"http://clerk:secret@127.0.0.1:{edge.port}")
         shop = links._wire("shop", connect={"bank": f"bank.invalid:{links.port}"}, **more)
         shop.open()
-        until(lambda: shop.links()["bank"].said.values["why"].code != "link_not_yet")
-        why = shop.links()["bank"].said.values["why"]
+        until(lambda: shop.links()["bank"].remark.values["why"].code != "link_not_yet")
+        why = shop.links()["bank"].remark.values["why"]
         assert (why.code, why.values) == ("proxy_refused", {"proxy": f"http://127.0.0.1:{edge.port}"})
 
 

@@ -43,7 +43,7 @@ def test_a_message_and_its_answer_pass_a_link_that_the_host_dialled(links):
     shop.send("bank", Refusal(name, Remark("host_stops")))
     back = bank.receive(name, timeout=IN_TIME)
     assert (back.sender, back.message) == ("shop", Refusal(name, Remark("host_stops")))
-    assert bank.links()["shop"].said.code == "link_up" and bank.is_up("shop")
+    assert bank.links()["shop"].remark.code == "link_up" and bank.is_up("shop")
 
 
 def test_messages_of_a_conversation_come_in_order_whatever_their_size(links):
@@ -73,7 +73,7 @@ def test_a_host_that_stops_takes_leave_and_comes_back(links):
     bank, shop = links.pair()
     shop.shut_down()
     until(lambda: not bank.is_up("shop"))
-    assert bank.links()["shop"].said.values["why"].code == "link_left"
+    assert bank.links()["shop"].remark.values["why"].code == "link_left"
     again = links.host("shop")
     links.up(again)
     assert bank.is_up("shop")
@@ -140,7 +140,7 @@ def test_a_link_that_hangs_is_cut_and_made_again(links):
         between.hang()
         until(lambda: not shop.peer("bank").is_attached and not bank.peer("shop").is_attached)
         assert "link_silent" in {
-            wire.links()[peer].said.values["why"].code for wire, peer in ((bank, "shop"), (shop, "bank"))
+            wire.links()[peer].remark.values["why"].code for wire, peer in ((bank, "shop"), (shop, "bank"))
         }
         between.mend()
         links.up(shop)
@@ -370,7 +370,7 @@ def test_a_renewed_leaf_is_taken_up_without_a_stop(links):
 def test_a_leaf_that_ends_soon_is_said_on_the_other_side(links):
     renew(links.companies.keys("shop"), days=9.5)
     bank, _ = links.pair()
-    assert "certificate expires in 9 days" in bank.links()["shop"].said.sentence()
+    assert "certificate expires in 9 days" in bank.links()["shop"].remark.sentence()
 
 
 def test_the_wire_is_what_protocols_expect(links):
@@ -445,7 +445,7 @@ def test_while_one_side_alone_has_an_amendment_both_say_who_has_to_start_again(l
 
     def said_by(bank, shop, old):
         def amended_at_both():
-            causes = [wire.links()[peer].said.values["why"] for wire, peer in ((bank, "shop"), (shop, "bank"))]
+            causes = [wire.links()[peer].remark.values["why"] for wire, peer in ((bank, "shop"), (shop, "bank"))]
             return all(why.code == "agreement_amended" and why.values["older"] == old for why in causes)
 
         until(amended_at_both)

@@ -126,6 +126,6 @@ def test_a_folder_with_a_long_path_has_its_links_shared_too(companies, links, tm
     folder.mkdir(parents=True)
     shared = SharedLinks(wire, folder)
     other = LinksElsewhere("bank", folder, lambda: None)
-    assert other.links()["shop"].said.code == "link_down"
+    assert other.links()["shop"].remark.code == "link_down"
     other.shut_down()
     shared.close()

@@ -34,7 +34,7 @@ def copies(companies):
 
 
 def cause(wire, peer):
-    return wire.links()[peer].said.values["why"]
+    return wire.links()[peer].remark.values["why"]
 
 
 def test_signatures_come_over_the_links_and_nothing_passes_before_all_have_signed(links, copies):

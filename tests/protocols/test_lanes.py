@@ -137,7 +137,7 @@ def test_a_full_lane_refuses_with_a_delay_and_takes_nothing_of_that_conversation
 
 
 def test_conversations_that_never_end_are_forgotten_one_by_one(monkeypatch):
-    monkeypatch.setattr("backend.protocols.lanes.KEPT", 3)
+    monkeypatch.setattr("backend.protocols.lanes.MAX_CONVERSATIONS", 3)
     with Desk({lane: LaneSize(1, 100, 1.0) for lane in Lane}) as desk:
         for number in range(20):
             desk.lanes.put(asks(f"c{number}"))

@@ -134,10 +134,11 @@ class DhGuest:
         self._taken += 1
 
     def positions(self) -> NDArray[np.intp]:
-        """Step 4: ``(n,)`` the position of each id in the Host's list, -1 where it is not there."""
+        """Step 4: return the position of each id in the Host's list, ``(n,)``; -1 if it is not there."""
         if self._taken < self._pieces:
             raise SecurityError("answers_missing", asked=self._pieces, got=self._taken)
-        guest_tags, listed = (np.frombuffer(tags, dtype=f"S{TAG}") for tags in (self._own, self._listed))
+        guest_tags = np.frombuffer(self._own, dtype=f"S{TAG}")
+        listed = np.frombuffer(self._listed, dtype=f"S{TAG}")
         order = np.argsort(listed)
         in_order = listed[order]
         if (in_order[1:] == in_order[:-1]).any():

@@ -20,7 +20,7 @@ BLINDED = 1 / 3  # of the operations on an id towards one Host: those on the Gue
 
 
 def align(session: Session, guest: str, ids: Sequence[str], method: str) -> tuple[NDArray[np.intp], Alignment]:
-    """Find the Guest's rows that every Host holds too, and let each Host know which of its rows these are.
+    """Find the Guest's rows that every Host has, too, and let each Host know which of its rows these are.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def align(session: Session, guest: str, ids: Sequence[str], method: str) -> tupl
     Returns
     -------
     rows : ndarray of int
-        Joint rows of the Guest in the common order, which every party has by itself.
+        Joint rows of the Guest in the common order, which every party computes by itself.
     alignment : Alignment
 
     Raises
@@ -37,7 +37,7 @@ def align(session: Session, guest: str, ids: Sequence[str], method: str) -> tupl
     FederationError
         Repeated ids, or nothing in common.
     SecurityError
-        A Host answered out of turn or with something else.
+        A Host answered out of turn or with another message.
     """
     began = time.perf_counter()
     sides = guest_sides(method, guest, ids, session.hosts)
@@ -48,7 +48,7 @@ def align(session: Session, guest: str, ids: Sequence[str], method: str) -> tupl
     # 2 hidden ids, and their answers
     n_missing = {host: side.opened(started[host].records, started[host].opening) for host, side in sides.items()}
     _exchange(session, sides, n_missing)
-    # 3 the rows that all hold, which each Host is told of its own
+    # 3 the rows that all parties have; each Host gets its own
     positions = {host: side.positions() for host, side in sides.items()}
     rows = joint_rows(guest, ids, positions)
     proof = knows(session.name, [ids[row] for row in rows.tolist()])

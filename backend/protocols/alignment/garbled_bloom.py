@@ -163,7 +163,7 @@ class BloomGuest:
         self._taken += 1
 
     def positions(self) -> NDArray[np.intp]:
-        """Step 4: ``(n,)`` the position of each id in the Host's list, -1 where it is not there."""
+        """Step 4: return the position of each id in the Host's list, ``(n,)``; -1 if it is not there."""
         if self._taken < len(self._spans):
             raise SecurityError("answers_missing", asked=len(self._spans), got=self._taken)
         restored = add_up(self._filter, self._slots)

@@ -25,12 +25,12 @@ class _Alignment:
 
 
 def read_start(request: Asked) -> Ask:
-    """Read which way ids are to be aligned; for a training its operator is asked first.
+    """Read the method of the alignment; for a training, the Host's operator is asked first.
 
     Raises
     ------
     SecurityError
-        If no training was asked for, and the conversation measures nothing that this Host has agreed to.
+        If no training was requested, and the conversation has no purpose that this Host has agreed to.
     """
     approval = None if request.session.purpose else training_request(request)
     return Ask(opens=IDS, approval=approval)

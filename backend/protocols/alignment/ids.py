@@ -18,19 +18,19 @@ MAX_ID = 0xFFFF  # bytes; RFC 9497 §3.3.1 counts an input in two bytes
 
 
 def encoded(ids: Sequence[str], *, guest: str = "") -> list[bytes]:
-    """Ids as UTF-8, in the order given.
+    """Return ids as UTF-8, in the given order.
 
     Parameters
     ----------
     ids : sequence of str, ``(n,)``
     guest : str
-        The Guest's name, if the ids are its own: errors may then show one. What a Host raises travels to the Guest, so
-        that it names positions only.
+        The Guest's name, if the ids are its own: errors may then show an id. A Host's errors travel to the Guest, so they name only
+        positions.
 
     Raises
     ------
     FederationError
-        No ids, too many, one that is too long, or one that two records share.
+        There are no ids or too many, one is too long, or two records share one.
     """
     who = guest or "The Host"
     if not ids:
@@ -66,7 +66,7 @@ def secret_order(n: int) -> NDArray[np.intp]:
 
 
 def check_positions(positions: NDArray[np.intp], records: int) -> NDArray[np.intp]:
-    """``(n,)`` positions in the Host's list, -1 where it has none; raises SecurityError for a position outside it or given twice."""
+    """Return positions in the Host's list, ``(n,)``, -1 for none; raises SecurityError for a position outside the list or given twice."""
     listed = positions[positions >= 0]
     if len(listed) and (listed.max() >= records or len(np.unique(listed)) < len(listed)):
         raise SecurityError("unknown_record_listed")
@@ -74,7 +74,7 @@ def check_positions(positions: NDArray[np.intp], records: int) -> NDArray[np.int
 
 
 def joint_rows(guest: str, ids: Sequence[str], positions: Mapping[str, NDArray[np.intp]]) -> NDArray[np.intp]:
-    """The Guest's rows that every Host holds too, in the common order.
+    """Return the Guest's rows that every Host has, too, in the common order.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def joint_rows(guest: str, ids: Sequence[str], positions: Mapping[str, NDArray[n
     Raises
     ------
     FederationError
-        A Host holds none of the ids, or no id is held by all.
+        A Host has none of the ids, or no id is in all parties' lists.
     """
     in_all = np.ones(len(ids), dtype=bool)
     for host, position in positions.items():
@@ -139,9 +139,9 @@ class HostIds:
         return self._answered
 
     def rows(self, joint: bytes) -> NDArray[np.intp]:
-        """``(n_joint,)`` the Host's own rows that take part, marked by the Guest in its list (a bitmap), in the common order.
+        """Return the Host's rows that take part, ``(n_joint,)``, which the Guest marked in its list (a bitmap), in the common order.
 
-        Raises SecurityError before the alignment is finished, and if no record is marked or more than were asked about.
+        Raises SecurityError if the alignment has not finished, no record is marked, or more are marked than were asked about.
         """
         if self._answered < self._pieces or not self._pieces:
             raise SecurityError("marked_before_alignment")

@@ -62,9 +62,9 @@ class TransferReceiver:
         return (np.stack(columns) ^ packed).tobytes()
 
     def choose_either(self, number: int, choices: NDArray[np.bool_]) -> bytes:
-        """:meth:`choose` of pairs, ``128·(⌈n/8⌉ + 16)`` bytes and :data:`HASHES` that show that all columns hold the same choices.
+        """Return :meth:`choose` of pairs, ``128·(⌈n/8⌉ + 16)`` bytes, and :data:`HASHES` that prove the same choices in all columns.
 
-        128 random choices more hide what the hashes would tell of the others.
+        128 additional random choices hide what the hashes would reveal of the others.
         """
         packed = np.frombuffer(np.packbits(choices).tobytes() + os.urandom(HASH_BITS // 8), dtype=np.uint8)
         columns = self.choose(number, np.unpackbits(packed).astype(bool))
@@ -72,14 +72,14 @@ class TransferReceiver:
         return columns + _hashes(_challenge(self._transcript, number, columns), rows).tobytes()
 
     def receive(self, number: int, first: int, choices: NDArray[np.bool_], blob: bytes, width: int) -> Bytes:
-        """The chosen strings.
+        """Return the chosen strings.
 
         Parameters
         ----------
         number : int
-            The message that is answered.
+            The number of the message that is answered.
         first : int
-            Number of its first string, counted over all messages.
+            The number of its first string, counted over all messages.
         choices : ndarray of bool, ``(n,)``
         width : int
             Bytes of a string.

@@ -22,12 +22,12 @@ def training_terms(
     draw: str = "",
     most_named: float = 0.05,
 ) -> dict[str, AskTraining]:
-    """Return what each Host is asked to allow; of features that are left out it gets its own.
+    """Return the terms that each Host is asked to allow; of the excluded features, each Host sees its own.
 
     Parameters
     ----------
     draw : str
-        Names how training rows are chosen (:func:`backend.protocols.training.guest.draw_name`).
+        The name of the way that training rows are chosen (:func:`backend.protocols.training.guest.draw_name`).
     most_named : float
         Share of scores that may fit one path only, for operators to read.
     """
@@ -65,24 +65,24 @@ def training_terms(
 def ask(
     session: Session, guest: str, questions: Mapping[str, AskTraining | AskApproval]
 ) -> tuple[ApprovalGranted, ...]:
-    """Ask Hosts' operators; return what those that decide allow.
+    """Ask Hosts' operators; return the grants of those that decide.
 
-    Every answer is taken before one that is not a grant ends the conversation: an answer that is left behind would be in one side's
-    receipt and not in the other's.
+    All answers are taken before an answer that is not a grant ends the conversation: an answer left behind would be in one side's receipt
+    and not in the other's.
 
     Parameters
     ----------
     questions : mapping of str to AskTraining or AskApproval
-        Host → what it is asked.
+        Host → its question.
 
     Raises
     ------
     ApprovalPending
         If an operator has not decided yet; ask again later.
     HostRefused
-        If one has denied or withdrawn it.
+        If an operator has denied or withdrawn it.
     SecurityError
-        If a Host answers about something else, or its signature does not hold.
+        If a Host answers another question, or its signature is not valid.
     """
     for host, question in questions.items():
         session.send(host, question)
@@ -116,7 +116,7 @@ def _first(refusals: Sequence[HostRefused], hosts: Sequence[str]) -> HostRefused
 
 
 def _check(host: str, guest: str, question: AskTraining | AskApproval, answer: ApprovalGranted) -> None:
-    """Raise SecurityError if a grant is for something else than what was asked, or not signed by its Host."""
+    """Raise SecurityError if a grant is not for the question, or not signed by its Host."""
     if isinstance(question, AskTraining):
         purpose = TRAINING
         name = question.algorithm

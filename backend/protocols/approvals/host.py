@@ -88,5 +88,5 @@ class ApprovalRequests:
                 imported=not self.partial_models.grew(message.model_id),
             )
         )
-        # what was allowed under another name is the same model
+        # A model that was allowed under another name is the same model.
         yield sender, self.approvals.answer(approval, message.conversation, message.model_id)

@@ -105,12 +105,12 @@ def kept_heads(store: PartyStore, whose: str, conversation: str, below: int, max
 
 
 def keep_head(store: PartyStore, whose: str, report: KeepAuditHead) -> None:
-    """Check a report against what this Host keeps of `whose` log, and keep its head where it is newer.
+    """Check a report against the stored heads of `whose` log, and store its head if it is newer.
 
     Raises
     ------
     SecurityError
-        The report is no head with its proof, was signed with another key than before, or does not follow from a kept head.
+        The report is not a head with its proof, was signed with another key than before, or does not follow from a stored head.
     """
     proved = _proved_heads(report)
     [last] = store.audit_heads(whose, MAX_ENTRIES + 1, 1) or [KeptHead(0, START)]

@@ -156,7 +156,7 @@ class GroupQuestions:
         *,
         largest: Sequence[int] | None = None,
         on_piece: Callable[[int, int], None] = lambda n_done, total: None,
-        on_made: Callable[[SentMarks], None] = lambda made: None,
+        on_made: Callable[[SentMarks], None] = lambda sent_marks: None,
     ) -> None:
         """Step 1: the Guest's own marks, encrypted, the same bytes to every one of `hosts`.
 

@@ -31,7 +31,7 @@ def read_import(request: Asked) -> Ask:
     Raises
     ------
     SecurityError
-        If it is no half of this Host, names other parties or features, or has a layout in which dither has no room.
+        If it is not a half of this Host, names other parties or features, or has a layout without room for dither.
     """
     message: KeepImport = request.message
     model = _read(request, message.partial_model)
@@ -40,14 +40,14 @@ def read_import(request: Asked) -> Ask:
         raise SecurityError("import_over_trained_model")
     served = ServedModel(model, fold_structure(model.skeletons, model.guest, model.hosts), 0)
     approval = about_model(request.session.guest, IMPORT, message.model_id, served, 0, imported=True)
-    # What its operator looks at: nothing is in the store yet.
+    # The operator reads the half here, since it is not in the store yet.
     approval.about["partial_model"] = dump_host(model)
-    # Sent again because another Host's operator decides later, it uses no volume.
+    # If it is sent again because another Host's operator decides later, it uses no volume.
     return Ask(approval=approval, amount=1, volume_of=f"import {served.structure[:40]}", subject=model)
 
 
 def _read(request: Asked, text: str) -> HostModel:
-    """Return the half without what the Guest could know of the Host's hash, or state of its records."""
+    """Return the half without a salt, which the Guest would know, and without medians, which the Guest could invent."""
     try:
         model = load_host(text)
     except ModelError as error:

@@ -45,7 +45,7 @@ def state_purpose(session: Session, purpose: Measure) -> None:
 
 
 def answer_purpose(message: StatePurpose, agreed: Collection[str]) -> PurposeAnswered:
-    """A Host's answer, by the purposes that it agrees to."""
+    """Return a Host's answer, by the purposes that it agrees to."""
     if message.purpose not in MEASURES:
         raise SecurityError("unknown_purpose", purpose=message.purpose, known=MEASURES)
     return PurposeAnswered(message.conversation, message.purpose, message.purpose in agreed)

@@ -24,7 +24,7 @@ def select(
     groups: Sequence[int] = (),
     ranked: Wires | None = None,
 ) -> Wires:
-    """Whether each number is among the k largest, of those whose highest bit is 1.
+    """Return whether each number is among the k largest, of those whose highest bit is 1.
 
     Parameters
     ----------
@@ -50,13 +50,13 @@ def select(
             fits = gates.flip(exceeds(gates, count(gates, met), k))
         else:
             fits = gates.flip(met[:1] ^ met[:1])
-        # the sets grow, and so do their groups: what does not fit, no larger one does
+        # The sets grow, and so do their groups: if one set does not fit, no larger one does.
         is_chosen = is_chosen ^ gates.both(is_chosen ^ larger, _spread(fits, len(larger)))
     return is_chosen
 
 
 def _any(gates: Gates, bits: Wires) -> Wires:
-    """Whether one of ``(m, words)`` bits is 1, ``(1, words)``."""
+    """Return whether one of ``(m, words)`` bits is 1, ``(1, words)``."""
     any_set = bits[:1]
     for i in range(1, len(bits)):
         any_set = any_set ^ bits[i : i + 1] ^ gates.both(any_set, bits[i : i + 1])
@@ -64,7 +64,7 @@ def _any(gates: Gates, bits: Wires) -> Wires:
 
 
 def _largest(gates: Gates, bits: Sequence[Wires], alive: Wires, k: int) -> Wires:
-    """Of those `alive`, the k with the largest `bits`, lowest first."""
+    """Return the k numbers with the largest `bits`, lowest bit first, of those `alive`."""
     if k >= len(alive):
         return alive
     is_chosen = alive[:0]
@@ -73,12 +73,12 @@ def _largest(gates: Gates, bits: Sequence[Wires], alive: Wires, k: int) -> Wires
         fits = gates.flip(exceeds(gates, count(gates, is_chosen ^ ones if len(is_chosen) else ones), k))
         settled, undecided = np.split(gates.both(np.concatenate([ones, alive]), _spread(fits, 2 * len(alive))), 2)
         is_chosen = is_chosen ^ settled if len(is_chosen) else settled
-        alive = ones ^ undecided  # they fit: those with 0 stay undecided; they do not: those with 0 are out
+        alive = ones ^ undecided  # if they fit, numbers with 0 stay undecided; if not, they are out
     return is_chosen
 
 
 def eligible(gates: Gates, signs: tuple[Wires, Wires], guest_shares: Wires, host_shares: Wires) -> Wires:
-    """Of each number, whether its second number is above 0 and its value is on the side asked about, or no side is asked about.
+    """Return whether each number's second number is above 0, and its value is on the side asked about or no side is asked about.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def eligible(gates: Gates, signs: tuple[Wires, Wires], guest_shares: Wires, host
 
 
 def outputs(gates: Gates, left: Wires, right: Wires, shape: RankingShape) -> Wires:
-    """The whole circuit on each side's wires in a row: ``(n, words)`` of :func:`select`, where marked of the :func:`eligible` numbers.
+    """Return the circuit's outputs, ``(n, words)``, on each side's wires in a row: :func:`select`, if marked of :func:`eligible` numbers.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def outputs(gates: Gates, left: Wires, right: Wires, shape: RankingShape) -> Wir
 
 
 def add(gates: Gates, left: Wires, right: Wires) -> list[Wires]:
-    """Sums modulo 2^width, ``width`` times ``(n, words)``; an and-gate a bit but the last."""
+    """Return sums modulo 2^width, ``width`` times ``(n, words)``; they take one and-gate for each bit except the last."""
     sums = [left[0] ^ right[0]]
     carry = gates.both(left[0], right[0])
     for i in range(1, len(left)):
@@ -133,7 +133,7 @@ def add(gates: Gates, left: Wires, right: Wires) -> list[Wires]:
 
 
 def count(gates: Gates, bits: Wires) -> list[Wires]:
-    """How many of ``(n, words)`` bits are 1: binary digits, lowest first, ``(1, words)`` each; full adders of one and-gate."""
+    """Count the ones of ``(n, words)`` bits: binary digits, lowest first, ``(1, words)`` each; full adders of one and-gate."""
     digits: list[Wires] = []
     while len(bits):
         carries = []
@@ -166,7 +166,7 @@ def _spread(wire: Wires, n: int) -> Wires:
 
 @lru_cache(maxsize=64)
 def gates_needed(shape: RankingShape) -> int:
-    """And-gates of :func:`outputs`; they depend on the sizes alone."""
+    """Return the number of and-gates of :func:`outputs`; it depends on the sizes alone."""
     plain = PlainGates()
     left, right = (np.zeros((count, 1), dtype=np.uint64) for count in shape.inputs)
     outputs(plain, left, right, shape)
@@ -174,6 +174,6 @@ def gates_needed(shape: RankingShape) -> int:
 
 
 def lengths(shape: RankingShape) -> tuple[int, ...]:
-    """Bytes of the four parts of the last message: the Guest's labels (transferred), the Host's, gates, decoding."""
+    """Return the bytes of the four parts of the last message: the Guest's labels (transferred), the Host's, gates, decoding."""
     guest_inputs, host_inputs = shape.inputs
     return 2 * LABEL * guest_inputs, LABEL * host_inputs, TABLE * gates_needed(shape), DECODING * shape.n

@@ -49,12 +49,12 @@ class RankingPacking:
         return [len(part) for part in chunks(self.shape.n, full)]
 
     def join(self, numbers: Sequence[int]) -> list[int]:
-        """``(n,)`` numbers below 2^width → plaintexts, the first number lowest."""
+        """Return plaintexts of ``(n,)`` numbers below 2^width, the first number lowest."""
         remaining = iter(numbers)
         return [sum(next(remaining) << (self.slot * s) for s in range(count)) for count in self.slots]
 
     def split(self, packed: Sequence[int]) -> list[int]:
-        """Plaintexts from 0 to n - 1 → the digits of each; inverse of :meth:`join`."""
+        """Return the digits of plaintexts from 0 to n - 1; the inverse of :meth:`join`."""
         digit = (1 << self.slot) - 1
         counts = zip(packed, self.slots, strict=True)
         return [number >> (self.slot * s) & digit for number, count in counts for s in range(count)]
@@ -83,9 +83,9 @@ class PackedBlinds:
         self._packing = packing
 
     def blinded(self, addends: Sequence[int]) -> tuple[bytes, list[int]]:
-        """2^tie_bits·v + added in slots, several to a ciphertext, each refreshed and blinded modulo n; and the Host's shares of them.
+        """Return 2^tie_bits·v + addend in slots, several a ciphertext, each refreshed and blinded modulo n; and the Host's shares.
 
-        No `addends` is smaller than 2^tie_bits·|v|.
+        No addend is smaller than 2^tie_bits·|v|.
         """
         packing = self._packing
         key = self._side.key

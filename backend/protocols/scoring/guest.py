@@ -86,12 +86,12 @@ class Scored:
     ----------
     units : list of int
         ``(n,)``.
-    held : dict of str to ndarray of bool
-        Host → ``(n,)``: whether it holds a record of the sample.
+    has_record : dict of str to ndarray of bool
+        Host → ``(n,)``: whether the Host has a record of the sample.
     entries : int
         Ciphertexts a sample.
     refused : dict of int to str
-        Rows without a score, and why; their units mean nothing.
+        Rows without a score, and the reason; their units have no meaning.
     dither : int
         Units by which the last Host may have moved a sum.
     canaries : int
@@ -99,11 +99,11 @@ class Scored:
     days : int
         The longest window of a Host whose limit was reached; 0 if none was.
     recalled : int
-        Rows whose score the journal had from an earlier attempt: of these nothing was sent.
+        Rows whose score was in the journal from an earlier attempt: nothing was sent for them.
     """
 
     units: list[int]
-    held: dict[str, NDArray[np.bool_]]
+    has_record: dict[str, NDArray[np.bool_]]
     entries: int
     timings: Timings
     refused: dict[int, Remark] = field(default_factory=dict)
@@ -179,7 +179,7 @@ class ScoringClient:
         self._offsets = np.zeros(n, dtype=np.int64)
         self._nonce = secrets.token_hex()
         self._units = [0] * n
-        self._held = {host: np.ones(n, dtype=bool) for host in self._chain}
+        self._has_record = {host: np.ones(n, dtype=bool) for host in self._chain}
         self._refused: dict[int, Remark] = {}
         self._dither = 0
         self._days = 0
@@ -225,8 +225,17 @@ class ScoringClient:
         n = len(self.table.ids)
         self.on_stage("done", self.guest, n)
         intact = 0 if self._canaries is None else n - len(self._refused)
-        done = self._units, self._held, self._entries, self._timings, self._refused, self._dither, intact
-        return Scored(*done, self._days, self._recalled)
+        return Scored(
+            self._units,
+            self._has_record,
+            self._entries,
+            self._timings,
+            self._refused,
+            self._dither,
+            intact,
+            self._days,
+            self._recalled,
+        )
 
     def _ask(self, number: int, batch: slice, vectors_enc: Iterator[bytes]) -> None:
         """Steps 2 to 6 for one batch."""
@@ -268,13 +277,13 @@ class ScoringClient:
             self._canaries is not None,
             self._offsets[batch],
             columns,
-            {host: flags[batch] for host, flags in self._held.items()},
+            {host: flags[batch] for host, flags in self._has_record.items()},
         )
 
     def _answer_bytes(self, batch: slice, dither: int) -> bytes:
         """Return the journal's entry of a batch that was answered."""
         refused = {i - batch.start: why.plain() for i, why in self._refused.items() if batch.start <= i < batch.stop}
-        bitmaps = {host: to_bitmap(flags[batch]) for host, flags in self._held.items()}
+        bitmaps = {host: to_bitmap(flags[batch]) for host, flags in self._has_record.items()}
         units = [str(unit) for unit in self._units[batch]]  # may be longer than msgpack's integers
         packed: bytes = msgpack.packb([units, bitmaps, refused, dither, self._days])
         return packed
@@ -287,7 +296,7 @@ class ScoringClient:
         units, bitmaps, refused, dither, days = msgpack.unpackb(answer, strict_map_key=False)
         self._units[batch] = [int(unit) for unit in units]
         for host, bitmap in bitmaps.items():
-            self._held[host][batch] = from_bitmap(bitmap, batch.stop - batch.start)
+            self._has_record[host][batch] = from_bitmap(bitmap, batch.stop - batch.start)
         self._refused |= {batch.start + i: read_plain(why) for i, why in refused.items()}
         self._dither = max(self._dither, dither)
         self._days = max(self._days, days)
@@ -401,7 +410,7 @@ class ScoringClient:
             if i:  # the Host before it is through
                 self._report("mask", n)
             self.on_stage("mask", host, batch.start)
-            self._held[host][batch] = from_bitmap(answer.held, n)
+            self._has_record[host][batch] = from_bitmap(answer.held, n)
             exhausted = {batch.start + i: reason for i, reason in refusals(host, answer, n).items()}
             self._refused = exhausted | self._refused
             self._days = max(self._days, answer.days) if exhausted else self._days

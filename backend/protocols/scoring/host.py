@@ -74,7 +74,7 @@ class _Vectors:
     cipher: PublicSide
     question: DecisionVectors
     digest: Any
-    other: OtherValues | None
+    other_values: OtherValues | None
 
 
 @dataclass(repr=False)
@@ -240,9 +240,9 @@ def answer_vectors(permit: Permit, opened: Opened, message: DecisionVectors, noi
     # Step 3.
     people = opened["people"]
     columns = people.columns
-    if vectors.other is not None:
-        columns = {**columns, **vectors.other.columns(opened["sources"], message.ids)}
-        vectors.other.note_told(served, permit.ask.charges[0].question)
+    if vectors.other_values is not None:
+        columns = {**columns, **vectors.other_values.columns(opened["sources"], message.ids)}
+        vectors.other_values.note_told(served, permit.ask.charges[0].question)
     keep = served.compiled.decide(columns, people.has_record)
     plan = served.plan
     spent = permit.spent
@@ -290,8 +290,8 @@ def _added(
     numbers = [0] * len(ids)
     if layout is not None and dither:
         names = ids
-        if vectors.other is not None:
-            names = vectors.other.identities(ids, vectors.served.features)
+        if vectors.other_values is not None:
+            names = vectors.other_values.identities(ids, vectors.served.features)
         numbers = noise.dithers(vectors.served.structure, layout, names, has_record, dither)
     width = vectors.question.sum_bits
     above = hidden_above(width, vectors.cipher.room) if width else 0

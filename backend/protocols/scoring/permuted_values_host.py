@@ -41,14 +41,14 @@ class OtherValues:
         may have the same source.
     from_all : bool
         Whether a source may be any record of this Host; otherwise each of the people is the source of one of them.
-    told : dict of str to dict of str to float
+    disclosed : dict of str to dict of str to float
         Structure → person → what the scores so far may have told, bits.
     """
 
     features: tuple[str, ...]
     sources: Mapping[str, str | None] = field(repr=False)
     from_all: bool = False
-    told: dict[str, dict[str, float]] = field(default_factory=dict, repr=False)
+    disclosed: dict[str, dict[str, float]] = field(default_factory=dict, repr=False)
 
     def check(self, ids: Sequence[str], has_record: Flags) -> None:
         """Raise SecurityError if a person with a record is missing in the message that named the people."""
@@ -76,7 +76,7 @@ class OtherValues:
 
     def note_told(self, served: ServedModel, score: Question) -> None:
         """Note that scores were told."""
-        of_person = self.told.setdefault(served.structure, {})
+        of_person = self.disclosed.setdefault(served.structure, {})
         for person in self._sourced(score.people):
             of_person[person] = of_person.get(person, 0.0) + score.bits
 
@@ -86,7 +86,7 @@ class OtherValues:
 
     def _told(self, structure: str, people: Sequence[str], bits: float = 0.0) -> float:
         """Return what scores may have told about one source, bits, once some people have been scored for `bits` each."""
-        of_person = dict(self.told.get(structure, {}))
+        of_person = dict(self.disclosed.get(structure, {}))
         for person in people:
             of_person[person] = of_person.get(person, 0.0) + bits
         if self.from_all:

@@ -40,7 +40,7 @@ class ScoreStatement:
         ``(n,)``: what bound each score to the request.
     columns : dict of str to ndarray
         Feature of the Guest's that the model uses → ``(n,)`` values.
-    held : dict of str to ndarray of bool
+    has_record : dict of str to ndarray of bool
         Host → ``(n,)``: whether it said that it holds a record.
     """
 
@@ -51,7 +51,7 @@ class ScoreStatement:
     canaries: bool
     offsets: NDArray[np.int64] = field(repr=False)
     columns: Columns = field(repr=False)
-    held: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict, repr=False)
+    has_record: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict, repr=False)
 
     def dump(self) -> str:
         """Return the statement as JSON."""
@@ -64,7 +64,7 @@ class ScoreStatement:
             "canaries": self.canaries,
             "offsets": packed_column(self.offsets),
             "columns": columns,
-            "held": {host: to_bitmap(flags).hex() for host, flags in self.held.items()},
+            "held": {host: to_bitmap(flags).hex() for host, flags in self.has_record.items()},
         }
         return json.dumps(body)
 

@@ -23,7 +23,7 @@ def at_bits(model: GuestModel, score_bits: int) -> GuestModel:
 
 
 def release(session: Session, sealed_as: str, released_as: str, model: GuestModel, identified: float) -> dict[str, str]:
-    """Have every Host of the conversation open the half that it keeps as `sealed_as`; return their content hashes.
+    """Have every Host of the conversation open the half that is sealed as `sealed_as`; return the halves' content hashes.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def release(session: Session, sealed_as: str, released_as: str, model: GuestMode
     Raises
     ------
     HostRefused
-        If a Host keeps it sealed: the share is larger than was approved, or the approval of the training has ended.
+        If a Host keeps it sealed: the share is larger than the approved one, or the approval of the training has ended.
     """
     layout = Packing(model).layout
     numbers = layout.score_bits, layout.slots, layout.slot_bits, layout.scale

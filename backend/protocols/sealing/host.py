@@ -38,8 +38,8 @@ def read_release(request: Asked) -> Ask:
     Raises
     ------
     SecurityError
-        If it is not sealed or not this Guest's, more scores fit one path than its training was approved for, or its scores would be
-        finer than they were trained.
+        If it is not sealed or not this Guest's, more scores fit one path than its training's approval allows, or its scores would be
+        finer than in training.
     """
     message: ReleaseModel = request.message
     approval = training_request(request)
@@ -47,7 +47,7 @@ def read_release(request: Asked) -> Ask:
     models.check_owner(message.model_id, request.sender)
     models.check_owner(message.released_as, request.sender)
     if models.is_open(message.released_as):
-        # The same model was opened before, and trained once more.
+        # The same model was opened before, and has been trained again.
         opened_before = models.half(message.released_as)
         if opened_before.guest_hash != message.guest_hash:
             raise SecurityError("model_kept_already")
@@ -55,7 +55,7 @@ def read_release(request: Asked) -> Ask:
     seal = models.sealed(message.model_id)
     if seal is None and not models.is_open(message.model_id):
         raise SecurityError("model_not_sealed", model=message.model_id)
-    # Coarser scores of a model that is open tell less than its own.
+    # Coarser scores of an open model reveal less than its own.
     if seal is not None:
         if approval is not None and approval.subject != seal.training:
             raise SecurityError("release_of_another_training", model=message.model_id)

@@ -36,14 +36,14 @@ ENCRYPTED = 0.4  # about the share of a tree's time in which its pairs are encry
 
 
 @dataclass(eq=False, repr=False)
-class _Asked:
-    """A split that its owner is told of; `left` is the owner's answer about the joint records, of which `rows` are in the node."""
+class _PendingSplit:
+    """A split that its owner has to make; `goes_left` is the owner's answer about the joint records, of which `rows` are in the node."""
 
     chosen: ChosenSplit
     rows: NDArray[np.intp]
     owner: str
     parent: int
-    left: Flags = field(default_factory=lambda: np.empty(0, dtype=bool))
+    goes_left: Flags = field(default_factory=lambda: np.empty(0, dtype=bool))
 
 
 @dataclass(eq=False, repr=False)
@@ -53,7 +53,7 @@ class _Chosen:
     tree: Growing
     node: GrowingNode
     best: BestSplit
-    split: _Asked
+    split: _PendingSplit
 
 
 Family = tuple[Growing, GrowingNode, GrowingNode, GrowingNode]  # tree, parent, left child, right child
@@ -174,7 +174,7 @@ class TreeGrower:
             for c in choices:
                 self._check_rows(c)
             families = [
-                (c.tree, c.node, *c.tree.divide(c.node, c.split.owner, c.split.chosen.feature, c.best, c.split.left))
+                (c.tree, c.node, *c.tree.divide(c.node, c.split.owner, c.split.chosen.feature, c.best, c.split.goes_left))
                 for c in choices
             ]
             for c, (tree, _, left, right) in zip(choices, families, strict=True):
@@ -244,15 +244,15 @@ class TreeGrower:
             ]
             self.label_bits = max(self.label_bits, *(float(told_bits(c, counts[-1])) for c in counts[:-1]))
 
-    def _ask_owners(self, splits: Sequence[_Asked]) -> None:
+    def _ask_owners(self, splits: Sequence[_PendingSplit]) -> None:
         """Step 4: the owners store the thresholds and answer which records go left."""
-        pending: dict[str, deque[_Asked]] = {host: deque() for host in self._hosts}
+        pending: dict[str, deque[_PendingSplit]] = {host: deque() for host in self._hosts}
         for split in splits:
             chosen = split.chosen
             name = chosen.tree, chosen.node
             self.choices[name] = chosen.left_bins
             if split.owner == self._guest:
-                self.rules[name], split.left = self._columns.take_split(
+                self.rules[name], split.goes_left = self._columns.take_split(
                     chosen.feature, chosen.left_bins, chosen.default_left
                 )
                 continue
@@ -265,14 +265,14 @@ class TreeGrower:
         for host, split, answer in answers(self._session, SplitRows, pending):
             if (answer.tree, answer.node) != (split.chosen.tree, split.chosen.node):
                 raise SecurityError("answered_out_of_turn", host=host)
-            split.left = flags(split.rows[unpack_rows(answer.left, len(split.rows))], self._n)
+            split.goes_left = flags(split.rows[unpack_rows(answer.left, len(split.rows))], self._n)
 
     def _check_rows(self, choice: _Chosen) -> None:
         """Compare the rows that a Host sends left with the sums that chose its split."""
         split = choice.split
         if split.owner == self._guest:
             return
-        left_rows = split.rows[split.left[split.rows]]
+        left_rows = split.rows[split.goes_left[split.rows]]
         left_sums = self._sums.of_some(choice.tree.job, left_rows)
         check_split_rows(split.owner, split.chosen.feature, left_sums, choice.best.left_sums)
 
@@ -312,11 +312,11 @@ class TreeGrower:
                 if isinstance(node, Split):
                     left_bins = choices[first + i, number]
                     chosen = ChosenSplit(first + i, number, node.feature, left_bins, node.default_left)
-                    splits.append((i, node, _Asked(chosen, rows, node.owner, parent)))
+                    splits.append((i, node, _PendingSplit(chosen, rows, node.owner, parent)))
             self._ask_owners([split for _, _, split in splits])
             level = []
             for i, node, split in splits:
-                goes_left = split.left[split.rows]
+                goes_left = split.goes_left[split.rows]
                 places[i][split.rows] = np.where(goes_left, node.left, node.right)
                 level.append((i, node.left, split.chosen.node, split.rows[goes_left]))
                 level.append((i, node.right, split.chosen.node, split.rows[~goes_left]))
@@ -368,4 +368,4 @@ def _hash(places: NDArray[np.intp]) -> str:
 
 def _chosen(tree: Growing, node: GrowingNode, owner: str, feature: str, best: BestSplit) -> _Chosen:
     chosen = ChosenSplit(tree.job.number, node.number, feature, tuple(best.left_bins), best.default_left)
-    return _Chosen(tree, node, best, _Asked(chosen, node.rows, owner, node.parent))
+    return _Chosen(tree, node, best, _PendingSplit(chosen, node.rows, owner, node.parent))

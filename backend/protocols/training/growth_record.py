@@ -78,8 +78,8 @@ class _Node:
     counted : ndarray of uint8, optional
         Rows whose numbers were summed, as bits; None if no sums were asked for.
     routed : ndarray of uint8, optional
-        All joint rows of the node, as bits; None if this Host was not told.
-    left : ndarray of uint8, optional
+        All joint rows of the node, as bits; None if this Host does not know them.
+    left_rows : ndarray of uint8, optional
         Of `routed`, those that go left at this Host's split; None if another party splits the node, or none does.
     children : int
         Number of its left child; 0 = none was named.
@@ -88,7 +88,7 @@ class _Node:
     depth: int
     counted: NDArray[np.uint8] | None = None
     routed: NDArray[np.uint8] | None = None
-    left: NDArray[np.uint8] | None = None
+    left_rows: NDArray[np.uint8] | None = None
     children: int = 0
     summed: bool = False
 
@@ -151,12 +151,12 @@ class GrowthRecord:
         """Record that this Host splits a node; `routed` are all of its joint rows. Raises as :meth:`begin_sums`."""
         below = self._placed(tree, node, parent)
         here = self._trees[tree].get(node)
-        if here is not None and (here.left is not None or here.children):
+        if here is not None and (here.left_rows is not None or here.children):
             raise SecurityError("node_split_already", tree=tree, node=node)
         bits = np.packbits(routed)
         if below is None:
             fits = bool(routed.all())
-        elif below.left is not None and below.routed is not None:
+        elif below.left_rows is not None and below.routed is not None:
             fits = np.array_equal(bits, _side(below, node))
         else:
             fits = below.routed is None or not (bits & ~below.routed).any()
@@ -172,7 +172,7 @@ class GrowthRecord:
     def awaits_split(self, tree: int, node: int) -> bool:
         """Whether this Host has answered the node's sums since it was started, and has not split it."""
         here = self._trees.get(tree, {}).get(node)
-        return here is not None and here.counted is not None and here.left is None and not here.children
+        return here is not None and here.counted is not None and here.left_rows is None and not here.children
 
     def split(self, tree: int, node: int, parent: int, routed: Flags, goes_left: Flags) -> None:
         """Record how this Host has split a node; `goes_left` are the rows of `routed` that go left, ``(n_joint,)``."""
@@ -181,7 +181,7 @@ class GrowthRecord:
             self._enter(tree, node, parent)
         here = self._trees[tree][node]
         here.routed = np.packbits(routed)
-        here.left = np.packbits(goes_left & routed)
+        here.left_rows = np.packbits(goes_left & routed)
 
     def check_model(self, skeletons: Sequence[Skeleton]) -> None:
         """Raise SecurityError unless the trees of a model are those that grew, as far as this Host was told of them."""
@@ -252,7 +252,7 @@ class GrowthRecord:
         """
         if above.counted is None or (bits & ~above.counted).any():
             raise SecurityError("rows_not_of_parent", node=node)
-        if above.left is not None and not np.array_equal(bits, _side(above, node) & above.counted):
+        if above.left_rows is not None and not np.array_equal(bits, _side(above, node) & above.counted):
             raise SecurityError("rows_not_of_parent", node=node)
         others: NDArray[np.uint8] = above.counted & ~bits
         return others
@@ -275,6 +275,6 @@ def _sibling(node: int) -> int:
 
 def _side(above: _Node, node: int) -> NDArray[np.uint8]:
     """Return the rows of a node below this Host's own split."""
-    assert above.left is not None and above.routed is not None  # noqa: S101 - the caller has looked
-    side: NDArray[np.uint8] = above.left if node % 2 else above.routed & ~above.left
+    assert above.left_rows is not None and above.routed is not None  # noqa: S101 - the caller has looked
+    side: NDArray[np.uint8] = above.left_rows if node % 2 else above.routed & ~above.left_rows
     return side

@@ -433,7 +433,7 @@ class _Keeping:
         All of the Host.
     most_named : float
         Share of scores that may fit one path before it is opened; -1 = it is open at once.
-    before : KeptModel, optional
+    earlier_model : KeptModel, optional
         The sealed one in whose place it is kept, which has fewer trees.
     """
 
@@ -443,7 +443,7 @@ class _Keeping:
     layout: Layout
     features: tuple[Feature, ...]
     most_named: float
-    before: KeptModel | None
+    earlier_model: KeptModel | None
 
 
 def _own_splits(request: Asked, skeletons: Sequence[Skeleton]) -> set[NodeKey]:
@@ -608,8 +608,8 @@ def store_model(models: HostModels, permit: Permit, reply: Message) -> None:
         if keeping.request:
             kept_model = KeptModel(keeping.digest, reply.content_hash, reply.model_id, sealed)
             models.trainings.keep(permit.guest, keeping.request, kept_model)
-        if keeping.before is not None:
-            models.discard(keeping.before.model_id)
+        if keeping.earlier_model is not None:
+            models.discard(keeping.earlier_model.model_id)
     session.drop(TrainedModel)
     session.keep(ModelKept, reply)
 

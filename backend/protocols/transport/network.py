@@ -81,7 +81,7 @@ class LocalWire(TranscribedWire):
     def __init__(self, network: Network, party: str) -> None:
         self._network = network
         self._party = party
-        self._noted = network.noted
+        self._transcript = network.noted
 
     @property
     def party(self) -> str:

@@ -51,25 +51,25 @@ def whole(
     sides = {host: _Side(host, deque((stated, None) for stated in r.entries)) for host, r in receipts.items()}
     guest_queue: _Queue = deque(((e.sender, e.receiver, e.kind, e.bytes, 0.0), e) for e in guest_transcript)
     merge = _Merge({guest: _Side(guest, guest_queue), **sides})
-    while any(side.left for side in merge.sides.values()):
+    while any(side.queue for side in merge.sides.values()):
         # If a party states that it took a message which no party states to have sent, the first such message is taken as it is.
         moved = [merge.go_on(side) for side in merge.sides.values()]
         if not any(moved):
-            merge.take(next(side for side in merge.sides.values() if side.left))
+            merge.take(next(side for side in merge.sides.values() if side.queue))
     return tuple(merge.made)
 
 
 @dataclass
 class _Side:
-    """What one party sent and took, in its order, with the Guest's own entry if there is one; and which message it took last."""
+    """The messages that one party sent and took, in its order, with the Guest's entries if it has them; and the message taken last."""
 
     party: str
-    left: _Queue
-    taken: int = 0
+    queue: _Queue
+    last_taken: int = 0
 
 
 class _Merge:
-    """Sides that are put together."""
+    """The merged entries of several sides."""
 
     def __init__(self, sides: dict[str, _Side]) -> None:
         self.sides = sides
@@ -79,39 +79,39 @@ class _Merge:
 
     def go_on(self, side: _Side) -> bool:
         """Merge the messages of one side that can be merged now; return whether there were any."""
-        length_before = len(side.left)
-        while side.left:
-            sender, receiver, *_ = side.left[0][0]
+        length_before = len(side.queue)
+        while side.queue:
+            sender, receiver, *_ = side.queue[0][0]
             if sender == side.party:
                 self._send(side)
             elif self._on_the_way[sender, receiver] or sender not in self.sides:
                 self.take(side)
             else:
                 break
-        return len(side.left) < length_before
+        return len(side.queue) < length_before
 
     def _send(self, side: _Side) -> None:
-        stated, entry = side.left.popleft()
+        stated, entry = side.queue.popleft()
         number = len(self.made) + 1
         if entry is not None:
             work = tuple((self._numbers.get(earlier, 0), seconds) for earlier, seconds in entry.work)
             self._add(replace(entry, work=work), entry.number)
         else:
-            self.made.append(_stated(number, stated, side.taken, self.made))
+            self.made.append(_stated(number, stated, side.last_taken, self.made))
         self._on_the_way[stated[0], stated[1]].append(number)
 
     def take(self, side: _Side) -> None:
         """Mark the next message of a side as taken, whether it was sent or not."""
-        stated, entry = side.left.popleft()
+        stated, entry = side.queue.popleft()
         sent = self._on_the_way[stated[0], stated[1]]
         if sent:
-            side.taken = sent.popleft()
+            side.last_taken = sent.popleft()
             if entry is not None:  # shown as it came
-                self._numbers[entry.number] = side.taken
-                merged_entry = self.made[side.taken - 1]
-                self.made[side.taken - 1] = replace(entry, number=side.taken, work=merged_entry.work)
+                self._numbers[entry.number] = side.last_taken
+                merged_entry = self.made[side.last_taken - 1]
+                self.made[side.last_taken - 1] = replace(entry, number=side.last_taken, work=merged_entry.work)
         elif entry is not None:
-            side.taken = self._add(replace(entry, work=()), entry.number)
+            side.last_taken = self._add(replace(entry, work=()), entry.number)
 
     def _add(self, entry: TranscriptEntry, guest_number: int) -> int:
         self.made.append(replace(entry, number=len(self.made) + 1))

@@ -205,23 +205,23 @@ class TranscribedWire(Wire):
     The clock says what a party worked for which message: it runs from :meth:`take` to :meth:`rest`.
     """
 
-    _noted: Transcript
+    _transcript: Transcript
 
     def take(self, delivery: Delivery) -> None:
         """Work on what came begins."""
-        self._noted.take(self.party, delivery)
+        self._transcript.take(self.party, delivery)
 
     def rest(self, conversation: str) -> None:
         """Work in a conversation stops; what follows is waiting."""
-        self._noted.rest(self.party, conversation)
+        self._transcript.rest(self.party, conversation)
 
     def transcript(self, conversation: str) -> tuple[TranscriptEntry, ...]:
         """The messages of a conversation so far."""
-        return self._noted.entries(conversation)
+        return self._transcript.entries(conversation)
 
     def forget(self, conversation: str) -> None:
         """Drop a conversation's transcript and clock."""
-        self._noted.forget(conversation)
+        self._transcript.forget(conversation)
 
 
 class OwnTranscript(TranscribedWire):
@@ -229,7 +229,7 @@ class OwnTranscript(TranscribedWire):
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
-        self._noted = Transcript()
+        self._transcript = Transcript()
 
     @property
     def party(self) -> str:
@@ -240,7 +240,7 @@ class OwnTranscript(TranscribedWire):
         """Open a mailbox; one of a single conversation is written down."""
         self._wire.open(conversation)
         if conversation:
-            self._noted.begin(self.party, conversation)
+            self._transcript.begin(self.party, conversation)
 
     def close(self, conversation: str = "") -> None:
         """Close a mailbox."""
@@ -250,7 +250,7 @@ class OwnTranscript(TranscribedWire):
         """Send, and write it down once it was taken; the time on the way is no work."""
         ready = time.perf_counter()
         size = self._wire.send(receiver, message)
-        self._noted.note(self.party, receiver, message, size, ready)
+        self._transcript.note(self.party, receiver, message, size, ready)
         return size
 
     def receive(self, conversation: str = "", timeout: float | None = None) -> Delivery | None:
@@ -258,7 +258,9 @@ class OwnTranscript(TranscribedWire):
         delivery = self._wire.receive(conversation, timeout)
         if delivery is None:
             return None
-        return delivery._replace(number=self._noted.note(delivery.sender, self.party, delivery.message, delivery.bytes))
+        return delivery._replace(
+            number=self._transcript.note(delivery.sender, self.party, delivery.message, delivery.bytes)
+        )
 
     def is_up(self, party: str) -> bool:
         """Whether `party` can be reached."""

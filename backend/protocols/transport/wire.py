@@ -64,22 +64,22 @@ class LinkState(NamedTuple):
     Attributes
     ----------
     since : str
-        Since when it has been so, by this machine's clock: time of day, with the date if that is a day ago.
-    said : Remark
+        The beginning of this state by this machine's clock: time of day, with the date if that is a day ago.
+    remark : Remark
         Party, state and cause as one sentence: `shop: down since 14:02, its certificate expired 3 days ago`.
     """
 
     up: bool
     since: str
-    said: Remark
+    remark: Remark
 
     def plain(self) -> tuple[bool, str, dict[str, object]]:
-        """For another process of this party."""
-        return self.up, self.since, self.said.plain()
+        """Return the state for another process of this party."""
+        return self.up, self.since, self.remark.plain()
 
     @classmethod
     def read(cls, plain: Sequence[Any]) -> LinkState:
-        """From what :meth:`plain` made; raises ValueError, TypeError if it did not."""
+        """Read the result of :meth:`plain`; raises ValueError or TypeError if it is not one."""
         up, since, remark = plain
         return cls(bool(up), str(since), read_plain(remark))
 
@@ -89,10 +89,10 @@ class Wire(Protocol):
 
     @property
     def party(self) -> str:
-        """Whose it is."""
+        """The party whose wire this is."""
 
     def open(self, conversation: str = "") -> None:
-        """Open a mailbox: one for whatever comes, or one for a single conversation."""
+        """Open a mailbox for all messages, or for a single conversation."""
 
     def close(self, conversation: str = "") -> None:
         """Close a mailbox; whoever waits at it is woken."""

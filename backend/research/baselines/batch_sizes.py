@@ -41,7 +41,7 @@ class Lead:
 
 
 def points(runs: Iterable[Comparison]) -> tuple[BatchTimes, ...]:
-    """One point a run that holds both protocols, by size; of two runs of one size the first."""
+    """Return one point for each run with both protocols, by size; if two runs have one size, the first counts."""
     by_size: dict[int, BatchTimes] = {}
     for run in runs:
         totals = {row.protocol: row.exchange.total for row in run.rows}
@@ -51,7 +51,7 @@ def points(runs: Iterable[Comparison]) -> tuple[BatchTimes, ...]:
 
 
 def leads(measured: Sequence[BatchTimes]) -> tuple[Lead, ...]:
-    """Which protocol is faster between which sizes."""
+    """Return which protocol is faster between which sizes."""
     groups = [(wins, list(group)) for wins, group in groupby(measured, lambda point: point.wins)]
     until = [_crossing(group_before[-1], group_after[0]) for (_, group_before), (_, group_after) in pairwise(groups)]
     return tuple(
@@ -69,7 +69,7 @@ def expected_seconds(runs: Iterable[Comparison], samples: int) -> float:
 
 
 def _crossing(first: BatchTimes, second: BatchTimes) -> float:
-    """Samples at which two straight lines in a double logarithmic chart meet."""
+    """Return the number of samples at which two straight lines in a double logarithmic chart meet."""
     gap, then = (math.log(p.fed_eini / p.by_level) for p in (first, second))
     share = gap / (gap - then)
     return math.exp(math.log(first.samples) * (1 - share) + math.log(second.samples) * share)

@@ -112,16 +112,16 @@ def by_paths(
     directions: float | None = None,
     hosts_see: bool = True,
 ) -> tuple[Learned, ...]:
-    """Gains where the Guest learns the leaf of every tree.
+    """Return the parties' gains if the Guest learns the leaf of every tree.
 
     Parameters
     ----------
     leaves : ndarray of int
         ``(n, n_trees)``: indices among all leaves.
     directions : float, optional
-        What the Guest can infer, where it is more than the Hosts' splits on the path.
+        The directions that the Guest can infer, if there are more than the Hosts' splits on the path.
     hosts_see : bool
-        Whether a Host sees where samples meet its splits.
+        Whether a Host sees which samples reach its splits.
     """
     on_path = knowledge.of_hosts[leaves]
     path = float(on_path.sum(axis=1).mean()) if len(leaves) else 0.0

@@ -154,7 +154,7 @@ class ForestService:
 
 
 def candidate_leaves(paths: GuestPaths, model_id: str, part: PartyTable, conversation: Session) -> Flags:
-    """Lines 1 and 2 of Alg. 5: ``(n, n_leaves)`` leaves that neither the Guest nor any Host rules out, in one round."""
+    """Return the leaves that neither the Guest nor a Host rules out, ``(n, n_leaves)``, in one round: lines 1 and 2 of Alg. 5."""
     n = len(part.ids)
     for host in paths.hosts:
         conversation.send(host, AskCandidates(conversation.name, model_id, part.ids))

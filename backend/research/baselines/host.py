@@ -22,7 +22,7 @@ _paths_of: WeakKeyDictionary[ServedModel, HostPaths] = WeakKeyDictionary()  # co
 
 
 def read_people(request: Asked) -> Ask:
-    """Read who walks the trees in the clear; what is booked is all that a model can tell about a person.
+    """Read the people that walk the trees in the clear; all that a model can reveal about a person is booked.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def read_people(request: Asked) -> Ask:
 
 
 def read_walk(request: Asked) -> Ask:
-    """Read where samples stand; raise SecurityError if no walk was begun."""
+    """Read the samples' nodes; raise SecurityError if no walk was begun."""
     return Ask(subject=request.session.need(HostWalk, "walk_not_begun"))
 
 

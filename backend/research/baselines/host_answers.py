@@ -25,7 +25,7 @@ class HostPaths:
         self._leaves = Conjunctions(partial_model.rules, own_conditions(partial_model.skeletons, partial_model.rules))
 
     def candidates(self, columns: Columns, has_record: NDArray[np.bool_]) -> bytes:
-        """Candidate leaves (Fed-EINI §III-A; the forest paper's Alg. 5 line 2) as a bitmap, sample by sample."""
+        """Return candidate leaves (Fed-EINI §III-A; the forest paper's Alg. 5 line 2) as a bitmap, sample by sample."""
         return to_bitmap(self._leaves.matrix(columns, len(has_record), has_record))
 
     def start(self, columns: Columns, has_record: NDArray[np.bool_]) -> HostWalk:

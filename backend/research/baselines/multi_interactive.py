@@ -79,7 +79,7 @@ class MultiInteractive:
 
 
 def _reached(trees: Trees, old_nodes: Numbers, new_nodes: Numbers, host: str) -> Numbers:
-    """A Host's answer, if it leads every sample further down its tree."""
+    """Return a Host's answer; raise SecurityError unless it leads every sample further down its tree."""
     if (
         new_nodes.shape != old_nodes.shape
         or ((trees.tree[new_nodes] != trees.tree[old_nodes]) | (trees.depth[new_nodes] <= trees.depth[old_nodes])).any()

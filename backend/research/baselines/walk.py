@@ -102,7 +102,7 @@ class OwnSplits:
         self._decisions = Conjunctions(rules, [((tree, node, True),) for tree, node in rules])
 
     def walk(self, columns: Columns, n: int, has_record: NDArray[np.bool_] | None = None) -> Walk:
-        """Decide every own split for ``n`` samples; rows that are not `has_record` count as missing."""
+        """Decide every own split for ``n`` samples; rows without a record count as missing."""
         return Walk(self.trees, self._split_index, self._decisions.matrix(columns, n, has_record))
 
 

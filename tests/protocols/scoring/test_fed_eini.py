@@ -135,7 +135,7 @@ def check_against_oracle(world, key):
         scored, _ = score(world, guest, network, key)
     ids = world.tables[GUEST].ids
     assert scored.units == [world.oracle(world.row(i)) for i in ids]
-    for host, held in scored.held.items():
+    for host, held in scored.has_record.items():
         assert held.tolist() == [i in world.tables[host].row_of for i in ids]
 
 

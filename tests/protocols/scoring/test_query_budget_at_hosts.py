@@ -108,7 +108,7 @@ def test_people_of_whom_a_host_holds_no_record_are_not_counted():
     world = random_world(3, 1, n=6)
     with counting(world, [1]) as (guest, network, _):
         runs = [score(world, guest, network, PlainKeySide(), name=f"c{i}")[0] for i in range(3)]
-    strangers = {i for i, held in enumerate(runs[0].held["host0"]) if not held}
+    strangers = {i for i, held in enumerate(runs[0].has_record["host0"]) if not held}
     assert strangers and not strangers & set(runs[2].refused)
 
 

@@ -38,7 +38,7 @@ def test_only_the_rows_and_columns_that_a_rule_named_are_opened():
     assert people.columns["y"][people.has_record].tolist() == [6.0, 4.0] and np.isnan(people.columns["y"][1])
     spent = np.array([True, False, False])
     fewer = open_rows(TABLE, Rows(ids=("c", "nobody", "a"), columns=("y",), charged=True), spent)
-    assert fewer.held.tolist() == [False, False, True] and np.isnan(fewer.columns["y"][:2]).all()
+    assert fewer.has_record.tolist() == [False, False, True] and np.isnan(fewer.columns["y"][:2]).all()
     joint = open_rows(TABLE, Rows(rows=np.array([2, 0])))
     assert joint.ids == ("c", "a") and joint.columns["x"].tolist() == [3.0, 1.0]
     assert open_rows(TABLE, Rows(columns=("x",))).columns["x"].tolist() == [1.0, 2.0, 3.0]

@@ -345,7 +345,7 @@ def test_playing_a_host_replaces_its_records_for_one_conversation_only():
         served.hosts["host0"].play("c", GUEST, blank)
         played, _ = score(world, guest, network, PlainKeySide(), name="c")
         own, _ = score(world, guest, network, PlainKeySide(), name="d")
-    assert not played.held["host0"].any()
+    assert not played.has_record["host0"].any()
     assert own.units == [world.oracle(world.row(i)) for i in ids]
 
 

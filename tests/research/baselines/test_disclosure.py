@@ -116,7 +116,7 @@ def test_what_a_host_learns_from_a_walk_is_what_its_messages_say(seed, n_hosts, 
     world = random_world(seed, n_hosts, depth=4)
     ids = world.tables[GUEST].ids
     for name, ran in run(world, WALKS, together=together).items():
-        for host in ran.scored.held:
+        for host in ran.scored.has_record:
             table, seen = world.tables[host], visits(world, ran, host)
             assert len(seen) == len(ids)
             counts = []
@@ -159,7 +159,7 @@ def test_what_the_guest_learns_in_one_round_is_every_host_split_with_a_candidate
     paths = [[(t, *step) for step in path] for t, of_tree in enumerate(leaf_paths(world.model)) for path in of_tree]
     owned_by_tree = [tree.splits for tree in world.model.trees]
     for ran in run(world, ["one-round-streaming", "one-round-batched"], together=together).values():
-        named, asked = 0, {h: [] for h in ran.scored.held}
+        named, asked = 0, {h: [] for h in ran.scored.has_record}
         for host, counts in asked.items():
             counts += [len(m.ids) for _, m in ran.got[host] if isinstance(m, AskCandidates)]
         for sender, message in ran.got[GUEST]:

@@ -11,7 +11,7 @@ from backend.crypto.paillier.scheme import PaillierKeySide
 def test_the_toy_samples_score_the_weights_of_leaves_one_and_two_under_every_protocol():
     for ran in run(toy_world()).values():
         assert ran.scored.units == [16, 32]
-        assert ran.scored.held["host0"].tolist() == [True, False]
+        assert ran.scored.has_record["host0"].tolist() == [True, False]
 
 
 @settings(max_examples=10, deadline=None)
@@ -23,8 +23,8 @@ def test_all_protocols_give_the_plain_walks_score(seed, n_hosts, together, depth
     runs = run(world, together=together)
     for name, ran in runs.items():
         assert ran.scored.units == expected, name
-        assert ran.scored.held.keys() == runs["fed-eini"].scored.held.keys()
-        for host, held in ran.scored.held.items():
+        assert ran.scored.has_record.keys() == runs["fed-eini"].scored.has_record.keys()
+        for host, held in ran.scored.has_record.items():
             assert held.tolist() == [i in world.tables[host].row_of for i in ids]
 
 
