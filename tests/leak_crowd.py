@@ -311,7 +311,7 @@ class Candidate:
         if not isinstance(decision, Permit):
             return tape.reply
         self.host._partial_models.trainings.note(GUEST, ask.notes)
-        return replace(decision, asked=asked, ask=ask)
+        return replace(decision, request=asked, ask=ask)
 
     def opened(self, permit: Permit) -> list[int]:
         """Return which cells of the table a permit opens."""
