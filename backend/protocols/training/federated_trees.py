@@ -174,7 +174,11 @@ class TreeGrower:
             for c in choices:
                 self._check_rows(c)
             families = [
-                (c.tree, c.node, *c.tree.divide(c.node, c.split.owner, c.split.chosen.feature, c.best, c.split.goes_left))
+                (
+                    c.tree,
+                    c.node,
+                    *c.tree.divide(c.node, c.split.owner, c.split.chosen.feature, c.best, c.split.goes_left),
+                )
                 for c in choices
             ]
             for c, (tree, _, left, right) in zip(choices, families, strict=True):
