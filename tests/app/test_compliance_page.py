@@ -260,7 +260,7 @@ def test_filters_are_a_table_of_what_passes() -> None:
         (replace(nothing, packs=("nowhere",)), []),
         (replace(nothing, decisions=("open",)), [other]),
         (replace(nothing, decisions=("confirmed", "overridden")), [one]),
-        (replace(nothing, used=True), [one]),
+        (replace(nothing, only_used=True), [one]),
     ):
         assert findings.matching([one, other], chosen, reviewed) == passing
 
