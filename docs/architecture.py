@@ -141,12 +141,19 @@ def messages(root: Path) -> str:
     lines = ["| message | holds | readable by | fields |", "|---|---|---|---|"]
     for file in sorted((root / "backend").rglob("messages.py")):
         kinds = {"Message"}
+        fields_of: dict[str, list[str]] = {}  # every class of the file → its fields, inherited ones first
         for node in ast.parse(file.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.ClassDef) and kinds & {ast.unparse(base) for base in node.bases}:
+            if not isinstance(node, ast.ClassDef):
+                continue
+            bases = [ast.unparse(base) for base in node.bases]
+            inherited = [field for base in bases for field in fields_of.get(base, [])]
+            own = [f"`{ast.unparse(line.target)}`" for line in node.body if isinstance(line, ast.AnnAssign)]
+            fields_of[node.name] = inherited + own
+            if kinds & set(bases):
                 kinds.add(node.name)
-                fields = ", ".join(f"`{ast.unparse(s.target)}`" for s in node.body if isinstance(s, ast.AnnAssign))
                 kind = texts[node.name]
-                lines.append(f"| {node.name} | {kind['holds']} | {kind['readable']} | {fields or '(none)'} |")
+                fields = ", ".join(fields_of[node.name]) or "(none)"
+                lines.append(f"| {node.name} | {kind['holds']} | {kind['readable']} | {fields} |")
     return "\n".join(lines)
 
 

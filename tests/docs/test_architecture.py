@@ -73,6 +73,15 @@ def test_the_table_names_messages_and_their_fields(house):
     assert "| Ask | ids | a Host | `ids` |" in (house / "docs" / "architecture.md").read_text(encoding="utf-8")
 
 
+def test_the_table_names_fields_that_messages_share(house, architecture):
+    shared = "\n\nclass People:\n    people: list\n\n\nclass More(People, Message):\n    more: int\n"
+    add(house, "backend/protocols/scoring/messages.py", shared)
+    architecture.main([], house)
+    assert "| More | all | a Host | `people`, `more` |" in (house / "docs" / "architecture.md").read_text(
+        encoding="utf-8"
+    )
+
+
 def test_a_message_that_is_not_in_the_table_fails(house, architecture):
     add(house, "backend/protocols/scoring/messages.py", "\n\nclass More(Ask):\n    pass\n")
     assert architecture.problems(house) == []
