@@ -5,8 +5,9 @@ from release_rule import EVERY_SCORE
 
 from backend.errors import Cancelled, ModelError, ParameterError
 from backend.protocols.training.forest import ForestParameters
-from backend.services import Glassleaf, forest_serving
-from backend.services.forest_serving import ServedBatch, ServingRequest, ServingTrial
+from backend.research.baselines import forest_trial
+from backend.services import Glassleaf
+from backend.services.forest_serving import ServingRequest
 from backend.services.training import TrainingRequest
 
 FOREST = ForestParameters(trees=6, depth=2, bins=8, cipher="none")
@@ -22,7 +23,7 @@ def glassleaf(demo_home):
 
 @pytest.mark.slow
 def test_every_batch_is_answered_while_a_worker_is_lost_and_all_trees_come_back(glassleaf, monkeypatch):
-    monkeypatch.setattr(forest_serving, "BATCH_INTERVAL", 0.03)
+    monkeypatch.setattr(forest_trial, "BATCH_INTERVAL", 0.03)
     done = glassleaf.forest_serving.start(ServingRequest("latest", samples=8, batches=200, workers=3, lost_at=3)).get()
     assert [batch.number for batch in done.batches] == list(range(1, 201))
     assert [batch.missing for batch in done.batches[:2]] == [(), ()]
@@ -33,12 +34,6 @@ def test_every_batch_is_answered_while_a_worker_is_lost_and_all_trees_come_back(
     assert all(batch.shift == 0 for batch in done.batches if not batch.missing)
     (entry,) = [e for e in glassleaf.audit.entries("demo") if e.action == "serve"]
     assert entry.body["rows"] == 8
-
-
-def test_where_no_worker_comes_back_in_time_the_trial_says_so():
-    batches = (ServedBatch(1, 0.1, (), 0.0), ServedBatch(2, 0.1, (0,), 0.2))
-    trial = ServingTrial(ServingRequest("m", batches=2, lost_at=2), 2, 1, batches)
-    assert trial.whole_again is None and trial.as_dict()["whole_again"] is None
 
 
 def test_boosted_trees_cannot_go_on_without_one(glassleaf):
