@@ -486,14 +486,14 @@ def test_the_annex_on_rates_says_nothing_twice(report, language):
     men, women = Text("men", "男"), Text("women", "女")
     rate = "selection rate"
     measures = (
-        Evidence(women, rate, 400, 0.7, 0.6, 0.8),
-        Evidence(men, rate, 400, 0.8, 0.7, 0.9),
-        Evidence(men, f"{rate}, reference", 400, None, None, None),
-        Evidence(women, f"{rate}, difference", 800, -0.1, -0.2, -0.01),
-        Evidence(women, f"{rate}, pair p", 800, 0.03, None, None),
-        Evidence(Text("all"), f"{rate}, p", 800, 0.03, None, None),
-        Evidence(women, "score", 400, 0.3, 0.2, 0.4),
-        Evidence(women, f"score, {SMD}", 800, 0.3, 0.2, 0.4),
+        Evidence(about=women, measure=rate, n=400, value=0.7, low=0.6, high=0.8),
+        Evidence(about=men, measure=rate, n=400, value=0.8, low=0.7, high=0.9),
+        Evidence(about=men, measure=f"{rate}, reference", n=400, value=None),
+        Evidence(about=women, measure=f"{rate}, difference", n=800, value=-0.1, low=-0.2, high=-0.01),
+        Evidence(about=women, measure=f"{rate}, pair p", n=800, value=0.03),
+        Evidence(about=Text("all"), measure=f"{rate}, p", n=800, value=0.03),
+        Evidence(about=women, measure="score", n=400, value=0.3, low=0.2, high=0.4),
+        Evidence(about=women, measure=f"score, {SMD}", n=800, value=0.3, low=0.2, high=0.4),
     )
     about = [Evidenced(feature=name, meaning=Text(name), on=None, measures=measures) for name in ("sex", "age")]
     content = report.content.model_copy(update={"fairness": tuple(about)})

@@ -33,21 +33,25 @@ def alternatives(write: Writer) -> list[Block]:
     for attribute in dict.fromkeys(search.attribute for search in searches):
         of_attribute = [search for search in searches if search.attribute == attribute]
         constraints = _constraints(of_attribute)
+        said = ""
         for search in of_attribute:
             feature_name = write.named(search.attribute, search.meaning)
             heading = Heading(
                 write("lda_search", feature=feature_name, cutoff=write.line(search.cutoff, search.policy)), 2
             )
-            blocks += [heading, *_search(write, search, constraints)]
+            how = _measured(write, search)
+            # Of several cut-offs how gaps were measured is said once.
+            blocks += [heading, *([] if how == said else [Paragraph(how, "note")]), _table(write, search, constraints)]
+            said = how
         listed = (write("lda_constraints_are", place=k, constraints=text) for k, text in enumerate(constraints, 1))
         blocks += [Paragraph(line, "note") for line in listed]
     return [*blocks, write.note("lda_note")] if blocks else []
 
 
-def _search(write: Writer, search: SearchLine, constraints: Sequence[str]) -> list[Block]:
+def _measured(write: Writer, search: SearchLine) -> str:
+    """Return on whom gaps were measured, and against which group."""
     reference = write.words.text(search.reference)
-    how = write(f"lda_{search.source}", n=whole(search.n), reference=reference)
-    return [Paragraph(how, "note"), _table(write, search, constraints)]
+    return write(f"lda_{search.source}", n=whole(search.n), reference=reference)
 
 
 def _constraints(searches: Sequence[SearchLine]) -> tuple[str, ...]:
