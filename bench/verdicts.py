@@ -59,7 +59,7 @@ def ratios(ratio: float) -> Draw:
         few = n // 3
         reference = random.binomial(n - few, 0.7) / (n - few)
         share = random.binomial(few, 0.7 * ratio) / few
-        return [Figure("impact_ratio", share / reference, *of_ratio(share, few, reference, n - few), few)]
+        return [Figure(share / reference, *of_ratio(share, few, reference, n - few), few, measure="impact_ratio")]
 
     return draw
 
@@ -114,7 +114,7 @@ def _counted(test: str, drawn: Sequence[list[Figure]]) -> dict[str, float]:
     for found in drawn:
         judged = next(one for one in SUITE.judge({test: found}) if one.id == test)
         verdicts[judged.verdict] += 1
-        bare = [Figure(one.measure, one.value) for one in found]
+        bare = [Figure(measure=one.measure, value=one.value) for one in found]
         alone += next(one for one in SUITE.judge({test: bare}) if one.id == test).verdict == "fail"
     shares = {verdict: verdicts[verdict] / len(drawn) for verdict in ("fail", "warn", "undecided", "pass")}
     return shares | {"alone": alone / len(drawn)}

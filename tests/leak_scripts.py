@@ -84,7 +84,7 @@ def in_pieces(asked: DecisionVectors) -> Script:
 
 def begin_training(world: World, people: Sequence[int] | None = None, *, depth: int = 1) -> Script:
     """Return what begins an approved training of one tree."""
-    asked = AskTraining(C, "secureboost", 1, depth, BINS, (), hide_order=False)
+    asked = AskTraining(C, algorithm="secureboost", trees=1, depth=depth, bins=BINS, exclude=(), hide_order=False)
     return [asked, StartTraining(C, rows(world, people), BINS, (), hide_order=False, request="")]
 
 

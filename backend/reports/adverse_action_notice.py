@@ -25,6 +25,7 @@ from backend.compliance.concepts import Concept, Pattern
 from backend.compliance.phrases import FeatureTexts
 from backend.compliance.rule_pack import words as compliance_words
 from backend.data.dictionary import Feature, Side
+from backend.data.federation import Party
 from backend.errors import ParameterError
 from backend.i18n import NO_TEXT, Catalogue, Text, joined
 from backend.jobs.apart import apart
@@ -54,7 +55,7 @@ TIME_WORDS = re.compile(
 
 LEARNED = {"up": "above", "down": "below"}  # where a higher value raises the risk, it is a reason for those above
 
-Party = Literal["guest", "host", "any"]
+Holder = Literal["guest", "host", "any"]
 
 
 class FormReason(Concept):
@@ -62,7 +63,7 @@ class FormReason(Concept):
 
     text: Text
     learned: Literal["up", "down"]
-    party: Party = "any"
+    party: Holder = "any"
 
 
 class Form(BaseModel):
@@ -206,16 +207,6 @@ class NoticeLine:
 
 
 @dataclass(frozen=True)
-class NoticeSource:
-    """A Host whose columns the model uses and that holds a record of the person."""
-
-    title: Text
-    address: Text = NO_TEXT
-    phone: str = ""
-    reporting_agency: bool = False
-
-
-@dataclass(frozen=True)
 class Notice:
     """What a notice is drawn from.
 
@@ -231,7 +222,7 @@ class Notice:
         Of the model: whether it was approved.
     address, phone, supervisor : Text, str, Text
         The creditor's, and who supervises it under the law of each language; empty if the federation file does not say.
-    sources : tuple of NoticeSource
+    sources : tuple of Party
         All that the score rests on besides the creditor, whether or not a reason names them.
     probability : float
         The score, which is stated where a source is a consumer reporting agency.
@@ -254,7 +245,7 @@ class Notice:
     address: Text = NO_TEXT
     phone: str = ""
     supervisor: Text = NO_TEXT
-    sources: tuple[NoticeSource, ...] = ()
+    sources: tuple[Party, ...] = ()
     probability: float = float("nan")
     against: Against = "covers"
     compared: int = 0

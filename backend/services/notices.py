@@ -10,7 +10,7 @@ from backend.data.dictionary import Feature, Kind
 from backend.data.federation import Federation
 from backend.errors import ParameterError
 from backend.i18n import Text
-from backend.reports.adverse_action_notice import Notice, NoticeLine, NoticeSource
+from backend.reports.adverse_action_notice import Notice, NoticeLine
 from backend.reports.verdict.facts import Verdict
 from backend.store.model_states import Standing
 from backend.trees.ensemble import GuestModel
@@ -79,7 +79,7 @@ def notice_of(
         phone=guest.phone,
         address=guest.address,
         supervisor=guest.supervisor,
-        sources=tuple(NoticeSource(h.title, h.address, h.phone, h.reporting_agency) for h in source_hosts),
+        sources=tuple(source_hosts),
         probability=person.score.probability,
         policy=person.score.policy,
         verdict=verdict,

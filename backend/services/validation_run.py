@@ -174,7 +174,7 @@ class ValidationRun:
         elif not release.measurable:
             self.found["leak"] = "few_records"
         else:
-            self.found["leak"] = (Figure("identifying", release.named, n=release.people),)
+            self.found["leak"] = (Figure(measure="identifying", value=release.named, n=release.people),)
 
     # from scores that are kept without ids (docs/decisions/scores.md)
 
@@ -221,9 +221,17 @@ class ValidationRun:
                 feature = row.about.en
                 if row.measure == "Cramér's V" and feature in party_of:
                     party = party_of[feature]
-                    rows.append(
-                        Figure("cramers_v", row.value, row.low, row.high, row.n, party, feature, group=attribute)
+                    figure = Figure(
+                        row.value,
+                        row.low,
+                        row.high,
+                        row.n,
+                        measure="cramers_v",
+                        party=party,
+                        feature=feature,
+                        group=attribute,
                     )
+                    rows.append(figure)
         none: Missing = "not_measured" if protected else "no_attribute"
         self.found["proxies"] = rows or none
 
@@ -366,16 +374,16 @@ class ValidationRun:
             return
         scored, plain = _some(self._score(self._probes, "none"))
         wrong = int((plain != self._margins[scored]).any(axis=1).sum())
-        self.found["exactness"] = (Figure("not_exact", float(wrong), n=len(scored)), rounding)
+        self.found["exactness"] = (Figure(measure="not_exact", value=float(wrong), n=len(scored)), rounding)
 
     def again(self) -> None:
         """The stored partial model against the record's hash, and some people scored a second time."""
         differs = content_hash(dump_guest(self._context.model)) != self._context.record.content_hash
-        results = [Figure("hash_differs", float(differs))]
+        results = [Figure(measure="hash_differs", value=float(differs))]
         if len(self._probes):
             scored, second = _some(self._score(self._probes[:REPEATED_PEOPLE]))
             wrong = int((second != self._margins[scored]).any(axis=1).sum())
-            results.append(Figure("again_differs", float(wrong), n=len(scored)))
+            results.append(Figure(measure="again_differs", value=float(wrong), n=len(scored)))
         self.found["reproducibility"] = results
 
     @property

@@ -95,9 +95,9 @@ def test_figures_of_robustness_have_the_interval_of_the_same_people_drawn_again(
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_figure_is_written_with_its_records_and_a_share_of_the_gain_with_one_decimal(language):
     say = Catalogue(language)
-    written = value_in_words(say, Figure("noise_flips", 0.0123, 0.01, 0.02, 1300), str)
+    written = value_in_words(say, Figure(measure="noise_flips", value=0.0123, low=0.01, high=0.02, n=1300), str)
     assert written == f"1.23 [1.00, 2.00]\u00a0%{say('validation_words.records', n='1,300')}"
-    assert value_in_words(say, Figure("top_share", 0.27351), str) == "27.4\u00a0%"
+    assert value_in_words(say, Figure(measure="top_share", value=0.27351), str) == "27.4\u00a0%"
 
 
 def test_calibration_is_that_of_tenths_counted_by_hand():
@@ -272,11 +272,13 @@ def cases():
             figures.against_expectation([("bank", "a", "down", against)], {"a": 0.3}) for against in (False, True)
         ),
         "exactness": tuple(
-            (Figure("not_exact", wrong), figures.rounding(m)) for wrong, m in ((0.0, thick), (1.0, rough))
+            (Figure(measure="not_exact", value=wrong), figures.rounding(m)) for wrong, m in ((0.0, thick), (1.0, rough))
         ),
-        "reproducibility": tuple((Figure("hash_differs", x), Figure("again_differs", 0.0)) for x in (0.0, 1.0)),
-        "leak": tuple((Figure("identifying", x),) for x in (0.0, 0.85)),
-        "proxies": tuple((Figure("cramers_v", v, v - 0.05, v + 0.05),) for v in (0.1, 0.8)),
+        "reproducibility": tuple(
+            (Figure(measure="hash_differs", value=x), Figure(measure="again_differs", value=0.0)) for x in (0.0, 1.0)
+        ),
+        "leak": tuple((Figure(measure="identifying", value=x),) for x in (0.0, 0.85)),
+        "proxies": tuple((Figure(measure="cramers_v", value=v, low=v - 0.05, high=v + 0.05),) for v in (0.1, 0.8)),
         "disparity": (slices.impact_ratios({key: own}), slices.impact_ratios(declined)),
         "swap_sets": (
             figures.swap_sets(labels > 0, p < 0.5, p < 0.52),
@@ -332,7 +334,7 @@ def test_there_are_twenty_five_tests_each_with_a_source_a_reason_and_something_t
 def test_the_whole_interval_decides_of_every_measure(sense, figure, verdict, shows_from):
     ends = {"warn": 0.1, "fail": 0.2} if sense == "max" else {"warn": 0.2, "fail": 0.0}
     limit = MeasureLimits(measure="m", sense=sense, **ends)
-    judged = judge(limit, Figure("m", *figure))
+    judged = judge(limit, Figure(*figure, measure="m"))
     assert judged.verdict == verdict
     assert judged.shows_from == (None if shows_from is None else pytest.approx(shows_from))
 
@@ -340,18 +342,18 @@ def test_the_whole_interval_decides_of_every_measure(sense, figure, verdict, sho
 def test_without_a_second_limit_a_test_is_undecided_between_warning_and_passing():
     limit = MeasureLimits(measure="m", sense="max", warn=0.1)
     wanted = {(0.2, 0.15, 0.25): "warn", (0.12, 0.05, 0.2): "undecided", (0.05, 0.0, 0.1): "pass"}
-    assert {figure: verdict_of(limit, Figure("m", *figure)) for figure in wanted} == wanted
+    assert {figure: verdict_of(limit, Figure(*figure, measure="m")) for figure in wanted} == wanted
 
 
 def test_the_worst_of_equal_verdicts_is_the_one_with_the_worst_figure_and_all_are_kept():
     found = [
-        Figure("group_gap", 0.0096, 0.0090, 0.0102, 900, group="large"),
-        *(Figure("group_gap", 0.02, 0.0, 0.04, 90, group=f"group {k}") for k in range(20)),
-        Figure("group_gap", 0.0484, -0.0022, 0.0990, 41, group="small"),
+        Figure(measure="group_gap", value=0.0096, low=0.0090, high=0.0102, n=900, group="large"),
+        *(Figure(measure="group_gap", value=0.02, low=0.0, high=0.04, n=90, group=f"group {k}") for k in range(20)),
+        Figure(measure="group_gap", value=0.0484, low=-0.0022, high=0.0990, n=41, group="small"),
     ]
     test = next(one for one in SUITE.judge({"group_calibration": found}) if one.id == "group_calibration")
     assert test.verdict == "pass" and test.figures[0].figure.group == "small" and len(test.figures) == 22
-    wide = [*found, Figure("group_gap", 0.0300, -0.09, 0.15, 20, group="few")]
+    wide = [*found, Figure(measure="group_gap", value=0.0300, low=-0.09, high=0.15, n=20, group="few")]
     test = next(one for one in SUITE.judge({"group_calibration": wide}) if one.id == "group_calibration")
     assert test.verdict == "undecided" and test.figures[0].figure.group == "few"
 
@@ -364,8 +366,11 @@ def test_a_test_without_a_figure_is_not_provided_and_a_missing_floor_leaves_the_
     assert overall(SUITE.judge({**sound, "time": "no_time", "challenger": "no_challenger"})) == "pass"
     assert overall(SUITE.judge({**sound, "leak": next(iter(EXCUSED))})) == "pass"
     assert overall(SUITE.judge({**sound, "auc": "no_scores", "ks": cases()["ks"][1]})) == "fail"
-    assert overall(SUITE.judge({**sound, "noise": (Figure("noise_fall", 0.04),)})) == "warn"
-    assert overall(SUITE.judge({**sound, "noise": (Figure("noise_fall", 0.04, 0.01, 0.07),)})) == "undecided"
+    assert overall(SUITE.judge({**sound, "noise": (Figure(measure="noise_fall", value=0.04),)})) == "warn"
+    assert (
+        overall(SUITE.judge({**sound, "noise": (Figure(measure="noise_fall", value=0.04, low=0.01, high=0.07),)}))
+        == "undecided"
+    )
 
 
 def test_what_is_kept_is_read_as_it_was():

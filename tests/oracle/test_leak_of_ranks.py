@@ -34,7 +34,17 @@ def asked_for(setting):
     """Return what asks for ranks with a noise: the training, and the start."""
     map_, theta, alpha, epsilon = setting
     noise = {"epsilon": epsilon, "map": map_, "mechanism": "exponential", "theta": theta, "alpha": alpha}
-    training = AskTraining(CONVERSATION, "opboost", 1, 1, 0, (), hide_order=False, levels=LEVELS, **noise)
+    training = AskTraining(
+        CONVERSATION,
+        algorithm="opboost",
+        trees=1,
+        depth=1,
+        bins=0,
+        exclude=(),
+        hide_order=False,
+        levels=LEVELS,
+        **noise,
+    )
     return training, StartRanks(CONVERSATION, levels=LEVELS, exclude=(), **noise)
 
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from backend.data.dictionary import Feature
+from backend.data.federation import Party
 from backend.errors import ParameterError
 from backend.i18n import LANGUAGES, Catalogue, Text
 from backend.reports.adverse_action_notice import (
@@ -13,7 +14,6 @@ from backend.reports.adverse_action_notice import (
     Blocker,
     Notice,
     NoticeLine,
-    NoticeSource,
     absent,
     draw,
     form,
@@ -108,8 +108,11 @@ SEX = NoticeLine(
     "above",
     (Blocker(Text("15 USC 1691(a)(1)"), "prohibited"),),
 )
-LENDER = NoticeSource(Text("Lender <Two>", "乙"))
-AGENCY = NoticeSource(Text("Bureau", "征信中心"), Text("1 Main St", "主街 1 号"), "1-800-1", reporting_agency=True)
+LENDER = Party(name="lender", title=Text("Lender <Two>", "乙"), id="id")
+AGENCY = Party(
+    name="bureau", title=Text("Bureau", "征信中心"), address=Text("1 Main St", "主街 1 号"), phone="1-800-1",
+    reporting_agency=True, id="id",
+)  # fmt: skip
 
 
 def english(made):
@@ -177,7 +180,10 @@ def test_sources_are_named_by_what_they_are_and_a_score_beside_an_agency_only(la
     assert words("notice.sources_agency", agency=words.text(AGENCY.title), **reached) in agency
     assert reached["address"] not in lender
     assert words("notice.score", score="63.4", day="2026-11-21") in agency and "63.4" not in lender
-    assert absent(words, "phone") in shown(replace(AGENCY, phone="")) and absent(words, "phone") not in agency
+    assert (
+        absent(words, "phone") in shown(AGENCY.model_copy(update={"phone": ""}))
+        and absent(words, "phone") not in agency
+    )
 
 
 def test_each_language_stands_on_its_own_law():

@@ -264,7 +264,7 @@ def test_the_rate_of_all_people_stands_beside_that_of_those_measured_each_with_i
 
 
 def test_what_the_suite_measured_of_sensitivity_counts_where_sr_26_2_asks_for_it(report):
-    measured = (Judged(SuiteFigure("noise_fall", 0.1), "max", 0.05, 0.2, "warn"),)
+    measured = (Judged(SuiteFigure(measure="noise_fall", value=0.1), "max", 0.05, 0.2, "warn"),)
     noise = suite.Tested("noise", "stability", False, Text("S", "出处"), "warn", figures=measured)
     validated = Validation("m", "", "1", "warn", (noise,), 0.5, 99, 99)
     words = Catalogue("en")
@@ -550,7 +550,7 @@ def test_findings_stand_by_feature_the_worst_first_and_what_was_measured_of_it_o
 
 def test_a_finding_says_where_the_suite_alone_measured_its_feature(report):
     finding = replace(report.content.assessment.findings[0], disparities=None, disparities_on=None)
-    figure = SuiteFigure("impact_ratio", 0.9, n=99, feature=finding.feature, kind="code", group="1")
+    figure = SuiteFigure(measure="impact_ratio", value=0.9, n=99, feature=finding.feature, kind="code", group="1")
     judged = Judged(figure, "min", None, 0.8, "pass")
     one = suite.Tested("disparity", "fairness", True, Text("S", "出处"), "pass", figures=(judged,))
     validated = Validation("m", "", "1", "pass", (one,), 0.5, 99, 99)

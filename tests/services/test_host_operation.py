@@ -224,7 +224,9 @@ def test_a_request_that_waits_is_logged_counted_and_told_to_the_operators_webhoo
     thread = Thread(target=service.serve, daemon=True)
     thread.start()
     try:
-        asked = answer(bank, AskTraining(ONE, "secureboost", 1, 2, 4, (), hide_order=False))
+        asked = answer(
+            bank, AskTraining(ONE, algorithm="secureboost", trees=1, depth=2, bins=4, exclude=(), hide_order=False)
+        )
         assert isinstance(asked, ApprovalPending)
         until(lambda: len(chat.got) == 2)
     finally:

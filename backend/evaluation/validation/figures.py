@@ -31,17 +31,19 @@ def discrimination(part: Performance) -> tuple[Figure, Figure]:
     """AUC with its interval, and Gini = 2 AUC - 1."""
     estimate = part.figure("auc")
     if estimate is None:
-        return Figure("auc", None), Figure("gini", None)
-    gini = Figure("gini", 2 * estimate.value - 1, 2 * estimate.low - 1, 2 * estimate.high - 1, part.n)
-    return Figure("auc", estimate.value, estimate.low, estimate.high, part.n), gini
+        return Figure(measure="auc", value=None), Figure(measure="gini", value=None)
+    gini = Figure(
+        measure="gini", value=2 * estimate.value - 1, low=2 * estimate.low - 1, high=2 * estimate.high - 1, n=part.n
+    )
+    return Figure(measure="auc", value=estimate.value, low=estimate.low, high=estimate.high, n=part.n), gini
 
 
 def of_part(part: Performance, measure: str) -> Figure:
     """Return a figure of the model card under the suite's name; not disclosed if it does not apply."""
     estimate = part.figure(measure)
     if estimate is None:
-        return Figure(measure, None)
-    return Figure(measure, estimate.value, estimate.low, estimate.high, part.n)
+        return Figure(measure=measure, value=None)
+    return Figure(measure=measure, value=estimate.value, low=estimate.low, high=estimate.high, n=part.n)
 
 
 def average_precision(labels: Floats, scores: Floats, weights: Floats | None = None) -> float:
@@ -62,7 +64,7 @@ def precision_lift(labels: Floats, scores: Floats, weights: Floats | None = None
         lift = average_precision(labels, scores, weights) / share
     else:
         lift = None
-    return Figure("precision_lift", lift, n=len(labels))
+    return Figure(measure="precision_lift", value=lift, n=len(labels))
 
 
 def brier_skill(labels: Floats, probabilities: Floats, weights: Floats | None = None) -> Figure:
@@ -70,7 +72,7 @@ def brier_skill(labels: Floats, probabilities: Floats, weights: Floats | None = 
     share = float(np.average(labels, weights=weights))
     base = share * (1 - share)
     loss = float(np.average((probabilities - labels) ** 2, weights=weights))
-    return Figure("brier_skill", None if base == 0 else 1 - loss / base, n=len(labels))
+    return Figure(measure="brier_skill", value=None if base == 0 else 1 - loss / base, n=len(labels))
 
 
 def calibration_error(labels: Floats, probabilities: Floats, weights: Floats | None = None) -> Figure:
@@ -78,7 +80,7 @@ def calibration_error(labels: Floats, probabilities: Floats, weights: Floats | N
     rows = calibration(labels, probabilities.reshape(-1, 1), "binary", weights=weights)
     total = len(labels) if weights is None else float(weights.sum())
     apart = sum((row.n if row.weight is None else row.weight) * abs(row.observed - row.predicted) for row in rows)
-    return Figure("ece", apart / total, n=len(labels))
+    return Figure(measure="ece", value=apart / total, n=len(labels))
 
 
 def hosmer_lemeshow(labels: Floats, probabilities: Floats) -> Figure:
@@ -90,7 +92,7 @@ def hosmer_lemeshow(labels: Floats, probabilities: Floats) -> Figure:
     statistic = sum(
         (row.n * (row.observed - row.predicted)) ** 2 / s for row, s in zip(rows, spread, strict=True) if s > 0
     )
-    return Figure("hosmer_lemeshow", float(gammaincc(len(rows) / 2, statistic / 2)), n=len(labels))
+    return Figure(measure="hosmer_lemeshow", value=float(gammaincc(len(rows) / 2, statistic / 2)), n=len(labels))
 
 
 def spiegelhalter(labels: Floats, probabilities: Floats) -> Figure:
@@ -103,7 +105,7 @@ def spiegelhalter(labels: Floats, probabilities: Floats) -> Figure:
         value = float(erfc(abs(apart) / np.sqrt(spread) / np.sqrt(2)))
     else:
         value = None
-    return Figure("spiegelhalter", value, n=len(labels))
+    return Figure(measure="spiegelhalter", value=value, n=len(labels))
 
 
 # Stability
@@ -112,11 +114,11 @@ def spiegelhalter(labels: Floats, probabilities: Floats) -> Figure:
 def shift(stability: Stability) -> Figure:
     """PSI of one part's predictions against another's; its lower end is 0 if chance explains it."""
     return Figure(
-        "psi",
-        stability.psi,
-        stability.psi if stability.moved else 0.0,
-        stability.psi,
-        stability.n,
+        measure="psi",
+        value=stability.psi,
+        low=stability.psi if stability.moved else 0.0,
+        high=stability.psi,
+        n=stability.n,
         group=stability.part,
     )
 
@@ -126,10 +128,10 @@ def auc_gap(training: Performance, test: Performance) -> Figure:
     in_training = training.figure("auc")
     in_test = test.figure("auc")
     if in_training is None or in_test is None:
-        return Figure("auc_gap", None)
+        return Figure(measure="auc_gap", value=None)
     gap = in_training.value - in_test.value
     errors = hypot(in_training.high - in_training.low, in_test.high - in_test.low) / 2
-    return Figure("auc_gap", gap, gap - errors, gap + errors, test.n)
+    return Figure(measure="auc_gap", value=gap, low=gap - errors, high=gap + errors, n=test.n)
 
 
 def rank_agreement(gains: Floats, seed: int = SEED) -> Found:
@@ -155,7 +157,7 @@ def rank_agreement(gains: Floats, seed: int = SEED) -> Found:
     if not correlations:
         return "few_trees"
     low, high = np.quantile(correlations, TAILS)
-    return (Figure("rank_agreement", float(np.mean(correlations)), float(low), float(high)),)
+    return (Figure(measure="rank_agreement", value=float(np.mean(correlations)), low=float(low), high=float(high)),)
 
 
 # Structure
@@ -166,8 +168,8 @@ def concentration(parties: Sequence[str], names: Sequence[str], gains: Floats) -
     shares = gains.sum(axis=0) / (gains.sum() or 1.0)
     top = int(shares.argmax())
     return (
-        Figure("top_share", float(shares[top]), party=parties[top], feature=names[top]),
-        Figure("hhi", float((shares**2).sum())),
+        Figure(measure="top_share", value=float(shares[top]), party=parties[top], feature=names[top]),
+        Figure(measure="hhi", value=float((shares**2).sum())),
     )
 
 
@@ -178,7 +180,7 @@ def thin_leaves(model: GuestModel) -> Figure:
         covers = [node.cover for node in tree.nodes if isinstance(node, Leaf)]
         leaves += len(covers)
         thin += sum(cover < THIN * sum(covers) for cover in covers)
-    return Figure("thin_leaves", thin / leaves)
+    return Figure(measure="thin_leaves", value=thin / leaves)
 
 
 def rounding(model: GuestModel) -> Figure:
@@ -190,7 +192,7 @@ def rounding(model: GuestModel) -> Figure:
         exact = np.array([model.weights_of(t, leaf) for leaf in leaves]) * 2.0**model.score_bits
         off = ((exact - np.rint(exact)) ** 2).max(axis=1)
         variance += float((covers * off).sum() / covers.sum())
-    return Figure("rounding", float(np.ldexp(np.sqrt(variance), -model.score_bits)))
+    return Figure(measure="rounding", value=float(np.ldexp(np.sqrt(variance), -model.score_bits)))
 
 
 def against_expectation(
@@ -205,9 +207,16 @@ def against_expectation(
     shares : mapping of str to float
         Feature → its share of the gain.
     """
-    against = [Figure("contradicting", shares[f], party=p, feature=f) for p, f, _, wrong in directions if wrong]
-    mixed = [Figure("mixed", shares[f], party=p, feature=f) for p, f, how, _ in directions if how == "mixed"]
-    return (*(against or [Figure("contradicting", 0.0)]), *(mixed or [Figure("mixed", 0.0)]))
+    against = [
+        Figure(measure="contradicting", value=shares[f], party=p, feature=f) for p, f, _, wrong in directions if wrong
+    ]
+    mixed = [
+        Figure(measure="mixed", value=shares[f], party=p, feature=f) for p, f, how, _ in directions if how == "mixed"
+    ]
+    return (
+        *(against or [Figure(measure="contradicting", value=0.0)]),
+        *(mixed or [Figure(measure="mixed", value=0.0)]),
+    )
 
 
 # Robustness: margins of the same people, as they are and changed
@@ -216,13 +225,13 @@ def against_expectation(
 def auc_fall(measure: str, labels: Floats, unchanged: Floats, changed: Floats, party: str, feature: str = "") -> Figure:
     """AUC as it is less AUC with changed values, both drawn on the same people."""
     fall = _drawn(len(labels), lambda weights: auc(labels, unchanged, weights) - auc(labels, changed, weights))
-    return Figure(measure, *fall, len(labels), party, feature)
+    return Figure(*fall, n=len(labels), measure=measure, party=party, feature=feature)
 
 
 def flips(unchanged: Floats, changed: Floats, cutoff: float, party: str) -> Figure:
     """Share of the people whose decision changes; both are probabilities."""
     share = float(((unchanged < cutoff) != (changed < cutoff)).mean())
-    return Figure("noise_flips", share, *wilson(share, len(unchanged)), len(unchanged), party)
+    return Figure(share, *wilson(share, len(unchanged)), n=len(unchanged), measure="noise_flips", party=party)
 
 
 def without_host(labels: Floats, unchanged: Floats, changed: Floats, party: str) -> tuple[Figure, Figure]:
@@ -231,8 +240,15 @@ def without_host(labels: Floats, unchanged: Floats, changed: Floats, party: str)
     moved = changed - unchanged
     low, high = of_mean(abs(float(moved.mean())), float(moved.std(ddof=1)), len(moved))
     return (
-        Figure("out_auc", *remaining_auc, len(labels), party),
-        Figure("out_shift", abs(float(moved.mean())), max(0.0, low), high, len(labels), party),
+        Figure(*remaining_auc, n=len(labels), measure="out_auc", party=party),
+        Figure(
+            measure="out_shift",
+            value=abs(float(moved.mean())),
+            low=max(0.0, low),
+            high=high,
+            n=len(labels),
+            party=party,
+        ),
     )
 
 
@@ -257,13 +273,15 @@ def swap_sets(labels: Flags, champion: Flags, challenger: Flags) -> tuple[Figure
     """
     champion_only = champion & ~challenger
     challenger_only = challenger & ~champion
-    swapped = Figure("swapped", float((champion_only | challenger_only).mean()), n=len(labels))
+    swapped = Figure(measure="swapped", value=float((champion_only | challenger_only).mean()), n=len(labels))
     if min(champion_only.sum(), challenger_only.sum()) < MIN_GROUP:
-        return swapped, Figure("swap_excess", None)
+        return swapped, Figure(measure="swap_excess", value=None)
     mine = float(labels[champion_only].mean())
     theirs = float(labels[challenger_only].mean())
     ends = of_difference(mine, int(champion_only.sum()), theirs, int(challenger_only.sum()))
-    return swapped, Figure("swap_excess", mine - theirs, *ends, int(champion_only.sum() + challenger_only.sum()))
+    return swapped, Figure(
+        mine - theirs, *ends, n=int(champion_only.sum() + challenger_only.sum()), measure="swap_excess"
+    )
 
 
 def challenger_gain(
@@ -272,8 +290,10 @@ def challenger_gain(
     """AUC of the challenger less the champion's, drawn on the same people; both are margins."""
     for estimate in paired_difference(labels, champion, challenger, outputs, seed):
         if estimate.name == "auc":
-            return Figure("challenger_gain", estimate.value, estimate.low, estimate.high, len(labels))
-    return Figure("challenger_gain", None)
+            return Figure(
+                measure="challenger_gain", value=estimate.value, low=estimate.low, high=estimate.high, n=len(labels)
+            )
+    return Figure(measure="challenger_gain", value=None)
 
 
 def normal_ends(value: float, error: float, z: float = Z) -> tuple[float, float]:

@@ -91,9 +91,11 @@ def shift(reference: NDArray[np.intp], current: NDArray[np.intp], party: str, fe
     """PSI of two parts counted in the same bins; not disclosed of fewer than 20 people, and its lower end is 0 if chance explains it."""
     n = int(current.sum())
     if min(int(reference.sum()), n) < MIN_GROUP:
-        return Figure("psi", None, n=n, party=party, feature=feature)
+        return Figure(measure="psi", value=None, n=n, party=party, feature=feature)
     psi, chance = moved_by(reference, current)
-    return Figure("psi", psi, psi if psi > chance else 0.0, psi, n, party, feature)
+    return Figure(
+        measure="psi", value=psi, low=psi if psi > chance else 0.0, high=psi, n=n, party=party, feature=feature
+    )
 
 
 def column_shift(party: str, feature: Feature, reference: Column, current: Column) -> Figure:
@@ -116,15 +118,15 @@ def ratios(disparity: Disparity) -> Found:
         return "few_people"
     return [
         Figure(
-            "impact_ratio",
-            compared.ratio.value,
-            compared.ratio.low,
-            compared.ratio.high,
-            compared.group.n,
-            disparity.party,
-            disparity.feature,
-            compared.group.kind,
-            compared.group.name,
+            measure="impact_ratio",
+            value=compared.ratio.value,
+            low=compared.ratio.low,
+            high=compared.ratio.high,
+            n=compared.group.n,
+            party=disparity.party,
+            feature=disparity.feature,
+            kind=compared.group.kind,
+            group=compared.group.name,
         )
         for compared in gap.others
     ]

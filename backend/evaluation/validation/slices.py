@@ -237,7 +237,17 @@ def _figure(
     apart: tuple[str, ...] = ()
     if s.group.kind == "rest":
         apart = tuple(sibling.group.name for sibling in all_slices if sibling.group.kind in ("code", "missing"))
-    return Figure(measure, value, *ends, s.group.n, key[0], key[1], s.group.kind, s.group.name, apart)
+    return Figure(
+        value,
+        *ends,
+        n=s.group.n,
+        measure=measure,
+        party=key[0],
+        feature=key[1],
+        kind=s.group.kind,
+        group=s.group.name,
+        apart=apart,
+    )
 
 
 def _names(feature_slices: Sequence[Slice]) -> list[tuple[str, str]]:

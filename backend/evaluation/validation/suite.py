@@ -20,6 +20,7 @@ from backend.data.bounded_text import read_toml
 from backend.data.rounding import Rounded
 from backend.data.validation import field_problems
 from backend.errors import ParameterError
+from backend.fairness.evidence import Measured
 from backend.i18n import Text
 from backend.remark import Remark
 
@@ -135,18 +136,12 @@ class OperatorConfig(_Part):
     off: dict[str, str] = {}
 
 
-@dataclass(frozen=True)
-class Figure:
+@dataclass(frozen=True, kw_only=True)
+class Figure(Measured):
     """One measured number of a test.
 
     Attributes
     ----------
-    value : float or None
-        None if too few people are behind it to be disclosed.
-    low, high : float or None
-        Its interval, if it has one.
-    n : int
-        Records behind it; 0 if it is about the model alone.
     party, feature : str
         What it is about; empty = the whole.
     kind, group : str
@@ -156,10 +151,6 @@ class Figure:
     """
 
     measure: str
-    value: Rounded | None
-    low: Rounded | None = None
-    high: Rounded | None = None
-    n: int = 0
     party: str = ""
     feature: str = ""
     kind: str = ""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
+
+from backend.protocols.training.opboost.noise_terms import NoiseTerms
 from backend.protocols.transport.message import GUEST, HOST, LISTS, Message
 
 # purposes beside those of measuring
@@ -14,7 +17,7 @@ NOT_MEASURED = (-1.0, -1.0)  # share of scores that fit one path only, and the l
 APPROVAL = "approval"  # what a Host's signature to the Guest is under
 
 
-class AskTraining(Message, readable_by=HOST, max_bytes=LISTS):
+class AskTraining(NoiseTerms, Message, readable_by=HOST, max_bytes=LISTS):
     """Guest → Host: may this conversation train, in this way? The Host holds the Guest to what it says here.
 
     `trees` is the most that will come. Of ranks (OpBoost) `bins` is 0, and `map` to `levels` say how values are desensitised
@@ -27,18 +30,13 @@ class AskTraining(Message, readable_by=HOST, max_bytes=LISTS):
         "how a model is to be trained: algorithm, trees, depth, bins; which of its features are left out; "
         "which share of scores may fit one path"
     )
+    _: KW_ONLY
     algorithm: str
     trees: int
     depth: int
     bins: int
     exclude: tuple[str, ...]
     hide_order: bool
-    epsilon: float = 0.0
-    map: str = ""
-    mechanism: str = ""
-    theta: int = 0
-    alpha: float = 0.0
-    levels: int = 0
     draw: str = ""
     most_named: float = 0.05
 

@@ -120,8 +120,8 @@ def approved_structure(guest: str, training: AskTraining, facts: TableFacts) -> 
     The training rows are those that came first with the same bins and draw. Another algorithm, or more and deeper trees, reveal nothing
     beyond the bins of all records.
     """
-    noise = (training.map, training.mechanism, training.epsilon, training.theta, training.alpha, training.levels)
-    parts = (guest, training.draw, training.bins, training.hide_order, sorted(training.exclude), noise, facts.ids)
+    training_facts = (training.draw, training.bins, training.hide_order, sorted(training.exclude), training.noise_terms)
+    parts = (guest, *training_facts, facts.ids)
     return sha256(repr(parts).encode()).hexdigest()
 
 

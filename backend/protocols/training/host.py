@@ -310,17 +310,9 @@ def read_ranks(request: Asked) -> Ask:
     approval = training_request(request)
     approved = session.kept(AskTraining)
     if approval is not None and approved is not None:
-        approved_noise = (
-            approved.map,
-            approved.mechanism,
-            approved.epsilon,
-            approved.theta,
-            approved.alpha,
-            approved.levels,
-        )
-        noise_asked = (start.map, start.mechanism, start.epsilon, start.theta, start.alpha, start.levels)
+        same_noise = approved.noise_terms == start.noise_terms
         same_features = sorted(approved.exclude) == sorted(start.exclude)
-        _check_terms(request, approved.bins == 0 and same_features and noise_asked == approved_noise)
+        _check_terms(request, approved.bins == 0 and same_features and same_noise)
     if session.rows is None:
         raise SecurityError("no_alignment_before_ranks")
     noise = noise_of(start)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 from backend.protocols.training.growth_record import ROOT
+from backend.protocols.training.opboost.noise_terms import NoiseTerms
 from backend.protocols.transport.codec import RemarkOnWire
 from backend.protocols.transport.message import GUEST, GUEST_KEY, HOST, LISTS, NUMBERS, PEOPLE, WHOLE, Lane, Message
 
@@ -128,16 +129,11 @@ class SplitRows(Message, readable_by=GUEST, max_bytes=LISTS):
     left: bytes
 
 
-class StartRanks(Message, readable_by=HOST, max_bytes=LISTS, lane=Lane.TRAINING):
+class StartRanks(NoiseTerms, Message, readable_by=HOST, max_bytes=LISTS, lane=Lane.TRAINING):
     """Guest → Host, OpBoost: desensitise your features in this way and send their ranks (backend/protocols/training/opboost)."""
 
     HOLDS = "how values are to be desensitised; which of its features are left out"
-    map: str
-    mechanism: str
-    epsilon: float
-    theta: int
-    alpha: float
-    levels: int
+    _: KW_ONLY
     exclude: tuple[str, ...]
 
 

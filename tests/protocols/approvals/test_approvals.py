@@ -518,7 +518,7 @@ def test_no_guest_fills_the_operators_list():
 
 def terms(conversation, **changed):
     values = {"trees": 2, "depth": 3, "bins": 8, "exclude": (), "hide_order": False, "epsilon": 0.0, **changed}
-    return AskTraining(conversation, "secureboost", **values)
+    return AskTraining(conversation, algorithm="secureboost", **values)
 
 
 def test_a_training_is_held_to_what_was_allowed():
@@ -536,7 +536,7 @@ def test_a_training_is_held_to_what_was_allowed():
             replace(start, bins=9),
             replace(start, exclude=("host0_x",)),
             replace(start, hide_order=True),
-            StartRanks("c", "global", "exponential", 0.32, 4, 2.0, 128, ()),
+            StartRanks("c", "global", "exponential", 0.32, 4, 2.0, 128, exclude=()),
             TakeSplit("c", 2, 0, "host0_x", b"", True, b""),
             KeepModel("c", "m", GUEST, ("host0",), ((), (), ()), 10, 1, 0, 0, ""),
         )
@@ -561,7 +561,9 @@ def test_the_guest_states_what_it_will_send():
         session = Session(network.end(GUEST), "c", WORLD.model.hosts)
         asked = training_terms(session, parameters, guest._federation, ("host0_x", "bank_y"))
         session.close()
-    assert asked["host0"] == AskTraining("c", "secureboost", 7, 2, 9, ("host0_x",), False)
+    assert asked["host0"] == AskTraining(
+        "c", algorithm="secureboost", trees=7, depth=2, bins=9, exclude=("host0_x",), hide_order=False
+    )
     assert asked["host1"].exclude == ()
 
 

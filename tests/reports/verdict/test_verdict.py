@@ -26,7 +26,9 @@ def one(verdict, kind, about=None):
 
 
 def result_of(test, verdict, value=0.2, missing=""):
-    figures = (Judged(Figure("contradicting", value, n=100), "max", 0.0, 0.05, verdict),) if not missing else ()
+    figures = (
+        (Judged(Figure(measure="contradicting", value=value, n=100), "max", 0.0, 0.05, verdict),) if not missing else ()
+    )
     return suite.Tested(test, "structure", True, Text("a source", "来源"), verdict, missing, figures=figures)
 
 

@@ -102,7 +102,7 @@ def _ask_ranks(joint: Joint, parameters: OpBoostParameters) -> list[_Column]:
     noise = parameters.noise
     noise_terms = noise.map, noise.mechanism, float(noise.epsilon), noise.theta, float(noise.alpha), noise.levels
     for host in session.hosts:
-        session.send(host, StartRanks(session.name, *noise_terms, joint.excluded[host]))
+        session.send(host, StartRanks(session.name, *noise_terms, exclude=joint.excluded[host]))
     answers = session.expect_each(Ranks, session.hosts)
     return [column for host in session.hosts for column in _read_ranks(host, answers[host], joint, noise.levels)]
 

@@ -22,6 +22,7 @@ from backend.errors import ParameterError, SecurityError
 from backend.protocols.terms.records import Records
 from backend.protocols.training.messages import Ranks, StartRanks, TakeRankSplits
 from backend.protocols.training.opboost.maps import MAPS, MECHANISMS, MISSING, Noise, ValueMap
+from backend.protocols.training.opboost.noise_terms import NoiseTerms
 from backend.protocols.training.opboost.sampling import IntArray
 from backend.protocols.transport.packing import to_numbers
 from backend.trees.ensemble import NodeKey, SplitRule
@@ -183,7 +184,7 @@ def _noisy(levels: IntArray, noise: Noise, words: SecretWords, *, flags: bool = 
     return noisy
 
 
-def noise_of(start: StartRanks) -> Noise:
+def noise_of(start: NoiseTerms) -> Noise:
     """The setting in a Guest's request; raises SecurityError if it is invalid."""
     try:
         map_ = next(m for m in MAPS if m == start.map)

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.errors import ParameterError
+from backend.protocols.training.opboost.noise_terms import NoiseTerms
 from backend.protocols.training.opboost.sampling import IntArray, Mechanism, Sampler, Words, system_words
 from backend.protocols.training.parameters import not_a_choice, out_of_range
 from backend.remark import Remark
@@ -36,7 +37,7 @@ MISSING = -1  # level of a missing value
 
 
 @dataclass(frozen=True)
-class Noise:
+class Noise(NoiseTerms):
     """How values are desensitised; the Guest asks for it, the Host checks it again.
 
     Attributes
@@ -61,10 +62,6 @@ class Noise:
 
     map: Map
     mechanism: Mechanism
-    epsilon: float
-    theta: int
-    alpha: float
-    levels: int
 
     @property
     def canonical(self) -> Noise:
