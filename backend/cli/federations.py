@@ -254,7 +254,7 @@ def _label_text(read: Overview) -> list[str]:
 
 
 def _to_do(read: Overview, out: Path) -> list[str]:
-    """Return how meanings are given where they are missing."""
+    """Return how to give missing meanings."""
     bare = sum(not column.described for column in read.columns)
     if not bare:
         return []

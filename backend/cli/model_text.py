@@ -54,7 +54,7 @@ def release_text(r: ModelRecord) -> list[str]:
 
 
 def model_text(r: ModelRecord, state: ModelState | None = None) -> str:
-    """One line about a model; what it is called and how far it has come where that is given."""
+    """Return one line about a model, with its name and state if they are given."""
     cipher_texts = {"none": "plaintext (simulation)", RANKS: "noisy ranks", "rlwe": f"RLWE, degree {r.key_bits}"}
     on = cipher_texts.get(r.cipher, f"Paillier, {r.key_bits} bits")
     if r.algorithm.startswith("imported"):

@@ -221,7 +221,7 @@ def in_json(log: str) -> bool:
 
 
 def check_extra(what: Text, extra: str, names: Sequence[str]) -> None:
-    """Raise GlassleafError with what to install where packages of an extra are not here."""
+    """Raise GlassleafError with what to install if packages of an extra are missing."""
     missing = [name for name in names if find_spec(name) is None]
     if missing:
         raise GlassleafError("extra_not_installed", what=what, packages=tuple(missing), extra=extra)

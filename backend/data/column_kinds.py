@@ -152,7 +152,7 @@ def short_forms(texts: Iterable[str]) -> list[tuple[str, ...]]:
             spelled.add(text.casefold())
     if len(spelled) < MIN_SHORT_FORMS:
         return []
-    return [tuple(sorted(found)) for found in by_value.values() if len(found) > 1]
+    return [tuple(sorted(same_value)) for same_value in by_value.values() if len(same_value) > 1]
 
 
 def label_of(
@@ -220,7 +220,7 @@ def label_numbers(values: Sequence[str], marks: Marks = POINT) -> NDArray[np.flo
 
 
 def _ordered(values: Iterable[str]) -> list[str]:
-    """Texts in their order, or in that of their values where all are numbers."""
+    """Return texts in their order, or by value if all are numbers."""
     texts = sorted(values)
     numbers = label_numbers(texts)
     if numbers is None:

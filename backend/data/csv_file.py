@@ -226,7 +226,7 @@ def csv_groups(
     Raises
     ------
     FederationError
-        As :func:`parse_csv`, where it comes to it.
+        See :func:`parse_csv`; raised when the group is read.
     UnicodeDecodeError
         The bytes are no text in `encoding`.
     """
@@ -380,7 +380,7 @@ def _split_line(line: str, separator: str) -> list[str]:
 
 
 def _separator(data: bytes, encoding: str, header_line: int = 1) -> str:
-    """Return the separator that splits the first line with text from `header_line` on into the most cells; a comma where they tie."""
+    """Return the separator that splits the first line with text from `header_line` on into the most cells; a comma if they tie."""
     lines = io.StringIO(visible(data[:MAX_ROW].decode(encoding, errors="replace")), newline="")
     for _ in range(header_line - 1):
         lines.readline()

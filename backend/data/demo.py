@@ -123,7 +123,7 @@ def write_demo(folder: Path, *, rows: int = 6000, seed: int = SEED, dither: floa
     Parameters
     ----------
     folder : Path
-        Made where absent.
+        Made if it is missing.
     rows : int
         Applicants at the bank, at least 100.
     dither : float, optional

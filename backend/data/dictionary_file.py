@@ -178,7 +178,7 @@ def _codes(where: str | Remark, cell: str) -> tuple[dict[str, str], list[Remark]
 
 
 def write_dictionary(features: Sequence[Feature], path: Path) -> None:
-    """Write a dictionary to be filled in; codes of a feature are left out where one holds a separator, which none could read."""
+    """Write a dictionary to be filled in; codes of a feature are left out if one holds a separator: it could not be read back."""
     with path.open("w", encoding="utf-8", newline="") as target:
         rows = [{"name": feature.name} | cells_of(feature) for feature in features]
         target.write(csv_text([COLUMNS, *([row[column] for column in COLUMNS] for row in rows)]))

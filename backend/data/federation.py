@@ -242,7 +242,7 @@ def load_federation(path: Path, *, check_tables: bool = True) -> Federation:
 
 
 def write_federation(federation: Federation, folder: Path) -> Path:
-    """Write ``federation.toml`` into `folder` (made where absent) and return its path; no party's file is touched."""
+    """Write ``federation.toml`` into `folder` (made if missing) and return its path; no party's file is touched."""
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / FILE_NAME
     data = federation.model_dump(mode="json")

@@ -13,7 +13,7 @@ CODES = 1 << 16  # different texts of a column that are numbered
 class HeldColumns(Mapping[str, NDArray[np.generic]]):
     """Columns by name, each given as :class:`backend.data.table.PartyTable` has it, in an array of its own.
 
-    A number is held in 2 or 4 bytes where that holds every one of its column exactly, a code as its place among the column's codes.
+    A number is held in 2 or 4 bytes if that holds every number of its column exactly, a code as its place among the column's codes.
     """
 
     def __init__(self, columns: Mapping[str, NDArray[np.generic]]) -> None:

@@ -1,6 +1,6 @@
 """Which side of a party's own median a value is on. Stays with the party: what leaves of it is a bit under encryption, for a released name.
 
-A value is *above* where it is larger than most of the others, more than half of them, and *below* where it is smaller than most. In
+A value is *above* if it is larger than more than half of the others, and *below* if it is smaller than more than half. In
 between, which with few distinct values is common, and if there is no value, it is neither.
 """
 

@@ -178,14 +178,14 @@ def _are_serials(cells: Collection[str]) -> bool:
 def _of_dates(texts: Mapping[str, int], kind: Kind) -> list[Oddity]:
     dated = [cell for cell in texts if any(date_of(cell, order) for order in ORDERS)]
     orders = orders_of(dated)
-    found = []
+    entries = []
     if orders and len(dated) < len(texts):
         others = {cell: count for cell, count in texts.items() if cell not in dated}
-        found.append(Oddity("serials" if _are_serials(others) else "no_dates", False, ("missing",), others))
-    found += _of_no_days({cell: texts[cell] for cell in dated}, orders)
+        entries.append(Oddity("serials" if _are_serials(others) else "no_dates", False, ("missing",), others))
+    entries += _of_no_days({cell: texts[cell] for cell in dated}, orders)
     blocks = kind is Kind.CATEGORICAL and len(texts) > MAX_CODES
-    found.append(Oddity("dates", blocks, (*(MEND_BY_ORDER[order] for order in orders), "leave_out")))
-    return found
+    entries.append(Oddity("dates", blocks, (*(MEND_BY_ORDER[order] for order in orders), "leave_out")))
+    return entries
 
 
 def _of_no_days(dated: Mapping[str, int], orders: Collection[str]) -> list[Oddity]:
@@ -198,20 +198,20 @@ def _of_no_days(dated: Mapping[str, int], orders: Collection[str]) -> list[Oddit
     others = [day for day in days.values() if day not in NO_DAYS]
     if not others:
         return []
-    found = {}
+    no_days = {}
     for cell, day in days.items():
         if day in NO_DAYS and dated[cell] >= MIN_SENTINELS and not min(others) <= day <= max(others):
-            found[cell] = dated[cell]
-    return [Oddity("no_days", False, ("missing",), found)] if found else []
+            no_days[cell] = dated[cell]
+    return [Oddity("no_days", False, ("missing",), no_days)] if no_days else []
 
 
 def _with_digits(texts: Mapping[str, int]) -> dict[str, int]:
     """Texts that begin with a digit and are no numbers, such as ``1k``, ``20-29`` and ``1/2``, if at least half of the texts are."""
-    found = {}
+    digit_texts = {}
     for cell, count in texts.items():
         if cell[:1].isdecimal() and not cell.isdecimal() and written_number(cell) is None:
-            found[cell] = count
-    return found if len(found) > 1 and 2 * len(found) >= len(texts) else {}
+            digit_texts[cell] = count
+    return digit_texts if len(digit_texts) > 1 and 2 * len(digit_texts) >= len(texts) else {}
 
 
 def _of_codes(texts: Mapping[str, int]) -> list[Oddity]:
@@ -256,10 +256,10 @@ def _of_names(texts: Mapping[str, int]) -> list[Oddity]:
 
 def _with_points(texts: Mapping[str, int], marks: Marks) -> dict[str, int]:
     """Return the texts with a decimal point in each number, as a federation's files have them."""
-    found: Counter[str] = Counter()
+    plain_texts: Counter[str] = Counter()
     for cell, number in zip(texts, plain(list(texts), marks), strict=True):
-        found[cell if number is None else number] += texts[cell]
-    return dict(found)
+        plain_texts[cell if number is None else number] += texts[cell]
+    return dict(plain_texts)
 
 
 def _of_numbers(texts: Mapping[str, int]) -> list[Oddity]:

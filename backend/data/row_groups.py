@@ -122,7 +122,7 @@ class DatabaseTable:
     url : str
         SQLAlchemy's; its password is shown nowhere.
     table : str
-        Its name, with its schema and a point before it where it has one.
+        Its name, with its schema and a point before it if it has one.
     key : str
         Column of the ids.
     columns : tuple of str

@@ -71,7 +71,7 @@ class Division:
     task : {"binary", "classes", "number"} or None
         None reads it off the label: two different texts are binary; numbers are numbers, unless they are at most
         `MAX_CLASS_NUMBERS` different whole ones, which is refused as unclear; other texts are classes. Classes are
-        numbered in the order of their texts, or of their values where all are numbers.
+        numbered in the order of their texts, or of their values if all are numbers.
     dictionary : Path or None
         See `dictionary_file`; entries for columns that nobody holds are ignored, one for the label gives its meaning.
     name : str or None
@@ -84,9 +84,9 @@ class Division:
     meanings : mapping of str to Feature
         Entries as of a dictionary, in place of those of the file.
     title : str
-        Of the federation, for people; made from the table's name where empty.
+        Of the federation, for people; made from the table's name if empty.
     titles : mapping of str to str
-        Party's name → its title for people, where it is not made from the name.
+        Party's name → its title for people, if it is not made from the name.
     reading : Reading
         What was said about the table's file.
     keep : sequence of str
@@ -162,9 +162,9 @@ def split_table(
     Parameters
     ----------
     table : Path
-        A file with label and every party's columns, and ids where it has them: CSV, XLSX or Parquet.
+        A file with label and every party's columns, and ids if it has them: CSV, XLSX or Parquet.
     out : Path
-        Made where absent; files that are there already are never overwritten. Where something fails, nothing is left in it.
+        Made if missing; existing files are never overwritten. After an error nothing is left in it.
     check_name : callable
         Called with the federation's name before anything is written; may raise FederationError.
     name : str
@@ -386,9 +386,9 @@ def with_one_spelling(
         spelled: dict[str, str] = {}
         alike_forms = alike_texts(counts)
         for alike in short_forms(counts):
-            if any(set(alike) <= set(other) for other in alike_forms):
+            if any(set(alike) <= set(other_forms) for other_forms in alike_forms):
                 continue
-            alike_forms = [*(other for other in alike_forms if not set(other) & set(alike)), alike]
+            alike_forms = [*(other_forms for other_forms in alike_forms if not set(other_forms) & set(alike)), alike]
         for alike in alike_forms:
             commonest = max(alike, key=lambda spelling: counts[spelling])
             others = tuple(spelling for spelling in alike if spelling != commonest)
@@ -441,7 +441,7 @@ def _with_days(
 
 
 def _with_one_sign(
-    text: TableText, held: Sequence[str], wished: Mapping[str, str], absent: Mapping[str, Collection[str]]
+    text: TableText, columns: Sequence[str], wished: Mapping[str, str], absent: Mapping[str, Collection[str]]
 ) -> tuple[TableText, list[Remark], dict[str, set[int]]]:
     """Return the table with a sign in each number of some columns, notes on them, and the rows that become shares; see :class:`Division`.
 
@@ -451,7 +451,7 @@ def _with_one_sign(
     notes = []
     shares: dict[str, set[int]] = {}
     for column, way in wished.items():
-        if column not in held:
+        if column not in columns:
             continue
         cells = text.cells(column)
         numbers = {}

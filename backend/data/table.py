@@ -371,7 +371,7 @@ def read_later_sheet(
     Parameters
     ----------
     label : str
-        Column of the outcomes, written as in the Guest's file; empty = the federation's label where the sheet has it.
+        Column of the outcomes, written as in the Guest's file; empty = the federation's label if the sheet has it.
 
     Returns
     -------
@@ -497,7 +497,7 @@ def _about(code: str, party: Party, row: int = 0, **values: object) -> Remark:
 
 
 def named_alike(text: TableText, federation: Federation) -> TableText:
-    """Return the table with the names that the federation has for its columns, where they differ in upper and lower case alone.
+    """Return the table with the federation's names for columns that differ from them in upper and lower case alone.
 
     Cells that were written so that no spreadsheet runs them are as they were before (:mod:`backend.data.cells`).
 
@@ -590,7 +590,7 @@ def _sheet_problems(
 
 
 def _faults(text: TableText, row: int, federation: Federation) -> tuple[Remark, ...]:
-    """Return a workbook's cells without a value, in columns that are read; a rounded number matters where it is a name."""
+    """Return a workbook's cells without a value, in columns that are read; a rounded number matters if it is a name."""
     kinds = {feature.name: feature.kind for _, feature in federation.features()}
     kinds[federation.guest.id] = Kind.CATEGORICAL
     return tuple(

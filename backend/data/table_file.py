@@ -242,7 +242,7 @@ def _unreadable(path: Path, error: Exception) -> FederationError:
 
 
 def codec_of(encoding: str, start: bytes) -> str:
-    """Python's name for an encoding; where UTF-16 has no mark, what `start` tells of its order: the zero of a Latin letter comes first."""
+    """Return Python's name for an encoding. `start` shows the byte order of UTF-16 without a mark: a Latin letter has its zero first."""
     codec = ENCODINGS[encoding]
     judged = start[:JUDGED_LETTERS]
     if encoding == "utf-16" and not judged.startswith((BOM_UTF16_BE, BOM_UTF16_LE)):

@@ -68,7 +68,7 @@ def field_problems(
 
 
 def place(file: str, line: int = 0, path: Sequence[str] = ()) -> str | Remark:
-    """Return where in a file something is, as a value of a problem; line 0 is not named."""
+    """Return a place in a file, as a value of a problem; line 0 is not named."""
     if not line:
         return ", ".join([file, *path])
     if not path:

@@ -33,7 +33,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Level:
-    """The model's mean prediction where a feature has one value, or any value between two of its thresholds.
+    """The model's mean prediction if a feature has one value, or any value between two of its thresholds.
 
     Attributes
     ----------

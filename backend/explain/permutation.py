@@ -29,7 +29,7 @@ Quality = Literal["auc", "r2"]
 class Permuted:
     """How much quality falls when the values of a feature, or of all of a party's features together, are permuted.
 
-    Permuting makes impossible records where features depend on each other, and a feature with a correlated twin looks unimportant. A
+    Permuting makes impossible records if features depend on each other, and a feature with a correlated twin looks unimportant. A
     party's columns are permuted together, so that only their link with everybody else's is cut.
 
     Attributes

@@ -87,7 +87,7 @@ class Settings:
     Attributes
     ----------
     cipher : Cipher or None
-        None = RLWE where it holds a model's scores, else Paillier.
+        None = RLWE if it holds a model's scores, else Paillier.
     open_to_all : bool
         No tokens: this machine's own programs alone.
     """
@@ -110,7 +110,7 @@ class Caller:
         return "" if self.token is None else self.token.digest
 
     def check(self, model_id: str) -> None:
-        """Raise Problem where the token does not reach the model."""
+        """Raise Problem if the token does not reach the model."""
         if self.token is not None and not self.token.reaches(model_id):
             raise Problem("forbidden", Remark("token_without_model"))
 
@@ -398,7 +398,7 @@ async def _reasons(
 
 
 def _usable(model: OpenModel, request: ScoresBody) -> SampleSheet:
-    """Return the people's sheet; raises Problem where one of them cannot be scored."""
+    """Return the people's sheet; raises Problem if one of them cannot be scored."""
     people = [person.person() for person in request.people]
     model.check(people)
     model.check_ids(people, as_written=request.ids == AS_WRITTEN)

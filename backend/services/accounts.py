@@ -39,7 +39,7 @@ class SignIn(BaseModel):
     roles : dict of str to list of str
         Role → what the claim has to hold for it.
     hours : float
-        How long a sign-in lasts, since ``auth_time`` (where a provider does not tell it, since ``iat``).
+        How long a sign-in lasts, since ``auth_time`` (if a provider does not state it, since ``iat``).
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)

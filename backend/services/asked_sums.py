@@ -144,7 +144,7 @@ class _Question:
     min_size : int
         Records of the smallest group.
     known : tuple of WireGroup
-        The groups, where they were known before.
+        The groups, if they were known before.
     source : HostMarks, optional
         Whose marks they are, if not the Guest's.
     """
@@ -223,7 +223,7 @@ class AskedSums:
         self._same = same_people
 
     def kept(self, keys: Iterable[Key], about: Mapping[str, Any], ids: Sequence[str] = ()) -> dict[Key, AnsweredSums]:
-        """Of some features, what Hosts answered about this model and part before, where marks were `about` the same.
+        """Return Hosts' earlier answers about this model and part, by feature, if the marks were `about` the same.
 
         Fewer groups follow from more, more from fewer do not.
         """
@@ -353,7 +353,7 @@ class AskedSums:
     def ask_of_host(
         self, questions: GroupQuestions, ids: Sequence[str], source: HostMarks, features: Mapping[str, Sequence[str]]
     ) -> tuple[tuple[Group, ...], dict[Key, AnsweredSums], Refused]:
-        """:meth:`ask` where a Host marks which group of its feature each record is in; its groups come first.
+        """See :meth:`ask`; but a Host marks which group of its feature each record is in. Its groups come first.
 
         Hosts cannot be asked ahead: the Guest does not have that Host's marks.
         """
@@ -444,7 +444,7 @@ class AskedSums:
     def recover(self, cipher: Cipher, bits: int, ids: Sequence[str] | None = None) -> None:
         """Have answers that a killed Guest did not keep given again: the same bytes about the same people, which tell nothing new.
 
-        A Host that answered them does not count them again, and refuses where its records have changed since. Of the same people only
+        A Host that answered them does not count them again, and refuses if its records have changed since. Of the same people only
         (`ids`, default the Guest's own records), within a day, and as long as the key is the same; else what was asked is given up. Where a
         Host of it is down or refuses, it is kept for later: other Hosts may be asked meanwhile.
         """

@@ -192,7 +192,7 @@ class AuditTrail:
         return self._workspace.audit_log(federation).entries()
 
     def verify(self, federation: str, *, ask_hosts: bool = True) -> Verdict:
-        """Check the chain of the log, and, where it may take seconds, against every head that its Hosts keep."""
+        """Check the chain of the log and, with `ask_hosts` (it may take seconds), all heads that its Hosts keep."""
         from backend.protocols.audit_head.protocol import is_signed_head  # noqa: PLC0415 (as below)
 
         if ask_hosts:

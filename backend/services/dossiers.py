@@ -1,4 +1,4 @@
-"""Dossiers as the Guest has them: taken in where the signature fits, kept by Host, shown and reported."""
+"""Dossiers as the Guest has them: taken in if the signature fits, stored by Host, shown and reported."""
 
 from __future__ import annotations
 

@@ -423,14 +423,14 @@ def measure_disparity(context: MeasurementContext, request: DisparityRequest, jo
 def _questions(
     context: MeasurementContext, sessions: Sessions, session: Session, request: DisparityRequest, rows: Rows
 ) -> tuple[GroupQuestions, Rows]:
-    """Return questions about those of some rows about whose groups a Host may be asked, and where among the rows these are."""
+    """Return questions about the rows whose groups a Host may be asked about, and the places of these among the rows."""
     askable_rows = _of_outcomes(context, rows)
     questions, joint = sessions.ask_about(session, request, rows[askable_rows])
     return questions, askable_rows[joint]
 
 
 def _of_outcomes(context: MeasurementContext, rows: Rows) -> Rows:
-    """Return where among some rows those are about whose groups a Host may be asked."""
+    """Return the places of the rows whose groups a Host may be asked about."""
     askable_ids = set(of_outcomes(context).test_ids)
     ids = context.runtime.table.take(rows).ids
     return np.array([place for place, person in enumerate(ids) if person in askable_ids], dtype=np.intp)

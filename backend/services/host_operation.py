@@ -105,7 +105,7 @@ class HostOperation:
 
     @property
     def port(self) -> int:
-        """Return where it answers; 0 if it does not."""
+        """Return the port at which it answers; 0 if it does not."""
         return 0 if self._server is None else self._server.port
 
     def close(self) -> None:

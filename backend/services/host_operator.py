@@ -125,7 +125,7 @@ class Request:
     used_today : int
         Of its volume, today.
     splits : tuple of OwnSplit
-        Of the model that is asked for; none of a training, or where the partial model is gone.
+        Of the requested model; none of a training, or if the partial model is gone.
     limits : Limits
         What an answer costs: how many of them a person has.
     naming_share : float

@@ -353,7 +353,7 @@ def _number(text: str) -> float:
 def _refuse_unmet(
     file: str, cells: Sequence[str], feature: Feature, codes: Mapping[str, int], *, from_user: bool, is_guest: bool
 ) -> None:
-    """Refuse categories that no cell has where that shows that cells and categories are written in different ways.
+    """Refuse categories that no cell has, if this shows that cells and categories are written in different ways.
 
     Only the Guest's own cells are shown (`is_guest`).
     """
@@ -438,7 +438,7 @@ def label_texts(federation: Federation) -> set[str]:
 
 
 def _gaps(federation: Federation, read: WholeModel, guest: PartyTable) -> list[Remark]:
-    """Notes where training seems to have met no missing value: what was filled in then is not filled in here."""
+    """Return notes if training seems to have met no missing value: values filled in then are not filled in here."""
     owner = {feature.name: party for party, feature in federation.features()}
     names = [read.features[i] for i in sorted(read.gapless) if read.features[i] in owner]
     missing_counts = {name: int(pd.isna(guest.columns[name]).sum()) for name in names if name in guest.columns}

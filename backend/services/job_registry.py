@@ -1,7 +1,7 @@
 """Jobs by user: what runs, what has ended, what is still to be seen. Nothing of one user is ever another's.
 
 Jobs and their results lie in this process, so many and so long that memory stays bounded; how a job ended stands in the home's database
-too (:mod:`backend.store.job_log`), for after a restart, as does what it found where that lies nowhere else
+too (:mod:`backend.store.job_log`), for after a restart, with its result if that is stored nowhere else
 (:mod:`backend.services.kept_results`).
 """
 
@@ -210,7 +210,7 @@ class JobRegistry:
         give_back(collect=job.seconds >= LONG_JOB_SECONDS)
 
     def find(self, user: str, name: str) -> Job[Any] | None:
-        """Return the last job of that name: of this process, or one that ended in another where what it found is kept."""
+        """Return the last job of that name: of this process, or one that ended in another process, if its result is stored."""
         entry = self.held(user).get(name)
         if entry is not None:
             return entry.job
@@ -385,7 +385,7 @@ def kind_of(name: str) -> str:
 
 
 def _place(result: object) -> str:
-    """Return where a result can be found after a restart; empty if nowhere, or on the page where it was asked for."""
+    """Return the place of a result after a restart; empty if there is none, or if it is the page of the request."""
     if isinstance(result, ModelRecord):
         return result.id
     return result.run if isinstance(result, ScoreBatch) else ""

@@ -248,7 +248,7 @@ class Sessions:
         first : callable, optional
             Called first in the same conversation: to have a Host permute values, say.
         at : (int, int), optional
-            Records scored before these, and all that will be: where this is one scoring of several.
+            Number of records scored before these, and of all: if this is one scoring of several.
         """
         self.allowed(context, len(table.ids))
         runtime = self._runtime
@@ -434,5 +434,5 @@ def is_of_share(person: str, attribute: str, protected: Collection[str]) -> bool
     person, so that the first attribute would leave no people for the second.
     """
     shares = [*sorted(protected), ""]
-    wanted = attribute if attribute in protected else ""
-    return shares[int.from_bytes(sha256(person.encode()).digest()[8:16]) % len(shares)] == wanted
+    own_share = attribute if attribute in protected else ""
+    return shares[int.from_bytes(sha256(person.encode()).digest()[8:16]) % len(shares)] == own_share

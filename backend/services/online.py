@@ -87,7 +87,7 @@ class Online:
         return record, state.state in (APPROVED, IN_USE)
 
     def open(self, record: ModelRecord, cipher: Cipher | None = None, key_bits: int = KEY_BITS) -> OpenModel:
-        """Keep a model ready; `cipher` None = RLWE where it holds the model's scores, else Paillier."""
+        """Keep a model ready; `cipher` None = RLWE if it holds the model's scores, else Paillier."""
         model_cipher = cipher or self._scoring.suited(record.id, EXPECTED_PEOPLE)
         return OpenModel(self._workspace, self._models, self._auditor, self._scoring, record, model_cipher, key_bits)
 

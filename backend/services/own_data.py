@@ -205,10 +205,10 @@ class Draft(BaseModel):
     def unmend(self, column: str, oddity: Oddity) -> Draft:
         """Return the draft with something odd about a column as it was, and with what its user had said before."""
         mend = self.mended(column, oddity)
-        before = self.before.get(column, {})
+        old_cells = self.before.get(column, {})
         if mend == "missing":
-            said = _texts(before.get("missing", ""))
-            texts = [text for text in self.missing(column) if text not in oddity.cells or text in said]
+            stated_texts = _texts(old_cells.get("missing", ""))
+            texts = [text for text in self.missing(column) if text not in oddity.cells or text in stated_texts]
             if len(texts) == len(self.missing(column)):  # all were said before, so that no press had mended it
                 texts = [text for text in texts if text not in oddity.cells]
             return self.saying(column, missing=";".join(texts))
@@ -216,7 +216,7 @@ class Draft(BaseModel):
             return self.model_copy(update={"one_spelling": tuple(name for name in self.one_spelling if name != column)})
         if mend is None:
             return self
-        kind = before.get("kind", "")
+        kind = old_cells.get("kind", "")
         if mend == "codes" and kind == Kind.CATEGORICAL.value:
             kind = ""  # it was said before, so that no press had mended it
         undone = self.saying(column, kind=kind)
@@ -224,12 +224,12 @@ class Draft(BaseModel):
 
     def _mending(self, column: str, **cells: str) -> Draft:
         """Return the draft with cells of a column's entry changed by a mend, and with what they were before."""
-        said = self.entries.get(column, {})
-        before = dict(self.before.get(column, {}))
+        entry = self.entries.get(column, {})
+        old_cells = dict(self.before.get(column, {}))
         for field in cells:
-            if field != "missing" or field not in before:  # several mends may add to what is missing
-                before[field] = said.get(field, "")
-        return self.saying(column, **cells).model_copy(update={"before": {**self.before, column: before}})
+            if field != "missing" or field not in old_cells:  # several mends may add to what is missing
+                old_cells[field] = entry.get(field, "")
+        return self.saying(column, **cells).model_copy(update={"before": {**self.before, column: old_cells}})
 
 
 def _texts(cell: str) -> tuple[str, ...]:
@@ -523,7 +523,7 @@ def _division(draft: Draft) -> Division:
 
 
 def host_names(draft: Draft) -> list[str]:
-    """Short names of the Hosts, made from what people call them where that can be done."""
+    """Return short names of the Hosts, made from their titles if possible."""
     names: list[str] = []
     for number, host in enumerate(draft.hosts, start=1):
         if re.match(r"[A-Za-z]{2}", host.title):

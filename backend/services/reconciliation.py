@@ -202,7 +202,7 @@ def reconcile(first: HandedOver, second: HandedOver) -> Reconciled:
 def _of_conversation(
     first: HandedOver, second: HandedOver, first_receipt: Receipt | None, second_receipt: Receipt | None
 ) -> list[Remark]:
-    """Return where two parties' receipts of one conversation differ."""
+    """Return the differences between two parties' receipts of one conversation."""
     if first_receipt is not None and second_receipt is not None:
         if (
             max(len(first_receipt.entries), len(second_receipt.entries)) >= MAX_STATED
@@ -328,7 +328,7 @@ def _other_copies(side: HandedOver, of_other: Mapping[str, Receipt]) -> Iterator
 
 
 def _approvals(first: HandedOver, second: HandedOver) -> tuple[int, list[Remark]]:
-    """Return how many approvals both logs hold, and where the Guest's log says what its Host's does not."""
+    """Return the number of approvals in both logs, and those in the Guest's log that are not in its Host's."""
     shared = 0
     differences = list[Remark]()
     for guest, host in ((first, second), (second, first)):

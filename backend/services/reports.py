@@ -144,7 +144,7 @@ class Reports:
         ----------
         form : {"json", "html", "pdf"}
         language : {"en", "zh"}
-            JSON holds both. A PDF is English where this machine has no font with Chinese letters.
+            JSON holds both. A PDF is English if this machine has no font with Chinese letters.
 
         Raises
         ------

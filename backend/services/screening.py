@@ -440,7 +440,7 @@ def _own_groups(runtime: GuestRuntime, rows: NDArray[np.intp], bins: int) -> lis
 def _marked(
     questions: GroupQuestions, people: _People, scores: NDArray[np.float64] | None, bins: int
 ) -> tuple[list[Counts], Marking]:
-    """Return marks of cells, and the marking: with fewer bands where few records cannot bear the sums of more."""
+    """Return marks of cells, and the marking: with fewer bands if there are too few records for the sums of more."""
     band, bands = banded(scores, people.labels)
     marking = Marking.new(bands, dated=bool(people.periods))
     while bands > 1 and questions.borne_by(marking.largest, bins) > questions.records // GROUP_DIVISOR:

@@ -82,7 +82,7 @@ class StreamRequest:
     source : Path or str
         A CSV or Parquet file, or the URL of a database as SQLAlchemy has them.
     out : Path
-        CSV, or Parquet where it ends on ``.parquet``.
+        CSV, or Parquet if it ends in ``.parquet``.
     table : str
         Of the database.
     cipher : Cipher or None
@@ -157,7 +157,7 @@ class Streaming:
             self._hand_over(record, partial_file.progress.run)
             notes = self._groups(record, source, surveyed, cipher, request, today, partial_file, job)
             end = partial_file.progress
-            written = partial_file.finish()
+            is_written = partial_file.finish()
         bits = request.key_bits if cipher.startswith("paillier") else 0
         failed = end.rows - end.scored - end.refused
         return Streamed(
@@ -171,7 +171,7 @@ class Streaming:
             end.dither,
             job.seconds,
             notes,
-            written,
+            is_written,
             end.partial,
             end.refused,
             policy,

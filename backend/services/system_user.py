@@ -6,7 +6,7 @@ import getpass
 
 
 def system_user() -> str:
-    """Return the name that the operating system knows this process's user by; ``unknown`` where it has none."""
+    """Return the name that the operating system knows this process's user by; ``unknown`` if it has none."""
     try:
         return getpass.getuser()
     except OSError:

@@ -250,7 +250,7 @@ def _grown(
     sealed_at: float,
     job: Job[Any],
 ) -> Trained:
-    """Return what the Hosts grow with the Guest, in one conversation or, after a break, in the next one from where the last one came to."""
+    """Return the model that the Hosts grow with the Guest: in one conversation or, after a break, continued in the next one."""
     has_begun = False
 
     def at(stage: str) -> None:

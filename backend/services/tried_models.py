@@ -78,7 +78,7 @@ class AlternativesRequest(KeyedRequest):
     groups : int
         Most groups of a number, or codes.
     cipher : {"paillier", "paillier-short", "none"}
-        Of the sums by group, where a Host holds the attribute; models are trained as the model was.
+        Of the sums by group, if a Host holds the attribute; models are trained as the model was.
     usual : str
         The group, in English, that the model's decisions were compared with, so that both name one; if there is none such, the largest.
         One of five bins is none of four.

@@ -1,4 +1,4 @@
-"""One run of the validation suite: what its tests need is asked for once, under encryption where a Host holds it.
+"""One run of the validation suite: the data of its tests are asked for once, under encryption if a Host holds them.
 
 As the Guest sees it: kept scores without ids, scores of test and training records made again, sums over groups of a Host's feature.
 Every feature's groups are asked about in one question a part of the data, so that no two answers differ by a person.
@@ -482,7 +482,7 @@ class ValidationRun:
         return results or "not_measured"
 
     def _without_hosts(self) -> Found:
-        """Return what is left of the model where one Host gives no value of anybody."""
+        """Return the model's figures without each Host: it gives no person's values."""
         probes = self._runtime.table.take(self._probes)
         results = list[Figure]()
         for host in self._chain:

@@ -295,7 +295,7 @@ class Accountant:
         all_or_none : bool
             Whether it is answered only if it can be answered about all of them.
         digest : str
-            SHA-256 of the bytes that it came in, where they are all there: it is bound to them at once (:meth:`reply_to`).
+            SHA-256 of the question's bytes, if all of them arrived: it is bound to them at once (:meth:`reply_to`).
 
         Returns
         -------

@@ -50,14 +50,14 @@ class Decisions:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         absent_text: dict[tuple[str, ...], str] = {}
         rows = []
-        for subject, own, units, absent, policy in scores:
+        for subject, digest, units, absent, policy in scores:
             if absent not in absent_text:
                 absent_text[absent] = json.dumps(absent)
             rows.append(
                 {
                     "model_id": model_id,
                     "subject": subject,
-                    "own": own,
+                    "own": digest,
                     "units": str(units),
                     "absent": absent_text[absent],
                     "policy": policy,

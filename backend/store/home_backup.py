@@ -172,7 +172,7 @@ def read_backup(
     Parameters
     ----------
     check : callable
-        Told where the files lie before they become the home; what it raises leaves the home as it was.
+        Called with the folder of the files before they become the home; if it raises, the home stays as it was.
 
     Raises
     ------

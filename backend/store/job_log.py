@@ -1,6 +1,6 @@
 """How jobs ended, for the users who started them: also after a restart, and in another process of the same home.
 
-Holds no input, and no result but figures that name nobody and lie nowhere else: how a job ended, and where what it found lies. No person
+Holds no input, and no result but figures without persons that are stored nowhere else: how a job ended, and its result's place. No person
 who was scored is in it, nor an account's name, of which there is a hash.
 """
 

@@ -113,7 +113,7 @@ class Run:
         return tuple(session.scalars(sent.order_by(RunPieceRow.piece)))
 
     def sending(self, number: int, piece: int, sent: bytes) -> bytes:
-        """Write down what is about to be sent; returns what is to be sent, another process's message where it was first."""
+        """Store a message before it is sent; return the message to send: another process's if that was first."""
         if self._sent is not None:
             with self._database.read() as session:
                 self._check_open(session)

@@ -1,6 +1,6 @@
 """Names of models, the people who answer for them, and their steps from draft to retirement.
 
-A step is kept for good; the state is where the last one led. Knows the order of states, not whose step it is: that is the services'.
+A step is kept for good; the last step gives the state. Knows the order of states; the services know who may take a step.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ class HostTrainings:
         self._database = database
 
     def together(self) -> AbstractContextManager[object]:
-        """Within, what is noted is stored all together, or nothing of it where something is raised."""
+        """Context in which all notes are stored together, or none if an error is raised."""
         return self._database.write()
 
     def note(self, guest: str, notes: Sequence[Note]) -> None:
