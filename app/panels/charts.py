@@ -234,7 +234,8 @@ def bars(rows: Sequence[Bar], sentence: str, at: float | None = None) -> str:
             for row, line in enumerate(lines)
         ]
         top = depth + LINE * len(lines) + 2
-        bar_start, bar_end = (across(end(bar.start, bar.value)) for end in (min, max))
+        bar_start = across(min(bar.start, bar.value))
+        bar_end = across(max(bar.start, bar.value))
         parts.append(
             f'<rect x="{bar_start:.2f}%" width="{bar_end - bar_start:.2f}%" y="{top}" height="14" fill="{bar.mark.colour}">'
             f"<title>{label(bar.hover)}</title></rect>"

@@ -71,7 +71,8 @@ def _roc(t: Texts, points: Separation, sentence: str) -> lines.Drawing:
         (a, f"{t('card.cutoff')} {cutoff}\n{percent(b)} / {percent(a)}")
         for a, b, cutoff in zip(false, true, cutoffs, strict=True)
     ]
-    across, down = (lines.between(t(f"card.{name}_positive"), 0, 1, lines.share) for name in ("false", "true"))
+    across = lines.between(t("card.false_positive"), 0, 1, lines.share)
+    down = lines.between(t("card.true_positive"), 0, 1, lines.share)
     return lines.drawing([_diagonal(0, 1), lines.Line(false, true, width=3)], across, down, sentence, hover)
 
 
@@ -146,7 +147,8 @@ def _calibration(
     predicted = [row.predicted for row in rows]
     observed = [row.observed for row in rows]
     bins = lines.Line(predicted, observed, width=1.5, dots=True, ends=[(row.low, row.high) for row in rows])
-    across, down = (lines.between(t(f"card.{name}"), low, high, words) for name in ("predicted", "observed"))
+    across = lines.between(t("card.predicted"), low, high, words)
+    down = lines.between(t("card.observed"), low, high, words)
     return lines.drawing([_diagonal(low, high), bins], across, down, sentence, hover)
 
 

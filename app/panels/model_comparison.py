@@ -296,7 +296,8 @@ def _apart(t: Texts, view: View, feature: str, pairs: Sequence[OutcomePair]) -> 
     if furthest is None or reference is None:  # suppressed
         return t("comparison.by_feature", feature=words)
     pair = next(pair for pair in pairs if pair.either is furthest)
-    first, second = (_measured(t, row) for row in (pair.before, pair.after))
+    first = _measured(t, pair.before)
+    second = _measured(t, pair.after)
     groups = {"group": evidence.group(t, furthest), "reference": evidence.group(t, reference)}
     return t("comparison.gap", feature=words, **groups, before=first, after=second)
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from backend.results import ModelRecord
     from backend.services.sealing import Sealed
 
-WIDGET_KEYS = ("train_max_named", "train_coarser", "train_approved_trees")
-
 
 @dataclass(frozen=True)
 class Steps:
@@ -38,7 +36,9 @@ class Steps:
 def bound(t: Texts, algorithm: str) -> tuple[float | None, bool, int]:
     """The largest share of scores that may identify a path (None: the default), whether scores may be rounded, and the trees to approve."""
     box = frame.box(t("release.title"), "visibility_lock", "train_release")
-    max_named, coarser, trees = (st.session_state.get(key) for key in WIDGET_KEYS)
+    max_named = st.session_state.get("train_max_named")
+    coarser = st.session_state.get("train_coarser")
+    trees = st.session_state.get("train_approved_trees")
     grows = algorithm == SecureBoostParameters.ALGORITHM
     if box is not None:
         max_named = box.number_input(

@@ -371,7 +371,9 @@ def moved_by(reference: NDArray[np.intp], current: NDArray[np.intp]) -> tuple[fl
     from scipy.special import gammaincinv  # noqa: PLC0415 - slow to import, and few runs need it
 
     filled = (reference + current) > 0
-    p, q = (np.maximum(c[filled], 0.5) / c.sum() for c in (reference, current))  # an empty bin counts as half a record
+    # An empty bin counts as half a record.
+    p = np.maximum(reference[filled], 0.5) / reference.sum()
+    q = np.maximum(current[filled], 0.5) / current.sum()
     psi = float(((q - p) * np.log(q / p)).sum())
     # quantile of chi-squared with one degree of freedom fewer than bins, scaled by the two sample sizes
     spread = gammaincinv(max(1, int(filled.sum()) - 1) / 2, CONFIDENCE)

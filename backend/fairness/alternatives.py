@@ -372,7 +372,7 @@ class CutoffComparison:
 
 
 @dataclass(frozen=True)
-class _Beside:
+class _Compared:
     """A point, and what it changes over draws."""
 
     point: Point
@@ -392,22 +392,26 @@ def judge(
     tolerance : float
         AUC that an alternative may lose.
     """
-    compared = [
-        [_beside(d.first, candidate, cells, groups, reference) for candidate, cells in d.others] for d in decisions
-    ]
-    together = iter(_together([entry for row in compared for entry in row]))
+    # 1. Compare every alternative with the first model, decision by decision.
+    compared = []
+    for decision in decisions:
+        row = [_compare(decision.first, candidate, cells, groups, reference) for candidate, cells in decision.others]
+        compared.append(row)
+    # 2. Intervals that hold for all alternatives at all decisions at once.
+    intervals = iter(_joint_intervals([entry for row in compared for entry in row]))
+    # 3. Each decision's points, with those on the frontier marked.
     decided = []
     for decision, row in zip(decisions, compared, strict=True):
         none = Sums(decision.first_accepted, decision.first_accepted, decision.first_accepted).cells(groups)
-        first = _beside(decision.first, decision.first, Cells(none, none[None]), groups, reference)
-        points = [first.point, *(_claimed(entry, *next(together), tolerance) for entry in row)]
+        first = _compare(decision.first, decision.first, Cells(none, none[None]), groups, reference)
+        points = [first.point, *(_with_intervals(entry, *next(intervals), tolerance) for entry in row)]
         leading = tuple(replace(point, frontier=_leads(point, points)) for point in points)
         decided.append(DecidedModels(decision.first.cutoff, leading))
     return tuple(decided)
 
 
-def _together(row: Sequence[_Beside]) -> list[tuple[IntervalFigure | None, IntervalFigure | None]]:
-    """Changes of AUC and of the gap's width, with intervals that hold for all of them at once."""
+def _joint_intervals(row: Sequence[_Compared]) -> list[tuple[IntervalFigure | None, IntervalFigure | None]]:
+    """Return changes of AUC and of the gap's width, with intervals that hold for all of them at once."""
     changes = [change for entry in row for change in (entry.auc, entry.gap) if change is not None]
     if row:
         ends = simultaneous(np.array([c.value for c in changes]), np.stack([c.draws for c in changes], axis=1))
@@ -419,22 +423,24 @@ def _together(row: Sequence[_Beside]) -> list[tuple[IntervalFigure | None, Inter
     return [(next(figures), None if entry.gap is None else next(figures)) for entry in row]
 
 
-def _claimed(compared: _Beside, auc: IntervalFigure | None, gap: IntervalFigure | None, tolerance: float) -> Point:
+def _with_intervals(
+    compared: _Compared, auc: IntervalFigure | None, gap: IntervalFigure | None, tolerance: float
+) -> Point:
     narrower = compared.gap is not None and compared.auc.value >= -tolerance and compared.gap.value < 0
     sure = narrower and auc is not None and gap is not None and auc.low >= -tolerance and gap.high < 0
     return replace(compared.point, auc_together=auc, gap_together=gap, narrower=narrower, sure=sure)
 
 
-def _beside(
+def _compare(
     first: Candidate, candidate: Candidate, cells: Cells | None, groups: Sequence[Group], reference: int
-) -> _Beside:
+) -> _Compared:
     """Return a model compared with the first one."""
     auc = candidate.auc.less(first.auc)
     share = float(candidate.accepted.mean())
     ks = IntervalFigure(candidate.ks.value, *mirrored(candidate.ks.draws, candidate.ks.value))  # see `performance`
     point = Point(candidate.name, candidate.cutoff, share, candidate.auc.figure(), ks, auc.figure())
     if cells is None:
-        return _Beside(point, auc, None)
+        return _Compared(point, auc, None)
     counts = cells.counts
     n = counts.sum(axis=1)
     shares = (counts[:, 0] + counts[:, 2]) / n
@@ -451,7 +457,7 @@ def _beside(
         else None,
         gap_change=gap.figure(),
     )
-    return _Beside(measured, auc, gap)
+    return _Compared(measured, auc, gap)
 
 
 def _widths(cells: Counts, reference: int) -> Floats:

@@ -641,10 +641,10 @@ def _range(marking: Marking, counts: _Counts, reference: Group | None) -> tuple[
     at_cutoffs = []
     for cutoff, accepted in zip(marking.range, counts.accepted, strict=True):
         shares = [(int(a) / g.n, int(a), g.n) for a, g in zip(accepted, counts.groups, strict=True)]
-        others = tuple(
-            _compared(group, *counted, *shares[base][1:])
-            for k, (group, counted) in enumerate(zip(counts.groups, shares, strict=True))
-            if k != base
-        )
-        at_cutoffs.append(AtCutoff(cutoff, tuple(_rate(share, n) for share, _, n in shares), others))
+        rates = tuple(_rate(share, n) for share, _, n in shares)
+        others = []
+        for k, (group, counted) in enumerate(zip(counts.groups, shares, strict=True)):
+            if k != base:
+                others.append(_compared(group, *counted, *shares[base][1:]))
+        at_cutoffs.append(AtCutoff(cutoff, rates, tuple(others)))
     return tuple(at_cutoffs)

@@ -174,7 +174,9 @@ def _corrected(phi: Floats, shape: tuple[int, ...], n: int, times: int) -> Float
 def mutual_information(tables: NDArray[np.integer], times: int = 1) -> Floats:
     """Mutual information less its bias, bits."""
     n = tables.sum(axis=(-1, -2))
-    joint, rows, columns = (_entropies(t, n) for t in (tables, tables.sum(axis=-1), tables.sum(axis=-2)))
+    joint = _entropies(tables, n)
+    rows = _entropies(tables.sum(axis=-1), n)
+    columns = _entropies(tables.sum(axis=-2), n)
     r, c = tables.shape[-2:]
     out: Floats = np.maximum(0.0, rows + columns - joint - times * (r - 1) * (c - 1) / (2 * n * np.log(2)))
     return out

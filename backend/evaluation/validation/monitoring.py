@@ -101,8 +101,9 @@ def shift(reference: NDArray[np.intp], current: NDArray[np.intp], party: str, fe
 def column_shift(party: str, feature: Feature, reference: Column, current: Column) -> Figure:
     """PSI of a column in tenths, or codes, of the values `reference`; missing values and codes that were not there are one bin more."""
     bins = make_bins(feature, reference, CALIBRATION_BINS)
-    first, second = (np.bincount(bins.index(column), minlength=bins.count + 1) for column in (reference, current))
-    return shift(first, second, party, feature.name)
+    reference_counts = np.bincount(bins.index(reference), minlength=bins.count + 1)
+    current_counts = np.bincount(bins.index(current), minlength=bins.count + 1)
+    return shift(reference_counts, current_counts, party, feature.name)
 
 
 def tenths(labels: Floats, predicted: Floats, task: str) -> tuple[Calibration, ...]:

@@ -66,7 +66,9 @@ def slices(groups: Sequence[Group], sums: Counts, marking: Marking) -> tuple[Sli
         n = group.n
         if n < MIN_GROUP:
             continue
-        predicted, loss, square = (int(mark_sums[k]) / (1 << SCORE_BITS) / n for mark_sums in (units, losses, squares))
+        predicted = int(units[k]) / (1 << SCORE_BITS) / n
+        loss = int(losses[k]) / (1 << SCORE_BITS) / n
+        square = int(squares[k]) / (1 << SCORE_BITS) / n
         share = int(positive[k]) / n
         spread = max(square - loss**2, 0.0)
         squared = float(variances[k]) * (n - 1) / n + predicted**2

@@ -176,7 +176,8 @@ def _widest_pair(first_model: Known, second_model: Known, feature: str) -> tuple
     bases = [model.bases.get((DISPARITY, feature)) for model in (first_model, second_model)]
     if bases[0] is None or bases[1] is None or bases[0].cutoff != bases[1].cutoff:
         return None
-    first, second = (_differences(side) for side in rows)
+    first = _differences(rows[0])
+    second = _differences(rows[1])
     shared = [group for group in first if group in second]
     if not shared:
         return None
@@ -255,7 +256,8 @@ def _high(figure: Figure) -> float:
 
 def _rules(second_model: Known, verdicts: tuple[Verdict, Verdict]) -> Iterator[Change]:
     """Yield which flagged features one model uses and the other does not."""
-    first, second = (_flagged(verdict) for verdict in verdicts)
+    first = _flagged(verdicts[0])
+    second = _flagged(verdicts[1])
     for feature in dict.fromkeys((*first, *second)):
         name = {"feature": second_model.name(feature)}
         if feature in first and feature in second:
