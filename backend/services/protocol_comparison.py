@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from contextlib import ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
 
-import numpy as np
-
-from backend.crypto.interface import KeySide
-from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.crypto.workers import Workers
-from backend.data.table import PartyTable
 from backend.errors import NotAvailable, ParameterError
-from backend.jobs import Job, work
+from backend.jobs import Job
 from backend.protocols.guest_runtime import GuestRuntime
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.transport.simulated_latency import Link
 from backend.remark import Remark
-from backend.research.baselines.batch_sizes import BATCHES, PAIR, BatchTimes, expected_seconds, leads, points
-from backend.research.baselines.comparison import PROTOCOLS, Comparison, compare, protocols
+from backend.research.baselines.batch_sizes import BATCHES, PAIR, leads
+from backend.research.baselines.comparison import PROTOCOLS
+from backend.research.baselines.race import (
+    NODE_BY_NODE,
+    NODE_BY_NODE_SAMPLES,
+    Compared,
+    ComparisonSetup,
+    run,
+    usual_protocols,
+)
 from backend.research.baselines.synthetic_model import SHAPE_LIMITS, SYNTHETIC, Shape, SyntheticFederation, make_up
 from backend.research.textbook import encrypt_seconds
 from backend.results import ModelRecord
@@ -31,10 +30,10 @@ from backend.services.audit import Auditor, Note, recorded
 from backend.services.measurement import KeyedRequest
 from backend.services.registry import Registry
 from backend.services.workspace import Workspace
-from backend.trees.ensemble import GuestModel
 
 __all__ = [
     "BATCHES",
+    "NODE_BY_NODE",
     "NODE_BY_NODE_SAMPLES",
     "PAIR",
     "PROTOCOLS",
@@ -48,17 +47,6 @@ __all__ = [
     "leads",
     "usual_protocols",
 ]
-
-POOLS_WAIT = 15.0  # seconds that a run waits for obfuscators at most
-MAX_BATCH_SECONDS = 30.0  # seconds of compute; a batch that is expected to take longer is left out
-NODE_BY_NODE = "multi-interactive-node"
-# from more samples on it is left out unless asked for: a round trip for every node of every sample
-NODE_BY_NODE_SAMPLES = 20
-
-
-def usual_protocols(samples: int) -> tuple[str, ...]:
-    """Return the protocols that are compared on a number of samples by default."""
-    return tuple(p for p in PROTOCOLS if p != NODE_BY_NODE or samples <= NODE_BY_NODE_SAMPLES)
 
 
 def _names(request: ComparisonRequest) -> tuple[str, ...]:
@@ -83,46 +71,6 @@ class ComparisonRequest(KeyedRequest):
     names: tuple[str, ...] | None = None
     shape: Shape | None = None
     batches: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class Compared:
-    """A comparison of protocols on one model.
-
-    Attributes
-    ----------
-    pools : {"warm", "cold", "none"}
-        Whether all obfuscators of the run were made before it; "none" if the cipher takes none.
-    runs : Comparison
-        The protocols, each with its exchange and what each party learned.
-    shape : Shape or None
-        Of a synthetic model.
-    batches : tuple of Compared
-        Fed-EINI and its baseline on other numbers of samples.
-    left_out : tuple of int
-        Numbers of samples that would have taken too long.
-    """
-
-    model_id: str
-    pools: Literal["warm", "cold", "none"]
-    runs: Comparison
-    shape: Shape | None = None
-    batches: tuple[Compared, ...] = ()
-    left_out: tuple[int, ...] = ()
-
-    @property
-    def points(self) -> tuple[BatchTimes, ...]:
-        """Fed-EINI against its baseline by the number of samples, the race itself included."""
-        return points((self.runs, *(batch.runs for batch in self.batches)))
-
-    def over(self, link: Link) -> Compared:
-        """Return the same runs over another link; nothing is scored again."""
-        return replace(self, runs=self.runs.over(link), batches=tuple(batch.over(link) for batch in self.batches))
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON: every figure of the race, no transcript."""
-        shape = None if self.shape is None else asdict(self.shape)
-        return {"model": self.model_id, "shape": shape, "pools": self.pools, **self.runs.as_dict()}
 
 
 class ProtocolComparison:
@@ -179,9 +127,8 @@ class ProtocolComparison:
         warm_up = partial(self._workspace.warm_up, record.federation, key.bits)
         # asked in a conversation of its own, so that it is in no protocol's messages
         runtime.open_session(model.hosts, job.cancelled, purpose="comparisons").close()
-        return run(
-            ComparisonSetup(record.id, model, compiled, runtime, key, warm_up, guest_rows), request, self._workers, job
-        )
+        setup = ComparisonSetup(record.id, model, compiled, runtime, key, warm_up, guest_rows)
+        return run(setup, request.samples, _names(request), request.batches, self._workers, job)
 
     def _on_synthetic(
         self, shape: Shape, runtime: GuestRuntime, request: ComparisonRequest, job: Job[Compared]
@@ -194,33 +141,10 @@ class ProtocolComparison:
         key = runtime.keys.scoring(request.cipher, request.key_bits, compiled)
         with SyntheticFederation(synthetic, key, pools=runtime.pools()[0].target > 0) as parties:
             guest_rows = synthetic.tables[synthetic.model.guest]
-            setup = ComparisonSetup(SYNTHETIC, synthetic.model, compiled, parties, key, parties.warm_up, guest_rows)
-            return run(setup, request, self._workers, job)
-
-
-@dataclass(frozen=True)
-class ComparisonSetup:
-    """The model, the people and the parties of a comparison.
-
-    Attributes
-    ----------
-    compiled : CompiledGuest
-        Of the same model.
-    key : KeySide
-        The Guest's.
-    warm_up : callable
-        Has the parties start their pools.
-    table : PartyTable
-        The Guest's records of the samples there are, in the order in which they are taken.
-    """
-
-    model_id: str
-    model: GuestModel
-    compiled: CompiledGuest
-    runtime: GuestRuntime | SyntheticFederation
-    key: KeySide
-    warm_up: Callable[[], None]
-    table: PartyTable
+            setup = ComparisonSetup(
+                SYNTHETIC, synthetic.model, compiled, parties, key, parties.warm_up, guest_rows, shape
+            )
+            return run(setup, request.samples, _names(request), request.batches, self._workers, job)
 
 
 def check(request: ComparisonRequest, available: int) -> None:
@@ -229,67 +153,3 @@ def check(request: ComparisonRequest, available: int) -> None:
         raise ParameterError("no_samples_requested", samples=request.samples)
     if request.samples > available:
         raise ParameterError("too_many_samples_requested", available=available, samples=request.samples)
-
-
-def run(setup: ComparisonSetup, request: ComparisonRequest, workers: Workers, job: Job[Compared]) -> Compared:
-    """Run every protocol on the same samples, then those of ``PAIR`` on the numbers of samples in ``request.batches``.
-
-    The race is in ``job.result`` as soon as it has ended, and stays there if the job is stopped later.
-    """
-    guest = setup.runtime.guest
-    every = protocols(guest, setup.model, setup.compiled, setup.key, workers=workers)
-
-    def score(samples: int, names: tuple[str, ...], on_protocol: Callable[[str], None]) -> Compared:
-        pools = _filled(setup, samples, job)
-        runs = compare(
-            every,
-            setup.model_id,
-            setup.table.take(np.arange(samples)),
-            setup.key,
-            lambda: setup.runtime.open_session(setup.model.hosts, job.cancelled, counted=False),
-            names=names,
-            on_protocol=on_protocol,
-        )
-        return Compared(setup.model_id, pools, runs, request.shape)
-
-    names = _names(request)
-    sizes = [n for n in request.batches if n != request.samples and n <= len(setup.table.ids)]
-    job.total = len(names) + len(sizes)
-    with ExitStack() as part:
-
-        def begin(number: int, stage: str) -> None:
-            part.close()
-            job.at(stage, guest.name, number)
-            part.enter_context(work.part(number / job.total, (number + 1) / job.total))
-
-        job.result = compared = score(request.samples, names, lambda name: begin(names.index(name), name))
-        for number, size in enumerate(sizes, len(names)):
-            begin(number, "batches")
-            if expected_seconds((compared.runs, *(batch.runs for batch in compared.batches)), size) > MAX_BATCH_SECONDS:
-                compared = replace(compared, left_out=(*compared.left_out, size))
-            else:
-                compared = replace(compared, batches=(*compared.batches, score(size, PAIR, lambda name: None)))
-            job.result = compared
-    job.at("done", guest.name, job.total)
-    return compared
-
-
-def _filled(setup: ComparisonSetup, samples: int, job: Job[Compared]) -> Literal["warm", "cold", "none"]:
-    """Give the parties' pools some seconds to hold what a run takes; what became of it."""
-    key = setup.key
-    runtime = setup.runtime
-    if not isinstance(key, PaillierKeySide):
-        return "none"
-    n_obfuscators = (samples + 1) * max(1, setup.compiled.folding.n_entries)  # one sample is not counted
-    if n_obfuscators > min(level.target for level in runtime.pools()):
-        return "cold"
-    setup.warm_up()
-    job.at("pools", runtime.guest.name)
-    until = time.perf_counter() + POOLS_WAIT
-    with work.waiting():
-        while time.perf_counter() < until and not job.cancelled():
-            ready = [key.obfuscators.ready, *(p.ready for p in runtime.pools() if p.party in setup.model.hosts)]
-            if min(ready) >= n_obfuscators:
-                return "warm"
-            time.sleep(0.1)
-    return "cold"

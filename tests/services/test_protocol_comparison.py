@@ -45,7 +45,7 @@ def small_pools(monkeypatch):
     monkeypatch.setattr("backend.protocols.guest_keys.GUEST_POOL", 256)
     for module in ("protocols.simulation.simulator", "research.baselines.synthetic_model"):
         monkeypatch.setattr(f"backend.{module}.HOST_POOL", 256)
-    monkeypatch.setattr("backend.services.protocol_comparison.POOLS_WAIT", 120.0)
+    monkeypatch.setattr("backend.research.baselines.race.POOLS_WAIT", 120.0)
 
 
 @pytest.fixture
@@ -181,7 +181,7 @@ def test_batches_are_measured_once_each_and_drawn_again_for_every_network(glassl
 
 
 def test_a_batch_that_would_take_too_long_or_has_no_people_is_not_run(glassleaf, monkeypatch):
-    monkeypatch.setattr("backend.services.protocol_comparison.MAX_BATCH_SECONDS", 0.0)
+    monkeypatch.setattr("backend.research.baselines.race.MAX_BATCH_SECONDS", 0.0)
     job = ask(glassleaf, cipher="none", batches=(1, 5, 10**6))
     done = job.get()
     assert [point.samples for point in done.points] == [1, 2]
