@@ -136,7 +136,7 @@ def _judged(models: list[TestedModel]) -> dict[str, Any]:
     size = len(grouped.groups)
     for cutoff in CUTOFFS:
         first, *others = at_decision(models, quality, cutoff, of_guest=False)
-        flags = marks(first.accepted, [other.accepted for other in others])
+        flags = marks(first.accepts, [other.accepts for other in others])
         sums = [np.array([flag[grouped.index == k].sum() for k in range(size)]) for flag in flags]
         pairs = (Sums(sums[0], *both) for both in zip(sums[1::2], sums[2::2], strict=True))
         cells = [Cells.of_sums(pair, grouped.groups, RESAMPLES, draw) for pair in pairs]

@@ -208,7 +208,7 @@ def alternatives(shapes: Sequence[tuple[float, float]], draw: np.random.Generato
             for k, (s, found) in enumerate(zip(scores, quality, strict=True))
             for cutoff in [_cutoff(shapes[k], share)]
         )
-        flags = marks(first.accepted, [other.accepted for other in others])
+        flags = marks(first.accepts, [other.accepts for other in others])
         sums = [np.array([flag[index == k].sum() for k in (0, 1)]) for flag in flags]
         pairs = [Sums(sums[0], *both) for both in zip(sums[1::2], sums[2::2], strict=True)]
         cells = {

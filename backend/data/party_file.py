@@ -144,6 +144,7 @@ def _faults(text: TableText, id_column: str | None, features: Mapping[str, Featu
     return problems
 
 
+# Not the table's text: of a long table only the cells of ids and labels are held, and the lines as packed numbers.
 @dataclass(frozen=True, eq=False, slots=True)
 class _Read:
     """The kept part of a table's text: the lines of its rows, and the cells of ids and labels.

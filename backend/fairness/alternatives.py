@@ -65,15 +65,15 @@ class Candidate:
     ----------
     cutoff : float
         Its own, on the probability of the positive label.
-    accepted : ndarray of bool
+    accepts : ndarray of bool
         ``(n,)``: of the records that gaps are measured on.
     """
 
     name: str
     cutoff: float
-    accepted: Flags
-    auc: DrawnQuality
-    ks: DrawnQuality
+    accepts: Flags
+    auc_drawn: DrawnQuality
+    ks_drawn: DrawnQuality
 
 
 @dataclass(frozen=True)
@@ -435,10 +435,12 @@ def _compare(
     first: Candidate, candidate: Candidate, cells: Cells | None, groups: Sequence[Group], reference: int
 ) -> _Compared:
     """Return a model compared with the first one."""
-    auc = candidate.auc.less(first.auc)
-    share = float(candidate.accepted.mean())
-    ks = IntervalFigure(candidate.ks.value, *mirrored(candidate.ks.draws, candidate.ks.value))  # see `performance`
-    point = Point(candidate.name, candidate.cutoff, share, candidate.auc.figure(), ks, auc.figure())
+    auc = candidate.auc_drawn.less(first.auc_drawn)
+    share = float(candidate.accepts.mean())
+    ks = IntervalFigure(
+        candidate.ks_drawn.value, *mirrored(candidate.ks_drawn.draws, candidate.ks_drawn.value)
+    )  # see `performance`
+    point = Point(candidate.name, candidate.cutoff, share, candidate.auc_drawn.figure(), ks, auc.figure())
     if cells is None:
         return _Compared(point, auc, None)
     counts = cells.counts

@@ -24,6 +24,7 @@ from backend.link.kinds import PROTOCOLS, kinds_of
 RETENTION = 180  # days, if nothing else is agreed on
 
 
+# Not a party of the federation file: a Host hands out these fields and no other.
 class _Disclosing(StrictModel):
     name: Slug
     title: Title

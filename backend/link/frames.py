@@ -43,6 +43,7 @@ _Seconds = Annotated[float, Field(ge=0, lt=1e12)]
 T = TypeVar("T")
 
 
+# Not derived from an envelope's address: each link writes its own header, and a relay forwards the address as it was signed.
 @dataclass(frozen=True)
 class Header:
     """What stands before each piece of a message.

@@ -26,6 +26,7 @@ BILINGUAL = frozenset({"name", "address", "supervisor"})
 AGENCY = "reporting_agency"  # of a Host alone
 
 
+# Not a party of the federation file: each field may be left out, and then the file's counts.
 class NoticeParty(BaseModel):
     """One party as notices state it; empty or None = as the federation file has it."""
 

@@ -237,6 +237,7 @@ class ReleaseLine(Part):
     records: int
 
 
+# Not an entry of a transcript: it adds up messages of many conversations.
 class Traffic(Part):
     """Messages of one class between two parties, as they were counted on the wire."""
 

@@ -80,6 +80,7 @@ class PolicyAnswer(BaseModel):
         return cls(version=policy.version, set=policy.is_set, decline_at=policy.decline_at, refer_at=policy.refer_at)
 
 
+# Not the score itself: callers do not get its units and predictions, and NaN is no JSON.
 class ScoreAnswer(BaseModel):
     """One person's score; ``score = base + guest_part + hosts_part``.
 
@@ -159,6 +160,7 @@ class ScoresAnswer(BaseModel):
         )
 
 
+# The answers of this file are the contract with callers: other fields of a result may change, and NaN is no JSON.
 class ReasonAnswer(BaseModel):
     """A feature that raised the score; `blockers` say why it must not be stated as a reason, if anything does.
 

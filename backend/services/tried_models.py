@@ -311,10 +311,10 @@ def _far_apart(decisions: Sequence[Sequence[Candidate]], at: NDArray[np.intp]) -
     asked_flags = [np.ones(len(at), dtype=bool)]
     measured = []
     for candidates in decisions:
-        first = candidates[0].accepted[at]
+        first = candidates[0].accepts[at]
         indices = []
         for index, candidate in enumerate(candidates):
-            accepted = candidate.accepted[at]
+            accepted = candidate.accepts[at]
             if not any(too_close(asked_flags, flags) for flags in (accepted, accepted & first)):
                 asked_flags += [accepted, accepted & first]
                 indices.append(index)
@@ -329,7 +329,7 @@ def _flags(
 ) -> list[list[NDArray[np.int64]]]:
     """Return what is summed by group, a row a decision."""
     return [
-        marks(candidates[0].accepted[at], [candidates[k].accepted[at] for k in indices])
+        marks(candidates[0].accepts[at], [candidates[k].accepts[at] for k in indices])
         for candidates, indices in zip(decisions, measured, strict=True)
     ]
 

@@ -15,6 +15,7 @@ Stated = tuple[str, str, str, int, float]  # sender, receiver, kind, bytes, seco
 Counts = Mapping[str, tuple[int, int]]  # kind → messages, bytes
 
 
+# Not the mapped row itself: a receipt also travels in a file of receipts, which is read strictly.
 @dataclass(frozen=True)
 class Receipt:
     """One party's account of one conversation.

@@ -28,6 +28,7 @@ NAME_MAX = 120  # characters, as a feature's name
 _HASH = re.compile(r"[0-9a-f]{64}")  # SHA-256 in hexadecimal
 
 
+# Not the mapped row itself: a report signs it, so it is frozen, which a mapped class cannot be.
 @dataclass(frozen=True, slots=True)
 class Review:
     """One person's verdict on one finding, or answer to a question.

@@ -420,6 +420,7 @@ class QuestionRow(Base):
     __table_args__ = (_partial_index("kept_replies", "guest", _HAS_REPLY),)
 
 
+# Keyed otherwise than the answers: of a person and a model the last record counts, whatever the day and the kind.
 class ScoredRecordRow(Base):
     """Which version of a person's record a Host last answered a score about: reasons for that score are of the same record.
 

@@ -31,6 +31,7 @@ class Bounds(NamedTuple):
 FREE = Bounds(-np.inf, np.inf)
 
 
+# Not the parameters of a training: trees know no protocol, cipher or key.
 @dataclass(frozen=True)
 class GrowthRules:
     """Parameters of second-order growth (XGBoost's names; ``gamma`` as in eq. 1)."""

@@ -43,13 +43,13 @@ def candidate(name, auc, *counts, spread=0.0, times=500):
 
 
 def sums_of(first, other):
-    rows = marks(first.accepted, [other.accepted])
+    rows = marks(first.accepts, [other.accepts])
     return Sums(*(np.array([row[k == INDEX].sum() for k in (0, 1)]) for row in rows))
 
 
 def decision(first, *others, measured=True, seed=1):
-    own = np.array([first.accepted[k == INDEX].sum() for k in (0, 1)])
-    draw, times = np.random.default_rng(seed), len(first.auc.draws)
+    own = np.array([first.accepts[k == INDEX].sum() for k in (0, 1)])
+    draw, times = np.random.default_rng(seed), len(first.auc_drawn.draws)
     cells = [Cells.of_sums(sums_of(first, other), GROUPS, times, draw) if measured else None for other in others]
     return CutoffComparison(first, own, tuple(zip(others, cells, strict=True)))
 
@@ -77,7 +77,7 @@ def test_the_change_of_a_gap_is_resampled_as_records_are():
     draw, changes = np.random.default_rng(0), []
     for _ in range(2000):
         at = draw.integers(0, 1000, 1000)
-        rates = [[c.accepted[at][INDEX[at] == k].mean() for k in (0, 1)] for c in (first, other)]
+        rates = [[c.accepts[at][INDEX[at] == k].mean() for k in (0, 1)] for c in (first, other)]
         changes.append(abs(rates[1][0] - rates[1][1]) - abs(rates[0][0] - rates[0][1]))
     point = judged(first, other)[1]
     assert (point.gap_change.low, point.gap_change.high) == pytest.approx(
@@ -133,7 +133,7 @@ def test_intervals_that_hold_together_are_those_of_a_plain_bootstrap_of_all_reco
     first, *others = (
         Candidate(f"c{k}", 0.5, flags, area, area) for k, (flags, area) in enumerate(zip(accepted, areas, strict=True))
     )
-    flags = marks(first.accepted, [other.accepted for other in others])
+    flags = marks(first.accepts, [other.accepts for other in others])
     sums = [np.array([flag[index == k].sum() for k in (0, 1)]) for flag in flags]
     found = [Sums(sums[0], *both).cells(groups) for both in ((sums[1], sums[2]), (sums[3], sums[4]))]
     cells = [Cells(*both) for both in zip(found, cells_drawn(flags, index, 2, draws(n, times, 5)), strict=True)]

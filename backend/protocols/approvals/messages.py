@@ -56,6 +56,7 @@ class AskApproval(Message, readable_by=HOST):
     most_named: float = -1.0
 
 
+# Not the Host's approval: what a Host stores of a request stays with it, and this is what the Guest may read.
 class ApprovalGranted(Message, readable_by=GUEST):
     """Host → Guest: its operator allows it; until when, how much a day, and the Host's signature over that.
 

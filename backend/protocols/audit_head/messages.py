@@ -5,6 +5,7 @@ from __future__ import annotations
 from backend.protocols.transport.message import GUEST, HOST, LISTS, Message
 
 
+# Not a kept head: the proof belongs to it, and it is kept only once that was checked.
 class KeepAuditHead(Message, readable_by=HOST, max_bytes=LISTS):
     """Guest → Host: keep where the Guest's audit log stands, and see that it grew from where it stood; signed by the Guest.
 

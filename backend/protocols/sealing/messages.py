@@ -5,6 +5,7 @@ from __future__ import annotations
 from backend.protocols.transport.message import HOST, Lane, Message
 
 
+# Its layout is four plain numbers: they are a layout only once the Host has checked them.
 class ReleaseModel(Message, readable_by=HOST, lane=Lane.TRAINING):
     """Guest → Host: open the half that you keep sealed as `model_id`; from now on it is called `released_as`.
 

@@ -31,6 +31,7 @@ from backend.trees.criteria import Stops
 from backend.trees.outputs import Outputs
 
 
+# Not derived from the forest's parameters: forms show a class's fields in their order, and five defaults differ.
 @dataclass(frozen=True)
 class DecisionTreeParameters(CheckedParameters):
     """Parameters of FL-DT; the defaults are those of the paper's §4.2.

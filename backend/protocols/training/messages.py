@@ -164,6 +164,7 @@ class ReportWrongAnswer(Message, readable_by=HOST, lane=Lane.TRAINING):
     why: RemarkOnWire
 
 
+# Its layout is four plain numbers: they are a layout only once the Host has checked them.
 class KeepModel(Message, readable_by=HOST, max_bytes=PEOPLE, lane=Lane.TRAINING):
     """Guest → Host: the finished model's name and shape, without weights, gains or other parties' features.
 

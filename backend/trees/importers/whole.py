@@ -30,6 +30,7 @@ ODD_SIDES = 0.05  # share of splits
 TELLING_SPLITS = 6  # of a column, from which on their default sides tell something: fewer are alike by chance
 
 
+# Not the Guest's split: this one has the threshold, which the Guest's must have no room for.
 @dataclass(frozen=True, slots=True)
 class WholeSplit:
     """A split, with the rule that only its owner will keep.

@@ -13,6 +13,7 @@ from backend.protocols.training.parameters import BOOSTING, CheckedParameters, R
 from backend.remark import Remark
 
 
+# Not derived from the noise's terms: forms show a class's fields in their order, and terms are empty by default.
 @dataclass(frozen=True)
 class OpBoostParameters(CheckedParameters):
     """Parameters of an OpBoost model; nothing is encrypted in its training, so there is no cipher and no key.
