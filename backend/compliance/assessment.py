@@ -157,7 +157,7 @@ class Question:
     title, citation : Text
         What it asks about, in a rule's words, and where that rule is written.
     sign : Sign
-        The words that suggest it, where they stand, and why they are weak.
+        The words that suggest it, their place, and why they are weak.
     status : Status
         The worst of the rules that would flag it.
     usage : Usage
@@ -244,7 +244,7 @@ def assess(
 
     A feature's own sensitivity tag wins over a guess: a tag that a rule knows decides the rule, ``none`` sets matches
     aside. A tag that no rule knows decides nothing (it may be misspelt), so name and meaning are read as without it.
-    What speaks weakly is a question: answered with yes it is a finding, with no it is none. What no rule finds and nothing explains is
+    What speaks weakly is a question: with yes it becomes a finding, with no it does not. What no rule finds and nothing explains is
     listed as not understood.
 
     Parameters
@@ -447,7 +447,7 @@ def _read(
 def _matches(
     packs: Sequence[RulePack], feature: Feature, tag: str, texts: FeatureTexts, counting: Mapping[str, Sign]
 ) -> Iterator[tuple[RulePack, LegalRule, Match]]:
-    """Yield the rules that concern a feature: by its `tag`, or if no rule knows it by its name and meanings, as far as signs count.
+    """Yield the rules that concern a feature: by its `tag`, or if no rule knows it by its name and meanings if signs count.
 
     A tag that only a custom pack knows decides in that pack alone, so that it cannot hide the feature from the built-in rules.
     """

@@ -24,7 +24,7 @@ _CLAUSE = re.compile(r"[,;:.?!/()\[\]{}|]|\s[-–—]+\s")  # where what belongs
 _CHINESE_CLAUSE = re.compile(r"[,，;；。:：（(\s]")
 _NO_WORD = re.compile(r"[\W_]+")
 _ENDING = re.compile(r"(?:编号|代码|名称|编码|id|ID)?\s*$")  # after the head of a Chinese text
-# One in so many codes has to speak of a concept: two posts of an army among two hundred occupations do not.
+# One in this many codes has to speak of a concept: two posts of an army among two hundred occupations do not.
 _OF_CODES = 8
 _BRACKETS = re.compile(r"\([^()]*\)")
 
@@ -52,14 +52,14 @@ class Context:
     trades : frozenset of str
         Before these a word names a kind of business, no attribute: "health sector".
     chinese_firm : pattern
-        What a Chinese text without a person is about wherever it stands in it.
+        What a Chinese text without a person is about, at any place in it.
     chinese_heads, chinese_processes : tuple of str
         At the end of a Chinese text: what it is about where it names no person; and what tells no attribute of one even if it does
         (员工子女入学政策, 年龄校验结果).
     record : pattern
         What a column says of a value, not of a person: "imputation flag".
     population : tuple of Phrase
-        What tells of many people: "share of persons"; if the text has none of `near` in it (the neighbourhood, the customer), nobody's.
+        What tells of many people: "share of persons"; if the text has none of `near` in it (the neighbourhood, the customer), no person's.
     area : pattern
         The neighbourhood: what is said of many people there tells of a place, and of a person only if a concept is one `of_area`.
     plain : frozenset of str
@@ -135,7 +135,7 @@ class Context:
         return bool(earlier) and earlier[0] in self.objects and not self.person_follows(text_after)
 
     def chinese_explains(self, text_before: str, hit: str, text_after: str) -> bool:
-        """Return the same in Chinese, where the head stands last: 船舶国籍, 医疗设备, 老年理财产品余额, 企业现金流健康指数."""
+        """Return the same in Chinese, whose head comes last: 船舶国籍, 医疗设备, 老年理财产品余额, 企业现金流健康指数."""
         if text_before.removesuffix("的").endswith(self.chinese_objects) or text_after.startswith(self.chinese_trades):
             return True
         head = _ENDING.sub("", _CHINESE_CLAUSE.split(text_after, 1)[0])
@@ -191,7 +191,7 @@ class Context:
     def of_nobody(self, texts: FeatureTexts, *, of_area: bool = False) -> bool:
         """Whether the meanings speak of how a value came about ("imputation flag of sex"), or a text of a population ("share of women").
 
-        What is said of the customer's neighbourhood is somebody's if the concept is one `of_area`, and a place's otherwise.
+        A statement about the customer's neighbourhood is a person's if the concept is one `of_area`, and a place's otherwise.
         """
         meanings = texts.meaning, texts.chinese_meaning
         if any(self.record.search(text.words if text is texts.meaning else text.text) for text in meanings):
@@ -231,13 +231,13 @@ class Context:
         return not CHINESE.search(remaining)
 
     def repeats(self, texts: FeatureTexts) -> bool:
-        """Return whether all that is said beside the name are words of the name."""
+        """Return whether all that is said besides the name are words of the name."""
         if texts.chinese_meaning.text or CHINESE.search(texts.meaning.text):
             return not texts.meaning.text and texts.chinese_meaning.text == texts.name.text
         return texts.meaning.has <= texts.name.has | self.fillers
 
     def alone(self, spans: Sequence[Span], text: PhraseMatch) -> bool:
-        """Whether a text holds nothing beside these spans but persons and words that say nothing."""
+        """Return whether a text holds nothing besides these spans but persons and words that say nothing."""
         within = [any(start <= at[0] and at[1] <= end for start, end in spans) for at in text.spans.values()]
         remaining = (word for word, hit in zip(text.words.split(), within, strict=True) if not hit and word.isalpha())
         if any(word not in self.fillers | self.persons for word in remaining):
@@ -258,7 +258,7 @@ class Context:
 
 @dataclass(frozen=True)
 class Sign:
-    """What speaks for a concept: the words as they are written, where they stand, and whether that is a finding or asked about.
+    """What speaks for a concept: the words as they are written, their place, and whether that is a finding or asked about.
 
     Attributes
     ----------
@@ -277,7 +277,7 @@ class Sign:
 
     @property
     def match(self) -> tuple[str, MatchedIn]:
-        """Return the words, and where they stand."""
+        """Return the words, and their place."""
         return self.matched, self.matched_in
 
 
@@ -311,11 +311,11 @@ class Pattern:
     Parameters
     ----------
     names : sequence of str
-        Words that a code name may consist of, such as the initials of a Chinese word, beside `before` and `after`.
+        Words that a code name may consist of, such as the initials of a Chinese word, in addition to `before` and `after`.
     codes : sequence of Phrase
-        Sought in the texts of codes, beside `phrases`; two codes have to hold one.
+        Sought in the texts of codes, in addition to `phrases`; two codes have to hold one.
     weak : sequence of str
-        Hits that are as likely about something else: they count if nothing else stands beside them, and ask elsewhere.
+        Hits that are as likely about something else: they count if they are alone, and ask elsewhere.
     asked : sequence of Phrase
         What readers take for different things (a year of graduation): it asks, and never counts.
     trusted, doubted : bool
@@ -533,7 +533,7 @@ class Pattern:
         return counts or (one_sense and not self._context.of_something_else(texts))
 
     def _whole_name(self, name: PhraseMatch) -> str:
-        """Return one of the names, where nothing but affixes and digits stands beside it."""
+        """Return one of the names, if the rest is affixes and digits alone."""
         if self._names.isdisjoint(name.has):
             return ""
         words = name.words.split()
@@ -545,7 +545,7 @@ class Pattern:
         return ""
 
     def _in_codes(self, texts: FeatureTexts) -> str:
-        """Return the first hit in texts of codes, where it stands in two of them (or the only one) and in a good part of them."""
+        """Return the first hit in texts of codes, if it is in two of them (or the only one) and in a good part of them."""
         codes = texts.codes
         if not codes:
             return ""
@@ -606,7 +606,7 @@ class Pattern:
         ]
 
     def _standing(self, phrase: Phrase, text: PhraseMatch) -> Iterator[Span]:
-        """Yield where a phrase stands as a word of its own and is not explained by the words around it."""
+        """Yield where a phrase is a separate word and is not explained by the words around it."""
         for span, text_before, text_after in phrase.find_words(text):
             if phrase.chinese:
                 hit = text.text[span[0] : span[1]]
@@ -624,11 +624,11 @@ class Concept(BaseModel):
     Attributes
     ----------
     sensitivity : tuple of str
-        The dictionary tags that stand for it.
+        The dictionary tags that mean it.
     phrases, chinese_phrases, exclusions, chinese_exclusions : tuple of str
         English (and other languages in Latin letters) and Chinese; an exclusion cancels the phrases that it covers.
     names : tuple of str
-        Whole code names, but for what may stand before and after (`lists`: ``before``, ``after``).
+        Whole code names, but for what may come before and after (`lists`: ``before``, ``after``).
     codes, units : tuple of str
         Phrases for the texts of codes and for units.
     weak : tuple of str
@@ -770,7 +770,7 @@ class Vocabulary(BaseModel):
 
     @cached_property
     def _around(self) -> frozenset[str]:
-        """What may stand beside a word of the trade and say nothing."""
+        """Words that may accompany a word of the trade and say nothing."""
         return frozenset(word for name in ("before", "after", "filler", "measure") for word in self.lists.get(name, ()))
 
     @cached_property

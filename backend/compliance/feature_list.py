@@ -23,7 +23,7 @@ _COMMAS = re.compile("[,，、]")
 
 @dataclass(frozen=True, slots=True)
 class ListedFeature:
-    """One column of a list: the line it stands on, the feature, and its cells in further columns."""
+    """One column of a list: its line, the feature, and its cells in further columns."""
 
     line: int
     feature: Feature

@@ -18,7 +18,7 @@ Syntax of a phrase, words between spaces:
 =============  =========================================================
 
 A phrase with Chinese characters matches anywhere but across words (工会 in 参加工会, not in 化工会展: :class:`Segmenter`); a single
-character only if no other stands beside it (男 in 男/女, not in 男装).
+character only if no other is next to it (男 in 男/女, not in 男装).
 Accents are ignored (``état`` is ``etat``), traditional characters are read as simplified ones (性別 is 性别), and a code name is also
 read as the known words that are written together in it (``custgender``, ``birthyear``).
 """
@@ -266,7 +266,7 @@ class Phrase:
         return [span for span, _, _ in self.find_words(text)]
 
     def find_words(self, text: PhraseMatch) -> Iterator[tuple[Span, str, str]]:
-        """Spans of this phrase in a text, each with what stands before and after it (words in English)."""
+        """Spans of this phrase in a text, each with what is before and after it (words in English)."""
         if self.chinese:
             for start, end in self._matches(text.text, range(len(text.text))):
                 yield (start, end), text.text[:start], text.text[end:]
@@ -331,7 +331,7 @@ def _holds(kind: str, choices: Sequence[re.Pattern[str]], text: str, at: int) ->
 
 
 class Segmenter:
-    """Tells whether a Chinese phrase stands in a text as a word: no division into as few words cuts it.
+    """Tells whether a Chinese phrase is a word of a text: no division into as few words cuts it.
 
     Parameters
     ----------
@@ -355,7 +355,7 @@ class Segmenter:
         return self._is_piece(text, span) or any(self._is_piece(text, longer) for longer in self._around(text, span))
 
     def _around(self, text: str, span: Span) -> Iterator[Span]:
-        """Yield where a longer phrase stands that holds `span`."""
+        """Yield the places of longer phrases that hold `span`."""
         start, end = span
         for first in range(max(0, end - self._longest), start + 1):
             for last in range(end, min(len(text), first + self._longest) + 1):
@@ -461,7 +461,7 @@ def _step(source: str, element: str, lists: Mapping[str, Sequence[str]], gap: st
 
 
 def _choices(source: str, element: str, lists: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the words that an element stands for, lists written out."""
+    """Return the words that an element means, lists written out."""
     words: list[str] = []
     for word in element.split("|"):
         if word != NUMBER and word.startswith("{") and word.endswith("}"):

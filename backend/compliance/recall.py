@@ -40,7 +40,7 @@ class Recall:
     ----------
     language : {"en", "zh"}
     part : {"all", "meaning", "name", "new"}
-        All rows, those with a meaning, those with a name alone, or those whose meaning stands in no earlier list.
+        All rows, those with a meaning, those with a name alone, or those whose meaning is in no earlier list.
     statute, proxies : WilsonShare
         Of the rows that a statute names, and of proxies: those flagged as what they are, or asked about.
     statute_flagged, proxies_flagged : WilsonShare
@@ -87,12 +87,12 @@ def measure(file: Path = UNSEEN) -> RecallTotals:
     """Totals of a list with the further columns language, label and concepts (several apart by spaces; none: any that is found counts,
     as if the labeller of the list had not read the rules).
 
-    A column `seen` marks rows whose meaning (or, without one, name) stands in an earlier list, under another name.
+    A column `seen` marks rows whose meaning (or, without one, name) is in an earlier list, under another name.
 
     Raises
     ------
     GlassleafError
-        The list cannot be read, or a label or concept is none.
+        The list cannot be read, or a label or concept is unknown.
     """
     counts: dict[tuple[str, Part], Counter[str]] = {}
     concepts_named = _named()

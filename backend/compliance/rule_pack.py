@@ -164,7 +164,7 @@ class RulePack(PackHead):
     products : tuple of str
         What it is law for; empty = everything.
     lists : dict of str to tuple of str
-        Word lists that the pack's phrases refer to as ``{list}``, beside those of `words.yaml`.
+        Word lists that the pack's phrases refer to as ``{list}``, in addition to those of `words.yaml`.
     """
 
     places: tuple[Place, ...] = ()
@@ -301,7 +301,7 @@ def _built_in_files() -> list[Path]:
 
 @cache
 def built_in_versions() -> Mapping[str, str]:
-    """Name → version of the built-in packs, from what stands above their rules: reading all of them takes as long as a score."""
+    """Name → version of the built-in packs, from the part above their rules: reading all of them takes as long as a score."""
     heads = (file.read_text(encoding="utf-8").partition("\nrules:")[0] for file in _built_in_files())
     read = [yaml.load(head, Loader=yaml_loader()) for head in heads]  # noqa: S506 - makes texts, lists and tables only
     return {head["name"]: head["version"] for head in read}
@@ -309,7 +309,7 @@ def built_in_versions() -> Mapping[str, str]:
 
 @cache
 def statutory() -> frozenset[str]:
-    """Return the concepts that a built-in rule names which stands on a statute."""
+    """Return the concepts that a built-in rule based on a statute names."""
     rules = ((pack, rule) for pack in load_packs() for rule in pack.rules)
     return frozenset(key for pack, rule in rules if (rule.checked or pack.checked) != "none" for key in rule.looks_for)
 
@@ -320,7 +320,7 @@ def read_own_packs(folder: Path) -> tuple[tuple[RulePack, ...], tuple[Text, ...]
     Returns
     -------
     packs : tuple of RulePack
-        Those that are valid beside the built-in ones.
+        Those that are valid in addition to the built-in ones.
     problems : tuple of Text
         Why the others cannot: file, line, reason.
     """

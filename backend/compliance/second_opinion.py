@@ -68,7 +68,7 @@ class Opinion(NamedTuple):
     weighed : mapping of str to float
         Word of the feature → its part of the score.
     concepts : mapping of str to float
-        Concept → its part of the score, by words that tell something; a Chinese character alone is none.
+        Concept → its part of the score, by words that tell something; a single Chinese character does not count.
     """
 
     language: Language
@@ -97,7 +97,7 @@ def reconsider(
 ) -> dict[str, Sign]:
     """Return what phrases found, after the second opinion; if they found nothing, what it proposes.
 
-    It proposes nothing for what is said of nobody, and no concept whose phrases were read and set aside.
+    It proposes nothing for what is not said of a person, and no concept whose phrases were read and set aside.
     """
     opinions = [_opinion(language, texts, signs) for language in languages(texts)]
     flags = [each.flags for each in opinions]
@@ -244,7 +244,7 @@ def _is_evidence(word: str) -> bool:
 
 
 def _where(word: str, texts: FeatureTexts) -> MatchedIn:
-    """Return where a word stands first."""
+    """Return the first place of a word."""
     places: tuple[tuple[MatchedIn, PhraseMatch], ...]
     places = (
         ("name", texts.name),
