@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from backend.cli.output import AsJson, Bits, Cutoff, ModelId, measured_at, open_glassleaf, print_result, watched
-from backend.i18n import counted
+from backend.i18n import Catalogue, counted
 from backend.services.age_check import AgeRequest
 from backend.services.fairness import MIN_GROUP, DisparityRequest, ProxyRequest, apart_from_rest, members_of_rest
 from backend.services.scoring import cipher_named
@@ -84,6 +84,7 @@ def disparity(
         if any(group.kind == "rest" for group in groups):
             codes, without_value = members_of_rest(apart_from_rest(groups), disclosed.categories)
             document["rest"] = {"codes": codes, "without_value": without_value}
+            lines.append(f"  {Catalogue('en')('document.together_note')}")
         print_result(
             document, "\n".join(lines if result.groups else [*lines, "  no two groups of 20 records"]), as_json
         )

@@ -45,16 +45,18 @@ def model(run, tmp_path):
 def test_women_are_not_compared_with_a_mixture_without_a_word(run, home, model):
     status, text, error = run("disparity", model, "gender")
     assert status == 0, error
-    (line,) = {one.split(", n=")[0].strip() for one in text.splitlines() if "put together" in one and ", n=" in one}
-    others = ("men" if "women" not in line else "women", "others", "no value, if any")
-    assert all(name in line for name in others) and "too few people" in line
+    (line,) = {
+        one.split(", n=")[0].strip() for one in text.splitlines() if "all others together" in one and ", n=" in one
+    }
+    others = ("men" if "women" not in line else "women", "others", "no value if any")
+    assert all(name in line for name in others) and "Codes with too few people" in text
     document = json.loads(run("disparity", model, "gender", "--json")[1])
     assert document["rest"]["without_value"] and set(document["rest"]["codes"]) in ({"m", "x"}, {"f", "x"})
     with Glassleaf(home, pools=False) as glassleaf:
         found = [one for one in glassleaf.compliance.assess(model).findings if one.feature == "gender"]
         named = {row.about.en for one in found for row in one.disparities}
         chinese = {row.about.in_language("zh") for one in found for row in one.disparities}
-    assert any("put together" in name for name in named) and any("合并" in name for name in chinese)
+    assert any("all others together" in name for name in named) and any("其余合计" in name for name in chinese)
 
 
 def test_two_features_together_stand_in_report_and_verdict_and_small_groups_are_named(run, home, model):
@@ -87,4 +89,4 @@ def test_a_slice_of_the_validation_says_who_was_put_together(run, home, model):
         codes = {code: text.en for code, text in glassleaf.models.feature(record, "gender").categories.items()}
     said = about_in_words(Catalogue("en"), Figure(**slices[0]), "gender", "", codes)
     others = "men" if slices[0]["apart"] == ["f"] else "women"
-    assert f"{others}, others, no value, if any (put together" in said
+    assert f"all others together ({others}, others, no value if any)" in said
