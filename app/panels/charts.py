@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec
 
@@ -20,7 +20,7 @@ TEXT = 12  # pixels; no chart writes smaller, so that a phone shows what can be 
 LINE = 16  # pixels that a line of words above a bar takes
 LYING = 40  # pixels of a bar with its words
 EDGE = 14  # percent of a drawing's width, at either end, where words do not fit around a place
-BAR_ROOM_PIXELS = 30  # pixels from one bar's words to the next, those words left out
+BAR_PIXELS = 14  # that a bar is high
 MAX_BAR_LINES = 2  # that a bar's words take at most
 BAR_LINE_LETTERS = 56  # letters of a bar's words that a phone shows in one line
 NOTE_STYLE = {"showarrow": False, "xanchor": "left", "align": "left"}  # words on a chart
@@ -90,6 +90,29 @@ def figure(height: float, top: int = 0, **layout: Any) -> go.Figure:
     # Plotly takes a template for changed whenever it is handed a copy, as Streamlit does: all would be drawn a second time.
     chart.layout.template = None
     return chart.update_layout(**layout)
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A chart for Vega-Lite, and the sentence that says what to see in it."""
+
+    sentence: str
+    spec: dict[str, Any] = field(repr=False)
+
+
+def vega_looks() -> dict[str, Any]:
+    """How charts of Vega-Lite look: its ``config``."""
+    text = theme().text
+    words = {"labelFontSize": TEXT, "labelColor": text}
+    axis = {"titleFontSize": TEXT, "titleFontWeight": "normal", "titleColor": text, "gridColor": palette.FAINT}
+    return {
+        "background": "transparent",
+        "font": "Source Sans, sans-serif",
+        "axis": {**words, **axis, "ticks": False, "domain": False},
+        "legend": {**words, "labelLimit": 0, "symbolSize": 400},
+        "text": {"fontSize": TEXT, "align": "left", "baseline": "alphabetic"},
+        "view": {"stroke": None},
+    }
 
 
 def svg(parts: Sequence[str], height: float, sentence: str, left_margin: int = 0, right_margin: int = 0) -> str:
@@ -205,8 +228,8 @@ class Bar:
     start: float = 0.0
 
 
-def bars(rows: Sequence[Bar], sentence: str, at: float | None = None) -> str:
-    """Return bars under their words as an SVG, to both sides of 0 if a value is negative.
+def bars(rows: Sequence[Bar], sentence: str, at: float | None = None) -> Drawing:
+    """Return bars under their words, to both sides of 0 if a value is negative.
 
     Words take two lines at most; the table twin has them whole.
 
@@ -218,41 +241,68 @@ def bars(rows: Sequence[Bar], sentence: str, at: float | None = None) -> str:
     ends = [end for bar in rows for end in (bar.start, bar.value, bar.low, bar.high, at) if end is not None]
     start = min([0.0, *ends])
     stop = max([1e-9, *ends])
-    parts = []
+    words: dict[str, list[dict[str, Any]]] = {}
+    boxes = []
+    whiskers = []
+    uprights = []
     depth = 0
-
-    def across(value: float) -> float:
-        return 99 * (value - start) / (stop - start)
-
-    def standing(value: float, low: int, high: int, look: str) -> str:
-        return f'<line x1="{across(value):.2f}%" x2="{across(value):.2f}%" y1="{low}" y2="{high}" stroke="currentColor" {look}/>'
-
     for bar in rows:
-        lines = _words(bar).split("<br>")
-        parts += [
-            f'<text x="0" y="{depth + LINE * row + TEXT}" text-anchor="start">{line}</text>'
-            for row, line in enumerate(lines)
-        ]
-        top = depth + LINE * len(lines) + 2
-        bar_start = across(min(bar.start, bar.value))
-        bar_end = across(max(bar.start, bar.value))
-        parts.append(
-            f'<rect x="{bar_start:.2f}%" width="{bar_end - bar_start:.2f}%" y="{top}" height="14" fill="{bar.mark.colour}">'
-            f"<title>{label(bar.hover)}</title></rect>"
-        )
+        for line, colour in _words(bar):
+            words.setdefault(colour, []).append({"y": depth + TEXT, "words": line})
+            depth += LINE
+        top = depth + 2
+        ends_of_bar = {"x": min(bar.start, bar.value), "x2": max(bar.start, bar.value)}
+        boxes.append({**ends_of_bar, "y": top, "y2": top + BAR_PIXELS, "colour": bar.mark.colour, "said": bar.hover})
         if bar.low is not None and bar.high is not None:
-            y = top + 7
-            parts.append(
-                f'<line x1="{across(bar.low):.2f}%" x2="{across(bar.high):.2f}%" y1="{y}" y2="{y}" stroke="currentColor" '
-                'stroke-width="1.5"/>'
-            )
-            parts += [standing(end, y - 4, y + 4, 'stroke-width="1.5"') for end in (bar.low, bar.high)]
+            middle = top + BAR_PIXELS // 2
+            whiskers.append({"x": bar.low, "x2": bar.high, "y": middle})
+            for end in (bar.low, bar.high):
+                uprights.append({"x": end, "y": middle - 4, "y2": middle + 4, "width": 1.5, "dash": [1, 0]})
         if start < 0:
-            parts.append(standing(0.0, top, top + 14, 'stroke-width="1"'))
+            uprights.append({"x": 0.0, "y": top, "y2": top + BAR_PIXELS, "width": 1.0, "dash": [1, 0]})
         if at is not None:
-            parts.append(standing(at, top - 4, top + 18, 'stroke-width="2" stroke-dasharray="3 3"'))
-        depth = top - 2 + BAR_ROOM_PIXELS
-    return svg(parts, depth, sentence)
+            uprights.append({"x": at, "y": top - 4, "y2": top + BAR_PIXELS + 4, "width": 2.0, "dash": [3, 3]})
+        depth = top + BAR_PIXELS + LINE - 4
+    ink = theme().text
+    places = {"x": {"field": "x"}, "y": {"field": "y"}}
+    areas = {**places, "x2": {"field": "x2"}, "y2": {"field": "y2"}}
+    layers: list[dict[str, Any]] = [
+        {
+            "data": {"values": boxes},
+            "mark": {"type": "rect"},
+            "encoding": {
+                **areas,
+                "color": {"field": "colour", "type": "nominal", "scale": None},
+                "tooltip": {"field": "said", "type": "nominal"},
+            },
+        },
+        {
+            "data": {"values": whiskers},
+            "mark": {"type": "rule", "color": ink, "strokeWidth": 1.5},
+            "encoding": {**places, "x2": {"field": "x2"}},
+        },
+    ]
+    for words_colour, lines in words.items():
+        mark = {"type": "text", "color": words_colour}
+        layers.append(
+            {
+                "data": {"values": lines},
+                "mark": mark,
+                "encoding": {"x": {"value": 0}, "y": {"field": "y"}, "text": {"field": "words"}},
+            }
+        )
+    for upright in uprights:
+        rule = {"type": "rule", "color": ink, "strokeWidth": upright.pop("width"), "strokeDash": upright.pop("dash")}
+        encoding = {**places, "y2": {"field": "y2"}}
+        layers.append({"data": {"values": [upright]}, "mark": rule, "encoding": encoding})
+    scales = {"x": [start, stop], "y": [depth, 0]}  # down, in pixels
+    axes: dict[str, Any] = {}
+    for channel, domain in scales.items():
+        scale = {"domain": domain, "nice": False, "zero": False}
+        axes[channel] = {"type": "quantitative", "axis": None, "scale": scale}
+    padding = {"left": 0, "right": 8, "top": 0, "bottom": 0}
+    spec = {"height": depth, "padding": padding, "layer": layers, "encoding": axes, "config": vega_looks()}
+    return Drawing(sentence, spec)
 
 
 def write(chart: go.Figure, words: Sequence[Mapping[str, Any]]) -> go.Figure:
@@ -261,19 +311,26 @@ def write(chart: go.Figure, words: Sequence[Mapping[str, Any]]) -> go.Figure:
     return chart
 
 
-def _words(bar: Bar) -> str:
-    text = f"{bar.mark.glyph} {wrap(bar.words, BAR_LINE_LETTERS, MAX_BAR_LINES)}".lstrip()
-    text += f"{'<br>' if _full(text, bar.figures) else '  '}{label(bar.figures)}"
+def _words(bar: Bar) -> list[tuple[str, str]]:
+    """Return the lines of words above a bar, each with its colour."""
+    ink = theme().text
+    lines = [
+        html.unescape(line)
+        for line in f"{bar.mark.glyph} {wrap(bar.words, BAR_LINE_LETTERS, MAX_BAR_LINES)}".strip().split("<br>")
+    ]
+    if _full(lines[-1], bar.figures):
+        lines.append(bar.figures)
+    else:
+        lines[-1] = f"{lines[-1]}  {bar.figures}".rstrip()
+    found = [(line, ink) for line in lines]
     if bar.warning:
-        text += f"{'<br>' if _full(text, bar.warning) else '  '}"
-        text += f'<tspan fill="{theme().warning}">⚠</tspan> {label(bar.warning)}'
-    return text
+        found.append((f"⚠ {bar.warning}", theme().warning))
+    return found
 
 
 def _full(text: str, more: str) -> bool:
-    """Return whether `more` would make the last line of `text` too long (Chinese letters count double)."""
-    last = text.rsplit("<br>", maxsplit=1)[-1] + more
-    return wide(last) > BAR_LINE_LETTERS + 4
+    """Return whether `more` would make a line of `text` too long (Chinese letters count double)."""
+    return wide(text + more) > BAR_LINE_LETTERS + 4
 
 
 def dark() -> bool:

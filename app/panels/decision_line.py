@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app.panels import disparity, evidence, frame, lines
+from app.panels import charts, disparity, evidence, frame, lines
 from app.texts import Texts, amount, bare, markdown, number, percent
 from app.view_models import View
 from backend.services.fairness import BY_CUTOFF
@@ -194,7 +194,7 @@ def _upright(verticals: Sequence[tuple[float, str, str, int]], low: float, high:
 
 def _curves(
     t: Texts, frontier: Frontier, task: str, verticals: Sequence[tuple[float, str, str, int]], sentence: str
-) -> lines.Drawing:
+) -> charts.Drawing:
     """Return acceptance along the line, and as a second curve the share of bad or wrong outcomes."""
     across = [point.cutoff for point in frontier.points]
     curves = [lines.Line(across, [point.accepted for point in frontier.points], t(f"decide.accepted_{task}"), width=3)]
@@ -222,7 +222,7 @@ def _curves(
 
 def _profits(
     t: Texts, frontier: Frontier, verticals: Sequence[tuple[float, str, str, int]], sentence: str
-) -> lines.Drawing:
+) -> charts.Drawing:
     across = [point.cutoff for point in frontier.points]
     profits = [point.profit for point in frontier.points]
     up = lines.rounded(t("decide.profit_head"), [0.0, *profits], bare)
@@ -282,7 +282,7 @@ def _groups(t: Texts, rates: Sequence[Evidence]) -> dict[str, list[Evidence]]:
 
 def _group_curves(
     t: Texts, rates: Sequence[Evidence], verticals: Sequence[tuple[float, str, str, int]], sentence: str
-) -> lines.Drawing:
+) -> charts.Drawing:
     curves = []
     hover: dict[float, list[str]] = {}
     dashes = tuple(lines.DASHES)

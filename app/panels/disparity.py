@@ -196,7 +196,7 @@ def _lowest(ratios: Sequence[Evidence]) -> list[Text]:
     return sorted(lowest, key=lambda about: lowest[about])[:MAX_CURVES]
 
 
-def _lines(t: Texts, ratios: Sequence[Evidence], groups: dict[Text, str], sentence: str) -> lines.Drawing:
+def _lines(t: Texts, ratios: Sequence[Evidence], groups: dict[Text, str], sentence: str) -> charts.Drawing:
     """Return a chart with a line for each group over the cut-offs, with its intervals, and four fifths."""
     cutoffs = [row.cutoff or 0.0 for row in ratios]
     first = min(cutoffs)

@@ -16,7 +16,7 @@ import streamlit as st
 
 from app import errors, session, user_jobs, view_models
 from app.errors import Problem
-from app.panels import attention, charts, lines, links, palette, waits
+from app.panels import attention, charts, links, palette, waits
 from app.texts import Texts, amount, markdown, number, percent, wrap
 from backend.jobs.eta import SOON, rounded
 from backend.results import NOBODY, cell_text
@@ -188,11 +188,11 @@ def section(t: Texts, key: str, term: str | None = None) -> None:
 
 
 def chart(
-    t: Texts, figure: go.Figure | lines.Drawing | str, sentence: str, twin: Columns | Callable[[], Columns], key: str
+    t: Texts, figure: go.Figure | charts.Drawing | str, sentence: str, twin: Columns | Callable[[], Columns], key: str
 ) -> None:
     """Draw a chart, or a drawing, under the sentence that says what to see in it, with its numbers as a table below."""
     st.markdown(sentence)
-    if isinstance(figure, lines.Drawing | str):
+    if isinstance(figure, charts.Drawing | str):
         drawing(figure, key)
     else:
         picture(figure, sentence, key)
@@ -318,13 +318,13 @@ def picture(figure: go.Figure, sentence: str, key: str) -> None:
     st.plotly_chart(figure, key=key, config=CHART | saved, theme=None, alt=_words(sentence))
 
 
-def drawing(chart: lines.Drawing | str, key: str) -> None:
+def drawing(chart: charts.Drawing | str, key: str) -> None:
     """Draw lines and bars by Vega-Lite, or a drawing as SVG, each with its text alternative; neither needs Plotly.
 
     Streamlit takes SVG out of what it is handed; assets/charts.js puts it in, with the buttons that save it.
     """
-    if isinstance(chart, lines.Drawing):
-        st.vega_lite_chart(chart.spec, theme=None, key=f"{key}_lines", alt=_words(chart.sentence))
+    if isinstance(chart, charts.Drawing):
+        st.vega_lite_chart(chart.spec, theme=None, key=f"{key}_drawing", alt=_words(chart.sentence))
         return
     svg = chart
     st.html(f'<div class="glassleaf-drawing" data-name="glassleaf-{key}" data-svg="{quote(svg)}"></div>')

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -102,14 +102,6 @@ def hover(places: Sequence[float], texts: Mapping[str, Sequence[str]]) -> list[t
     return hovers
 
 
-@dataclass(frozen=True)
-class Drawing:
-    """A chart for Vega-Lite, and the sentence that says what to see in it."""
-
-    sentence: str
-    spec: dict[str, Any] = field(repr=False)
-
-
 def drawing(
     lines: Sequence[Line],
     x: Axis,
@@ -117,7 +109,7 @@ def drawing(
     sentence: str,
     hover: Sequence[tuple[float, str]] = (),
     bars: Bars | None = None,
-) -> Drawing:
+) -> charts.Drawing:
     """Return a chart of lines, and of `bars` behind them; `hover` is what is said at a place of the lying axis and around it."""
     layers = []
     if bars is not None:
@@ -127,7 +119,6 @@ def drawing(
     layers.append(_hover_layer(hover, x, y))
     entries = [(bars.name, bars.colour, 10.0, "solid")] if bars is not None and bars.name else []
     entries += [(line.name, line.colour, line.width, line.dash) for line in lines if line.name]
-    theme = charts.theme()
     spec = {
         "height": PLOT_PIXELS + charts.TITLED + charts.LINE * len(entries),
         "padding": {"left": 0, "right": 8, "top": 4, "bottom": 0},
@@ -136,23 +127,11 @@ def drawing(
             "x": {"type": "quantitative", **_scaled(x, grid=False)},
             "y": {"type": "quantitative", **_scaled(y, grid=True)},
         },
-        "config": {
-            "background": "transparent",
-            "font": "Source Sans, sans-serif",
-            "axis": {
-                "labelFontSize": charts.TEXT,
-                "titleFontSize": charts.TEXT,
-                "titleFontWeight": "normal",
-                "ticks": False,
-            }
-            | {"labelColor": theme.text, "titleColor": theme.text, "gridColor": palette.FAINT, "domain": False},
-            "legend": {"labelFontSize": charts.TEXT, "labelColor": theme.text, "labelLimit": 0, "symbolSize": 400},
-            "view": {"stroke": None},
-        },
+        "config": charts.vega_looks(),
     }
     if entries:
         layers.append(_legend_layer(entries))
-    return Drawing(sentence, spec)
+    return charts.Drawing(sentence, spec)
 
 
 def _scaled(axis: Axis, *, grid: bool) -> dict[str, Any]:

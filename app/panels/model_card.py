@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import view_models
-from app.panels import controls, evidence, frame, lines, palette, parties
+from app.panels import charts, controls, evidence, frame, lines, palette, parties
 from app.texts import Texts, amount, bare, markdown, number, percent
 from app.view_models import View
 from backend.i18n import Catalogue
@@ -181,7 +181,7 @@ def stability(t: Texts, view: View, shifts: Sequence[Stability]) -> None:
     st.caption(f":material/info: {t('card.stability_caption')}")
 
 
-def _shares(t: Texts, view: View, shifts: Sequence[Stability], worst: Stability, sentence: str) -> lines.Drawing:
+def _shares(t: Texts, view: View, shifts: Sequence[Stability], worst: Stability, sentence: str) -> charts.Drawing:
     """Return the shares of each bin in the part that all are compared with, and in every other."""
     names = _bins(view, worst)
     by_part = {_part(t, worst.reference): (worst.reference, [first for first, _ in worst.shares])}

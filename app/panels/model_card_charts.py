@@ -63,7 +63,7 @@ def roc(t: Texts, view: View, performance: Performance) -> None:
     frame.chart(t, _roc(t, points, sentence), sentence, lambda: _rates(t, points), "card_roc")
 
 
-def _roc(t: Texts, points: Separation, sentence: str) -> lines.Drawing:
+def _roc(t: Texts, points: Separation, sentence: str) -> charts.Drawing:
     false = [0.0, *points.false_positive]
     true = [0.0, *points.true_positive]
     cutoffs = ["–", *map(percent, points.cutoffs)]
@@ -91,7 +91,7 @@ def ks(t: Texts, view: View, performance: Performance) -> None:
     frame.chart(t, _ks(t, points, sentence), sentence, lambda: _rates(t, points), "card_ks")
 
 
-def _ks(t: Texts, points: Separation, sentence: str) -> lines.Drawing:
+def _ks(t: Texts, points: Separation, sentence: str) -> charts.Drawing:
     at = points.widest
     cutoffs = points.cutoffs
     true = points.true_positive
@@ -136,7 +136,7 @@ def calibration(t: Texts, view: View, performance: Performance) -> None:
 
 def _calibration(
     t: Texts, rows: Sequence[Calibration], numbers: bool, show: Callable[[float], str], sentence: str
-) -> lines.Drawing:
+) -> charts.Drawing:
     ends = [end for row in rows for end in (row.predicted, row.observed, row.low, row.high)]
     low, high = (min(ends), max(ends)) if numbers else (0.0, min(1.0, max(ends) * 1.08))
     words = bare if numbers else lines.share
@@ -168,7 +168,7 @@ def spread(t: Texts, view: View, performance: Performance) -> None:
     )
 
 
-def _spread(t: Texts, histogram: Spread, names: Sequence[str], sentence: str) -> lines.Drawing:
+def _spread(t: Texts, histogram: Spread, names: Sequence[str], sentence: str) -> charts.Drawing:
     """Bars of the first row, and if there is a second one its outline."""
     numbers = len(names) == 1
     edges = histogram.edges

@@ -266,7 +266,7 @@ def _verdict(t: Texts, view: View, points: Sequence[LeakPoint]) -> str:
     )
 
 
-def _chart(t: Texts, view: View, points: Sequence[LeakPoint], sentence: str) -> lines.Drawing:
+def _chart(t: Texts, view: View, points: Sequence[LeakPoint], sentence: str) -> charts.Drawing:
     widths = [float(point.score_bits) for point in points]
     shares = {name: [getattr(point, name) for point in points] for name in CURVE_DASHES}
     curves = [
@@ -328,7 +328,7 @@ def _amplitude(t: Texts, point: TradeoffPoint) -> str:
 
 def _frontier_chart(
     t: Texts, points: Sequence[TradeoffPoint], model_point: TradeoffPoint, sentence: str
-) -> lines.Drawing:
+) -> charts.Drawing:
     """Return a chart with a line for each resolution: share of scores that identify a path, by the width of dither."""
     widths = sorted({point.dither for point in points})
     names = {}

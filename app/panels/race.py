@@ -214,7 +214,7 @@ def _table(t: Texts, measured: Sequence[BatchTimes]) -> frame.Columns:
     }
 
 
-def _lines(t: Texts, measured: Sequence[BatchTimes], sentence: str) -> lines.Drawing:
+def _lines(t: Texts, measured: Sequence[BatchTimes], sentence: str) -> charts.Drawing:
     """Seconds by people, both logarithmic; the stretches where Fed-EINI is ahead are shaded."""
     people = [point.samples for point in measured]
     every = ([point.fed_eini for point in measured], [point.by_level for point in measured])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import session, user_jobs
-from app.panels import frame, lines, links, palette, parties, release, waits
+from app.panels import charts, frame, lines, links, palette, parties, release, waits
 from app.texts import Texts, amount, bare, markdown, number
 from app.view_models import View
 
@@ -268,7 +268,7 @@ def _known(value: float) -> float:
     return -math.inf if math.isnan(value) else value
 
 
-def _lines(t: Texts, points: Sequence[TreeProgress], field: str, unit: str, sentence: str) -> lines.Drawing:
+def _lines(t: Texts, points: Sequence[TreeProgress], field: str, unit: str, sentence: str) -> charts.Drawing:
     """Return a chart with a line for the training rows and one for the validation rows, over the rounds."""
     rounds = [point.tree for point in points]
     values = {
